@@ -17,7 +17,7 @@ Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them a
     │       └── JobApiUnreadable the answer is not an Agent job
     ├── ChatError
     │   ├── ChatUnreachable      certainly did not arrive: try again
-    │   │   └── ChatBusy         429: the same, after Retry-After, for this method only
+    │   │   └── ChatRateLimited  429: the same, after Retry-After, for this method only
     │   │       └── ChatOverBudget not asked, since that would meet a 429: it counts as no try
     │   ├── ChatUncertain        may have arrived: look for it before trying again
     │   ├── ChatNotInChannel     join or say how to invite
@@ -122,7 +122,7 @@ class ChatUnreachable(ChatError):
         super().__init__(reason)
 
 
-class ChatBusy(ChatUnreachable):
+class ChatRateLimited(ChatUnreachable):
     """429 and its kind: this method asks to wait (Slack's name; empty: not known)."""
 
     def __init__(self, reason: str, *, retry_after: float | None = None, method: str = "") -> None:
@@ -130,7 +130,7 @@ class ChatBusy(ChatUnreachable):
         super().__init__(reason, retry_after=retry_after)
 
 
-class ChatOverBudget(ChatBusy):
+class ChatOverBudget(ChatRateLimited):
     """Slack was not asked: what it allows of this method is used up for the moment."""
 
 

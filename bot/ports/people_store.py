@@ -27,8 +27,8 @@ class Audit(Protocol):
         """Records that somebody did something, at the transaction's time."""
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
-        """Entries from `since` until `until`, oldest first. Of those at exactly `since`, only the ones with a number above
-        `after` (0 for the first page). The next page begins with the last entry's time and number.
+        """Entries from `since` until `until`, oldest first. Of those at exactly `since`, only the ones with a number
+        above `after` (0 for the first page). The next page begins with the last entry's time and number.
         """
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
+from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.ports.people_store import ClaimedHome
 from bot.ports.slack import Members, Views
 from bot.ports.transaction import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
@@ -69,7 +69,7 @@ class HomePublisher(Worker[ClaimedHome]):
         except ChatRejected as error:
             self._log_refusal(error)
             return None
-        except ChatBusy as error:  # it waits its turn, which is no failure
+        except ChatRateLimited as error:  # it waits its turn, which is no failure
             return error.retry_after or _AGAIN_AFTER_FAILURE
         except ChatError as error:
             after = error.retry_after if isinstance(error, ChatUnreachable) else None

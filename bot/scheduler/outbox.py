@@ -38,11 +38,11 @@ from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.errors import (
-    ChatBusy,
     ChatError,
     ChatMissingScope,
     ChatNotAllowed,
     ChatNotInChannel,
+    ChatRateLimited,
     ChatUncertain,
     ChatUnreachable,
     JobApiError,
@@ -66,7 +66,7 @@ BLOCKS_REFUSED = frozenset(
 def delivery_failure(error: ChatError) -> DeliveryFailure:
     """Returns what the error of a call means for the notice that was to be delivered."""
     match error:
-        case ChatBusy():
+        case ChatRateLimited():
             return RateLimited(error.reason, error.retry_after, error.method)
         case ChatUnreachable():
             return Unreachable(error.reason, error.retry_after)

@@ -30,7 +30,7 @@ _READ = (
 )
 
 
-class Audit:
+class SqlAudit:
     """ports.Audit."""
 
     def __init__(self, session: Session) -> None:

@@ -34,7 +34,7 @@ def _keep_newest(into: InsertInto) -> Executable:
 _KEEP = for_each_dialect(_keep_newest)
 
 
-class ChannelIds:
+class SqlChannelIds:
     """ports.ChannelIds."""
 
     def __init__(self, session: Session) -> None:

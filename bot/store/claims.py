@@ -133,7 +133,7 @@ def read_each(
     return readable, unreadable
 
 
-class Claims:
+class SqlClaims:
     """ports.Claims."""
 
     def __init__(self, session: Session) -> None:

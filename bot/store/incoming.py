@@ -56,7 +56,7 @@ def _keep_newest(into: InsertInto) -> Executable:
 _KEEP = for_each_dialect(_keep_newest)
 
 
-class EarlyReplies:
+class SqlEarlyReplies:
     """ports.EarlyReplies."""
 
     def __init__(self, session: Session) -> None:
@@ -119,7 +119,7 @@ _ANSWER = for_each_dialect(_answer_newest)
 _NOTE = for_each_dialect(_keep_newest_version)
 
 
-class MessageVersions:
+class SqlMessageVersions:
     """ports.MessageVersions."""
 
     def __init__(self, session: Session) -> None:

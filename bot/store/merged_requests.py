@@ -24,7 +24,7 @@ from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
 from bot.errors import UnreadableRow
 from bot.store.claims import FREE, read_each
-from bot.store.notices import Notices
+from bot.store.notices import SqlNotices
 from bot.store.request_parts import FILES_ARE_SETTLED
 from bot.store.schema.rows import request_from
 from bot.store.schema.tables import requests, threads
@@ -117,7 +117,7 @@ _PENDING = select(start_is_pending(bindparam("thread", type_=Text)).label("pendi
 class MergedRequests:
     """That part of ports.RequestQueue."""
 
-    def __init__(self, session: Session, notices: Notices) -> None:
+    def __init__(self, session: Session, notices: SqlNotices) -> None:
         self._session = session
         self._notices = notices
 

@@ -32,7 +32,7 @@ from bot.store.claims import candidates, claim_candidates, claim_of, claiming, d
 from bot.store.schema.rows import notice_from, thread_from, thread_to_speak_in
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
-from bot.store.slack_calls import SlackCalls
+from bot.store.slack_calls import SqlSlackCalls
 
 
 def _has_replies() -> ColumnElement[bool]:
@@ -144,7 +144,7 @@ _CLAIM = claiming(
 class NoticeClaims:
     """Claims notices; part of ports.NoticeQueue."""
 
-    def __init__(self, session: Session, slack_calls: SlackCalls) -> None:
+    def __init__(self, session: Session, slack_calls: SqlSlackCalls) -> None:
         self._session = session
         self._slack_calls = slack_calls
 

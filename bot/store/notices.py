@@ -41,7 +41,7 @@ from bot.store.schema.rows import (
 )
 from bot.store.schema.tables import NoticeState, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
-from bot.store.slack_calls import SlackCalls
+from bot.store.slack_calls import SqlSlackCalls
 
 _BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
 _CARD_NOT_POSTED = and_(
@@ -148,10 +148,10 @@ _POSTPONE = (
 )
 
 
-class Notices:
+class SqlNotices:
     """ports.NoticeQueue."""
 
-    def __init__(self, session: Session, slack_calls: SlackCalls) -> None:
+    def __init__(self, session: Session, slack_calls: SqlSlackCalls) -> None:
         self._session = session
         self._claims = NoticeClaims(session, slack_calls)
 

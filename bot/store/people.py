@@ -62,7 +62,7 @@ _SAVE_DRAFT, _SAVE_PREFERENCE = for_each_dialect(_save_draft), for_each_dialect(
 _HOME_OPENED = for_each_dialect(_home_opened)
 
 
-class Drafts:
+class SqlDrafts:
     """ports.Drafts."""
 
     def __init__(self, session: Session) -> None:
@@ -81,7 +81,7 @@ class Drafts:
         await self._session.execute(_DELETE_DRAFT, {"person": person_id, "at": place})
 
 
-class Preferences:
+class SqlPreferences:
     """ports.Preferences."""
 
     def __init__(self, session: Session) -> None:
@@ -97,7 +97,7 @@ class Preferences:
         await session.execute(_SAVE_PREFERENCE[session.dialect], values)
 
 
-class Homes:
+class SqlHomes:
     """ports.Homes."""
 
     def __init__(self, session: Session) -> None:
@@ -142,7 +142,7 @@ _NTH_NEWEST = (
 _COUNT = for_each_dialect(lambda into: into(counted_requests).on_conflict_do_nothing())
 
 
-class Limits:
+class SqlLimits:
     """ports.Limits."""
 
     def __init__(self, session: Session) -> None:

@@ -12,7 +12,7 @@ from bot.domain.threads.thread import Thread, shows_another_state
 from bot.errors import UnreadableRow
 from bot.ports.polling import NOTHING_KNOWN, ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due, read_each
-from bot.store.notices import Notices
+from bot.store.notices import SqlNotices
 from bot.store.schema.rows import thread_from
 from bot.store.schema.tables import polls, threads
 from bot.store.session import Session
@@ -48,10 +48,10 @@ _NEXT = (
 _FREE = update(polls).where(polls.c.thread_id.in_(bindparam("ids", expanding=True))).values(**FREE)
 
 
-class Polls:
+class SqlPolls:
     """ports.Polls."""
 
-    def __init__(self, session: Session, notices: Notices) -> None:
+    def __init__(self, session: Session, notices: SqlNotices) -> None:
         self._session = session
         self._notices = notices
 

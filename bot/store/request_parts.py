@@ -80,7 +80,7 @@ def files_are_settled(row: FromClause) -> ColumnElement[bool]:
 FILES_ARE_SETTLED = files_are_settled(requests)
 
 
-class RequestParts:
+class SqlRequestParts:
     """ports.RequestParts."""
 
     def __init__(self, session: Session) -> None:

@@ -134,7 +134,7 @@ _CLAIM = claiming(
 )
 
 
-class Requests(MergedRequests):
+class SqlRequests(MergedRequests):
     """ports.RequestQueue."""
 
     async def add(self, request: Request, *, due_in: float = 0.0) -> bool:

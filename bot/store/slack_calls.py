@@ -42,7 +42,7 @@ def _refuse(into: InsertInto) -> Executable:
 _SPEND, _REFUSE = for_each_dialect(_spend), for_each_dialect(_refuse)
 
 
-class SlackCalls:
+class SqlSlackCalls:
     """ports.SlackCalls."""
 
     def __init__(self, session: Session) -> None:

@@ -10,30 +10,30 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.requests.audit import AuditEntry
 from bot.ports.transaction import Clock, Store, Transaction
 from bot.runtime.clock import SteadyClock
-from bot.store.audit import Audit, log_entries
-from bot.store.channel_ids import ChannelIds
-from bot.store.claims import Claims
+from bot.store.audit import SqlAudit, log_entries
+from bot.store.channel_ids import SqlChannelIds
+from bot.store.claims import SqlClaims
 from bot.store.database.engine import engine_for, in_one_thread
 from bot.store.database.errors import RETRY_FOR, retry_transient
 from bot.store.database.postgres_pool import PostgresPool
 from bot.store.database.sqlite_thread import SqliteThread
 from bot.store.database.timings import StoreTimings
-from bot.store.incoming import EarlyReplies, MessageVersions
-from bot.store.notices import Notices
-from bot.store.people import Drafts, Homes, Limits, Preferences
-from bot.store.polls import Polls
-from bot.store.request_parts import RequestParts
-from bot.store.requests import Requests
+from bot.store.incoming import SqlEarlyReplies, SqlMessageVersions
+from bot.store.notices import SqlNotices
+from bot.store.people import SqlDrafts, SqlHomes, SqlLimits, SqlPreferences
+from bot.store.polls import SqlPolls
+from bot.store.request_parts import SqlRequestParts
+from bot.store.requests import SqlRequests
 from bot.store.schema.migration import require_current
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
-from bot.store.slack_calls import SlackCalls
-from bot.store.threads import Threads
-from bot.store.upkeep.database_check import DatabaseCheck
-from bot.store.upkeep.quotations import Quotations
-from bot.store.upkeep.restoration import Restoration
-from bot.store.upkeep.retention import Retention
+from bot.store.slack_calls import SqlSlackCalls
+from bot.store.threads import SqlThreads
+from bot.store.upkeep.database_check import SqlDatabaseCheck
+from bot.store.upkeep.quotations import SqlQuotations
+from bot.store.upkeep.restoration import SqlRestoration
+from bot.store.upkeep.retention import SqlRetention
 
 
 class SqlTransaction:
@@ -42,25 +42,25 @@ class SqlTransaction:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.now = session.now
-        self.threads = Threads(session)
-        self.slack_calls = SlackCalls(session)
-        self.notices = Notices(session, self.slack_calls)
-        self.requests = Requests(session, self.notices)
-        self.request_parts = RequestParts(session)
-        self.polls = Polls(session, self.notices)
-        self.early_replies = EarlyReplies(session)
-        self.message_versions = MessageVersions(session)
-        self.channel_ids = ChannelIds(session)
-        self.claims = Claims(session)
-        self.retention = Retention(session)
-        self.quotations = Quotations(session)
-        self.restoration = Restoration(session)
-        self.audit = Audit(session)
-        self.limits = Limits(session)
-        self.drafts = Drafts(session)
-        self.preferences = Preferences(session)
-        self.homes = Homes(session)
-        self.database_check = DatabaseCheck(session)
+        self.threads = SqlThreads(session)
+        self.slack_calls = SqlSlackCalls(session)
+        self.notices = SqlNotices(session, self.slack_calls)
+        self.requests = SqlRequests(session, self.notices)
+        self.request_parts = SqlRequestParts(session)
+        self.polls = SqlPolls(session, self.notices)
+        self.early_replies = SqlEarlyReplies(session)
+        self.message_versions = SqlMessageVersions(session)
+        self.channel_ids = SqlChannelIds(session)
+        self.claims = SqlClaims(session)
+        self.retention = SqlRetention(session)
+        self.quotations = SqlQuotations(session)
+        self.restoration = SqlRestoration(session)
+        self.audit = SqlAudit(session)
+        self.limits = SqlLimits(session)
+        self.drafts = SqlDrafts(session)
+        self.preferences = SqlPreferences(session)
+        self.homes = SqlHomes(session)
+        self.database_check = SqlDatabaseCheck(session)
 
 
 T = TypeVar("T")

@@ -88,7 +88,7 @@ def saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any
     return {"thread": thread_id, "state_now": values["state"], "job_now": values["job_id"], "now": now}
 
 
-class Threads:
+class SqlThreads:
     """ports.Threads."""
 
     def __init__(self, session: Session) -> None:

@@ -8,11 +8,11 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 
 from bot.errors import (
-    ChatBusy,
     ChatError,
     ChatMissingScope,
     ChatNotAllowed,
     ChatNotInChannel,
+    ChatRateLimited,
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
@@ -74,7 +74,7 @@ def _error_answered(error: SlackApiError) -> ChatError:
     data = data if isinstance(data, dict) else {}
     code = text_at(data, "error")
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in BUSY:
-        return ChatBusy(code or "ratelimited", retry_after=_retry_after(response))
+        return ChatRateLimited(code or "ratelimited", retry_after=_retry_after(response))
     if code in UNCERTAIN or not code or (isinstance(status, int) and status >= HTTPStatus.INTERNAL_SERVER_ERROR):
         return ChatUncertain(code or f"status_{status}")
     if code == "missing_scope":

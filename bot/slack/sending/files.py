@@ -13,7 +13,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.slack_files import FileContent, SlackFile
-from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatRejected, ChatUncertain
+from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.ports.slack import Files
 from bot.runtime.http.retry_after import parse_retry_after
 from bot.slack.message_parts.attachments import read_file
@@ -130,7 +130,7 @@ def _is_sign_in_page(answer: aiohttp.ClientResponse, file: SlackFile) -> bool:
 def _refusal(answer: aiohttp.ClientResponse) -> ChatError:
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         after, date = answer.headers.get("Retry-After", ""), answer.headers.get("Date", "")
-        return ChatBusy("ratelimited", retry_after=parse_retry_after(after, date=date, now=time.time()))
+        return ChatRateLimited("ratelimited", retry_after=parse_retry_after(after, date=date, now=time.time()))
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ChatUncertain(f"status_{answer.status}")
     return ChatRejected("file_not_found" if answer.status == HTTPStatus.NOT_FOUND else f"status_{answer.status}")

@@ -12,7 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.errors import ChatBusy, ChatMissingScope, ChatUncertain
+from bot.errors import ChatMissingScope, ChatRateLimited, ChatUncertain
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.call_gate import CallGate
 from bot.slack.sending.channel_ids import ChannelIds
@@ -106,16 +106,16 @@ class _Client(AsyncWebClient):
             chat_error = chat_error_from(error)
             if isinstance(chat_error, ChatMissingScope):
                 self._missing_scopes.add(chat_error.scopes)
-            if isinstance(chat_error, ChatBusy):
+            if isinstance(chat_error, ChatRateLimited):
                 raise await self._refused(api_method, chat_error) from None
             raise
         self._missing_scopes.remove_granted(response.headers)
         return response
 
-    async def _refused(self, api_method: str, error: ChatBusy) -> ChatBusy:
+    async def _refused(self, api_method: str, error: ChatRateLimited) -> ChatRateLimited:
         if self._gate is not None:
             await self._gate.refused(api_method, error.retry_after)
-        return ChatBusy(error.reason, retry_after=error.retry_after, method=api_method)
+        return ChatRateLimited(error.reason, retry_after=error.retry_after, method=api_method)
 
 
 def _channel_of(options: Mapping[str, Any]) -> tuple[str, str]:

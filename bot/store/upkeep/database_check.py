@@ -35,7 +35,7 @@ _LONG_OPEN = (
 )
 
 
-class DatabaseCheck:
+class SqlDatabaseCheck:
     """ports.DatabaseCheck."""
 
     def __init__(self, session: Session) -> None:

@@ -42,7 +42,7 @@ _SET_STATE = (
 )
 
 
-class Quotations:
+class SqlQuotations:
     """ports.Quotations."""
 
     def __init__(self, session: Session) -> None:

@@ -65,7 +65,7 @@ _REACTIONS = (
 )
 
 
-class Restoration:
+class SqlRestoration:
     """ports.Restoration."""
 
     def __init__(self, session: Session) -> None:

@@ -171,7 +171,7 @@ _DRAFTS = select(drafts.c.person_id, drafts.c.place).where(drafts.c.updated_at >
 _DELETE_DRAFT_AT = delete(drafts).where(drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"))
 
 
-class Retention:
+class SqlRetention:
     """ports.Retention."""
 
     def __init__(self, session: Session) -> None:

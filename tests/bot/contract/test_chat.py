@@ -26,11 +26,11 @@ from bot.domain.notices.notification import NotificationSettings
 from bot.domain.notices.posts import JobFinished, JobStarted
 from bot.domain.threads.thread import FollowUpCounts, Surface, Thread, ThreadOrigin, ThreadState
 from bot.errors import (
-    ChatBusy,
     ChatError,
     ChatMissingScope,
     ChatNotAllowed,
     ChatNotInChannel,
+    ChatRateLimited,
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
@@ -490,7 +490,7 @@ async def failing(world: SlackWorld, fault: Fault) -> ChatError:
         ),
         *((code, ChatRejected) for code in ("channel_not_found", "is_archived", "msg_too_long", "invalid_blocks")),
         *((code, ChatRejected) for code in ("restricted_action", "no_permission", "an_error_of_next_year")),
-        ("ratelimited", ChatBusy),
+        ("ratelimited", ChatRateLimited),
     ],
 )
 async def test_slacks_error_codes_by_what_is_to_be_done(world: SlackWorld, code: str, kind: type[ChatError]) -> None:
@@ -501,7 +501,7 @@ async def test_slacks_error_codes_by_what_is_to_be_done(world: SlackWorld, code:
 
 async def test_busy_says_how_long(world: SlackWorld) -> None:
     error = await failing(world, lambda workspace: workspace.faults.rate_limit(7, method="chat.postMessage"))
-    assert isinstance(error, ChatBusy)
+    assert isinstance(error, ChatRateLimited)
     assert error.retry_after == 7.0
 
 

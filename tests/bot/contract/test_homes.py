@@ -16,7 +16,7 @@ from bot.domain.people.home import HomeContent, PartHealth
 from bot.domain.people.members import Member, Preference
 from bot.domain.requests.request import Request, RequestState
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.errors import ChatBusy, ChatError, ChatNotAllowed, ChatRejected, ChatUncertain
+from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.ports.slack import Members, Views
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.health.report import ComponentStatus
@@ -171,7 +171,7 @@ async def test_administrators_alone_see_how_pagehand_is(world: HomeWorld) -> Non
 
 @pytest.mark.parametrize(
     ("fault", "seconds"),
-    [(ChatUncertain("x"), 30.0), (ChatBusy("x", retry_after=7.0), 7.0), (ChatNotAllowed("x"), 300.0)],
+    [(ChatUncertain("x"), 30.0), (ChatRateLimited("x", retry_after=7.0), 7.0), (ChatNotAllowed("x"), 300.0)],
 )
 async def test_a_home_that_could_not_be_shown_is_tried_again(
     world: HomeWorld, fault: ChatError, seconds: float
@@ -180,7 +180,7 @@ async def test_a_home_that_could_not_be_shown_is_tried_again(
     world.views.faults = [fault]
     await world.service.open_home("UANA")
     assert await world.work() == []
-    assert world.publisher.status().reason == ("" if isinstance(fault, ChatBusy) else fault.reason)
+    assert world.publisher.status().reason == ("" if isinstance(fault, ChatRateLimited) else fault.reason)
     world.clock.advance(seconds - 1)
     assert await world.work() == []
     world.clock.advance(1.5)

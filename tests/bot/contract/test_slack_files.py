@@ -10,7 +10,7 @@ from support.servers.file_server import FileServer, file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
-from bot.errors import ChatBusy, ChatMissingScope, ChatRejected, ChatUncertain
+from bot.errors import ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.slack.message_parts.attachments import files_of, read_file
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.web_api import new_client, new_session
@@ -170,7 +170,7 @@ async def test_what_slack_answers_instead_becomes_one_of_our_errors(world: FileW
         with pytest.raises(kind) as raised:
             await world.files.read(file_at(world.slack.gives("/f", status=status)), max_bytes=100)
         assert TOKEN not in repr(raised.value)
-    with pytest.raises(ChatBusy) as busy:
+    with pytest.raises(ChatRateLimited) as busy:
         await world.files.read(file_at(world.slack.gives("/f", status=429, Retry_After="7")), max_bytes=100)
     assert busy.value.retry_after == 7.0
 

@@ -16,8 +16,8 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import (
-    ChatBusy,
     ChatNotAllowed,
+    ChatRateLimited,
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
@@ -121,7 +121,7 @@ async def test_marks_wait_for_as_long_as_replies_wait_for_each_other(world: Core
 
 async def test_a_mark_that_slack_would_not_take_off_is_not_put_on_again(world: CoreWorld) -> None:
     """Nothing that succeeded is repeated."""
-    busy = [ChatBusy("ratelimited", retry_after=20.0) for _ in range(3)]
+    busy = [ChatRateLimited("ratelimited", retry_after=20.0) for _ in range(3)]
 
     def refused(call: str, thread: Thread | None) -> None:
         if call == "unmark" and busy:
@@ -405,7 +405,7 @@ async def test_where_it_cannot_post_the_person_is_told_and_no_job_is_made(world:
 async def test_one_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
     def busy(call: str, thread: Thread | None) -> None:
         if thread is not None and thread.channel_id == "C1":
-            raise ChatBusy("ratelimited", retry_after=100.0)
+            raise ChatRateLimited("ratelimited", retry_after=100.0)
 
     world.chat.fault = busy
     await world.service.start(NewJob(ANA, "C1", "one", "k1", WayIn.COMMAND))

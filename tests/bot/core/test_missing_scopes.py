@@ -11,7 +11,7 @@ from bot.domain.notices.posts import Delivery, JobFinished
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatBusy, ChatError, ChatMissingScope, ChatUncertain, ChatUnreachable
+from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatUncertain, ChatUnreachable
 
 LINK = "https://git.example/pull/1"
 
@@ -54,7 +54,7 @@ async def test_a_missing_scope_for_marks_leaves_the_rest_of_the_thread_alone(
     assert not [record for record in caplog.records if "given up" in record.message], "the scope is named elsewhere"
 
 
-@pytest.mark.parametrize("error", [ChatUncertain("timeout"), ChatUnreachable("down"), ChatBusy("ratelimited")])
+@pytest.mark.parametrize("error", [ChatUncertain("timeout"), ChatUnreachable("down"), ChatRateLimited("ratelimited")])
 async def test_a_mark_that_fails_on_and_on_holds_back_no_post_and_no_card(world: CoreWorld, error: ChatError) -> None:
     ts = await world.started()
     failing(world, "mark", lambda: error)
@@ -73,7 +73,7 @@ async def test_a_mark_that_fails_on_and_on_holds_back_no_post_and_no_card(world:
 
 async def test_a_channel_whose_marks_are_asked_to_wait_still_gets_its_posts(world: CoreWorld) -> None:
     ts = await world.started()
-    failing(world, "mark", lambda: ChatBusy("ratelimited", retry_after=600.0))
+    failing(world, "mark", lambda: ChatRateLimited("ratelimited", retry_after=600.0))
     await world.reply(ts, "Also the FAQ", "5.000001")
     await world.pass_time(5)
     world.job_api.show("job-1", "completed", LINK)
@@ -84,7 +84,7 @@ async def test_a_channel_whose_marks_are_asked_to_wait_still_gets_its_posts(worl
 
 async def test_a_channel_whose_posts_are_asked_to_wait_still_gets_its_marks(world: CoreWorld) -> None:
     ts = await world.started()
-    failing(world, "post", lambda: ChatBusy("ratelimited", retry_after=600.0))
+    failing(world, "post", lambda: ChatRateLimited("ratelimited", retry_after=600.0))
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(5)
     await world.reply(ts, "Also the FAQ", "5.000001")
@@ -114,7 +114,7 @@ async def test_marks_that_slack_is_slow_to_take_leave_places_for_posts(world: Co
 async def test_a_429_that_does_not_say_how_long_is_asked_ever_more_rarely(world: CoreWorld) -> None:
     await world.started()
     before = tries(world, "post")
-    failing(world, "post", lambda: ChatBusy("message_limit_exceeded"))
+    failing(world, "post", lambda: ChatRateLimited("message_limit_exceeded"))
     world.job_api.show("job-1", "completed", LINK)
     for _ in range(20):
         await world.pass_time(20)

@@ -6,7 +6,7 @@ from support.worlds.core_world import CoreWorld
 from bot.domain.notices.messages import Reaction
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackMethod
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatBusy
+from bot.errors import ChatRateLimited
 
 METHODS = {
     "mark": SlackMethod.ADD_REACTION,
@@ -48,7 +48,7 @@ class StrictSlack:
                 wait = limit.wait(tat, now)
                 self._asked[at] = now, now + wait
                 self.refused.append(call)
-                raise ChatBusy("ratelimited", retry_after=wait, method=method)
+                raise ChatRateLimited("ratelimited", retry_after=wait, method=method)
             self._tats[at] = tat + limit.interval
 
 

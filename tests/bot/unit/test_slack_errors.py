@@ -6,11 +6,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.errors import (
-    ChatBusy,
     ChatError,
     ChatMissingScope,
     ChatNotAllowed,
     ChatNotInChannel,
+    ChatRateLimited,
     ChatRejected,
     ChatUncertain,
 )
@@ -21,7 +21,7 @@ EVERY_METHOD: dict[type[ChatError], str] = {
     "org_login_required team_access_not_granted token_expired token_revoked two_factor_setup_required",
     ChatMissingScope: "missing_scope",
     ChatUncertain: "fatal_error internal_error request_timeout service_unavailable team_added_to_org",
-    ChatBusy: "ratelimited",
+    ChatRateLimited: "ratelimited",
     ChatRejected: "access_denied deprecated_endpoint enterprise_is_restricted invalid_arg_name invalid_arguments "
     "invalid_array_arg invalid_charset invalid_form_data invalid_post_type method_deprecated missing_post_type "
     "no_permission",
@@ -29,7 +29,7 @@ EVERY_METHOD: dict[type[ChatError], str] = {
 METHODS: dict[str, dict[type[ChatError], str]] = {
     "chat.postMessage": {
         ChatNotInChannel: "not_in_channel",
-        ChatBusy: "message_limit_exceeded rate_limited",
+        ChatRateLimited: "message_limit_exceeded rate_limited",
         ChatRejected: "as_user_not_supported attachment_payload_limit_exceeded cannot_reply_to_message "
         "channel_not_found duplicate_channel_not_found duplicate_message_not_found invalid_blocks "
         "invalid_blocks_format invalid_metadata_format invalid_metadata_schema is_archived markdown_text_conflict "
@@ -40,7 +40,7 @@ METHODS: dict[str, dict[type[ChatError], str]] = {
         "slack_connect_lists_sharing_blocked team_not_found too_many_attachments too_many_contact_cards",
     },
     "chat.update": {
-        ChatBusy: "external_channel_migrating message_limit_exceeded",
+        ChatRateLimited: "external_channel_migrating message_limit_exceeded",
         ChatUncertain: "update_failed",
         ChatRejected: "block_mismatch cant_broadcast_message cant_update_message channel_not_found edit_window_closed "
         "invalid_attachments invalid_blocks invalid_blocks_format invalid_metadata_format invalid_metadata_schema "
@@ -49,7 +49,7 @@ METHODS: dict[str, dict[type[ChatError], str]] = {
         "too_many_attachments",
     },
     "chat.postEphemeral": {
-        ChatBusy: "message_limit_exceeded",
+        ChatRateLimited: "message_limit_exceeded",
         ChatNotInChannel: "not_in_channel",
         ChatRejected: "channel_not_found invalid_blocks invalid_blocks_format is_archived messages_tab_disabled "
         "msg_too_long no_text restricted_action too_many_attachments user_not_in_channel",

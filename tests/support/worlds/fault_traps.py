@@ -3,9 +3,9 @@
 from support.worlds.fault_world import Crash, Pause, Trap
 
 from bot.errors import (
-    ChatBusy,
     ChatNotAllowed,
     ChatNotInChannel,
+    ChatRateLimited,
     ChatRejected,
     ChatUncertain,
     ChatUnreachable,
@@ -37,7 +37,7 @@ MISSING: dict[str, Exception] = {
 }
 CHAT_FAULTS: tuple[Exception, ...] = (
     ChatUnreachable("no connection"),
-    ChatBusy("ratelimited", retry_after=20.0),
+    ChatRateLimited("ratelimited", retry_after=20.0),
     ChatUncertain("timeout"),
     ChatNotInChannel("not_in_channel"),
     ChatRejected("restricted_action"),
