@@ -7,19 +7,19 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.workspace.actor_context import ActorContext
-from bot.workspace.channels import Channels
 from bot.workspace.delivery.deliveries import RETRY_DELAYS, Deliveries
-from bot.workspace.delivery.faulty_transport import FaultyTransport
 from bot.workspace.delivery.interactions import Interactions
 from bot.workspace.delivery.response_urls import ResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
+from bot.workspace.delivery.transport import FaultyTransport
 from bot.workspace.delivery.view_interactions import ViewInteractions
 from bot.workspace.failure_injection import Faults
 from bot.workspace.listener import Listener
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.changes import Changes
-from bot.workspace.model.entities import Change
+from bot.workspace.model.entities import Change, Channel, Message
+from bot.workspace.model.errors import SlackError
 from bot.workspace.model.sample_data import HOME, install_bot_user, populate
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import LIFETIME_SECONDS, Triggers
@@ -28,13 +28,55 @@ from bot.workspace.page.endpoints import Page
 from bot.workspace.people import People
 from bot.workspace.persistence import Persistence
 from bot.workspace.web_api.credentials import Credentials
-from bot.workspace.web_api.dispatcher import Dispatcher
+from bot.workspace.web_api.dispatcher import Dispatcher, RateLimits
 from bot.workspace.web_api.endpoint import WebApi
 from bot.workspace.web_api.file_downloads import FileDownloads
-from bot.workspace.web_api.rate_limits import RateLimits
 from bot.workspace.wire.event_payloads import EventPayloads
 from bot.workspace.wire.interaction_payloads import InteractionPayloads
 from bot.workspace.wire.rendering import Renderer
+
+
+class Channels:
+    """The channels, by name or id: ``channels["docs"]``. A person's name stands for their conversation with the app.
+
+    Each method raises SlackError ``channel_not_found`` where there is no such channel.
+
+    Args:
+        state: The workspace.
+        app: The app.
+    """
+
+    def __init__(self, state: State, app: AppConfig) -> None:
+        self._state = state
+        self._app = app
+
+    def __getitem__(self, name: str) -> Channel:
+        if found := self._state.find_channel(name):
+            return found
+        if user := self._state.find_user(name):
+            return self._state.direct_channel(self._app.bot_user_id, user.id)
+        raise SlackError("channel_not_found")
+
+    def messages(self, name: str) -> list[Message]:
+        """Returns every message of a channel, replies included, oldest first; ephemerals are not among them."""
+        return list(self._state.conversation(self[name]))
+
+    def thread(self, name: str, ts: str) -> list[Message]:
+        """Returns a thread, its first message included, oldest first."""
+        return self._state.conversation(self[name]).thread(ts)
+
+    def archive(self, name: str) -> None:
+        self._state.set_archived(self[name], self[name].creator, archived=True)
+
+    def unarchive(self, name: str) -> None:
+        self._state.set_archived(self[name], self[name].creator, archived=False)
+
+    def add_bot(self, name: str) -> None:
+        self._state.join(self[name], self._app.bot_user_id)
+
+    def remove_bot(self, name: str) -> None:
+        self._state.leave(self[name], self._app.bot_user_id)
+
 
 MAX_BODY_BYTES = 4 << 20
 

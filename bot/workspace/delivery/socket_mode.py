@@ -3,12 +3,12 @@
 import asyncio
 import itertools
 import json
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from bot.workspace.delivery.tickets import Tickets
 from bot.workspace.delivery.transport import NotDeliveredError
 from bot.workspace.failure_injection import Faults
 from bot.workspace.model.entities import Json
@@ -21,6 +21,32 @@ from bot.workspace.wire.envelopes import (
     hello_frame,
     read_ack_frame,
 )
+
+
+class Tickets:
+    """Lets each address be used for one connection, and only for a while.
+
+    Args:
+        now: The clock, in seconds.
+        lifetime: Seconds that a ticket is good for.
+    """
+
+    def __init__(self, now: Callable[[], float], lifetime: float) -> None:
+        self._now = now
+        self._lifetime = lifetime
+        self._expiry: dict[str, float] = {}
+
+    def issue(self) -> str:
+        now = self._now()
+        self._expiry = {ticket: end for ticket, end in self._expiry.items() if end > now}
+        ticket = secrets.token_urlsafe(24)
+        self._expiry[ticket] = now + self._lifetime
+        return ticket
+
+    def redeem(self, ticket: str) -> bool:
+        """Uses a ticket up. Returns whether it was good."""
+        return self._expiry.pop(ticket, 0) > self._now()
+
 
 MAX_CONNECTIONS = 10
 CONNECTION_SECONDS = 18_060

@@ -1,23 +1,62 @@
-"""The web page's endpoints: its files, what it shows, and what people do on it."""
+"""The web page's endpoints: its files, what it shows, and what people do on it. Files are handed out only where the
+person sees their conversation.
+"""
 
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
 from bot.workspace.delivery.transport import Transport
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Change
+from bot.workspace.model.entities import Change, File, Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
 from bot.workspace.model.views import ViewChange
-from bot.workspace.page.downloads import Downloads
 from bot.workspace.page.guard import guarded
 from bot.workspace.page.operations import Operations
 from bot.workspace.page.rendering import PageRenderer
 from bot.workspace.page.streams import Streams
 from bot.workspace.page.uploads import Uploads
 from bot.workspace.people import Actor, People
+
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What the browser may show; all else is for keeping, and is never run as a page of ours."""
+
+
+class Downloads:
+    """The files.
+
+    Args:
+        state: The workspace.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def answer(self, file_id: str, viewer: Actor) -> web.StreamResponse:
+        """Returns a file's content.
+
+        Raises:
+            HTTPNotFound: There is no such file, or it is in no conversation that this person sees.
+        """
+        file, content = self._state.files.get(file_id), self._state.files.content(file_id)
+        if file is None or content is None or not self._is_seen(file, viewer):
+            raise web.HTTPNotFound
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"}
+        content_type = file.mimetype if file.mimetype in PICTURES else "application/octet-stream"
+        return web.Response(body=content, content_type=content_type, headers=headers)
+
+    def _is_seen(self, file: File, viewer: Actor) -> bool:
+        seen = (channel for channel in self._state.channels.values() if viewer.can_see(channel))
+        return any(file.id in _file_ids(m) for channel in seen for m in self._state.conversation(channel))
+
+
+def _file_ids(message: Message) -> set[str]:
+    """Returns the ids of a message's files, with those of the messages that were shared in it."""
+    shared = (file for attachment in message.attachments or () for file in attachment.get("files") or ())
+    return {file.id for file in message.files or ()} | {str(file.get("id")) for file in shared}
+
 
 STATIC = Path(__file__).parent / "static"
 _STATIC_NAME = r"{name:(?:[a-z]+/)?[a-z][a-z0-9_-]*\.[a-z0-9]+}"

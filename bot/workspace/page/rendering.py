@@ -1,4 +1,4 @@
-"""What the page shows of the workspace to one person."""
+"""What the page shows of the workspace to one person. Modals and Home tabs included."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,39 @@ from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Change, Channel, File, Json, Message, User
 from bot.workspace.model.files import MAX_FILE_BYTES, MAX_FILES
 from bot.workspace.model.state import State
-from bot.workspace.model.views import ViewChange
-from bot.workspace.page.view_rendering import view_fields, view_frame
+from bot.workspace.model.views import View, ViewChange, ViewKind
 from bot.workspace.people import Actor
+
+
+def view_fields(viewer: Actor, app: AppConfig) -> Json:
+    """Returns what a snapshot has of the views."""
+    return {"modals": _modals(viewer), "home": _home(viewer, app)}
+
+
+def view_frame(kind: ViewKind, viewer: Actor, app: AppConfig) -> Json:
+    """Returns what a page is told when one of its person's views has changed."""
+    if kind == "modal":
+        return {"type": "modals", "views": _modals(viewer)}
+    return {"type": "home", "home": _home(viewer, app)}
+
+
+def _modals(viewer: Actor) -> list[Json]:
+    return [_view(view) for view in viewer.views.stack()]
+
+
+def _home(viewer: Actor, app: AppConfig) -> Json | None:
+    """Returns the Home tab; None where there is none for this person."""
+    if not app.home_tab or viewer.is_external:
+        return None
+    view = viewer.views.home()
+    return {"view": _view(view) if view else None}
+
+
+def _view(view: View) -> Json:
+    """Returns a view without what is the app's own: its private metadata and its callback's id."""
+    labels = {name: view.content.get(name) for name in ("title", "submit", "close")}
+    body: Json = {"id": view.id, "hash": view.hash, **labels, "blocks": view.blocks}
+    return body | {"values": view.values, "errors": view.errors}
 
 
 class PageRenderer:

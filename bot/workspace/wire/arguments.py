@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bot.workspace.model.entities import Json
+from bot.workspace.model.entities import Json, is_timestamp
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.timestamps import is_timestamp
 
 DIGITS = 12
 _TRUE = frozenset({"true", "1", "t", "yes", "on"})

@@ -1,14 +1,71 @@
 """Users, channels and messages as Slack's API and events show them."""
 
+import hashlib
+import re
 from collections.abc import Callable
+from datetime import datetime
 from urllib.parse import quote
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, File, Json, Message, User
 from bot.workspace.model.state import State
+from bot.workspace.model.text import unescape
 from bot.workspace.wire.files import file_for_shared_channel, rendered_file
-from bot.workspace.wire.rich_text import rich_text_of
-from bot.workspace.wire.time_zones import time_zone_fields
+
+_REFERENCE = re.compile(r"<([^<>]+)>")
+
+
+def rich_text_of(text: str) -> list[Json]:
+    """Returns the blocks for a person's stored text: one section of texts, users, channels, broadcasts and links."""
+    elements: list[Json] = []
+    position = 0
+    for match in _REFERENCE.finditer(text):
+        _add_text(elements, text[position : match.start()])
+        elements.append(_element(match.group(1)))
+        position = match.end()
+    _add_text(elements, text[position:])
+    section = {"type": "rich_text_section", "elements": elements}
+    return [{"type": "rich_text", "block_id": _block_id(text), "elements": [section]}]
+
+
+def _add_text(elements: list[Json], text: str) -> None:
+    if text:
+        elements.append({"type": "text", "text": unescape(text)})
+
+
+def _element(reference: str) -> Json:
+    target, _, label = reference.partition("|")
+    match target[:1]:
+        case "@":
+            return {"type": "user", "user_id": target[1:]}
+        case "#":
+            return {"type": "channel", "channel_id": target[1:]}
+        case "!" if target.startswith("!subteam^"):
+            return {"type": "usergroup", "usergroup_id": target.removeprefix("!subteam^")}
+        case "!":
+            return {"type": "broadcast", "range": target[1:]}
+    link: Json = {"type": "link", "url": unescape(target)}
+    if label:
+        link["text"] = unescape(label)
+    return link
+
+
+def _block_id(text: str) -> str:
+    """Returns an id that the same text always has, so that a message reads the same each time."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:5]
+
+
+def time_zone_fields(name: str, now: float) -> Json:
+    """Returns the zone, its name and its offset in seconds. One that this machine does not know counts as UTC."""
+    try:
+        zone = ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return {"tz": "Etc/UTC", "tz_label": "Coordinated Universal Time", "tz_offset": 0}
+    moment = datetime.fromtimestamp(now, zone)
+    offset = moment.utcoffset()
+    label = "Coordinated Universal Time" if name == "Etc/UTC" else moment.tzname() or name
+    return {"tz": name, "tz_label": label, "tz_offset": int(offset.total_seconds()) if offset else 0}
 
 
 class Renderer:

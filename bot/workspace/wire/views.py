@@ -6,9 +6,9 @@ from typing import Annotated, Any, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.block_kit import MAX_BYTES, HomeView, ModalView
 from bot.workspace.model.entities import Json, Team
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.view_kit import MAX_BYTES, HomeView, ModalView
 from bot.workspace.model.views import View, ViewKind
 from bot.workspace.wire.blocks import repeated_ids, sentences
 

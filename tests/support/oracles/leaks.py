@@ -16,7 +16,7 @@ from bot.runtime.logging import NOISY
 PLANTED = re.compile(r"planted[-_](?:secret|admin_key|key-of|bot-token|app-token|signing)")
 """How the secrets that tests use are to be recognised; new ones contain `planted-secret-`."""
 PLANT = "planted-secret-"
-WORKSPACE_SECRETS = ("web_api.credentials", "delivery.tickets", "delivery.response_urls")
+WORKSPACE_SECRETS = ("web_api.credentials", "delivery.socket_mode", "delivery.response_urls")
 """The modules of the workspace that make tokens, tickets, and addresses that let their holder in."""
 LINES_TOLD = 12
 _NOISY = tuple(f"{name}." for name in NOISY)

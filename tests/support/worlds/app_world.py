@@ -33,7 +33,7 @@ from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text
 from bot.workspace.server import WorkspaceServer
-from bot.workspace.web_api.rate_limits import RateLimits
+from bot.workspace.web_api.dispatcher import RateLimits
 
 Found = TypeVar("Found")
 

@@ -13,7 +13,7 @@ from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import new_session
-from bot.workspace.wire.rich_text import rich_text_of
+from bot.workspace.wire.rendering import rich_text_of
 
 BOT = "U0BOT"
 ROOT = "1700000000.000100"

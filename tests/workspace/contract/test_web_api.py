@@ -11,7 +11,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.workspace import AppConfig, WorkspaceServer
-from bot.workspace.web_api.rate_limits import RateLimits
+from bot.workspace.web_api.dispatcher import RateLimits
 
 DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
 METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}

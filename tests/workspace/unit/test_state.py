@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Change, Message
+from bot.workspace.model.entities import Change, Message, Timestamps, microseconds
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.sample_data import ANA, BEN, HOME, populate
 from bot.workspace.model.state import SLACKBOT, State
-from bot.workspace.model.timestamps import Timestamps, microseconds
 
 
 @given(st.lists(st.floats(min_value=0, max_value=4e9), min_size=2, max_size=30))

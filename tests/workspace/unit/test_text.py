@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.workspace.model.text import escape, stored_app_text, stored_typed_text, unescape
-from bot.workspace.wire.rich_text import rich_text_of
+from bot.workspace.wire.rendering import rich_text_of
 
 PEOPLE = {"ana": "U1", "pagehand": "U2"}
 CHANNELS = {"docs": "C1"}

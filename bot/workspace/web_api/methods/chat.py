@@ -3,10 +3,9 @@
 from typing import Any
 
 from bot.workspace.model.app_config import MessagesTab
-from bot.workspace.model.entities import Channel, Json, Message
+from bot.workspace.model.entities import Channel, Json, Message, is_timestamp
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.text import stored_app_text
-from bot.workspace.model.timestamps import is_timestamp
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.wire.blocks import checked_blocks
 

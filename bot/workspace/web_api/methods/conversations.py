@@ -2,9 +2,8 @@
 
 from itertools import islice
 
-from bot.workspace.model.entities import Channel, Json, Message
+from bot.workspace.model.entities import Channel, Json, Message, microseconds
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.timestamps import microseconds
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.web_api.methods.pagination import page_of, read_cursor, write_cursor
 

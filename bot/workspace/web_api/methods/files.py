@@ -2,7 +2,7 @@
 
 from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
-from bot.workspace.web_api.file_access import readable_file
+from bot.workspace.web_api.file_downloads import readable_file
 from bot.workspace.web_api.method import Method, MethodCall
 
 
