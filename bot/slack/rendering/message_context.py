@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bot.slack.rendering.blocks import Message, section
 from bot.slack.rendering.text import Markup, escape, one_line, person, safe_url
-from bot.slack.rendering.words import template
+from bot.slack.rendering.words import names
 from bot.slack.rendering.words.answers import LINK_TO_JOB
 
 
@@ -23,22 +23,22 @@ class MessageContext:
     @property
     def ask(self) -> Markup:
         """Whom to ask, as markup."""
-        return person(self.admin) if self.admin else template.WHOEVER_INSTALLED
+        return person(self.admin) if self.admin else names.WHOEVER_INSTALLED
 
     @property
     def bot(self) -> Markup:
         """Pagehand, as markup."""
-        return person(self.bot_user_id) if self.bot_user_id else template.PAGEHAND
+        return person(self.bot_user_id) if self.bot_user_id else names.PAGEHAND
 
     @property
     def slash(self) -> Markup:
         """The command, as markup."""
-        return template.COMMAND(command=escape(self.command))
+        return names.COMMAND(command=escape(self.command))
 
     @property
     def home_workspace(self) -> Markup:
         """The workspace that Pagehand belongs to, as markup."""
-        return one_line(self.workspace, 100) or template.WORKSPACE
+        return one_line(self.workspace, 100) or names.WORKSPACE
 
 
 _MAX_LINK = 2_000

@@ -63,7 +63,7 @@ from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import shorten
-from bot.slack.rendering.words import template
+from bot.slack.rendering.words import names
 
 
 @dataclass(frozen=True)
@@ -198,4 +198,4 @@ def _job_news(news: JobNews, setting: _Setting) -> Message:
 def _unknown(message: UnknownNotice) -> Message:
     """A row that a newer version wrote: says what it holds rather than nothing."""
     held = ", ".join(f"{name}: {value}" for name, value in message.fields.items())
-    return paragraph(shorten(held, MAX_REASON) or template.NEWS)
+    return paragraph(shorten(held, MAX_REASON) or names.NEWS)

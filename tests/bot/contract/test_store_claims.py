@@ -282,9 +282,11 @@ async def test_many_marks_leave_room_for_posts(store: Store, clock: FakeClock) -
     clock.advance(1.0)
     await say(store, a_post("a"))
     claimed = await claim_notices(store, limit=4, max_reactions=2)
-    assert [item.notice.key for item in claimed] == ["t1/a", "t1/m0", "t1/m1"]
+    post, *marks = [item.notice.key for item in claimed]
+    assert (post, len(marks)) == ("t1/a", 2)
     assert not await claim_notices(store, max_reactions=0)
-    assert [item.notice.key for item in await claim_notices(store, limit=2)] == ["t1/m2", "t1/m3"]
+    later = [item.notice.key for item in await claim_notices(store, limit=2)]
+    assert len({*marks, *later}) == 4  # they are due at the same time: which of them goes first is nobody's promise
 
 
 async def test_a_mark_under_way_is_claimed_by_one(store: Store, clock: FakeClock) -> None:

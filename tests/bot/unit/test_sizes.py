@@ -16,7 +16,8 @@ def functions(module: Path) -> Iterator[tuple[str, int]]:
 
 
 def test_no_function_is_over_50_lines() -> None:
-    lengths = dict(found for module in MODULES for found in functions(module))
+    """But for migrations, which are lists."""
+    lengths = dict(found for module in MODULES if module.parent.name != "versions" for found in functions(module))
     assert {name: lines for name, lines in lengths.items() if lines > 50} == {}
 
 

@@ -410,15 +410,13 @@ class _JobApiReach(_Reach):
     def too_late(self) -> Exception:
         return JobApiUncertain("timeout")
 
-    async def create(self, project: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
-        api, key = self._process.outside.job_api, idempotency_key
-        return await self._ask("create", key, lambda: api.create(project, PromptCall(prompt, key, **extras)))
+    async def create(self, project: str, call: PromptCall) -> Job:
+        api = self._process.outside.job_api
+        return await self._ask("create", call.idempotency_key, lambda: api.create(project, call))
 
-    async def send_message(self, project: str, job_id: str, prompt: str, *, idempotency_key: str, **extras: Any) -> Job:
-        api, key = self._process.outside.job_api, idempotency_key
-        return await self._ask(
-            "message", key, lambda: api.send_message(project, job_id, PromptCall(prompt, key, **extras))
-        )
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
+        api = self._process.outside.job_api
+        return await self._ask("message", call.idempotency_key, lambda: api.send_message(project, job_id, call))
 
     async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
         api, key = self._process.outside.job_api, idempotency_key

@@ -1,4 +1,4 @@
-"""Words with gaps, `{name}` each; and the names that fill them where nothing is known."""
+"""Words with gaps, `{name}` each."""
 
 from dataclasses import dataclass
 
@@ -25,11 +25,3 @@ class PlainTemplate:
     def __call__(self, **given: str | int) -> str:
         """See Template."""
         return self.words.format_map(given)
-
-
-PAGEHAND = Markup("@Pagehand")
-WHOEVER_INSTALLED = Markup("whoever installed Pagehand")
-WORKSPACE = Markup("the workspace I belong to")
-NEWS = Markup("News.")
-"""What a newer version recorded, and said nothing in."""
-COMMAND = Template("`{command}`")
