@@ -18,6 +18,7 @@ from support.hypothesis_settings import hypothesis_seed, look
 from support.lanes import Recorder, recorded_seconds, seconds_of, slice_of
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
+from support.servers.forked_commands import forked_commands
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 
 from bot.runtime.logging import NOISY
@@ -95,6 +96,13 @@ def postgres(postgres_if_any: PostgresServer | NoPostgres) -> PostgresServer:
     if isinstance(postgres_if_any, NoPostgres):
         pytest.skip(str(postgres_if_any))
     return postgres_if_any
+
+
+@pytest.fixture(scope="session")
+def pagehand() -> Iterator[tuple[str, ...]]:
+    """The head of a command: what stands for `python -m bot`, and starts at once."""
+    with forked_commands() as head:
+        yield head
 
 
 @pytest.fixture(scope="session")

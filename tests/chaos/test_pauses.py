@@ -11,14 +11,14 @@ from support.chaos.process_group import ProcessGroup
 from support.chaos.rounds import Round, paused_instances, play_round
 from support.servers.postgres import PostgresServer
 
-pytestmark = [pytest.mark.chaos, pytest.mark.postgres, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.chaos, pytest.mark.full, pytest.mark.postgres, pytest.mark.timeout(240)]
+PAUSES = 3
 SECONDS = 90.0
 """After which a machine that is too slow for so many pauses gives up."""
 
 
-@pytest.mark.parametrize("pauses", [2, pytest.param(3, marks=pytest.mark.full)])
 async def test_pauses(
-    process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int, pauses: int
+    process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int
 ) -> None:
     if maybe_postgres is None:
         pytest.skip("two processes share a database: PostgreSQL does not start here")
@@ -27,10 +27,10 @@ async def test_pauses(
             process_group,
             scratch,
             Round(
-                "Pauses", url, paused_instances, idempotent=False, kills=float("inf"), seconds=SECONDS, pauses=pauses
+                "Pauses", url, paused_instances, idempotent=False, kills=float("inf"), seconds=SECONDS, pauses=PAUSES
             ),
             seed,
         )
     faults = result.verdict.faults
     assert not faults, "\n".join([f"with seed {seed}, stopped at {result.world.process_pool.pauses}:", *faults])
-    assert len(result.world.process_pool.pauses) >= pauses
+    assert len(result.world.process_pool.pauses) >= PAUSES

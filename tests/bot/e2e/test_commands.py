@@ -6,7 +6,7 @@ import signal
 import socket
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -84,16 +84,16 @@ class Run:
 class Shell:
     """Runs commands in a directory of their own, with no environment but what is given; none may print a secret."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, pagehand: Sequence[str]) -> None:
         self.directory = directory
+        self._pagehand = pagehand
         self.scratch = directory / "scratch"
         self.scratch.mkdir()
         self._runs: list[Run] = []
 
     async def start(self, *arguments: str, typed: str = "", **environment: str) -> Run:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-W", "error", "-m", "bot", *arguments),
+            *(*self._pagehand, *arguments),
             cwd=self.directory,
             env=self._environment(environment),
             stdin=asyncio.subprocess.PIPE if typed else asyncio.subprocess.DEVNULL,
@@ -130,8 +130,8 @@ class Shell:
 
 
 @pytest_asyncio.fixture
-async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    shell = Shell(tmp_path)
+async def shell(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Shell]:
+    shell = Shell(tmp_path, pagehand)
     yield shell
     await shell.close()
 

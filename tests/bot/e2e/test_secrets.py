@@ -5,8 +5,7 @@ secret, in the clear or in the encodings that things travel in.
 import asyncio
 import os
 import signal
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,12 +60,11 @@ class Run:
                 await asyncio.sleep(0.02)
 
 
-async def started(directory: Path, *arguments: str, **environment: str) -> Run:
-    """`python -m bot` in a directory of its own, with this environment only."""
+async def started(pagehand: Sequence[str], directory: Path, *arguments: str, **environment: str) -> Run:
+    """`pagehand` in a directory of its own, with this environment only."""
     own = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(Path(__file__).parents[3])}
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "bot", *arguments),
+        *(*pagehand, *arguments),
         cwd=directory,
         env={**own, "PYTHONUNBUFFERED": "1", "PAGEHAND_LOG_LEVEL": "DEBUG", **environment},
         stdin=asyncio.subprocess.DEVNULL,
@@ -83,12 +81,12 @@ class Start(Protocol):
 
 
 @pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
+async def start(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Start]:
     """Starts commands in the test's directory; none outlives the test."""
     runs: list[Run] = []
 
     async def start(*arguments: str, **environment: str) -> Run:
-        runs.append(await started(tmp_path, *arguments, **environment))
+        runs.append(await started(pagehand, tmp_path, *arguments, **environment))
         return runs[-1]
 
     yield start

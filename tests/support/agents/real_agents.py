@@ -47,13 +47,13 @@ REAL_AGENTS = {
         model="anthropic/claude-sonnet-4-5",
     ),
 }
-_HEAVY = {"opencode"}
+_SLOW = [pytest.mark.full, pytest.mark.timeout(300)]
 """Seven seconds of a core for each start."""
 
 
 def tried(*names: str) -> pytest.MarkDecorator:
-    """A test for each of these agents, by `name`; all where none is named."""
-    marks = {name: [pytest.mark.full, pytest.mark.timeout(300)] for name in _HEAVY}
+    """A test for each of these agents, by `name`; all where none is named. The default lane has Claude and Codex."""
+    marks = {"gemini": [pytest.mark.full], "goose": [pytest.mark.full], "opencode": _SLOW}
     return pytest.mark.parametrize(
         "name", [pytest.param(name, marks=marks.get(name, ())) for name in names or REAL_AGENTS]
     )

@@ -1,0 +1,123 @@
+"""`pagehand` in processes of its own, forked from one that has imported everything.
+
+To import what a command needs takes over a second of a core. `forked_commands` starts the process that does so once;
+what it yields stands for `python -m bot` at the head of a command: a small program that hands its arguments,
+environment, directory and streams over, passes signals on, and ends as the forked process does. Where it is killed,
+that one is, too.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SOURCES = Path(__file__).parents[3]
+CLIENT = """
+import json, os, signal, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.connect(sys.argv[1])
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, lambda number, _: server.send(bytes([number])))
+order = {"arguments": sys.argv[2:], "environment": dict(os.environ), "directory": os.getcwd()}
+socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
+code = int(server.recv(16))
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+
+
+@contextmanager
+def forked_commands() -> Iterator[tuple[str, ...]]:
+    """Yields the head of a command; what it starts has `-W error`."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/socket"
+        server = subprocess.Popen(
+            (sys.executable, "-u", "-W", "error", __file__, path),
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert server.stdin is not None
+        assert server.stdout is not None
+        with server:
+            assert server.stdout.readline() == b"ready\n"
+            yield (sys.executable, "-I", "-S", "-c", CLIENT, path)
+            server.stdin.close()
+
+
+def serve(path: str) -> None:
+    """Forks for each connection, till standard input ends."""
+    import bot.cli  # noqa: PLC0415 - the pytest process, which imports this module, has no need of it
+
+    for module in pkgutil.iter_modules(bot.cli.__path__, "bot.cli."):
+        importlib.import_module(module.name)
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, reap)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen(64)
+        os.write(1, b"ready\n")
+        while 0 not in select.select([listening.fileno(), 0], [], [])[0]:
+            connection, _ = listening.accept()
+            if not os.fork():
+                listening.close()
+                keep(connection)
+                return
+            connection.close()
+
+
+def reap(*_: object) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def keep(connection: socket.socket) -> None:
+    """Starts one command, passes signals on to it, and says how it ended; returns in the command itself only."""
+    order, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+    ended, wakes = os.pipe()
+    signal.signal(signal.SIGCHLD, lambda *_: os.write(wakes, b"!"))
+    child = os.fork()
+    if not child:
+        connection.close()
+        become(json.loads(order), descriptors, (ended, wakes))
+        return
+    for descriptor in (0, 1, 2, *descriptors):
+        os.close(descriptor)
+    while True:
+        readable, _, _ = select.select([connection.fileno(), ended], [], [])
+        if ended in readable:
+            connection.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+            os._exit(0)
+        os.kill(child, (connection.recv(1) or bytes([signal.SIGKILL]))[0])
+
+
+def become(order: dict[str, object], descriptors: list[int], pipe: tuple[int, int]) -> None:
+    """Makes this process what `python -m bot` would be, and runs the command."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    for descriptor in (*descriptors, *pipe):
+        os.close(descriptor)
+    os.chdir(str(order["directory"]))
+    os.environ.clear()
+    os.environ.update(order["environment"])  # type: ignore[call-overload] # it went through JSON
+    sys.argv = ["pagehand", *order["arguments"]]  # type: ignore[misc] # the same
+    importlib.import_module("bot.cli.main").main()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
