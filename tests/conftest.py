@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from support.dealing import deal
 from support.hypothesis_settings import hypothesis_seed, look
-from support.lanes import Recorder, recorded_seconds, seconds_of, slice_of
+from support.lanes import Recorder, divide, recorded_seconds, seconds_of, slice_of
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
 from support.servers.forked_commands import forked_commands
@@ -55,6 +55,10 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    divide(item)
 
 
 @pytest.hookimpl(trylast=True)

@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -31,6 +32,18 @@ def recorded_seconds() -> Seconds:
 
 def lane_of(item: pytest.Item) -> str:
     return "full" if item.get_closest_marker("full") else "default"
+
+
+def divide(item: pytest.Item) -> None:
+    """Leaves the default lane one database of a test on either, if it is marked so: half of such tests have SQLite."""
+    if not (
+        isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.get_closest_marker("either_database")
+    ):
+        return
+    databases = ("sqlite", "postgres")
+    chosen = databases[crc32(f"{item.path.name} {item.originalname}".encode()) % 2]
+    if any(value in databases and value != chosen for value in item.callspec.params.values()):
+        item.add_marker("full")
 
 
 def seconds_of(item: pytest.Item, seconds: Seconds) -> float:

@@ -20,6 +20,8 @@ from bot.domain.requests.request import Person
 from bot.ports.transaction import Store, Transaction
 from bot.store.database.engine import engine_for
 
+pytestmark = pytest.mark.either_database
+
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 ENTRY = AuditEntry(AuditAction.STEERED, Person("UANA", "T1"), "C1", "t1", "job-1", "docs", "reply")
 HERE = Path(__file__).parents[3]

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from support.worlds.store_world import (
     CARD,
     JOB,
@@ -25,6 +26,8 @@ from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
 from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.ports.transaction import Store, Transaction
+
+pytestmark = pytest.mark.either_database
 
 PLANTED = "planted words of Ana"
 OF_HERS = RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, PLANTED)

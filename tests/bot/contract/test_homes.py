@@ -25,6 +25,8 @@ from bot.scheduler.worker import WorkerSettings
 from bot.service import Service
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 
+pytestmark = pytest.mark.either_database
+
 STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "status 500"))
 
 

@@ -18,6 +18,8 @@ from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import Deleted
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, Retention
 
+pytestmark = pytest.mark.either_database
+
 ANA = Person("UANA", "T1")
 ASKED = AuditEntry(AuditAction.ASKED, ANA, "C1", "t1", "job-1", "docs", "command")
 REFUSED = AuditEntry(AuditAction.REFUSED, Person("UGUS", "T2"), "C2", reason="guest")

@@ -35,6 +35,8 @@ from bot.domain.threads.thread import ThreadState, UnexplainedRejection
 from bot.errors import StoreError
 from bot.ports.transaction import Store, Transaction
 
+pytestmark = pytest.mark.either_database
+
 HOSTILE = "a\0b \ud83d c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 KEPT = "a\ufffdb \ufffd c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 

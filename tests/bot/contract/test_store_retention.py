@@ -1,5 +1,6 @@
 """Removal: what is old and finished goes, what is open or young stays, and a person or a channel can be forgotten."""
 
+import pytest
 from support.fakes.ports import FakeClock
 from support.worlds.store_world import CARD, Sql, a_follow_up, a_post, a_start, a_thread, add, an_answer
 
@@ -7,6 +8,8 @@ from bot.domain.requests.request import Person, Reply, RequestState
 from bot.domain.threads.thread import ThreadState
 from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import Deleted
+
+pytestmark = pytest.mark.either_database
 
 
 async def remove(store: Store, before: float, limit: int = 10) -> int:

@@ -25,6 +25,8 @@ from bot.errors import StoreError
 from bot.ports.transaction import Store
 from bot.service import Service
 
+pytestmark = pytest.mark.either_database
+
 BROKEN_KNOWN = ["{", "[]", "null", '{"round": "many"}', '{"problem": "bad mood"}', '{"job": {"id": 5}}', "\ufffd"]
 BROKEN_MESSAGES = [
     "",

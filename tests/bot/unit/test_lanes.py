@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Sequence
 from datetime import date
@@ -196,3 +197,28 @@ def test_a_shallow_clone_has_its_slice(repository: Repository, tmp_path: Path) -
     done = subprocess.run((tmp_path / "shallow" / ".ci" / "due",), capture_output=True, text=True, check=True)
     assert done.stdout == "slice 1\n"
     assert "NOT everything" in done.stderr
+
+
+def test_a_plain_test_of_either_database_has_one_of_them_in_the_default_lane() -> None:
+    """Both lanes together have each test on both."""
+    file = "tests/bot/contract/test_homes.py"
+    default, full = (set(collected(file, "-m", lane)) for lane in ("not full", "full"))
+    assert not default & full
+    assert default | full == set(collected(file, "-m", ""))
+    tests = {of_any_database(name) for name in default}
+    assert len(tests) == len(default)
+    assert {of_any_database(name) for name in full} == tests
+    assert all(any(database in name for name in default) for database in DATABASES)
+
+
+DATABASES = ("sqlite", "postgres")
+
+
+def of_any_database(name: str) -> str:
+    return re.sub("|".join(DATABASES), "", name)
+
+
+def collected(*arguments: str) -> list[str]:
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", *arguments)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [line for line in done.stdout.splitlines() if "::" in line]

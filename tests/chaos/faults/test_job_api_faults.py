@@ -28,7 +28,7 @@ from bot.app.edges import EdgeTimings
 from bot.domain.notices.messages import Reaction
 from bot.slack.rendering.blocks import SEND_AGAIN
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
 _PROJECT = '[[projects]]\nname = "{}"\nproject = "{}"\nwords = ["{}"]\n'
 

@@ -8,7 +8,7 @@ from bot.slack.rendering.blocks import STOP_JOB
 from bot.workspace.failure_injection import CallFault
 from bot.workspace.model.files import Upload
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 READ = ("users.info", "conversations.info", "conversations.replies")
 """What is asked of Slack about a job that begins in a conversation."""
 

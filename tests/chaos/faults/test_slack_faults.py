@@ -13,7 +13,7 @@ from bot.slack.rendering.blocks import SEND_AGAIN
 from bot.workspace.failure_injection import CallFault
 from bot.workspace.wire.envelopes import DisconnectReason
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
 
 

@@ -100,7 +100,9 @@ def keep(connection: socket.socket) -> None:
     while True:
         readable, _, _ = select.select([connection.fileno(), ended], [], [])
         if ended in readable:
-            connection.send(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])).encode())
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            with contextlib.suppress(OSError):  # it was killed
+                connection.send(str(code).encode())
             os._exit(0)
         os.kill(child, (connection.recv(1) or bytes([signal.SIGKILL]))[0])
 
