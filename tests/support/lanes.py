@@ -17,7 +17,7 @@ RECORD = TESTS / "seconds.json"
 """What a test took in the last recorded full run: seconds, on average, by lane and file; `.ci/full` writes it."""
 WORKERS = 6
 """How many ran beside each other when that was recorded."""
-SLICE = 75.0 * WORKERS
+SLICE = 60.0 * WORKERS
 """Seconds of all workers together that a slice takes."""
 UNKNOWN = 0.1
 """Seconds for a test of a file that was not recorded yet."""
