@@ -11,7 +11,7 @@ from bot.jobserver.agents.check import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pull_requests.github.access_check import check_github
 from bot.jobserver.sandbox.control_groups import ControlGroups, NoControlGroups, open_control_groups
-from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
+from bot.jobserver.sandbox.job_users import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import check_setup

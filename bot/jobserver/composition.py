@@ -34,22 +34,16 @@ from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests
-from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
-from bot.jobserver.repository.addresses import displayed_repository, short_name
+from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, open_local_pull_requests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.base_branch import BaseBranch
-from bot.jobserver.repository.first_fetch import FirstFetch
-from bot.jobserver.repository.git import Git
+from bot.jobserver.repository.git import IS_SHALLOW, Git, displayed_repository, short_name
 from bot.jobserver.repository.git_repository import GitRepository, Overlays
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror
 from bot.jobserver.repository.ready_copy import ReadyCopy
-from bot.jobserver.repository.refusals import IS_SHALLOW
 from bot.jobserver.repository.working_copy import ChangeLimits
-from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.missing import MissingSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.jobs import JobStore

@@ -12,8 +12,8 @@ from aiohttp import web
 
 from bot.jobserver.api.handlers import error_response
 from bot.jobserver.composition import Composition, Parts
+from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
-from bot.jobserver.egress.this_machine import egress_warning
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
 from bot.jobserver.pages.rendering import error_page

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.jobserver.documents.workflows import starts_at_push
+from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.egress.run_egress import egress_for
-from bot.jobserver.egress.this_machine import egress_warning
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.pull_requests.github.connection import connect
-from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.refusals import IS_SHALLOW, explain
+from bot.jobserver.repository.git import IS_SHALLOW, Git, explain
 from bot.jobserver.repository.workflow_files import workflow_files
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket

@@ -18,11 +18,9 @@ from collections.abc import AsyncIterator
 import aiohttp
 from aiohttp import web
 
-from bot.jobserver.egress.model_apis import ANTHROPIC
-from bot.jobserver.egress.model_headers import KeyHeader
-from bot.jobserver.egress.model_names import ModelNames
+from bot.jobserver.egress.model_apis import ANTHROPIC, KeyHeader
 from bot.jobserver.egress.model_relay import ModelAccess, model_relay
-from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 
 EVENT = (
     b'event: content_block_delta\ndata: {"type": "content_block_delta", "delta": {"text": "'

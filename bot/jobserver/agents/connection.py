@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from acp import PROTOCOL_VERSION
@@ -38,12 +39,11 @@ from pydantic import BaseModel, ValidationError
 from bot import __version__
 from bot.jobserver.agents.content import Content
 from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
-from bot.jobserver.agents.log import AgentLog
-from bot.jobserver.agents.messages import AgentMessages, Message
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.options import Option, Session, options_of
-from bot.jobserver.agents.process import LINE_LIMIT, AgentProcess
-from bot.jobserver.errors import EditError
+from bot.jobserver.agents.options import Option, Session, Wanted, check_taken, in_words, options_of, to_be_set
+from bot.jobserver.agents.process import LINE_LIMIT, AgentMessages, AgentProcess, Message
+from bot.jobserver.agents.text import AgentLog, one_line
+from bot.jobserver.errors import EditError, NotOfferedError
 
 _ANSWER_S = 60.0
 """For everything but a turn: agents answered within 2 s on an idle machine."""
@@ -233,3 +233,47 @@ def _more(roots: Sequence[str]) -> list[str] | None:
 
 def _dumped(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+# A session in which the agent has taken what is wanted of its options.
+
+
+@dataclass(frozen=True)
+class Started:
+    """What an agent tells before any turn, for people: the name and version that it gives itself, what is chosen and
+    what else there is, or why that cannot be chosen.
+    """
+
+    version: str
+    options: str = ""
+    refusal: str = ""
+
+
+async def started(connection: AgentConnection, wanted: Wanted, directory: str) -> Started:
+    """Begins a session and chooses what is wanted.
+
+    Raises:
+        EditError: the agent does not speak the protocol.
+    """
+    info = (await connection.initialize()).agent_info
+    version = one_line(f"{info.name} {info.version}") if info else "it does not tell its version"
+    try:
+        session = await connection.new_session([directory])
+        return Started(version, options=in_words((await chosen(connection, session, wanted)).options))
+    except NotOfferedError as error:
+        return Started(version, refusal=str(error))
+    except EditError:  # of its login, say: a turn tells that, too
+        return Started(version)
+
+
+async def chosen(connection: AgentConnection, session: Session, wanted: Wanted) -> Session:
+    """Has the agent take what is wanted, where it has something else.
+
+    Raises:
+        NotOfferedError: it does not list that.
+    """
+    for category, value in wanted.in_order():
+        if option := to_be_set(connection.agent, category, value, session.options):
+            session = await connection.set_option(session.id, option, value)
+            check_taken(connection.agent, category, value, session.options)
+    return session

@@ -2,28 +2,24 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from acp.schema import PromptResponse
 
-from bot.jobserver.agents.connection import AgentConnection
-from bot.jobserver.agents.content import Content, GivenFiles
-from bot.jobserver.agents.conversation import first_prompt, next_prompt
-from bot.jobserver.agents.copy_state import copy_state
+from bot.jobserver.agents.connection import AgentConnection, Started, chosen, started
+from bot.jobserver.agents.content import Content, GivenFiles, first_prompt, next_prompt
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.agents.log import AgentLog, open_log
 from bot.jobserver.agents.options import Session, chosen_in_words
-from bot.jobserver.agents.pending_permissions import PendingPermissions
-from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk
+from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionDesk
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
-from bot.jobserver.agents.questions import Questions
-from bot.jobserver.agents.session import Started, chosen, started
-from bot.jobserver.agents.text import Redactor
-from bot.jobserver.agents.time_limit import TimeLimit
+from bot.jobserver.agents.questions import Questions, TimeLimit
+from bot.jobserver.agents.text import AgentLog, Redactor, open_log
 from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.editors.job_log import append_line
@@ -32,6 +28,32 @@ from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
+
+# Whether the files of a copy changed: told by what the file system notes of each, not by reading them.
+
+_MOST_FILES = 200_000
+
+CopyState = dict[str, tuple[int, int, int]]
+"""Mode, size and time of the last change in ns, which no program can set back, by path."""
+
+
+def copy_state(copy: Path) -> CopyState:
+    """Returns the state of the files and links below `copy`; `.git` and empty folders are nothing that counts."""
+    found: CopyState = {}
+    for folder, folders, files in os.walk(copy):
+        folders[:] = [name for name in folders if name != ".git"]
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]  # noqa: PTH114, PTH118 - fast
+        for name in (*files, *links):
+            path = os.path.join(folder, name)  # noqa: PTH118 - twice as fast, and there can be many
+            try:
+                status = os.lstat(path)
+            except FileNotFoundError:
+                continue
+            found[path] = (status.st_mode, status.st_size, status.st_ctime_ns)
+        if len(found) > _MOST_FILES:
+            break
+    return found
+
 
 _CANCEL_S = 1.5
 """For an agent to stop when it is asked to: those that do so took 75 ms at most."""

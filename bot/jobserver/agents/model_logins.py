@@ -3,8 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, OPENROUTER, ModelApi
-from bot.jobserver.egress.model_headers import KeyHeader
+from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, OPENROUTER, KeyHeader, ModelApi
 from bot.jobserver.egress.model_login import ModelLogin, Read
 
 LoginRule = Callable[[Read, str | None], ModelLogin | None]

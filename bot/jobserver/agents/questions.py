@@ -1,6 +1,8 @@
 """What an agent asks in one turn, one question after another."""
 
 import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 from acp.schema import (
@@ -13,9 +15,45 @@ from acp.schema import (
 
 from bot.jobserver.agents.elicitation import Form, form_content, read_form
 from bot.jobserver.agents.text import Redactor
-from bot.jobserver.agents.time_limit import TimeLimit
 from bot.jobserver.editors.interface import Progress
 from bot.jobserver.questions import Question
+
+# How long a turn may take: time that passes while a person is asked does not count.
+
+
+class TimeLimit:
+    """In seconds, for one turn."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._timeout: asyncio.Timeout | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Raises TimeoutError where what is done within takes longer."""
+        async with asyncio.timeout(self._seconds) as timeout:
+            self._timeout = timeout
+            try:
+                yield
+            finally:
+                self._timeout = None
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Within it, no time passes; one such piece of work at a time."""
+        now, timeout = asyncio.get_running_loop().time, self._timeout
+        end = timeout.when() if timeout else None
+        if timeout is None or end is None:
+            yield
+            return
+        left = end - now()
+        timeout.reschedule(None)
+        try:
+            yield
+        finally:
+            if timeout is self._timeout and not timeout.expired():
+                timeout.reschedule(now() + left)
+
 
 _MOST_ASKED = 20
 

@@ -1,7 +1,10 @@
 """Foreign text, made fit to be shown: bounded, on one line where there is one, and without the agent's secrets."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
+from bot.jobserver.subprocesses import BoundedWriter
 from bot.runtime.text import without_misleading
 
 _LINE_LENGTH = 300
@@ -26,3 +29,62 @@ class Redactor:
         for secret in self._secrets:
             text = text.replace(secret, "[secret]")
         return text
+
+
+# What of an agent's run goes into its job's log: bounded, and without the agent's secrets.
+
+LOG_LIMIT = 1_000_000
+"""Bytes that are kept of a run."""
+_LONGEST_LINE = 16_384
+
+
+class AgentLog:
+    """Lines about a run, and the program's standard error."""
+
+    def __init__(self, output: BoundedWriter, redact: Callable[[str], str]) -> None:
+        self._output = output
+        self._redact = redact
+        self._unfinished = b""
+        self._last_words = ""
+
+    def line(self, text: str) -> None:
+        self._output.write(self._redact(text).encode(errors="replace") + b"\n")
+
+    def errors(self, data: bytes) -> None:
+        """Takes a piece of the program's standard error."""
+        *lines, rest = (self._unfinished + data).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            lines, rest = [*lines, rest], b""
+        self._unfinished = rest
+        for line in lines:
+            self._error_line(line)
+
+    def last_words(self) -> str:
+        """Returns the last line of standard error that says anything, shortened and without secrets."""
+        self.finish()
+        return self._last_words
+
+    def finish(self) -> None:
+        if self._unfinished:
+            self._error_line(self._unfinished)
+        self._unfinished = b""
+
+    def _error_line(self, line: bytes) -> None:
+        text = line.decode(errors="replace")
+        self.line(text)
+        if text.strip():
+            self._last_words = one_line(self._redact(text[:_LONGEST_LINE]))
+
+
+@contextlib.contextmanager
+def open_log(path: Path, redact: Callable[[str], str]) -> Iterator[AgentLog]:
+    """Appends to a job's log."""
+    with path.open("ab") as stream:
+        output = BoundedWriter(stream, LOG_LIMIT)
+        log = AgentLog(output, redact)
+        try:
+            yield log
+        finally:
+            log.finish()
+            if output.dropped:
+                stream.write(f"\n[{output.dropped} more bytes of output were not kept]\n".encode())

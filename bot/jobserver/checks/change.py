@@ -1,14 +1,28 @@
 """The change that is checked: the pages before and after, parsed when they are asked for."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from bot.jobserver.checks.new_lines import new_lines
 from bot.jobserver.checks.site_addresses import SiteAddresses
 from bot.jobserver.documents.page import Page
 from bot.jobserver.documents.parsing import decoded, is_page, parse_page
 from bot.jobserver.repository.snapshot import Snapshot
+
+# Which lines of a page are new: only their faults are the change's.
+
+
+def new_lines(before: str | None, after: str) -> frozenset[int]:
+    """Returns the numbers, from 1, of the lines whose text the page did not have before; linear in both texts."""
+    known = Counter((before or "").splitlines())
+    found = set()
+    for number, line in enumerate(after.splitlines(), start=1):
+        if known[line]:
+            known[line] -= 1
+        else:
+            found.add(number)
+    return frozenset(found)
 
 
 class Change:

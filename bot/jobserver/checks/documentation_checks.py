@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.checks import front_matter, links, mdx_syntax, navigation
+from bot.jobserver.checks import links, navigation, page_syntax
 from bot.jobserver.checks.change import Change
 from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
@@ -26,7 +26,7 @@ _BUDGET_S = 60.0
 _OWN: tuple[tuple[str, Callable[[Change], Iterator[str]]], ...] = (
     (links.NAME, links.broken_links),
     (navigation.NAME, navigation.navigation_problems),
-    (front_matter.NAME, front_matter.unreadable_front_matter),
+    ("front matter", page_syntax.unreadable_front_matter),
 )
 
 
@@ -44,8 +44,8 @@ class DocumentationChecks:
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
         change = Change(before, after, changed, time_is_up=partial(_is_past, time.monotonic() + _BUDGET_S))
-        has_mdx = await asyncio.to_thread(mdx_syntax.applies_to, change)  # it lists all files
-        own = (*_OWN, (mdx_syntax.NAME, mdx_syntax.broken_mdx)) if has_mdx else _OWN
+        has_mdx = await asyncio.to_thread(page_syntax.applies_to, change)  # it lists all files
+        own = (*_OWN, (page_syntax.NAME, page_syntax.broken_mdx)) if has_mdx else _OWN
         checks: list[tuple[str, Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in own]
         checks += await self._checkers.applying(change, copy)
         checks += [(command[0], partial(self._command, command, copy)) for command in self._commands]

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from bot.jobserver.documents.languages import language_of_path
-from bot.jobserver.repository.portable_names import folders_of
+from bot.jobserver.repository.tree_files import folders_of
 
 _PAGE_ENDINGS = (
     "",

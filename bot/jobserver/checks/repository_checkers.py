@@ -15,13 +15,11 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.checks.change import Change
 from bot.jobserver.checks.checker import Checker, Finding
-from bot.jobserver.checks.line_reports import CODESPELL, CSPELL, MARKDOWNLINT
-from bot.jobserver.checks.lychee import LYCHEE
+from bot.jobserver.checks.known_checkers import CODESPELL, CSPELL, LYCHEE, MARKDOWNLINT, VALE
 from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
-from bot.jobserver.checks.vale import VALE
 from bot.jobserver.documents.parsing import is_page
 from bot.jobserver.file_owners import hand_over, owner
-from bot.jobserver.repository.removal import remove
+from bot.jobserver.repository.foreign_files import remove
 
 CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL, LYCHEE)
 _PAGES_A_RUN = 500

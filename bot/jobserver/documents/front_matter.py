@@ -4,10 +4,12 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TypeVar
 
 import yaml
 
+from bot.jobserver.documents.fences import Fence, opening_fence
 from bot.jobserver.documents.page import FrontMatter, Span
 
 _Result = TypeVar("_Result")
@@ -126,3 +128,35 @@ _Loader.add_multi_constructor("tag:yaml.org,2002:python/", _nothing)
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or ["it cannot be read"])[0]
+
+
+# A page's title without parsing the page: quick enough to ask of every page of a repository.
+
+_LOOKED_AT = 20_000
+_SHORTEST_UNDERLINE = 3
+
+
+def quick_title(text: str) -> str | None:
+    """Returns the title that the front matter or the first heading gives, within the first 20,000 characters."""
+    text = text[:_LOOKED_AT]
+    front_matter = find_front_matter(text)
+    if front_matter is not None:
+        title = front_matter.values.get("title")
+        if isinstance(title, str) and title.strip():
+            return title.strip()
+    return _first_heading(text[front_matter.span.end :] if front_matter else text)
+
+
+def _first_heading(text: str) -> str | None:
+    fence: Fence | None = None
+    lines = text.splitlines()
+    for line, below in zip_longest(lines, lines[1:], fillvalue=""):
+        if fence is not None:
+            fence = None if fence.is_closed_by(line) else fence
+        elif line.startswith(("# ", "= ")):
+            return line[2:].strip(" \t#") or None
+        elif len(below) >= _SHORTEST_UNDERLINE and not below.strip("=") and line.strip("= \t"):
+            return line.strip()
+        else:
+            fence = opening_fence(line)
+    return None

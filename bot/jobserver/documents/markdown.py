@@ -13,8 +13,17 @@ from bot.jobserver.documents.brackets import Tag
 from bot.jobserver.documents.front_matter import find_front_matter
 from bot.jobserver.documents.inline import Place, Recording, RecordingInline
 from bot.jobserver.documents.masking import MASK, mask
-from bot.jobserver.documents.page import FrontMatter, Heading, Link, LinkKind, Page, Region, RegionKind, Span
-from bot.jobserver.documents.slugs import AnchorNames
+from bot.jobserver.documents.page import (
+    AnchorNames,
+    FrontMatter,
+    Heading,
+    Link,
+    LinkKind,
+    Page,
+    Region,
+    RegionKind,
+    Span,
+)
 
 _MAX_TAG = 20_000
 """Characters of a tag that are looked at."""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import yaml
 
 from bot.jobserver.documents.front_matter import compose_yaml
-from bot.jobserver.documents.mkdocs_navigation import navigations
+from bot.jobserver.documents.navigation_entries import navigations
 
 _MAX_BYTES = 300_000
 _PLAIN = frozenset(

@@ -10,9 +10,15 @@ from pathlib import PurePosixPath
 from posixpath import normpath, relpath
 from urllib.parse import unquote
 
-from bot.jobserver.documents import json_navigation, list_navigation, mkdocs_navigation
-from bot.jobserver.documents.navigation_entry import Entry, NewEntry, insert
-from bot.jobserver.documents.records import is_record
+from bot.jobserver.documents.navigation_entries import (
+    Entry,
+    NewEntry,
+    insert,
+    json_entries,
+    list_entries,
+    mkdocs_entries,
+)
+from bot.jobserver.documents.page import is_record
 
 MAX_NAVIGATION = 300_000
 """Characters; a larger file is not read."""
@@ -64,12 +70,12 @@ def read_navigation(path: PurePosixPath, text: str) -> Navigation | None:
         return None
     root = path.parent
     if path.name in _MINTLIFY:
-        entries = json_navigation.entries(text)
+        entries = json_entries(text)
     elif path.name in _MKDOCS:
-        folder, entries = mkdocs_navigation.entries(text)
+        folder, entries = mkdocs_entries(text)
         root = PurePosixPath(normpath(str(root / folder)))
     else:
-        entries = list_navigation.entries(text)
+        entries = list_entries(text)
     return Navigation(path, root, text, tuple(entries)) if entries else None
 
 

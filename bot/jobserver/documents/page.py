@@ -1,8 +1,11 @@
 """What a page is made of. All positions are characters of the page's text; lines count from 1."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 
 @dataclass(frozen=True)
@@ -84,3 +87,46 @@ class Page:
     """What is text for people and nothing else, in order; names of things in it are found by `names`."""
     regions: tuple[Region, ...] = ()
     not_parsed: str = ""
+
+
+# Pages that tell of the past: no place for new ones, and not corrected afterwards.
+
+_RECORD = re.compile(
+    r"(?:changelogs?|changes|history|news|releases?|release-notes?|whats-new|blog|-?posts|updates)"
+    r"|(?:changelog|changes|release-notes|releases?-v?\d)-?.{0,80}"
+)
+
+
+def is_record(path: PurePosixPath) -> bool:
+    """Tells whether a page tells of the past: a changelog, release notes, a blog's article."""
+    parts = (*path.parts[:-1], path.stem)
+    return any(_RECORD.fullmatch(part.casefold().replace("_", "-")) for part in parts)
+
+
+# Titles as they stand in addresses.
+
+_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+
+
+def slug(title: str) -> str:
+    """Returns a title as it stands in a file name: small letters and digits of any script, joined by hyphens."""
+    return _BETWEEN_WORDS.sub("-", title.casefold()).strip("-")[:60].rstrip("-")
+
+
+def heading_anchor(title: str) -> str:
+    """Returns the anchor that GitHub, Mintlify and MkDocs give to the first heading of this title."""
+    return _NOT_IN_ANCHORS.sub("", title.strip().lower()).replace(" ", "-")
+
+
+class AnchorNames:
+    """Gives each further heading of the same title a number, as GitHub does."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def next_for(self, title: str) -> str:
+        anchor = heading_anchor(title)
+        number = self._seen[anchor]
+        self._seen[anchor] += 1
+        return f"{anchor}-{number}" if number else anchor

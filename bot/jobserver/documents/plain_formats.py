@@ -7,8 +7,7 @@ from itertools import pairwise
 
 from bot.jobserver.documents.markdown import link_kind
 from bot.jobserver.documents.masking import MASK, mask
-from bot.jobserver.documents.page import Heading, Link, Page, Region, RegionKind, Span
-from bot.jobserver.documents.slugs import AnchorNames
+from bot.jobserver.documents.page import AnchorNames, Heading, Link, Page, Region, RegionKind, Span
 
 _MARKED = re.compile(
     r"``[^`\n]++``|(?<!\w):[\w+.-]{1,60}+(?::[\w+.-]{1,60}+){0,2}+:`[^`\n]++`|`[^`\n]++`_{0,2}"

@@ -7,11 +7,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, ModelApi
-from bot.jobserver.egress.model_headers import KeyHeader
-from bot.jobserver.egress.model_names import ModelNames
+from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, KeyHeader, ModelApi
 from bot.jobserver.egress.model_relay import ModelAccess
-from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.errors import JobServerError
 

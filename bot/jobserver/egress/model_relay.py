@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import secrets
 import socket
+import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,14 +20,31 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.connection_failures import in_words
-from bot.jobserver.egress.model_apis import Route, error_body
-from bot.jobserver.egress.model_headers import KeyHeader, answered, holds_token, passed_on, with_key
+from bot.jobserver.egress.model_apis import KeyHeader, Route, answered, error_body, holds_token, passed_on, with_key
 from bot.jobserver.egress.model_requests import RequestPolicy
 from bot.jobserver.egress.model_usage import AnswerUsage, Tokens
 from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.runtime.http.server import HttpServer
+
+# Why a model's address could not be reached, in words. Pure.
+
+
+def in_words(error: Exception) -> str:
+    """Returns what went wrong: never an address of the proxy's, which may hold a password."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as why):
+            fault = why.verify_message.rstrip(".")
+            return f"its certificate is not trusted here ({fault}); SSL_CERT_FILE can name a CA of your own"
+        case aiohttp.ClientProxyConnectionError():
+            return "this server's own proxy does not answer"
+        case aiohttp.ClientHttpProxyError():
+            return f"this server's own proxy does not connect to it ({error.status})"
+        case OSError() if error.strerror:
+            return error.strerror
+        case _:
+            return type(error).__name__
+
 
 LARGEST_REQUEST = 32 << 20
 """Bytes; what Anthropic takes at most."""

@@ -1,14 +1,98 @@
 """What of a request passes the model relay: decided on its method, target, headers and body, without a connection."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from multidict import CIMultiDictProxy
 
 from bot.jobserver.egress.model_apis import ModelApi, Route
-from bot.jobserver.egress.model_names import ModelNames
-from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest
-from bot.jobserver.egress.strict_json import parse_object
+from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest, shown
+from bot.jobserver.settings.values import PREFIX
+
+# JSON that every parser reads alike: whoever checks it and whoever acts on it must not see two different things.
+
+MOST_VALUES = 1_000_000
+"""Of objects, lists and their members: each costs memory, however few bytes it has."""
+_COUNTED = (b",", b"{", b"[")
+
+
+def parse_object(body: bytes) -> Mapping[str, Any]:
+    """Returns what a body holds.
+
+    Raises:
+        ValueError: it is no JSON object, not in UTF-8, nested too deep, has too many values, a name that stands twice
+            in an object, or a number that JSON does not know. The words are for whoever sent it.
+    """
+    if sum(map(body.count, _COUNTED)) > MOST_VALUES:
+        raise ValueError(f"it has more than {MOST_VALUES} values")
+    try:
+        value = json.loads(body.decode(), object_pairs_hook=_object, parse_constant=_no_constant)
+    except UnicodeDecodeError:
+        raise ValueError("it is not in UTF-8") from None
+    except json.JSONDecodeError:
+        raise ValueError("it is no JSON") from None
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - one error for all that can be wrong with it
+    return value
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return found
+
+
+def _no_constant(_: str) -> None:
+    raise ValueError("it holds a number that JSON does not know")
+
+
+# Which models an agent may ask: the one that the setting names, and the small ones that go with its program.
+
+_ACTS_BY_ITSELF = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
+"""Models that search or browse at their provider without any tool being named."""
+_SETTING = f"{PREFIX}MODEL"
+_FAMILIES = ("fable", "haiku", "opus", "sonnet")
+_LONG_CONTEXT = re.compile(r"\[\d+m\]\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ModelNames:
+    """`setting` is what whoever runs the server has set, in the agent's own words; `companions` matches other names."""
+
+    setting: str | None = None
+    companions: re.Pattern[str] | None = None
+
+    def refusal(self, model: object) -> RefusedRequest | None:
+        """Returns why a request must not ask this model; None where it may."""
+        if not isinstance(model, str) or not model:
+            return RefusedRequest("a request without a model", f"{RELAY} refuses this: it names no model.")
+        name = model.removeprefix("models/")
+        if self._is_set(name) or (self.companions is not None and self.companions.fullmatch(name)):
+            return None
+        if self.setting is not None:
+            return RefusedRequest(
+                shown(name), f"{RELAY} refuses the model {shown(name)}: {_SETTING} names another one."
+            )
+        if _ACTS_BY_ITSELF.search(name):
+            words = f"{RELAY} refuses the model {shown(name)}, which may search by itself, unless {_SETTING} names it."
+            return RefusedRequest(shown(name), words)
+        return None
+
+    def _is_set(self, name: str) -> bool:
+        """Agents leave out the provider of `provider/model`, and know families of models by one word."""
+        if self.setting is None:
+            return False
+        wanted = _LONG_CONTEXT.sub("", self.setting).removeprefix("models/")
+        if wanted in _FAMILIES:
+            return name.startswith("claude-") and wanted in name.split("-")
+        return name in {wanted, wanted.partition("/")[2]}
+
 
 _SINGLE = ("content-length", "content-type", "host", "transfer-encoding")
 _JSON = ("application/json", "application/json;charset=utf-8")

@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 
 import h11
 
-from bot.jobserver.egress.addresses import is_public, may_be_internal
+from bot.jobserver.egress.addresses import Resolve, is_public, is_this_machines, may_be_internal
 from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.this_machine import Resolve, is_this_machines
 from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxy, UpstreamProxyError, upstream_of
-from bot.jobserver.settings.hosts import AllowedHost, find, host_and_port
+from bot.jobserver.settings.sandbox import AllowedHost, find, host_and_port
 
 MOST_CONNECTIONS = 64
 """At once, for one run; more are closed."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from bot.jobserver.settings.hosts import host_name
+from bot.jobserver.settings.sandbox import host_name
 
 MOST_NAMES = 20
 """Kept for a run: a program could ask for any number."""

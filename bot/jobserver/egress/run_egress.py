@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Protocol
 
 from bot.errors import ConfigError
+from bot.jobserver.egress.addresses import Resolve
 from bot.jobserver.egress.proxy import ConnectProxy, resolve
 from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.this_machine import Resolve
 from bot.jobserver.egress.upstream_proxy import upstream_of
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.hosts import AllowedHost
-from bot.jobserver.settings.sandbox import OPEN
+from bot.jobserver.settings.sandbox import OPEN, AllowedHost
 
 PROXY_PORT = 8702
 """Inside the sandbox, where a loopback of its own has nothing else."""

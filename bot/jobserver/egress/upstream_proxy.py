@@ -10,7 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import h11
 
-from bot.jobserver.settings.hosts import AllowedHost
+from bot.jobserver.settings.sandbox import AllowedHost
 from bot.runtime.http.proxies import is_this_machine, proxy_address
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

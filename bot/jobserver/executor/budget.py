@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.settings.budget import Budget
+from bot.jobserver.settings.limits import Budget
 from bot.jobserver.store.usage import says_no
 from bot.jobserver.usage import Spent
 

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import GitError, HeldBackError, JobServerError
-from bot.jobserver.executor.descriptions import answer_with, why_nothing_changed
+from bot.jobserver.executor.descriptions import answer_with, why_nothing_changed, with_titles
 from bot.jobserver.executor.editing import Change, Editing
-from bot.jobserver.executor.page_titles import with_titles
+from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import pull_request_details
 from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.secret_guard import SecretGuard
 from bot.jobserver.models import JobDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import PullRequest
 from bot.jobserver.repository.interface import StartingPoint

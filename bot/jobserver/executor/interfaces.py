@@ -1,12 +1,13 @@
 """What the executor needs of its neighbours, besides their own interfaces."""
 
 from collections.abc import Awaitable, Callable, Collection
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.models import JobDetails
+from bot.jobserver.models import CheckResult, JobDetails
 from bot.jobserver.repository.interface import Repository
+from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.records import Instruction, Outcome, ProgressUpdate
 from bot.jobserver.usage import Spent
 
@@ -75,4 +76,17 @@ class Executor(Protocol):
 
     async def finish_pushed(self, instruction: Instruction) -> Outcome:
         """Finishes what an interrupted instruction has pushed, and executes nothing."""
+        ...
+
+
+# What the executor asks of the checks.
+
+
+class Checks(Protocol):
+    """Finds the faults that a change brought in."""
+
+    async def run(
+        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+    ) -> tuple[CheckResult, ...]:
+        """Returns one result a check that applies. `copy` holds the same files as `after`. Never raises."""
         ...

@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from bot.jobserver.checks.interface import Checks
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.executor.asking import Asking
-from bot.jobserver.executor.branch_removal import BranchRemoval
 from bot.jobserver.executor.budget import Spending
-from bot.jobserver.executor.editing import Editing
+from bot.jobserver.executor.editing import Editing, PartialWorkKeeping
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
-from bot.jobserver.executor.interfaces import JobRepository
+from bot.jobserver.executor.interfaces import Checks, JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.partial_work import PartialWorkKeeping
+from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.retention import Retention
-from bot.jobserver.executor.secret_guard import SecretGuard
+from bot.jobserver.executor.retention import BranchRemoval, Retention
 from bot.jobserver.leaks.interface import LeakScan, Masking
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser

@@ -1,14 +1,116 @@
 """Looks through one file, or one name, for secrets. Pure; seconds for a megabyte of the worst text."""
 
-from collections.abc import Iterator
+import base64
+import codecs
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote, quote_plus
 
-from bot.jobserver.leaks.allowances import Allowances
 from bot.jobserver.leaks.archives import TooMuchPackedError, unpacked
-from bot.jobserver.leaks.contents import text_in
-from bot.jobserver.leaks.forms import forms_of, squeezed
+from bot.jobserver.repository.allowed_paths import matches
 from bot.runtime.secrets.kinds import SecretKind
 from bot.runtime.secrets.masking import find
+from bot.runtime.text import without_misleading
+
+# The texts in a file's bytes: UTF-8, Latin-1, UTF-16, and what can be read in a binary. Pure, and linear.
+
+_READABLE = rb"\t\n\r\x20-\x7e"
+_RUN = re.compile(rb"[%b]{8,}" % _READABLE)
+_RUN_LITTLE = re.compile(rb"(?:[%b]\0){8,}" % _READABLE)
+_RUN_BIG = re.compile(rb"(?:\0[%b]){8,}" % _READABLE)
+_BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+def text_in(data: bytes) -> str:
+    """Returns the text, without characters that nobody sees; of a binary the runs of readable characters."""
+    if b"\0" not in data:
+        return without_misleading(data.decode(errors="replace"))
+    encoding = _BOMS.get(data[:2])
+    if encoding:
+        return without_misleading(data.decode(encoding, errors="replace"))
+    runs = [*_RUN.findall(data), *(run[::2] for run in _RUN_LITTLE.findall(data))]
+    return b"\n".join([*runs, *(run[1::2] for run in _RUN_BIG.findall(data))]).decode("ascii")
+
+
+# The forms in which a known value can stand in a file: as it is, encoded, escaped, parted. Pure.
+
+SHORTEST = 8
+"""Characters, after squeezing: what is shorter stands in many files by chance."""
+_PARTING = bytes(range(33)) + b"\"'`\\,+" + bytes(range(127, 256))
+"""Bytes between the parts of a value: spaces, line breaks, what joins strings in code, signs that nobody sees, and the
+other half of each character in UTF-16.
+"""
+
+
+def squeezed(data: bytes) -> bytes:
+    """Returns the bytes without those that may stand between the parts of a value."""
+    return data.translate(None, _PARTING)
+
+
+def forms_of(value: str) -> frozenset[bytes]:
+    """Returns what stands in squeezed bytes where this value does."""
+    if len(value) < SHORTEST:
+        return frozenset()
+    found = {squeezed(form) for form in _forms(value)}
+    return frozenset(form for form in found if len(form) >= SHORTEST)
+
+
+def _forms(value: str) -> Iterator[bytes]:
+    plain = value.encode()
+    yield plain
+    for text in (quote(value, safe=""), quote(value), quote_plus(value)):
+        yield text.encode()
+        yield _lower_escapes(text).encode()
+    yield html.escape(value).encode()
+    yield json.dumps(value).encode()
+    yield json.dumps(json.dumps(value)).encode()
+    yield plain.hex().encode()
+    yield plain.hex().upper().encode()
+    yield "".join(f"%{byte:02X}" for byte in plain).encode()
+    yield "".join(f"%{byte:02x}" for byte in plain).encode()
+    yield from _base64_forms(plain)
+
+
+def _lower_escapes(text: str) -> str:
+    """Percent signs are followed by capitals, or by small letters."""
+    parts = text.split("%")
+    return "%".join([parts[0], *(f"{part[:2].lower()}{part[2:]}" for part in parts[1:])])
+
+
+def _base64_forms(plain: bytes) -> Iterator[bytes]:
+    """As it stands in base64 of more than this: it can begin at any byte of three; both alphabets."""
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + plain).rstrip(b"=")
+        begin = (8 * shift + 5) // 6
+        whole = (8 * (shift + len(plain))) // 6
+        yield encoded[begin:whole]
+        yield encoded[begin:whole].translate(bytes.maketrans(b"+/", b"-_"))
+
+
+# What whoever runs the server allows to be pushed, though it looks like a secret. Pure.
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """Patterns of paths, each alone or with a colon and the one rule that does not hold there."""
+
+    entries: tuple[str, ...] = ()
+
+    def allows(self, path: str, rule: str) -> bool:
+        return any(matches(pattern, path) for pattern, only in map(_parted, self.entries) if only in {"", rule})
+
+    def allows_everything(self, path: str) -> bool:
+        """Whether no rule holds there, so that it has not to be looked through by any."""
+        return any(not only and matches(pattern, path) for pattern, only in map(_parted, self.entries))
+
+
+def _parted(entry: str) -> Sequence[str]:
+    pattern, _, rule = entry.partition(":")
+    return pattern, rule
+
 
 _LONGEST_LINE = 16
 """Lines of a secret that are looked for in what was there before; a private key has more, all drawn."""

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.jobserver.models import ChangeKind
-from bot.jobserver.pages.diff import Hunk, RawHunk, first_lines, parse_patch, shown_hunk
-from bot.jobserver.pages.word_marks import WordMarker
-from bot.jobserver.pull_requests.local.change import Change, ChangedFile, FileMode
+from bot.jobserver.pages.diff import Hunk, RawHunk, WordMarker, first_lines, parse_patch, shown_hunk
+from bot.jobserver.pull_requests.local.change import Change, ChangedFile, FileMode, fair_shares
 from bot.jobserver.pull_requests.local.contents import Patch
-from bot.jobserver.pull_requests.local.fair_shares import fair_shares
 
 FILES_ON_A_PAGE = 100
 FILE_LINES = 1500

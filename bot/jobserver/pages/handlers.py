@@ -3,24 +3,83 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from aiohttp import web
+from markupsafe import Markup
 
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
-from bot.jobserver.pages.description import TIME_LIMIT_S, shown_description
-from bot.jobserver.pages.forms import form_field
+from bot.jobserver.pages.diff import visible
 from bot.jobserver.pages.login import Login
-from bot.jobserver.pages.markdown import PICTURE_FORMATS
+from bot.jobserver.pages.markdown import PICTURE_FORMATS, Page
 from bot.jobserver.pages.page_renderer import PageRenderer
-from bot.jobserver.pages.pictures import PICTURE_BYTES, picture_response
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, rendered_files
-from bot.jobserver.pages.rendering import error_page, render_page
+from bot.jobserver.pages.rendering import error_page, form_field, render_page
 from bot.jobserver.pull_requests.interface import PullRequestState
 from bot.jobserver.pull_requests.local.contents import Patch
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
+
+# Pictures of the repository, for the Rendered view: only of formats that hold no scripts, and not too large.
+
+PICTURE_BYTES = 5_000_000
+_SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def picture_response(contents: bytes | None) -> web.Response:
+    """Answers with a picture. Its first bytes say what it is, whatever it is called.
+
+    Raises:
+        web.HTTPNotFound: it is not a picture.
+    """
+    kind = _format(contents or b"")
+    if kind is None:
+        raise web.HTTPNotFound
+    return web.Response(body=contents, content_type=kind, headers=_HEADERS)
+
+
+def _format(contents: bytes) -> str | None:
+    if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)
+
+
+# A pull request's description as its page shows it.
+
+_LONGEST = 50_000
+TIME_LIMIT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Description:
+    """Either as safe HTML, or as text where it is too long to be rendered, or takes too long. The rest is `hidden`."""
+
+    html: Markup | None
+    text: str
+    hidden: int
+
+
+async def shown_description(description: str, number: int, renderer: PageRenderer) -> Description:
+    """Returns the description of a pull request, which is Markdown of people and agents."""
+    text = visible(description[:_LONGEST])
+    page = Page(text, "", f"/pulls/{number}/after/")
+    html = None if len(description) > _LONGEST else (await renderer.render([page])).get(page)
+    # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
+    return Description(None if html is None else Markup(html), text, max(0, len(description) - _LONGEST))  # noqa: S704
+
 
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"

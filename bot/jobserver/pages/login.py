@@ -11,10 +11,8 @@ from aiohttp import web
 
 from bot.jobserver.middleware import is_same_origin
 from bot.jobserver.pages.access import Reviewers, Session, Sessions
-from bot.jobserver.pages.client_network import client_network
-from bot.jobserver.pages.forms import form_field
-from bot.jobserver.pages.login_pace import LoginPace, WaitingRoom
-from bot.jobserver.pages.rendering import error_page, render_page
+from bot.jobserver.pages.login_pace import LoginPace, WaitingRoom, client_network
+from bot.jobserver.pages.rendering import error_page, form_field, render_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.logging import ThrottledLogger
 

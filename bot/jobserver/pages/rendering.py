@@ -1,6 +1,7 @@
 """Pages from templates: everything is escaped, and no script is ever allowed."""
 
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import jinja2
 from aiohttp import web
@@ -33,3 +34,20 @@ def render_page(template: str, *, status: int = 200, **values: object) -> web.Re
 
 def error_page(_: web.Request, status: int, message: str) -> web.Response:
     return render_page("error.html", status=status, message=message)
+
+
+# The fields of a form that a page sent.
+
+_MOST_FIELDS = 20
+
+
+async def form_field(request: web.Request, name: str) -> str:
+    """Returns a field; empty where there is none, or the body is no form of ours. Whatever was sent, it can be read."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        return ""
+    text = (await request.read()).decode(errors="replace")
+    try:
+        fields = dict(parse_qsl(text, errors="replace", max_num_fields=_MOST_FIELDS))
+    except ValueError:  # too many
+        return ""
+    return fields.get(name, "")

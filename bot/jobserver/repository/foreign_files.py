@@ -1,16 +1,36 @@
 """What a program may leave in a working copy besides files: links, git directories, devices. Nothing is followed."""
 
 import contextlib
+import json
 import os
 import re
+import shutil
 import stat
-from collections.abc import Collection, Iterator
+import subprocess
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 from typing import assert_never
 
-from bot.jobserver.repository.removal import remove
+# Removes what a program left, however it made it.
+
+
+def remove(path: Path) -> None:
+    """Removes a file, a link, or a folder with all it holds; what is not there is no error.
+
+    A folder without permissions, or nested deeper than Python can follow, is no hindrance either.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            path.unlink()
+            return
+        try:
+            shutil.rmtree(path)
+        except (RecursionError, OSError):
+            for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
+                subprocess.run([*command, "--", str(path)], check=False, capture_output=True)
+
 
 _INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _GIT_DIRECTORY = re.compile(r"(?:\.git|git~[0-9])[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
@@ -125,3 +145,37 @@ def _make_readable(entry: os.DirEntry[str]) -> None:
         mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
         if not mode & stat.S_IRUSR:
             Path(entry.path).chmod(mode | stat.S_IRUSR)
+
+
+# Which files of a folder were touched: told by what the kernel notes of each write, which no program can set back.
+# git's own index tells it to the second, so it reads all files again that are as young as the index: here, all of
+# them.
+
+Stamp = tuple[int, int, int, int]
+"""Size in bytes, time of the last write and of the last change in nanoseconds, inode."""
+
+
+def stamps(directory: Path) -> dict[PurePosixPath, Stamp]:
+    """Returns the stamps of all files in a folder that holds only plain files and folders."""
+    return dict(_stamps(directory))
+
+
+def save_stamps(found: Mapping[PurePosixPath, Stamp], file: Path) -> None:
+    file.write_text(json.dumps([[str(path), *stamp] for path, stamp in found.items()]), encoding="ascii")
+
+
+def load_stamps(file: Path) -> dict[PurePosixPath, Stamp]:
+    """Returns what was saved; nothing where there is no such file."""
+    try:
+        saved = json.loads(file.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return {}
+    return {PurePosixPath(path): (size, written, changed, inode) for path, size, written, changed, inode in saved}
+
+
+def _stamps(directory: Path) -> Iterator[tuple[PurePosixPath, Stamp]]:
+    for folder, _, names in os.walk(directory):
+        inside = PurePosixPath(Path(folder).relative_to(directory).as_posix())
+        for name in names:
+            found = os.lstat(f"{folder}/{name}")
+            yield inside / name, (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)

@@ -1,15 +1,19 @@
 """A bare copy of the repository, kept between jobs: all of them share its objects."""
 
 import asyncio
+import logging
 import tempfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
-from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.refusals import IS_SHALLOW
-from bot.jobserver.repository.tree_listing import TreeListing, parse_listing
+from bot.jobserver.repository.git import IS_SHALLOW, Git
+from bot.jobserver.repository.tree_files import TreeListing, parse_listing
+from bot.jobserver.settings import PREFIX
+from bot.runtime.tasks import BackgroundTasks
 
 _MOST_LOOSE = 2_000
 """Objects outside of packs, and _MOST_PACKS packs: a job brings about ten objects, or one pack."""
@@ -122,3 +126,83 @@ def _is_much(counted: str) -> bool:
     """Whether `git count-objects -v` tells of many loose objects or packs."""
     counts = dict(line.split(": ", 1) for line in counted.splitlines() if ": " in line)
     return int(counts.get("count", 0)) > _MOST_LOOSE or int(counts.get("packs", 0)) > _MOST_PACKS
+
+
+# The branch that jobs start from and merge into. It may get another name while the server runs.
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class BaseBranch:
+    """`is_default`: it is the one that the repository's HEAD names, and is followed; else a setting names it."""
+
+    name: str
+    is_default: bool = True
+
+    def follow(self, default: str) -> None:
+        """Goes on with the repository's default branch in place of one that is gone.
+
+        Raises:
+            GitError: a setting names the one that is gone.
+        """
+        if not self.is_default:
+            raise GitError(
+                f"the base branch {self.name} is not in the repository any more; its default branch is {default}: "
+                f"set {PREFIX}BASE_BRANCH to that, or to another one that is there"
+            )
+        logger.warning("the base branch %s is gone: the repository's default one, %s, is used now", self.name, default)
+        self.name = default
+
+
+# The mirror is made when the server starts, so that no job has to wait for it.
+
+_PAUSE_S = 60.0
+
+
+class MirrorState(StrEnum):
+    """How far it is, in the words of the health."""
+
+    BEING_MADE = "being made"
+    MADE = "made"
+    OUT_OF_REACH = "out of reach"
+
+
+class FirstFetch:
+    """Fetches the base once, and tries again as long as that fails; jobs that come meanwhile wait for their turn.
+
+    `pause` is in seconds.
+    """
+
+    def __init__(self, mirror: Mirror, base: BaseBranch, *, pause: float = _PAUSE_S) -> None:
+        self.state = MirrorState.BEING_MADE
+        self._mirror = mirror
+        self._base = base
+        self._pause = pause
+
+    @asynccontextmanager
+    async def running(self, then: Callable[[], Coroutine[None, None, None]]) -> AsyncIterator["FirstFetch"]:
+        """In the background, until the end of the block; `then` is run when the mirror is there."""
+        tasks = BackgroundTasks()
+        tasks.spawn(self._run(then), name="what is made ready for jobs")
+        try:
+            yield self
+        finally:
+            await tasks.cancel()
+
+    async def _run(self, then: Callable[[], Coroutine[None, None, None]]) -> None:
+        await self._fetch()
+        while self.state is not MirrorState.MADE:
+            await asyncio.sleep(self._pause)
+            await self._fetch()
+        await then()
+
+    async def _fetch(self) -> None:
+        try:
+            await self._mirror.fetch(self._base.name)
+        except GitError as error:
+            if self.state is not MirrorState.OUT_OF_REACH:
+                logger.warning("the mirror of the repository cannot be made yet: %s", error)
+            self.state = MirrorState.OUT_OF_REACH
+        else:
+            self.state = MirrorState.MADE

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from bot.jobserver.errors import GitError
 from bot.jobserver.file_owners import hand_over, owner
-from bot.jobserver.repository.base_branch import BaseBranch
-from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.repository.removal import remove
+from bot.jobserver.repository.foreign_files import remove
+from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
 logger = logging.getLogger(__name__)

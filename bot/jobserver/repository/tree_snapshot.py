@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.repository.tree_paths import tree_path
+from bot.jobserver.repository.tree_files import tree_path
 
 _LARGEST = 5_000_000
 _TIME_LIMIT_S = 60.0

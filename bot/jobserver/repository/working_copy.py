@@ -9,16 +9,21 @@ from pathlib import Path, PurePosixPath
 from bot.jobserver.errors import GitError
 from bot.jobserver.file_owners import hand_over, hand_over_contents
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.file_stamps import load_stamps, save_stamps, stamps
-from bot.jobserver.repository.foreign_files import Swept, is_git_directory, sweep
+from bot.jobserver.repository.foreign_files import (
+    Swept,
+    is_git_directory,
+    load_stamps,
+    remove,
+    save_stamps,
+    stamps,
+    sweep,
+)
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.held_out import HeldOut, held_out, not_allowed, settle_modes
 from bot.jobserver.repository.interface import Collected
 from bot.jobserver.repository.lower_tree import lower_tree, note_of
 from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.repository.portable_names import unportable
-from bot.jobserver.repository.removal import remove
-from bot.jobserver.repository.tree_listing import Mode, TreeListing
+from bot.jobserver.repository.tree_files import Mode, TreeListing, unportable
 
 _NAMED_AT_MOST = 20
 """How many of the files that were left out are named."""

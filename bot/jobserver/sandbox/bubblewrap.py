@@ -13,8 +13,7 @@ from pathlib import Path
 from bot.jobserver.errors import EditError
 from bot.jobserver.file_owners import hand_over, owner
 from bot.jobserver.sandbox.as_user import laid_out
-from bot.jobserver.sandbox.environment import environment_for
-from bot.jobserver.sandbox.interface import Door, Program, SandboxedProgram, Workspace
+from bot.jobserver.sandbox.interface import Door, Program, SandboxedProgram, Workspace, environment_for
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.sandbox.program_files import closed_to_others, locate, needed_paths

@@ -6,20 +6,45 @@ import platform
 import shutil
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import assert_never
+from typing import NoReturn, assert_never
 
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.sandbox.bubblewrap import Bubblewrap
-from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
+from bot.jobserver.sandbox.bubblewrap import Bubblewrap, supervised
+from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace, environment_for
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser, job_users
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.none import NoSandbox
-from bot.jobserver.sandbox.program_files import closed_to_others
+from bot.jobserver.sandbox.program_files import closed_to_others, locate
 from bot.jobserver.sandbox.seccomp import MACHINES
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+
+# No sandbox: a program runs as the server's user and sees what that user sees.
+
+
+@dataclass(frozen=True)
+class NoSandbox:
+    """Starts programs as they are. On Linux, what they leave behind is ended with them, as far as they let it."""
+
+    limits: RunLimits | None = None
+    users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
+
+    def attachments(self, workspace: Workspace) -> Path:
+        """Returns where a program finds the workspace's attachments."""
+        return workspace.attachments or workspace.copy
+
+    def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
+        """Returns what to start in its stead.
+
+        Raises:
+            EditError: there is no such program.
+        """
+        environment = environment_for(program, HOME=str(workspace.home))
+        command = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
+        arguments = supervised(command, self.limits) if sys.platform == "linux" else command
+        return SandboxedProgram(arguments, workspace.copy, environment, workspace.copy, workspace.home)
+
 
 _TRIAL_S = 20.0
 _WORDS_LIMIT = 4000
@@ -124,3 +149,22 @@ async def _try(sandbox: Bubblewrap) -> None:
             "It needs version 0.8 or newer, and a kernel and a container that allow user namespaces: the job server's "
             f"page says more. {_OTHERWISE}"
         )
+
+
+# A sandbox that is not there: nothing runs, and whoever asks is told why.
+
+
+@dataclass(frozen=True)
+class MissingSandbox:
+    """Implements `Sandbox`."""
+
+    reason: str
+    users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
+
+    def attachments(self, workspace: Workspace) -> Path:
+        """Returns where a program would find the workspace's attachments."""
+        return workspace.attachments or workspace.copy
+
+    def prepare(self, program: Program, workspace: Workspace) -> NoReturn:  # noqa: ARG002 - the sandbox's signature
+        """Raises EditError: it cannot be run here."""
+        raise EditError(self.reason)

@@ -1,10 +1,13 @@
 """Whose programs and files are outside the sandbox: where the server is root, each job is a user of its own."""
 
-from collections.abc import Collection
+import ctypes
+import sys
+from collections.abc import Collection, MutableMapping
 from dataclasses import dataclass
 from itertools import chain
 
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.settings import PREFIX, JobServerSettings
 
 _FIRST = (1_900_000_000, 200_000)
 """Ids that no account has. The second is for containers that have fewer ids, though somebody's may begin there."""
@@ -63,3 +66,25 @@ def job_users(user: int, uid_map: str, gid_map: str) -> JobUsers | ServersUser:
 def _holds(ids: str, first: int, count: int) -> bool:
     ranges = ((int(begin), int(length)) for begin, _, length in map(str.split, ids.splitlines()))
     return any(begin <= first and first + count <= begin + length for begin, length in ranges)
+
+
+# Closes the server's own process to the programs it starts, which are the same user's.
+
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
+
+
+def forget_secrets(environ: MutableMapping[str, str]) -> None:
+    """Removes the variables of secret settings from an environment, also the names of the files that hold them."""
+    for name, field in JobServerSettings.model_fields.items():
+        if "SecretStr" in repr(field.annotation):
+            environ.pop(f"{PREFIX}{name.upper()}", None)
+            environ.pop(f"{PREFIX}{name.upper()}_FILE", None)
+
+
+def close_to_others() -> None:
+    """Keeps other processes of the same user from this one's memory and its first environment, and leaves no core file.
+
+    What a variable held at the start stays readable in /proc otherwise, even once it is removed. Linux only.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,12 +1,45 @@
 """Settings: what a change may hold, how much it may be, and how long things are kept."""
 
+import json
+import re
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from bot.jobserver.settings.budget import Budget, BudgetSetting
-from bot.jobserver.settings.values import Allowances, Duration, Patterns
+from bot.jobserver.settings.values import Allowances, Duration, Names, Patterns, split_words
 from bot.runtime.settings import Settings
+
+# Settings: how many tokens a job may take of its model, and all jobs of a day.
+
+_PART = re.compile(r"(?P<name>job|day)=(?P<number>\d{1,12}(?:\.\d{1,6})?)(?P<unit>[kM]?)", re.ASCII)
+_UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """In tokens, sent and answered; None is without a limit."""
+
+    job: int | None = None
+    day: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        return self != Budget()
+
+
+def _budget(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    found = [_PART.fullmatch(word) for word in value.replace(",", " ").split()]
+    tokens = {part["name"]: int(float(part["number"]) * _UNITS[part["unit"]]) for part in found if part}
+    if len(tokens) != len(found) or not tokens or not all(tokens.values()):
+        raise ValueError("must be numbers of tokens for a job, a day, or both, such as job=2M day=20M")
+    return Budget(**tokens)
+
+
+BudgetSetting = Annotated[Budget, BeforeValidator(_budget)]
 
 
 class LimitSettings(Settings):
@@ -47,4 +80,32 @@ class LimitSettings(Settings):
         timedelta(days=90),
         description="how long an archived job is kept, before it goes with its texts, log, folders and ended branches "
         "(seconds or ISO 8601)",
+    )
+
+
+# Settings: what is checked before a change is proposed.
+
+_LISTS = TypeAdapter(list[list[str]])
+
+
+def _commands(value: object) -> object:
+    """A JSON list of commands, each a list of words; or one command a line, in shell quoting."""
+    if not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith("["):
+        return [split_words(line) for line in value.splitlines() if line.strip()]
+    try:
+        return _LISTS.validate_python(json.loads(value))
+    except (ValueError, ValidationError):
+        raise ValueError("must be one command a line, or a JSON list of lists of words") from None
+
+
+class CheckSettings(Settings):
+    """What is checked before a change is proposed."""
+
+    checks: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_commands)] = Field(
+        (), description="commands of your own that check a change, one a line; one that fails goes back to the editor"
+    )
+    checks_pass_environment: Names = Field(
+        (), description="names of variables that these commands get besides PATH, HOME, language and the like"
     )

@@ -8,15 +8,12 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from bot.jobserver.settings.addresses import is_branch_name, repository_protocol
-from bot.jobserver.settings.agent import AgentSettings
-from bot.jobserver.settings.checks import CheckSettings
+from bot.jobserver.settings.agent import AgentSettings, ModelSettings
 from bot.jobserver.settings.github import GitHubSettings
-from bot.jobserver.settings.limits import LimitSettings
-from bot.jobserver.settings.model import ModelSettings
+from bot.jobserver.settings.limits import CheckSettings, LimitSettings
 from bot.jobserver.settings.pages import PageSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
-from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words
+from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
 
 SHORTEST_KEY = 16
 

@@ -8,9 +8,9 @@ import aiosqlite
 
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.models import JobDetails
-from bot.jobserver.store.attachments import attachments_until
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.job_rows import (
+    attachments_until,
     end_if_idle,
     forget_last_words,
     forget_partial_work,

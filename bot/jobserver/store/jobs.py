@@ -13,9 +13,10 @@ from bot.jobserver.errors import (
     RateLimitExceededError,
 )
 from bot.jobserver.models import AgentJob, Requester, Status
-from bot.jobserver.store.attachments import attach, check_uploaded
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.job_rows import (
+    attach,
+    check_uploaded,
     end_if_idle,
     forget_last_words,
     forget_partial_work,

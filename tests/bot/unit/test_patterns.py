@@ -36,7 +36,6 @@ IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "credentia
 OPERATORS_OWN = {
     "bot.app.settings.config",
     "bot.app.settings.values",
-    "bot.jobserver.settings.addresses",
     "bot.jobserver.settings.values",
     "bot.store.database.url",
 }

@@ -11,7 +11,7 @@ from support.agents.packages import NotInstalled, package_of, program_folder
 from support.agents.real_agents import KEY, REAL_AGENTS, tried
 
 from bot.jobserver.agents.choice import agent_editor
-from bot.jobserver.agents.session import Started
+from bot.jobserver.agents.connection import Started
 from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import open_sandbox

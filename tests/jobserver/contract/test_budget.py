@@ -12,9 +12,9 @@ from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.models import AgentJob, Status
-from bot.jobserver.sandbox.none import NoSandbox
+from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.budget import Budget
+from bot.jobserver.settings.limits import Budget
 from bot.jobserver.usage import Spent
 
 

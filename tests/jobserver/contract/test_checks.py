@@ -14,13 +14,13 @@ import pytest
 from support.fakes.fake_snapshot import FakeSnapshot
 
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
+from bot.jobserver.checks.known_checkers import parse_report
 from bot.jobserver.checks.program import CheckProgram
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
-from bot.jobserver.checks.vale import parse_report
 from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.models import CheckResult, CheckStatus
+from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.none import NoSandbox
 
 BEFORE = {"docs/start.md": "# Start\n\nVery old.\n", ".vale.ini": "MinAlertLevel = warning\n"}
 AFTER = {**BEFORE, "docs/start.md": "# Start\n\nVery old.\nVery new.\n"}

@@ -16,9 +16,9 @@ from bot.jobserver.editors.command import CommandEditor
 from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.errors import EditError
+from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.none import NoSandbox
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="control groups are Linux's")
 ROOT = Path(__file__).parents[3]

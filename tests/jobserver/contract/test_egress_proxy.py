@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.jobserver.egress.addresses import served_here
 from bot.jobserver.egress.proxy import MOST_CONNECTIONS, ConnectProxy
 from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.egress.this_machine import served_here
-from bot.jobserver.settings.hosts import allowed_host
+from bot.jobserver.settings.sandbox import allowed_host
 
 NAME = "gateway.example"
 

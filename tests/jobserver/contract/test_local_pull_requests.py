@@ -15,12 +15,14 @@ from support.worlds.jobserver_world import KEY, git, make_bare
 from bot.jobserver.errors import PullRequestNotFoundError
 from bot.jobserver.models import PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest
-from bot.jobserver.pull_requests.local.local_pull_requests import LIST_LENGTH, LocalPullRequests
-from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
+from bot.jobserver.pull_requests.local.local_pull_requests import (
+    LIST_LENGTH,
+    LocalPullRequests,
+    open_local_pull_requests,
+)
 from bot.jobserver.pull_requests.local.table import STEPS
-from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.mirror import Mirror, Tip
+from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip
 from bot.jobserver.settings import JobServerSettings
 
 KEPT = timedelta(days=90)

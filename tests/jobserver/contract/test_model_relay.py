@@ -12,11 +12,9 @@ from aiohttp import web
 from support.servers.relayed_model import KEY, RelayWorld, relay_world, upstream_server
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI
-from bot.jobserver.egress.model_headers import KeyHeader
-from bot.jobserver.egress.model_names import ModelNames
+from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, KeyHeader
 from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay
-from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 from bot.jobserver.egress.model_usage import Tokens
 from bot.jobserver.egress.upstream_proxy import proxy_for
 

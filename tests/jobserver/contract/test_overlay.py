@@ -6,17 +6,16 @@ from pathlib import Path, PurePosixPath
 import pytest
 from support.worlds.jobserver_world import KEY, git, make_repository
 
-from bot.jobserver.editors.builtin.attachments import GivenFile
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.lower_files import TreeBelow
+from bot.jobserver.editors.builtin.page_edits import GivenFile
 from bot.jobserver.editors.builtin.worker import Answer, answer
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository, Overlays
 from bot.jobserver.repository.interface import Collected
 from bot.jobserver.repository.lower_tree import lower_tree
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
 

@@ -14,10 +14,9 @@ from support.worlds.github_world import connected
 
 from bot.jobserver.models import PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequests
-from bot.jobserver.pull_requests.local.opening import open_local_pull_requests
-from bot.jobserver.repository.base_branch import BaseBranch
+from bot.jobserver.pull_requests.local.local_pull_requests import open_local_pull_requests
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.settings import JobServerSettings
 
 BRANCH = "pagehand/1"

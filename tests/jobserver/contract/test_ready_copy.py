@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from support.worlds.jobserver_world import KEY, git, make_repository, until
 
-from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.ready_copy import ReadyCopy
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings

@@ -17,9 +17,8 @@ from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker,
 from support.worlds.real_agent_world import PAGE, RealAgentWorld, real_agent_world
 
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
-from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 PNG = base64.b64decode(

@@ -12,12 +12,11 @@ from support.worlds.jobserver_world import git, make_bare
 
 from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.models import ChangeKind
-from bot.jobserver.repository.base_branch import BaseBranch
+from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.interface import Collected, StartingPoint
-from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.repository.removal import remove
+from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
 

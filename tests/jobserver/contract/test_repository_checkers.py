@@ -16,10 +16,9 @@ from bot.jobserver.checks.repository_checkers import RepositoryCheckers
 from bot.jobserver.egress.run_egress import ListedEgress, OpenEgress
 from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap
+from bot.jobserver.sandbox.choice import MissingSandbox, NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.missing import MissingSandbox
-from bot.jobserver.sandbox.none import NoSandbox
 
 PAGE = "docs/start.md"
 OLD, NEW = "# Start\n\nThe old lien.\n", "# Start\n\nThe old lien.\nThe new recieved lien.\n"

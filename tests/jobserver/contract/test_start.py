@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 from support.worlds.jobserver_world import KEY, git, make_bare, running, until
 
-from bot.jobserver.repository.base_branch import BaseBranch
-from bot.jobserver.repository.first_fetch import FirstFetch, MirrorState
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror, MirrorState
 from bot.jobserver.settings import JobServerSettings
 
 PAGES = {"docs/lamp.md": "# Lamp\n"}

@@ -16,7 +16,7 @@ from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.egress.upstream_proxy import UpstreamProxy
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.hosts import allowed_host
+from bot.jobserver.settings.sandbox import allowed_host
 
 TARGET = "registry.example:443"
 

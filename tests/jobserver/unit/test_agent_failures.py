@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.conversation import asks_something, first_prompt, last_paragraph, next_prompt
+from bot.jobserver.agents.content import asks_something, first_prompt, last_paragraph, next_prompt
 from bot.jobserver.agents.failures import (
     TurnEnd,
     codex_failure,
@@ -16,7 +16,7 @@ from bot.jobserver.agents.failures import (
     request_failed,
     stopped_early,
 )
-from bot.jobserver.agents.pending_permissions import says_yes
+from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.progress import ANSWER_LIMIT, Answer
 from bot.jobserver.agents.text import Redactor, one_line
 from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result

@@ -10,9 +10,8 @@ import pytest
 from pydantic import SecretStr
 
 from bot.jobserver.agents.choice import agent_launch
-from bot.jobserver.agents.copy_state import copy_state
-from bot.jobserver.agents.home import MOST_FILES, write_file
-from bot.jobserver.agents.launch import AgentLaunch, passed_variables
+from bot.jobserver.agents.editor import copy_state
+from bot.jobserver.agents.launch import MOST_FILES, AgentLaunch, passed_variables, write_file
 from bot.jobserver.agents.named import CLAUDE, CODEX, GEMINI, GOOSE, NAMED, OPENCODE, Agent, agent_for
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.settings import JobServerSettings

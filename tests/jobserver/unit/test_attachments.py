@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.editors.builtin.attachments import GivenFile, find_given, link_at_end
 from bot.jobserver.editors.builtin.edits import AddAttachment, FixSpelling
+from bot.jobserver.editors.builtin.page_edits import GivenFile, find_given, link_at_end
 from bot.jobserver.editors.builtin.prompt_parser import parse
 from bot.jobserver.editors.builtin.worker import work
-from bot.jobserver.executor.attachments import safe_names
+from bot.jobserver.executor.job_folders import safe_names
 
 LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 PNG = b"\x89PNG\r\n\x1a\n"

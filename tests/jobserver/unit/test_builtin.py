@@ -14,8 +14,7 @@ from support.fakes.fake_progress import FakeProgress
 
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
-from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.links import LinkedAnchors
+from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
 from bot.jobserver.editors.builtin.places import default_folder, find_page, find_place, most_common_suffix
 from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, Replacement, replace_in_page
 from bot.jobserver.editors.builtin.typos import parse_report

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.fake_snapshot import FakeSnapshot
 
-from bot.jobserver.checks.change import Change
-from bot.jobserver.checks.front_matter import unreadable_front_matter
+from bot.jobserver.checks.change import Change, new_lines
 from bot.jobserver.checks.link_targets import LinkTargets
 from bot.jobserver.checks.links import broken_links
 from bot.jobserver.checks.navigation import navigation_problems
-from bot.jobserver.checks.new_lines import new_lines
+from bot.jobserver.checks.page_syntax import unreadable_front_matter
 
 SITE = {
     "docs.json": "{}",

@@ -6,19 +6,28 @@ from hypothesis import strategies as st
 
 from bot.jobserver.models import ChangeKind
 from bot.jobserver.pages.changes import FILE_LINES, PAGE_LINES, file_diffs, omissions, page_of_files
-from bot.jobserver.pages.diff import LONGEST_LINE, Hunk, parse_patch, shown_hunk
-from bot.jobserver.pages.word_marks import PAGE_LIMIT, PAIR_LIMIT, Span, WordMarker, compare_words
+from bot.jobserver.pages.diff import (
+    LONGEST_LINE,
+    PAGE_LIMIT,
+    PAIR_LIMIT,
+    Hunk,
+    Span,
+    WordMarker,
+    compare_words,
+    parse_patch,
+    shown_hunk,
+)
 from bot.jobserver.pull_requests.local.change import (
     Change,
     ChangedFile,
     FileMode,
     FileVersion,
     Totals,
+    fair_shares,
     parse_files,
     parse_totals,
 )
 from bot.jobserver.pull_requests.local.contents import Patch
-from bot.jobserver.pull_requests.local.fair_shares import fair_shares
 
 PATCH = """diff --git a/docs/a.md b/docs/a.md
 index 1111111..2222222 100644

@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hypothesis_settings import examples
 
-from bot.jobserver.documents.front_matter import find_front_matter
+from bot.jobserver.documents.front_matter import find_front_matter, quick_title
 from bot.jobserver.documents.languages import is_english, is_translation
-from bot.jobserver.documents.page import LinkKind, Page, RegionKind
+from bot.jobserver.documents.page import LinkKind, Page, RegionKind, heading_anchor, slug
 from bot.jobserver.documents.parsing import MAX_CHARACTERS, decoded, is_page, parse_page
-from bot.jobserver.documents.slugs import heading_anchor, slug
-from bot.jobserver.documents.titles import quick_title
 from bot.jobserver.documents.words import words_in
 
 MDX = """---

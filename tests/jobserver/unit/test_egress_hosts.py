@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from bot.jobserver.egress.addresses import is_public, may_be_internal
 from bot.jobserver.egress.refusals import MOST_NAMES, UNREADABLE, EgressRefusals
-from bot.jobserver.settings.hosts import AllowedHost, allowed_host, find, host_and_port, host_name
-from bot.jobserver.settings.sandbox import SandboxSettings
+from bot.jobserver.settings.sandbox import AllowedHost, SandboxSettings, allowed_host, find, host_and_port, host_name
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobserver.pull_requests.github.rate_limits import seconds_to_wait
+from bot.jobserver.pull_requests.github.api import seconds_to_wait
 from bot.jobserver.repository.credentials import remove_abandoned, speaks_to_remote
-from bot.jobserver.repository.refusals import explain
+from bot.jobserver.repository.git import explain
 
 NOW = 1_700_000_000.0
 

@@ -9,7 +9,7 @@ from support.servers.github_server_state import app_key_pem
 
 from bot.errors import ConfigError
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.settings.github_address import github_address
+from bot.jobserver.settings.github import github_address
 
 TOKEN = "planted-secret-token"
 AT_GITHUB = "https://github.com/acme/docs.git"

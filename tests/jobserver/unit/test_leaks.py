@@ -14,14 +14,10 @@ from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
 from bot.jobserver.editors.interface import EditResult
-from bot.jobserver.executor.masked_texts import masked_result
-from bot.jobserver.executor.secret_guard import in_words
-from bot.jobserver.leaks.allowances import Allowances
-from bot.jobserver.leaks.contents import text_in
-from bot.jobserver.leaks.forms import forms_of, squeezed
+from bot.jobserver.executor.masked_texts import in_words, masked_result
 from bot.jobserver.leaks.interface import Leak
 from bot.jobserver.leaks.known_values import KnownValues
-from bot.jobserver.leaks.scan import Scanner
+from bot.jobserver.leaks.scan import Allowances, Scanner, forms_of, squeezed, text_in
 from bot.jobserver.settings import JobServerSettings
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"

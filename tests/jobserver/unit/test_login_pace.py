@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.pages.client_network import client_network
-from bot.jobserver.pages.login_pace import FREE_IN_ALL, LONGEST_S, LoginPace, WaitingRoom, pause
+from bot.jobserver.pages.login_pace import FREE_IN_ALL, LONGEST_S, LoginPace, WaitingRoom, client_network, pause
 
 COUNTS = st.floats(min_value=0, max_value=1e9)
 PROXIES = (ip_network("127.0.0.1"), ip_network("10.0.0.0/8"), ip_network("2001:db8:ffff::/48"))

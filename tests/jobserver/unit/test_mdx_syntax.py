@@ -9,7 +9,7 @@ from support.fakes.fake_snapshot import FakeSnapshot
 from support.oracles.mdx_pages import BAD, GOOD
 
 from bot.jobserver.checks.change import Change
-from bot.jobserver.checks.mdx_syntax import applies_to, broken_mdx, mdx_fault
+from bot.jobserver.checks.page_syntax import applies_to, broken_mdx, mdx_fault
 from bot.jobserver.documents.parsing import MAX_CHARACTERS
 
 

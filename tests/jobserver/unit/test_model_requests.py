@@ -9,12 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, OPENROUTER, ModelApi, Route
-from bot.jobserver.egress.model_headers import answered, holds_token, passed_on
-from bot.jobserver.egress.model_names import ModelNames
-from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.egress.model_apis import (
+    ANTHROPIC,
+    GEMINI,
+    OPENAI,
+    OPENROUTER,
+    ModelApi,
+    Route,
+    answered,
+    holds_token,
+    passed_on,
+)
+from bot.jobserver.egress.model_requests import MOST_VALUES, ModelNames, RequestPolicy, parse_object
 from bot.jobserver.egress.refused_requests import RefusedRequest
-from bot.jobserver.egress.strict_json import MOST_VALUES, parse_object
 
 TARGETS = {
     "messages": (ANTHROPIC, "/v1/messages"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.documents.records import is_record
+from bot.jobserver.documents.page import is_record
 from bot.jobserver.editors.builtin.new_page_places import place_for
 from bot.jobserver.editors.builtin.worker import work
 

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.leaks.allowances import Allowances
 from bot.jobserver.leaks.archives import MOST_BYTES, MOST_ENTRIES, MOST_LAYERS, TooMuchPackedError, unpacked
-from bot.jobserver.leaks.scan import Scanner
+from bot.jobserver.leaks.scan import Allowances, Scanner
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
 """No rule knows it."""

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from bot.jobserver.documents.mkdocs_settings import only_navigation
-from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.names_that_run import folded
-from bot.jobserver.repository.portable_names import folders_of, unportable
+from bot.jobserver.repository.allowed_paths import AllowedPaths, folded
+from bot.jobserver.repository.tree_files import folders_of, unportable
 from bot.jobserver.settings import JobServerSettings
 
 RUNS = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.editors.builtin.redirects import with_new_address, with_redirect
+from bot.jobserver.editors.builtin.renaming import with_new_address, with_redirect
 from bot.jobserver.editors.builtin.worker import work
 
 RENAME = "Rename the getting started page to Quickstart"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.pages.description import shown_description
+from bot.jobserver.pages.handlers import shown_description
 from bot.jobserver.pages.markdown import Page, picture_path, render
 from bot.jobserver.pages.page_renderer import PageRenderer
 from bot.jobserver.pages.render_worker import LONGEST_HTML

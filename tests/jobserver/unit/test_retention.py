@@ -8,7 +8,7 @@ import pytest
 from support.fakes.job_ports import FakePullRequests
 
 from bot.jobserver.errors import GitError, JobNotFoundError
-from bot.jobserver.executor.branch_removal import BranchRemoval
+from bot.jobserver.executor.retention import BranchRemoval
 from bot.jobserver.models import PullRequestState
 from bot.jobserver.pull_requests.interface import PullRequest
 from bot.jobserver.store.database import Database

@@ -10,16 +10,14 @@ import pytest
 
 from bot.errors import ConfigError
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.repository.removal import remove
-from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.repository.foreign_files import remove
+from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
+from bot.jobserver.sandbox.job_users import forget_secrets
 from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
-from bot.jobserver.sandbox.none import NoSandbox
-from bot.jobserver.sandbox.own_process import forget_secrets
 from bot.jobserver.sandbox.program_files import needed_paths
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.hosts import AllowedHost
-from bot.jobserver.settings.sandbox import SandboxSettings
+from bot.jobserver.settings.sandbox import AllowedHost, SandboxSettings
 
 
 def script(path: Path, first_line: str = "") -> Path:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles.classic_bpf import ALLOW, KILL, Call, answer, faults
 
-from bot.jobserver.sandbox.seccomp import MACHINES, filter_for
-from bot.jobserver.sandbox.system_calls import Verdict, system_calls
+from bot.jobserver.sandbox.seccomp import MACHINES, Verdict, filter_for, system_calls
 
 X86_64, AARCH64 = 0xC000003E, 0xC00000B7
 I386, ARM = 0x40000003, 0x40000028

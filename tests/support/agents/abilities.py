@@ -26,13 +26,12 @@ from support.servers.model_script import Say, ToolCall
 from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_launch
-from bot.jobserver.agents.connection import AgentConnection
-from bot.jobserver.agents.log import open_log
+from bot.jobserver.agents.connection import AgentConnection, chosen
 from bot.jobserver.agents.options import Category, Session
 from bot.jobserver.agents.process import AgentProcess
-from bot.jobserver.agents.session import chosen
+from bot.jobserver.agents.text import open_log
+from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN
 

@@ -10,11 +10,9 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from bot.jobserver.egress.model_apis import ANTHROPIC, ModelApi
-from bot.jobserver.egress.model_headers import KeyHeader
-from bot.jobserver.egress.model_names import ModelNames
+from bot.jobserver.egress.model_apis import ANTHROPIC, KeyHeader, ModelApi
 from bot.jobserver.egress.model_relay import ModelAccess, RelayedModel, model_relay
-from bot.jobserver.egress.model_requests import RequestPolicy
+from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
 
 KEY = "planted-key-of-the-model"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

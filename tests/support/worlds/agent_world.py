@@ -16,9 +16,9 @@ from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.options import Wanted
 from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
 from bot.jobserver.egress.run_egress import OpenEgress
+from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.none import NoSandbox
 
 ENOUGH = RunLimits(memory=2**31, processes=100, disk=2**30)
 PROGRAM = Path(__file__).parents[1] / "servers" / "scripted_agent.py"

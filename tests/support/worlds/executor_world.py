@@ -9,29 +9,26 @@ from pathlib import Path
 from support.fakes.job_ports import FakePullRequests, FixedValues, NoChecks, NoLeaks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
-from bot.jobserver.checks.interface import Checks
 from bot.jobserver.executor.asking import Asking
-from bot.jobserver.executor.branch_removal import BranchRemoval
 from bot.jobserver.executor.budget import Spending
-from bot.jobserver.executor.editing import Editing
+from bot.jobserver.executor.editing import Editing, PartialWorkKeeping
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
+from bot.jobserver.executor.interfaces import Checks
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.partial_work import PartialWorkKeeping
+from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.retention import Retention
-from bot.jobserver.executor.secret_guard import SecretGuard
+from bot.jobserver.executor.retention import BranchRemoval, Retention
 from bot.jobserver.leaks.process import LeakScanProcess
 from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.repository.allowed_paths import AllowedPaths
-from bot.jobserver.repository.base_branch import BaseBranch
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.budget import Budget
+from bot.jobserver.settings.limits import Budget
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore

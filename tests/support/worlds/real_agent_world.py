@@ -18,9 +18,9 @@ from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.named import agent_for
 from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
-from bot.jobserver.executor.home_caches import drop_caches
+from bot.jobserver.executor.job_folders import drop_caches
+from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
-from bot.jobserver.sandbox.none import NoSandbox
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN
 

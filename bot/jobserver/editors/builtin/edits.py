@@ -1,6 +1,10 @@
 """What the built-in editor can do, as values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from bot.jobserver.editors.builtin.places import Place
 
 
 @dataclass(frozen=True)
@@ -70,3 +74,57 @@ class UpdateVersion:
 
 
 Edit = Replace | FixSpelling | AddPage | AddSection | AddAttachment | RenamePage | Rename | UpdateVersion
+
+# What the built-in editor answers, in words.
+
+_MOST_NAMED = 3
+"""Pages named in a sentence."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What came of one edit, in words. `used`: the name of the file that came with the prompt and is a part of it."""
+
+    text: str
+    changed: bool
+    used: str = ""
+
+
+def taken(name: str | None, place: Place) -> str:
+    """Says which page or folder was meant, where the name alone does not tell."""
+    if name is None or not place.pages or (place.is_folder and not place.also_called):
+        return ""
+    if place.is_folder:
+        return f'Other folders called "{short(name)}" were left alone: {listed(place.also_called)}.'
+    page = place.pages[0]
+    others = f"; {listed(place.also_called)} {have(place.also_called)} that name, too" if place.also_called else ""
+    return "" if str(page) == name and not others else f'"{short(name)}" was taken to be {page}{others}.'
+
+
+def nothing_called(words: str, place: str | None) -> Note:
+    called = f'no page or folder is called "{short(place)}"' if place else "there are no pages here"
+    return Note(f"{words}: nothing, as {called}.", changed=False)
+
+
+def listed(paths: Sequence[PurePosixPath]) -> str:
+    """Returns the first three, and how many more there are."""
+    named = ", ".join(map(str, paths[:_MOST_NAMED]))
+    return named if len(paths) <= _MOST_NAMED else f"{named} and {len(paths) - _MOST_NAMED} more"
+
+
+def have(paths: Sequence[PurePosixPath]) -> str:
+    return "has" if len(paths) == 1 else "have"
+
+
+def were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def short(text: str) -> str:
+    """Returns the beginning of a text, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"  # noqa: PLR2004 (what fits one line of a summary)

@@ -7,11 +7,14 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
+from bot.jobserver.documents.front_matter import quick_title
 from bot.jobserver.documents.navigation import NAVIGATION_FILES
+from bot.jobserver.documents.page import Page, Span
 from bot.jobserver.documents.parsing import decoded, is_page
-from bot.jobserver.documents.titles import quick_title
 from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
@@ -186,3 +189,29 @@ def _is_plain(path: str) -> bool:
         status = os.lstat(path)
         return stat.S_ISREG(status.st_mode) and status.st_size <= _SIZE_LIMIT
     return False
+
+
+# Which anchors the pages of a repository link to: a heading that is linked to keeps its words.
+
+_ANCHOR = re.compile(r"#([\w%.:-]{1,300}+)")
+
+
+class LinkedAnchors:
+    """Reads all pages once, when it is first asked."""
+
+    def __init__(self, files: WorkingFiles) -> None:
+        self._files = files
+
+    def hold(self, page: Page, span: Span) -> bool:
+        """Tells whether a place is in a heading whose anchor comes from its words and is linked to."""
+        for heading in page.headings:
+            if heading.content.start <= span.start < heading.content.end:
+                return not heading.has_explicit_anchor and heading.anchor in self._anchors
+        return False
+
+    @cached_property
+    def _anchors(self) -> frozenset[str]:
+        found: set[str] = set()
+        for path in self._files.paths():
+            found.update(_ANCHOR.findall(self._files.read(path) or ""))
+        return frozenset(unquote(anchor) for anchor in found)

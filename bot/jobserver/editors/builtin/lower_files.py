@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from bot.jobserver.repository.lower_tree import note_removed
-from bot.jobserver.repository.portable_names import folders_of
+from bot.jobserver.repository.tree_files import folders_of
 from bot.jobserver.subprocesses import Command
 
 _LARGEST = 5_000_000

@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents.languages import is_translation
-from bot.jobserver.documents.records import is_record
-from bot.jobserver.documents.slugs import slug
+from bot.jobserver.documents.page import is_record, slug
 from bot.jobserver.editors.builtin.places import most_common_suffix
 
 _ABOUT_THE_REPOSITORY = frozenset(

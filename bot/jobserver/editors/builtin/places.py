@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents.languages import is_translation
-from bot.jobserver.documents.slugs import slug
+from bot.jobserver.documents.page import slug
 
 _WHOLE = frozenset(("docs", "doc"))
 """In a repository without such a folder: all of it."""

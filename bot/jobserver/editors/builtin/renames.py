@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents.front_matter import find_front_matter
-from bot.jobserver.documents.mkdocs_navigation import scalar
 from bot.jobserver.documents.navigation import Navigation, read_navigation
+from bot.jobserver.documents.navigation_entries import scalar
 from bot.jobserver.documents.parsing import PAGE_SUFFIXES, parse_page
-from bot.jobserver.editors.builtin.answers import Note, listed, plural, short, taken
-from bot.jobserver.editors.builtin.edits import Rename, RenamePage, Replace
+from bot.jobserver.editors.builtin.edits import Note, Rename, RenamePage, Replace, listed, plural, short, taken
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.places import find_page
-from bot.jobserver.editors.builtin.redirects import with_new_address, with_redirect
-from bot.jobserver.editors.builtin.renaming import Relinker, Renaming, new_path, retitled
+from bot.jobserver.editors.builtin.renaming import (
+    Relinker,
+    Renaming,
+    new_path,
+    retitled,
+    with_new_address,
+    with_redirect,
+)
 from bot.jobserver.editors.builtin.word_edits import replace
 
 _FIRST_PAGES = frozenset(("index", "readme", "_index", "home", "summary", "_sidebar", "_toc"))

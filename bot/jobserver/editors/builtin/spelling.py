@@ -11,10 +11,8 @@ from bot.jobserver.documents.languages import has_foreign_words, is_english
 from bot.jobserver.documents.page import Page, Span
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.documents.words import Word, words_in
-from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.links import LinkedAnchors
-from bot.jobserver.editors.builtin.spelling_variants import ACCEPTED
-from bot.jobserver.editors.builtin.typos import Misspelling, find_misspellings
+from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
+from bot.jobserver.editors.builtin.typos import ACCEPTED, Misspelling, find_misspellings
 
 _MOST_OCCURRENCES = 5
 """A word that stands in more places of the repository is one that its people use."""

@@ -9,17 +9,56 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, assert_never
 
 from bot.jobserver.editors.builtin import hints
-from bot.jobserver.editors.builtin.answers import Note
-from bot.jobserver.editors.builtin.attachments import GivenFile
+from bot.jobserver.editors.builtin.edits import (
+    AddAttachment,
+    AddPage,
+    AddSection,
+    Edit,
+    FixSpelling,
+    Note,
+    Rename,
+    RenamePage,
+    Replace,
+    UpdateVersion,
+)
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow, TreeBelow
+from bot.jobserver.editors.builtin.page_edits import GivenFile, add_attachment, add_page, add_section
 from bot.jobserver.editors.builtin.prompt_parser import not_understood, parse
-from bot.jobserver.editors.builtin.work import carry_out
+from bot.jobserver.editors.builtin.renames import rename, rename_page
+from bot.jobserver.editors.builtin.word_edits import correct_spelling, replace, update_version
 from bot.jobserver.errors import EditError
 from bot.jobserver.subprocesses import Command
+
+# Carries out edits on the files of a working copy, and says in words what was done and what was left alone.
+
+
+def carry_out(edit: Edit, files: WorkingFiles, given: Sequence[GivenFile] = ()) -> Note:
+    """Changes the files. Raises EditError where that could not be done, and OSError."""
+    match edit:
+        case Replace():
+            note = replace(edit, files)
+        case FixSpelling():
+            note = correct_spelling(edit, files)
+        case AddPage():
+            note = add_page(edit, files)
+        case AddSection():
+            note = add_section(edit, files)
+        case AddAttachment():
+            note = add_attachment(edit, files, given)
+        case RenamePage():
+            note = rename_page(edit, files)
+        case Rename():
+            note = rename(edit, files)
+        case UpdateVersion():
+            note = update_version(edit, files)
+        case _:
+            assert_never(edit)
+    return note
+
 
 _GIT_S = 60.0
 

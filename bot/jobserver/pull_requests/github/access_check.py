@@ -9,8 +9,7 @@ import aiohttp
 
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
-from bot.jobserver.pull_requests.github.errors import RefusedError
-from bot.jobserver.pull_requests.github.reasons import OPEN, READ_CHECKS, READ_STATUSES, Purpose
+from bot.jobserver.pull_requests.github.errors import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.settings import JobServerSettings
 

@@ -9,8 +9,7 @@ from typing import Protocol
 from gidgethub.apps import get_jwt
 
 from bot.jobserver.pull_requests.github.api import Authorization, Call, GitHubRestApi
-from bot.jobserver.pull_requests.github.errors import MovedError
-from bot.jobserver.pull_requests.github.reasons import FIND_INSTALLATION, MAKE_TOKEN
+from bot.jobserver.pull_requests.github.errors import FIND_INSTALLATION, MAKE_TOKEN, MovedError
 from bot.jobserver.pull_requests.github.wire import InstallationPayload, InstallationTokenPayload, parse
 from bot.jobserver.repository.credentials import Credential
 

@@ -21,7 +21,7 @@ from bot.jobserver.pull_requests.github.github_pull_requests import GitHubPullRe
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.repository.credentials import remove_abandoned
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.github_address import GitHubAddress
+from bot.jobserver.settings.github import GitHubAddress
 
 _PUBLIC_API = "https://api.github.com"
 

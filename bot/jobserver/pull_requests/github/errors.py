@@ -7,7 +7,11 @@ CodeHostError
 └── MovedError        the repository has another name now: nothing was carried out
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from bot.jobserver.errors import CodeHostError
+from bot.jobserver.settings import PREFIX
 
 
 class RefusedError(CodeHostError):
@@ -33,3 +37,86 @@ class MovedError(CodeHostError):
     def __init__(self, location: str) -> None:
         self.location = location
         super().__init__("the repository has another name now")
+
+
+# Why GitHub refuses a call, in words that say which permission or setting to change. Pure.
+
+_SAID_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a call is for: the end of "GitHub does not allow to …", and which permission it needs."""
+
+    doing: str
+    permission: str
+    not_found: str = (
+        f"GitHub shows no such repository: check {PREFIX}REPOSITORY, and that the token or App has access to it"
+    )
+    not_known: str = (
+        f"GitHub does not accept the token: make a new one, and give it as {PREFIX}GITHUB_TOKEN; "
+        "a token can also have expired or been revoked"
+    )
+
+
+READ = Purpose("read the repository", "Metadata: read")
+READ_PULL_REQUESTS = Purpose("read pull requests", "Pull requests: read and write")
+OPEN = Purpose("open a pull request", "Pull requests: read and write")
+UPDATE = Purpose("change a pull request", "Pull requests: read and write")
+LABEL = Purpose("label a pull request", "Pull requests: read and write")
+REQUEST_REVIEW = Purpose("ask for a review", "Pull requests: read and write")
+READ_CHECKS = Purpose("read the checks of commits", "Checks: read")
+READ_STATUSES = Purpose("read the statuses of commits", "Commit statuses: read")
+_APP_NOT_KNOWN = (
+    f"GitHub does not know the App: check {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_PRIVATE_KEY, "
+    "and that this machine's clock is right"
+)
+FIND_INSTALLATION = Purpose(
+    "find where the App is installed",
+    "Metadata: read",
+    not_found="the GitHub App is not installed for this repository: install it at GitHub, in the App's settings",
+    not_known=_APP_NOT_KNOWN,
+)
+MAKE_TOKEN = Purpose(
+    "make a token for the App",
+    "Metadata: read",
+    not_found="the GitHub App is no longer installed: install it at GitHub, in the App's settings",
+    not_known=_APP_NOT_KNOWN,
+)
+
+
+def refusal(purpose: Purpose, status: int, said: str, headers: Mapping[str, str]) -> str:
+    """Returns the reason for an answer from 400 to 499. `headers` have names in lower case."""
+    match status:
+        case 401:
+            return purpose.not_known
+        case 403:
+            return _forbidden(purpose, said, headers)
+        case 404:
+            return purpose.not_found
+        case _:
+            return f"GitHub did not {purpose.doing}: {said}"
+
+
+def one_line(text: str) -> str:
+    """Returns foreign text as one line of bounded length."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _SAID_LENGTH]).split())
+    return line if len(line) <= _SAID_LENGTH else f"{line[: _SAID_LENGTH - 1].rstrip()}…"
+
+
+def _forbidden(purpose: Purpose, said: str, headers: Mapping[str, str]) -> str:
+    if "x-github-sso" in headers:
+        return (
+            "the organisation at GitHub wants tokens to be authorised for its single sign-on: "
+            "GitHub > Settings > Developer settings > the token > Configure SSO"
+        )
+    if "archived" in said:
+        return "the repository is archived at GitHub: nobody can change it until it is unarchived"
+    if "IP allow list" in said:
+        return "the organisation at GitHub lets in listed addresses only: add the address of this server to its list"
+    if "not accessible by" in said or "Must have" in said:
+        return (
+            f"the token or App may not {purpose.doing}: give it the permission {purpose.permission}, "
+            "and accept it for the organisation where GitHub asks for that"
+        )
+    return f"GitHub does not allow to {purpose.doing}: {said}"

@@ -1,6 +1,7 @@
 """Pull requests that GitHub keeps."""
 
 import logging
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -8,11 +9,8 @@ from typing import TypeVar, assert_never
 
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
 from bot.jobserver.models import CheckResult, Requester
-from bot.jobserver.pull_requests.github import description
 from bot.jobserver.pull_requests.github.api import ATTEMPTS
-from bot.jobserver.pull_requests.github.checks import check_results
-from bot.jobserver.pull_requests.github.errors import RefusedError, UncertainError
-from bot.jobserver.pull_requests.github.reasons import (
+from bot.jobserver.pull_requests.github.errors import (
     LABEL,
     OPEN,
     READ_CHECKS,
@@ -21,11 +19,14 @@ from bot.jobserver.pull_requests.github.reasons import (
     REQUEST_REVIEW,
     UPDATE,
     Purpose,
+    RefusedError,
+    UncertainError,
 )
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
-from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, parse
+from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, check_results, parse
 from bot.jobserver.pull_requests.interface import Extra, MissingExtra, NewPullRequest, PullRequest, PullRequestState
 from bot.jobserver.pull_requests.recent_states import RecentStates
+from bot.jobserver.repository.references import BREAK, without_issue_links, without_references
 
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
@@ -103,7 +104,7 @@ class GitHubPullRequests:
         await self._add(parse(PullRequestPayload, answer), self._description(addition))
 
     def _description(self, text: str) -> str:
-        return description.description(text, has_redirecting_host=self._options.has_redirecting_host)
+        return description(text, has_redirecting_host=self._options.has_redirecting_host)
 
     async def _newest(self, branch: str, *, state: str) -> PullRequestPayload | None:
         answer = await self._repository.get(_BY_BRANCH, READ_PULL_REQUESTS, branch=branch, state=state)
@@ -133,7 +134,7 @@ class GitHubPullRequests:
                 await self._repository.api.pause(failures)
 
     async def _post(self, new: NewPullRequest, text: str, *, draft: bool) -> PullRequestPayload:
-        body = {"title": description.title(new.title), "head": new.branch, "base": self._base, "body": text}
+        body = {"title": title(new.title), "head": new.branch, "base": self._base, "body": text}
         try:
             answer = await self._repository.post("/pulls", OPEN, {**body, "draft": draft}, is_repeatable=False)
         except RefusedError as error:
@@ -154,7 +155,7 @@ class GitHubPullRequests:
 
     async def _add(self, found: PullRequestPayload, addition: str) -> None:
         before = found.body or ""
-        body = description.with_addition(before, addition)
+        body = with_addition(before, addition)
         if body != before.replace("\r\n", "\n"):
             await self._repository.patch("/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
 
@@ -205,3 +206,50 @@ def _explained(error: RefusedError, branch: str) -> CodeHostError:
             f"there is nothing to propose: {branch} holds nothing that the base branch does not hold"
         )
     return error
+
+
+# A pull request's words at GitHub: foreign text that does nothing, and no more of it than GitHub takes. Pure.
+
+LIMIT = 60_000
+"""Characters; GitHub takes 65,536, but does not say how it counts."""
+_TITLE_LIMIT = 256
+_CUT = "\n\n*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*"
+_FENCE = "```"
+# HTML could hide text; an image would be fetched from wherever its address says; an entity could stand for an "@".
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Za-z0-9]{1,31};)", re.VERBOSE)
+
+
+def title(text: str) -> str:
+    """Returns one line that GitHub takes as a title."""
+    line = " ".join(without_references(text).split()) or "Change the documentation"
+    return line if len(line) <= _TITLE_LIMIT else f"{line[: _TITLE_LIMIT - 1].rstrip()}…"
+
+
+def description(text: str, *, has_redirecting_host: bool) -> str:
+    """Returns foreign Markdown, at most half as long as GitHub takes.
+
+    Nobody is notified by it, nothing is linked from elsewhere or closed, HTML is shown as it is written, and images
+    are links. A code block may hold a character that nobody sees.
+    """
+    quiet = without_references(text)
+    quiet = quiet if has_redirecting_host else without_issue_links(quiet)
+    return _cut(_MARKUP.sub(lambda match: match[0] + BREAK, quiet).strip(), LIMIT // 2)
+
+
+def with_addition(body: str, addition: str) -> str:
+    """Returns a description with one more paragraph at its end; as it is where that is in it already."""
+    body = body.replace("\r\n", "\n")  # as GitHub's own page writes it
+    if addition in body:
+        return body
+    whole = f"{body}\n\n{addition}".strip()
+    return whole if len(whole) <= LIMIT else f"{_cut(body, LIMIT - len(addition) - 2)}\n\n{addition}"
+
+
+def _cut(text: str, limit: int) -> str:
+    """Cuts between lines, and says so; a block of code that is cut ends there."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - len(_CUT) - len(_FENCE) - 2]
+    kept = kept[: kept.rfind("\n") if "\n" in kept else len(kept)].rstrip()
+    is_in_code = sum(line.lstrip("> ").startswith(_FENCE) for line in kept.splitlines()) % 2
+    return f"{kept}\n{_FENCE}{_CUT}" if is_in_code else f"{kept}{_CUT}"

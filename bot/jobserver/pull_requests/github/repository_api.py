@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from bot.jobserver.pull_requests.github.api import Authorization, Call, GitHubRestApi
 from bot.jobserver.pull_requests.github.authentication import TokenSource
-from bot.jobserver.pull_requests.github.errors import MovedError, RefusedError
-from bot.jobserver.pull_requests.github.reasons import READ, Purpose
+from bot.jobserver.pull_requests.github.errors import READ, MovedError, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.wire import RepositoryPayload, parse
 from bot.jobserver.settings import PREFIX
 

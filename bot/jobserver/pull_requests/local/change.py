@@ -1,7 +1,7 @@
 """What a pull request changes, file by file, in numbers that come from git for the whole of it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -119,3 +119,15 @@ def parse_totals(shortstat: str) -> Totals:
     """Reads `git diff --shortstat`."""
     found = {word: int(number) for number, word in _SHORTSTAT.findall(shortstat)}
     return Totals(found.get("file", 0), found.get("insertion", 0), found.get("deletion", 0))
+
+
+# How a bounded amount of room is given out, so that one that is huge takes nothing from the others.
+
+
+def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
+    """Returns the room for each: the smallest come first, none gets more than `each`, all together at most `total`."""
+    shares = [0] * len(wanted)
+    for index in sorted(range(len(wanted)), key=wanted.__getitem__):
+        shares[index] = min(wanted[index], each, total)
+        total -= shares[index]
+    return shares

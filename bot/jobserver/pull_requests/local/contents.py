@@ -6,9 +6,15 @@ from datetime import datetime
 from pathlib import Path
 
 from bot.jobserver.errors import GitError
-from bot.jobserver.pull_requests.local.change import Change, ChangedFile, FileVersion, parse_files, parse_totals
-from bot.jobserver.pull_requests.local.fair_shares import fair_shares
-from bot.jobserver.pull_requests.local.mirror import Mirror
+from bot.jobserver.pull_requests.local.change import (
+    Change,
+    ChangedFile,
+    FileVersion,
+    fair_shares,
+    parse_files,
+    parse_totals,
+)
+from bot.jobserver.pull_requests.local.history import Mirror
 from bot.jobserver.repository.git import printable
 
 COMMIT_LIMIT = 250

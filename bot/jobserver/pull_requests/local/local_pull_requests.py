@@ -1,10 +1,13 @@
 """Local pull requests: recorded in a table, with their commits in a mirror of the repository."""
 
 import asyncio
+import logging
 import time
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError
@@ -18,10 +21,12 @@ from bot.jobserver.pull_requests.interface import (
 )
 from bot.jobserver.pull_requests.local.change import Change
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
-from bot.jobserver.pull_requests.local.history import History
-from bot.jobserver.pull_requests.local.table import PullRequestRow, PullRequestTable, StateCounts
+from bot.jobserver.pull_requests.local.history import History, Mirror
+from bot.jobserver.pull_requests.local.table import STEPS, PullRequestRow, PullRequestTable, StateCounts
 from bot.jobserver.pull_requests.recent_states import RecentStates
-from bot.jobserver.repository.base_branch import BaseBranch
+from bot.jobserver.repository.mirror import BaseBranch
+from bot.jobserver.store.database import Database
+from bot.runtime.tasks import BackgroundTasks
 
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
@@ -214,3 +219,42 @@ class LocalPullRequests:
 
     def _as_pull_request(self, row: PullRequestRow) -> PullRequest:
         return PullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
+
+
+# Puts the keeper of local pull requests together.
+
+logger = logging.getLogger(__name__)
+_MAX_PAUSE_S = 60.0
+
+
+@asynccontextmanager
+async def open_local_pull_requests(
+    mirror: Mirror,
+    database: Path,
+    *,
+    base: BaseBranch,
+    public_url: str,
+    now: Callable[[], datetime],
+    keep_ended: timedelta,
+) -> AsyncIterator[LocalPullRequests]:
+    """Opens the database, and closes it at the end; meanwhile what ended `keep_ended` ago is forgotten."""
+    async with Database(database, STEPS) as opened:
+        table = PullRequestTable(opened, now=now)
+        kept = LocalPullRequests(table, History(mirror), ContentsReader(mirror), base=base, public_url=public_url)
+        forgetting = BackgroundTasks()
+        forgetting.spawn(_keep_forgetting(kept, keep_ended), name="forgetting pull requests")
+        try:
+            yield kept
+        finally:
+            await forgetting.cancel()
+
+
+async def _keep_forgetting(pull_requests: LocalPullRequests, age: timedelta) -> None:
+    pause = min(_MAX_PAUSE_S, max(0.1, age.total_seconds() / 10))
+    while True:
+        try:
+            while await pull_requests.delete_ended(age):
+                pass
+        except Exception:
+            logger.exception("old pull requests could not be forgotten; trying again")
+        await asyncio.sleep(pause)

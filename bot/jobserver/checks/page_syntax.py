@@ -1,4 +1,5 @@
-"""Pages in MDX that no longer compile: a tag that is not closed, a brace, a sign that MDX reads as the start of a tag.
+"""Pages that can no longer be read: front matter, and in MDX a tag that is not closed, a brace, a sign
+that MDX reads as the start of a tag.
 
 What is reported is what MDX's own compiler refuses (https://mdxjs.com/docs/troubleshooting-mdx/); it refuses more.
 """
@@ -76,3 +77,12 @@ def _comment(text: str, masked: Masked) -> Fault | None:
     starts = (region.span.start for region in masked.regions if text.startswith("<!--", region.span.start))
     start = next(starts, None)
     return None if start is None else Fault(start, "`<!--` begins no comment in MDX: write `{/* … */}`")
+
+
+def unreadable_front_matter(change: Change) -> Iterator[str]:
+    """Yields pages whose front matter the change made unreadable."""
+    for path in change.changed_pages:
+        page, before = change.page(path), change.page_before(path)
+        was_readable = not (before and before.front_matter and before.front_matter.error)
+        if page and page.front_matter and page.front_matter.error and was_readable:
+            yield f"{path}: its front matter cannot be read: {page.front_matter.error}"

@@ -1,11 +1,26 @@
-"""Names that other systems cannot hold, or cannot tell apart: they are proposed, and told. Pure."""
+"""The files of a tree, as git lists them."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from unicodedata import normalize
 
-from bot.jobserver.repository.tree_paths import tree_path
+# The paths in git's trees. Almost all of a tree's are those of the tree before, so that one object serves for both.
+
+_KEPT = 20_000
+"""About 10 MB."""
+
+
+@lru_cache(maxsize=_KEPT)
+def tree_path(name: str) -> PurePosixPath:
+    """Returns the path of a name in a tree; what pathlib works out for its hash and its order is worked out once."""
+    return PurePosixPath(name)
+
+
+# Names that other systems cannot hold, or cannot tell apart: they are proposed, and told. Pure.
 
 _RESERVED = re.compile(
     r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)[ ]*(?:\..*)?", re.IGNORECASE | re.DOTALL
@@ -58,3 +73,47 @@ def _folded(path: PurePosixPath) -> str:
     """As Windows and macOS compare."""
     text = str(path)
     return text.lower() if text.isascii() else normalize("NFD", normalize("NFD", text).upper().casefold())
+
+
+class Mode(StrEnum):
+    """What git keeps besides plain files."""
+
+    PROGRAM = "100755"
+    LINK = "120000"
+    REPOSITORY = "160000"
+
+
+@dataclass(frozen=True)
+class TreeListing:
+    """All files of a tree, which never change: it may be shared. `modes` has those that are no plain files."""
+
+    blobs: Mapping[PurePosixPath, str]
+    modes: Mapping[PurePosixPath, Mode]
+
+    @cached_property
+    def folders(self) -> set[PurePosixPath]:
+        """Returns what the files lie in, the root included."""
+        return folders_of(self.blobs)
+
+    def named(self, name: str) -> list[PurePosixPath]:
+        """Returns the files of this name."""
+        return [path for path in self.blobs if path.name == name]
+
+    def of_mode(self, mode: Mode) -> set[PurePosixPath]:
+        """Returns what git keeps as this."""
+        return {path for path, known in self.modes.items() if known is mode}
+
+
+def parse_listing(output: str) -> TreeListing:
+    """Returns what `git ls-tree -r -z` wrote."""
+    blobs: dict[PurePosixPath, str] = {}
+    modes: dict[PurePosixPath, Mode] = {}
+    known = set(Mode)
+    for line in filter(None, output.split("\0")):
+        facts, _, name = line.partition("\t")
+        mode, _, blob = facts.split(" ")
+        path = tree_path(name)
+        blobs[path] = blob
+        if mode in known:
+            modes[path] = Mode(mode)
+    return TreeListing(blobs, modes)
