@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pydantic import SecretStr
 
 from bot.errors import CannotStart
-from bot.jobserver.agents.check import installed, model_finding
-from bot.jobserver.agents.choice import agent_launch
+from bot.jobserver.agents.choice import agent_launch, installed, model_finding
 from bot.jobserver.agents.named import NAMED
 from bot.jobserver.sandbox.job_users import close_to_others
 from bot.jobserver.settings import PREFIX, JobServerSettings

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, MutableMapping
 import click
 
 from bot.errors import CannotStart
-from bot.jobserver.agents.check import check_editor
+from bot.jobserver.agents.choice import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pull_requests.github.access_check import check_github
 from bot.jobserver.sandbox.control_groups import ControlGroups, NoControlGroups, open_control_groups

@@ -1,20 +1,31 @@
-"""The agent that the settings choose."""
+"""The agent that the settings choose, and whether it can be used."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import assert_never
 
 from bot.errors import ConfigError
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch, passed_variables, require_model
-from bot.jobserver.agents.named import Agent, agent_for
+from bot.jobserver.agents.named import NAMED, Agent, agent_for
 from bot.jobserver.agents.options import Wanted
+from bot.jobserver.agents.text import one_line
+from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.model_door import ModelDoor, check_budget, door_of_settings, relays_models
 from bot.jobserver.egress.model_login import ModelLogin, Read
 from bot.jobserver.egress.run_egress import egress_for
-from bot.jobserver.errors import JobServerError
-from bot.jobserver.sandbox.interface import Sandbox
+from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.models import PlanStep
+from bot.jobserver.questions import Question
+from bot.jobserver.sandbox.choice import open_sandbox
+from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.settings import JobServerSettings
+from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable
 
 _ITS_OWN = "default"
@@ -88,3 +99,125 @@ def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None, r
     login.check_address()
     model = None if settings.model == _ITS_OWN else settings.model
     return ModelDoor(login, read, model, frozenset(agent.passed))
+
+
+# Whether the editor can be used: for whoever sets the job server up.
+
+CHECK_S = 30.0
+"""For one turn; agents that cannot reach their model try for minutes, and a model that hangs says nothing."""
+_HUNG = "check its address, and that it can be reached from here, or try again where it was only slow"
+_NOT_RELAYED = "not by the relay: its login lies in the sandbox, and its hosts have to be named in EGRESS"
+_SIGNED = "For Bedrock, Vertex or Azure set a gateway's address and key, or name their hosts in EGRESS"
+_PROMPT = "Change nothing. Answer with the word: ready"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at; `words` is one line."""
+
+    is_good: bool
+    name: str
+    words: str
+
+
+async def check_editor(
+    settings: JobServerSettings,
+    environment: Mapping[str, str],
+    *,
+    groups: Path | None = None,
+    answer_within: float = CHECK_S,
+) -> AsyncIterator[Finding]:
+    """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model.
+
+    `groups` is the server's own folder of control groups, where it has one.
+    """
+    match settings.editor:
+        case "builtin":
+            yield Finding(True, "editor", "the built-in one: it needs nothing")
+        case "command":
+            yield installed(settings.command, "")
+        case "agent":
+            async for finding in _check_agent(settings, environment, groups, answer_within):
+                yield finding
+        case _:
+            assert_never(settings.editor)
+
+
+def installed(command: Sequence[str], install: str) -> Finding:
+    """Looks for a program on the PATH."""
+    found = shutil.which(command[0])
+    missing = f"there is no program {command[0]} here" + (f"; {install} installs it" if install else "")
+    return Finding(found is not None, "installed", found or missing)
+
+
+async def _check_agent(
+    settings: JobServerSettings, environment: Mapping[str, str], groups: Path | None, limit: float
+) -> AsyncIterator[Finding]:
+    try:
+        launch = agent_launch(settings, environment)
+        found = installed(launch.agent.command, launch.agent.install)
+        yield found
+        if not found.is_good:
+            return
+        if relays_models(settings):
+            yield model_finding(launch, settings)
+        sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
+        yield Finding(True, "sandbox", f"{settings.sandbox}; {sandbox.users}")
+        limits = RunLimits.for_settings(settings, groups)
+        editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
+        with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
+            async for finding in _try(editor, Path(directory), limit):
+                yield finding
+    except JobServerError as error:
+        yield Finding(False, "agent", one_line(str(error), 1000))
+
+
+def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> Finding:
+    """How an agent without a network gets to its model."""
+    if launch.door is not None:
+        login = launch.door.login
+        return Finding(True, "model", f"by the relay, which asks {login.upstream} with {login.key_variable}")
+    if launch.agent.name not in NAMED:
+        return Finding(True, "model", f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
+    if settings.agent_home is not None or settings.egress:
+        return Finding(True, "model", _NOT_RELAYED)
+    return Finding(False, "model", f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}")
+
+
+async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[Finding]:
+    task = EditTask(_PROMPT, Workspace(directory / "copy", directory / "home"), directory / "log")
+    task.workspace.copy.mkdir()
+    task.workspace.home.mkdir()
+    try:
+        started = await editor.started(task)
+    except EditError as error:
+        yield Finding(False, "starts", str(error))
+        return
+    yield Finding(True, "starts", started.version)
+    if started.refusal:
+        yield Finding(False, "options", started.refusal)
+        return
+    if started.options:
+        yield Finding(True, "options", started.options)
+    began = monotonic()
+    try:
+        answer = (await editor.edit(task, _Unheard())).summary
+    except EditError as error:
+        is_hung = monotonic() - began >= limit
+        words = f"nothing came from its model within {limit:g} s: {_HUNG}" if is_hung else str(error)
+        yield Finding(False, "answers", words)
+        return
+    words = f"“{one_line(answer, 60)}”, after {monotonic() - began:.1f} s" if answer else "nothing was said"
+    yield Finding(bool(answer), "answers", words)
+
+
+class _Unheard:
+    def plan(self, steps: Sequence[PlanStep]) -> None: ...
+
+    def activity(self, title: str) -> None: ...
+
+    def session(self, session_id: str) -> None: ...
+
+    def spent(self, spent: Spent) -> None: ...
+
+    async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None: ...

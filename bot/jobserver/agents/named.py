@@ -19,7 +19,7 @@ from bot.jobserver.agents.model_logins import (
     no_login,
     opencode_login,
 )
-from bot.jobserver.agents.tool_calls import ToolCall
+from bot.jobserver.agents.progress import ToolCall
 from bot.jobserver.egress.model_door import RELAY_ADDRESS
 
 Files = Mapping[str, str]

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from acp.schema import AllowedOutcome, DeniedOutcome, PermissionOption, RequestPermissionResponse
 
-from bot.jobserver.agents.tool_calls import ToolCall
+from bot.jobserver.agents.progress import ToolCall
 
 _FILE_KINDS = frozenset({"read", "search", "edit", "delete", "move"})
 _READING_KINDS = frozenset({"read", "search"})

@@ -1,27 +1,215 @@
-"""What an agent tells while it works: its plan, its tool calls and, last, its answer."""
+"""What an agent does and tells while it works: its plan, its tool calls and, last, its answer."""
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
 
 from acp.schema import (
     AgentMessageChunk,
     AgentPlanUpdate,
     Cost,
+    FileEditToolCallContent,
     PlanEntry,
     SessionInfoUpdate,
     SessionNotification,
     TextContentBlock,
     ToolCallProgress,
     ToolCallStart,
+    ToolCallUpdate,
     Usage,
     UsageUpdate,
 )
 
 from bot.jobserver.agents.failures import nested
 from bot.jobserver.agents.text import Redactor, one_line
-from bot.jobserver.agents.tool_calls import ToolCall, ToolCalls
 from bot.jobserver.editors.interface import Progress
 from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.usage import Money, Spent, told_money
+from bot.runtime.text import without_misleading
+
+# What an agent does with a tool: as much of it as people are shown and the policy has to know, and no more.
+
+_MOST_CALLS = 500
+"""Of one turn; the oldest are forgotten."""
+_MOST_PATHS = 100
+_MOST_PATH_CHARACTERS = 20_000
+_LONGEST_INPUT = 1000
+_LONGEST_COMMAND = 2000
+_UNKNOWN = "other"
+_NOWHERE = "/…"
+_NO_MATTER = frozenset({"description", "timeout"})
+_PATH_KEYS = frozenset({
+    "file_path", "filePath", "filepath", "path", "paths", "abs_path", "absolute_path", "notebook_path", "dir_path",
+    "directory", "new_path", "old_path", "source", "destination", "target_file", "files", "parentDir", "parent_dir",
+})  # fmt: skip
+"""The names under which agents give a tool's files where the protocol's own field is empty."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool call, joined from all that was told of it.
+
+    `kind` is one of the protocol's, `paths` are the files it is said to touch, `input` is what the tool is given, as
+    text; None where that is too long to be shown; `command` is the shell's part of it, and
+    `digest` the same for the same input, however long. The title is one line;
+    `has_whole_title` says that it always was.
+    """
+
+    title: str = ""
+    kind: str = _UNKNOWN
+    paths: tuple[str, ...] = ()
+    input: str | None = ""
+    has_whole_title: bool = True
+    command: str = ""
+    digest: str = ""
+
+    def described(self) -> str | None:
+        """Returns what it does, whole and as it is; None where that cannot be shown so that a person could judge it."""
+        details = ", ".join(self.paths) if self.input == "" else self.input
+        if details is None or len(details) > _LONGEST_INPUT or not (details or self.has_whole_title):
+            return None
+        text = f"{self.title}: {details}" if details and details not in self.title else self.title
+        return text if _is_plain(text) else None
+
+
+class ToolCalls:
+    """The tool calls of a turn, by their ids; an update may come without its call.
+
+    `kinds`: kinds of tools by their own names, as `extension/tool`, for agents that leave the protocol's field empty.
+    """
+
+    def __init__(self, kinds: Mapping[str, str] | None = None) -> None:
+        self._kinds = kinds or {}
+        self._calls: OrderedDict[str, ToolCall] = OrderedDict()
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._calls
+
+    def known(self, call_id: str) -> ToolCall | None:
+        return self._calls.get(call_id)
+
+    def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+        """Adds what an update tells of a call, and returns the call as it is known then."""
+        call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
+        if (kind := self._kinds.get(tool_name(update.field_meta))) is not None:
+            call = replace(call, kind=kind)
+        self._calls[update.tool_call_id] = call
+        if len(self._calls) > _MOST_CALLS:
+            self._calls.popitem(last=False)
+        return call
+
+
+def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
+    """Returns the call with what the update tells of it."""
+    paths = tuple(_bounded({*call.paths, *_paths(update)}))
+    title = one_line(update.title) if update.title else call.title
+    return replace(
+        call,
+        title=title,
+        has_whole_title=title == update.title if update.title else call.has_whole_title,
+        kind=call.kind if update.kind in {None, _UNKNOWN} else update.kind,
+        paths=paths,
+        input=_as_text(update.raw_input) if update.raw_input else call.input,
+        command=_command(update.raw_input) if update.raw_input else call.command,
+        digest=_digest(update.raw_input) if update.raw_input else call.digest,
+    )
+
+
+def tool_name(meta: Mapping[str, Any] | None) -> str:
+    """Returns a tool's own name with its extension's, where an agent tells them; that is goose."""
+    told = nested(meta, "goose", "toolCall")
+    return f"{nested(told, 'extensionName')}/{nested(told, 'toolName')}"
+
+
+def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:
+    yield from (location.path for location in update.locations or ())
+    yield from (part.path for part in update.content or () if isinstance(part, FileEditToolCallContent))
+    if isinstance(update.raw_input, Mapping):
+        for key in _PATH_KEYS & update.raw_input.keys():
+            yield from _texts(update.raw_input[key])
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (item for item in value if isinstance(item, str))
+
+
+def _bounded(paths: Iterable[str]) -> list[str]:
+    """Too many paths, or too long ones, become one that is nowhere: no policy lets it through."""
+    found = sorted(paths)
+    is_bounded = len(found) <= _MOST_PATHS and sum(map(len, found)) <= _MOST_PATH_CHARACTERS
+    return found if is_bounded else [_NOWHERE]
+
+
+def _is_plain(text: str) -> bool:
+    """Whether all of a text is seen; line breaks and tabs are shown as such."""
+    return without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
+
+
+def _command(raw: Any) -> str:
+    """Empty where there is none, or where it is more than is looked at."""
+    command = raw.get("command") if isinstance(raw, Mapping) else None
+    return command if isinstance(command, str) and len(command) <= _LONGEST_COMMAND else ""
+
+
+def _digest(raw: Any) -> str:
+    return sha256(json.dumps(raw, default=str, sort_keys=True).encode()).hexdigest()
+
+
+def _as_text(raw: Any) -> str | None:
+    if isinstance(raw, Mapping):
+        raw = {key: value for key, value in raw.items() if key not in _NO_MATTER}
+        raw = raw["command"] if raw.keys() == {"command"} else raw
+    text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_INPUT else None
+
+
+# When an agent goes round in circles: a model that repeats itself would do so until its time is up. Pure.
+
+MOST_REFUSALS = 40
+"""Refused calls of one turn, whatever they are: an agent that means well has tried everything by then."""
+MOST_SAME_REFUSALS = 5
+MOST_SAME_CALLS = 25
+"""Calls in a row that are the same in all that the agent told of them."""
+_Call = tuple[str, str, str]
+
+
+class Repetition:
+    """Counts the calls of one turn. Both methods return why it should end, or None."""
+
+    def __init__(self) -> None:
+        self._refused: Counter[_Call] = Counter()
+        self._last: _Call | None = None
+        self._in_a_row = 0
+
+    def refused(self, call: ToolCall) -> str | None:
+        """Notes a call that was not allowed."""
+        key = _key(call)
+        self._refused[key] += 1
+        if self._refused[key] >= MOST_SAME_REFUSALS:
+            return f"it asked {MOST_SAME_REFUSALS} times for the same thing, which is not allowed here"
+        if self._refused.total() >= MOST_REFUSALS:
+            return f"it asked {MOST_REFUSALS} times for what is not allowed here"
+        return None
+
+    def ended(self, call: ToolCall) -> str | None:
+        """Notes a call that has ended, well or not. What a call was given has to be known to tell it from another."""
+        key = _key(call) if call.digest else None
+        self._in_a_row = self._in_a_row + 1 if key is not None and key == self._last else 1
+        self._last = key
+        if key is not None and self._in_a_row >= MOST_SAME_CALLS:
+            return f"it did the same thing {MOST_SAME_CALLS} times in a row"
+        return None
+
+
+def _key(call: ToolCall) -> _Call:
+    return call.kind, call.digest or call.title, ",".join(call.paths)
+
 
 ANSWER_LIMIT = 100_000
 """Characters of an answer that are kept."""

@@ -18,10 +18,9 @@ from bot.jobserver.agents.content import asks_something, last_paragraph
 from bot.jobserver.agents.failures import TurnEnd, failed, stopped_early
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionDesk
-from bot.jobserver.agents.progress import TurnProgress
+from bot.jobserver.agents.progress import Repetition, TurnProgress
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.agents.text import AgentLog, one_line
-from bot.jobserver.agents.tool_calls import Repetition
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 from bot.jobserver.questions import Question

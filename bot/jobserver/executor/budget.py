@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.settings.limits import Budget
-from bot.jobserver.store.usage import says_no
+from bot.jobserver.store.job_rows import says_no
 from bot.jobserver.usage import Spent
 
 T = TypeVar("T")

@@ -25,8 +25,8 @@ from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.proposals import ProposalStore
-from bot.jobserver.store.questions import QuestionStore
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.uploads import Uploads
 from bot.runtime.tasks import BackgroundTasks

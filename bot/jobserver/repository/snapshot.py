@@ -1,6 +1,7 @@
-"""The files of a documentation repository at one moment, wherever they lie."""
+"""The files of a documentation repository at one moment, wherever they lie; and copies that lie over a tree of git."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -31,3 +32,43 @@ class Snapshot(Protocol):
             OSError: they cannot be written.
         """
         ...
+
+
+# A copy whose files stay in git until they are changed, as in an overlay file system. Its directory is the upper
+# layer: what lies there was written. A file beside it names the lower one, a tree of git, and what was removed of
+# that.
+
+_END = "\0"
+
+
+@dataclass(frozen=True)
+class LowerTree:
+    """`note` is the file that tells of it. The tree's own contents are with git."""
+
+    tree: str
+    removed: frozenset[PurePosixPath]
+    note: Path
+
+
+def note_of(directory: Path) -> Path:
+    return directory.with_name(f"{directory.name}.lower")
+
+
+def lay_over(tree: str, directory: Path) -> None:
+    """Makes a tree the lower layer of an empty directory."""
+    note_of(directory).write_text(f"{tree}{_END}", encoding="ascii")
+
+
+def lower_tree(directory: Path) -> LowerTree | None:
+    """Returns the lower layer of a directory; None where all of its files lie in it."""
+    note = note_of(directory)
+    try:
+        tree, *removed = note.read_bytes().decode(errors="surrogateescape").split(_END)
+    except FileNotFoundError:
+        return None
+    return LowerTree(tree, frozenset(map(PurePosixPath, filter(None, removed))), note)
+
+
+def note_removed(path: PurePosixPath, note: Path) -> None:
+    with note.open("ab") as stream:
+        stream.write(f"{path}{_END}".encode(errors="surrogateescape"))

@@ -21,8 +21,8 @@ from bot.jobserver.repository.foreign_files import (
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.held_out import HeldOut, held_out, not_allowed, settle_modes
 from bot.jobserver.repository.interface import Collected
-from bot.jobserver.repository.lower_tree import lower_tree, note_of
 from bot.jobserver.repository.mirror import Mirror
+from bot.jobserver.repository.snapshot import lower_tree, note_of
 from bot.jobserver.repository.tree_files import Mode, TreeListing, unportable
 
 _NAMED_AT_MOST = 20

@@ -12,12 +12,17 @@ from bot.jobserver.store.database import Database
 from bot.jobserver.store.job_rows import (
     attachments_until,
     end_if_idle,
+    end_questions,
     forget_last_words,
     forget_partial_work,
+    give_back_replies,
     read_details,
+    read_spent,
+    record_spent,
+    spent_since_asked,
+    tokens_of_day,
     write_details,
 )
-from bot.jobserver.store.questions import end_questions, give_back_replies
 from bot.jobserver.store.records import (
     EarlierInstruction,
     Instruction,
@@ -27,7 +32,6 @@ from bot.jobserver.store.records import (
     branch_name,
     requester_from_row,
 )
-from bot.jobserver.store.usage import read_spent, record_spent, spent_since_asked, tokens_of_day
 from bot.jobserver.usage import Spent
 
 _WAITING = "state IN ('queued', 'running')"

@@ -1,12 +1,24 @@
-"""What every part of the store does to a job's row, within somebody's transaction."""
+"""What every part of the store does within somebody's transaction: to a job's row, its files, questions and usage."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import aiosqlite
 
 from bot.jobserver.errors import FileNotUploadedError, JobNotFoundError
 from bot.jobserver.models import AgentJob, AttachedFile, JobDetails
-from bot.jobserver.store.records import Attachment, job_from_row
+from bot.jobserver.questions import Question
+from bot.jobserver.store.database import Database
+from bot.jobserver.store.records import (
+    Attachment,
+    Instruction,
+    QueuedReply,
+    as_text,
+    job_from_row,
+    question_as_json,
+    spent_from_row,
+)
+from bot.jobserver.usage import Spent
 
 
 async def read_job(connection: aiosqlite.Connection, project_id: str, job_id: str) -> AgentJob:
@@ -93,3 +105,120 @@ async def attachments_until(connection: aiosqlite.Connection, job_id: str, numbe
         Attachment(row["upload_id"], row["name"], row["kind"], row["size"], row["instruction"])
         for row in reversed(list(rows))
     )
+
+
+# What jobs took of their models, within somebody's transaction.
+
+_KEPT = timedelta(days=2)
+_NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
+
+
+async def read_spent(connection: aiosqlite.Connection, job_id: str) -> Spent:
+    cursor = await connection.execute(
+        "SELECT tokens_sent, tokens_answered, money, currency FROM jobs WHERE id = ?", (job_id,)
+    )
+    row = await cursor.fetchone()
+    return spent_from_row(row) if row else Spent()
+
+
+async def record_spent(connection: aiosqlite.Connection, job_id: str, spent: Spent, now: datetime) -> None:
+    """Adds it to what the job took, and to what all jobs took on this day."""
+    total = await read_spent(connection, job_id) + spent
+    money, currency = (total.money.amount, total.money.currency) if total.money else (0.0, "")
+    await connection.execute(
+        "UPDATE jobs SET tokens_sent = ?, tokens_answered = ?, money = ?, currency = ? WHERE id = ?",
+        (total.sent, total.answered, money, currency, job_id),
+    )
+    await connection.execute(
+        "INSERT INTO spending (day, tokens) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET tokens = tokens + ?",
+        (day_of(now), spent.tokens, spent.tokens),
+    )
+    await connection.execute("DELETE FROM spending WHERE day < ?", (day_of(now - _KEPT),))
+
+
+async def spent_since_asked(connection: aiosqlite.Connection, instruction: Instruction) -> int:
+    """Whoever writes after it was asked lets the job go on, and what it took till then counts no more."""
+    cursor = await connection.execute(
+        "SELECT tokens_sent + tokens_answered AS tokens, tokens_agreed, prompt, "
+        "asked_at < instructions.created_at AS is_reply "
+        "FROM jobs JOIN instructions ON job_id = jobs.id WHERE number = ?",
+        (instruction.number,),
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return 0
+    if row["is_reply"] and not says_no(row["prompt"]):
+        await connection.execute(
+            "UPDATE jobs SET tokens_agreed = ?, asked_at = NULL WHERE id = ?", (row["tokens"], instruction.job_id)
+        )
+        return 0
+    return int(row["tokens"] - row["tokens_agreed"])
+
+
+async def tokens_of_day(connection: aiosqlite.Connection, now: datetime) -> int:
+    cursor = await connection.execute("SELECT tokens FROM spending WHERE day = ?", (day_of(now),))
+    row = await cursor.fetchone()
+    return int(row["tokens"]) if row else 0
+
+
+def says_no(reply: str) -> bool:
+    """Whether a reply is a no and nothing else."""
+    return " ".join("".join(c if c.isalpha() else " " for c in reply.casefold()).split()) in _NO
+
+
+def day_of(moment: datetime) -> str:
+    """Returns the day, of UTC, as the table has it."""
+    return as_text(moment)[:10]
+
+
+# Questions that are open while their job is at work, and the messages that answer them.
+
+
+class QuestionStore:
+    """Implements `executor.asking.QuestionRecords`; every method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def record_question(self, job_id: str, question: Question | None) -> None:
+        async with self._database.transaction() as connection:
+            kept = question_as_json(question) if question else None
+            await connection.execute("UPDATE jobs SET open_question = ? WHERE id = ?", (kept, job_id))
+
+    async def next_reply(self, instruction: Instruction) -> QueuedReply | None:
+        """Returns the oldest message that waits behind an instruction, unless files came with it."""
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "SELECT number, prompt, EXISTS (SELECT 1 FROM attachments WHERE instruction = number) AS has_files "
+                "FROM instructions WHERE job_id = ? AND state = 'queued' AND answers IS NULL ORDER BY number LIMIT 1",
+                (instruction.job_id,),
+            )
+            row = await cursor.fetchone()
+            return None if row is None or row["has_files"] else QueuedReply(row["number"], row["prompt"])
+
+    async def use_reply(self, instruction: Instruction, reply: QueuedReply) -> bool:
+        """Makes a message part of the instruction whose question it answers, which is not open any more; False where
+        it was stopped meanwhile.
+        """
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "UPDATE instructions SET answers = ? WHERE number = ? AND state = 'queued' AND answers IS NULL",
+                (instruction.number, reply.number),
+            )
+            if cursor.rowcount:
+                await connection.execute("UPDATE jobs SET open_question = NULL WHERE id = ?", (instruction.job_id,))
+            return bool(cursor.rowcount)
+
+
+async def give_back_replies(connection: aiosqlite.Connection) -> None:
+    """Has what answered an instruction that was interrupted wait again: it will be asked anew, or be an instruction."""
+    await connection.execute("UPDATE instructions SET answers = NULL WHERE answers IS NOT NULL")
+
+
+async def end_questions(connection: aiosqlite.Connection, instruction: Instruction) -> None:
+    """Ends what was asked and answered with the instruction itself."""
+    await connection.execute(
+        "UPDATE instructions SET answers = NULL, state = iif(state = 'queued', 'done', state) WHERE answers = ?",
+        (instruction.number,),
+    )
+    await connection.execute("UPDATE jobs SET open_question = NULL WHERE id = ?", (instruction.job_id,))

@@ -11,7 +11,7 @@ from support.worlds.agent_world import AgentWorld, agent_world
 
 from bot.jobserver.agents.named import CLAUDE, GEMINI
 from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk, takes_attachments
-from bot.jobserver.agents.tool_calls import ToolCall, merged
+from bot.jobserver.agents.progress import ToolCall, merged
 from bot.jobserver.editors.interface import AttachedFile
 from bot.jobserver.errors import EditError
 

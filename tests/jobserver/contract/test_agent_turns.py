@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.worlds.agent_world import AgentWorld, agent_world, is_running, scripted
 
-from bot.jobserver.agents.check import CHECK_S, check_editor
+from bot.jobserver.agents.choice import CHECK_S, check_editor
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import PlanStep, StepStatus

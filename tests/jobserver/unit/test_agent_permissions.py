@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk, answer, concerns_the_copy_only
-from bot.jobserver.agents.tool_calls import ToolCall, ToolCalls
+from bot.jobserver.agents.progress import ToolCall, ToolCalls
 
 COPY = Path("/workspace/copy")
 KINDS = ("allow_always", "allow_once", "reject_always", "reject_once")

@@ -1,6 +1,6 @@
 """An agent that goes round in circles is ended, and one that works hard is not."""
 
-from bot.jobserver.agents.tool_calls import MOST_REFUSALS, MOST_SAME_CALLS, MOST_SAME_REFUSALS, Repetition, ToolCall
+from bot.jobserver.agents.progress import MOST_REFUSALS, MOST_SAME_CALLS, MOST_SAME_REFUSALS, Repetition, ToolCall
 
 
 def call(name: str, kind: str = "execute") -> ToolCall:

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.executor.budget import Spending
 from bot.jobserver.settings.limits import Budget, BudgetSetting
-from bot.jobserver.store.usage import says_no
+from bot.jobserver.store.job_rows import says_no
 from bot.jobserver.usage import Spent
 
 SETTING: TypeAdapter[Budget] = TypeAdapter(BudgetSetting)

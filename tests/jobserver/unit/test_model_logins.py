@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.jobserver.agents.check import model_finding
-from bot.jobserver.agents.choice import agent_launch
+from bot.jobserver.agents.choice import agent_launch, model_finding
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.model_logins import claude_login
 from bot.jobserver.egress.model_door import RELAY_ADDRESS, door_of_settings

@@ -31,9 +31,9 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.limits import Budget
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
+from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
-from bot.jobserver.store.questions import QuestionStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS

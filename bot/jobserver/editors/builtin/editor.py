@@ -11,7 +11,7 @@ from bot.jobserver.editors.builtin.worker import Below
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import EditError
-from bot.jobserver.repository.lower_tree import LowerTree, lower_tree
+from bot.jobserver.repository.snapshot import LowerTree, lower_tree
 from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 120.0

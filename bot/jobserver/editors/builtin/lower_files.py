@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from bot.jobserver.repository.lower_tree import note_removed
+from bot.jobserver.repository.snapshot import note_removed
 from bot.jobserver.repository.tree_files import folders_of
 from bot.jobserver.subprocesses import Command
 
