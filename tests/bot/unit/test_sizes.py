@@ -1,6 +1,7 @@
 """A function is one thought and a module one subject: neither outgrows what a reader holds."""
 
 import ast
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,31 @@ def test_no_function_is_over_50_lines() -> None:
 def test_no_module_is_over_400_lines() -> None:
     lengths = {str(module.relative_to(BOT)): len(module.read_text(encoding="utf-8").splitlines()) for module in MODULES}
     assert {name: lines for name, lines in lengths.items() if lines > 400} == {}
+
+
+def test_no_folder_has_over_16_modules() -> None:
+    counts = Counter(
+        str(module.parent.relative_to(BOT)) for module in MODULES if module.name not in {"__init__.py", "__main__.py"}
+    )
+    assert {folder: count for folder, count in counts.items() if count > 16} == {}
+
+
+def test_hardly_a_module_is_a_piece_of_another() -> None:
+    """One of under 60 lines that only a neighbour imports belongs there, but for commands and families of methods."""
+    importers: dict[str, set[Path]] = defaultdict(set)
+    names = {".".join(module.relative_to(BOT.parent).with_suffix("").parts): module for module in MODULES}
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                    importers[name].add(module)
+    pieces = [
+        name
+        for name, module in names.items()
+        if len(module.read_text(encoding="utf-8").splitlines()) < 60
+        and [each.parent for each in importers[name]] == [module.parent]
+    ]
+    assert len(pieces) <= 10, pieces
 
 
 def test_no_table_has_a_key_twice() -> None:
