@@ -26,7 +26,7 @@ from bot.jobserver.egress.run_egress import ListedEgress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.pull_request_states import PullRequestStates
-from bot.jobserver.executor.running import Neighbours, running_jobs
+from bot.jobserver.executor.running import ExecutorDependencies, running_jobs
 from bot.jobserver.leaks import process
 from bot.jobserver.leaks.known_values import KnownValues
 from bot.jobserver.leaks.process import LeakScanProcess
@@ -157,7 +157,7 @@ class Composition:
         settings = self._settings
         sandbox = await self._sandbox()
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
-        neighbours = Neighbours(
+        dependencies = ExecutorDependencies(
             repository,
             self._editor(sandbox, known.known, mirror),
             self._checks(sandbox),
@@ -169,7 +169,7 @@ class Composition:
             users=sandbox.users,
         )
         return await self._stack.enter_async_context(
-            running_jobs(settings, database, self._data, neighbours, uploads, now=_now)
+            running_jobs(settings, database, self._data, dependencies, uploads, now=_now)
         )
 
     @property

@@ -52,7 +52,7 @@ class PlanStep(_Model):
 
 
 class ChangeKind(StrEnum):
-    """What became of a file."""
+    """How a file was changed."""
 
     ADDED = "added"
     CHANGED = "changed"
@@ -80,7 +80,7 @@ class Changes(_Model):
 
 
 class PullRequestState(StrEnum):
-    """What became of a pull request."""
+    """The state of a pull request."""
 
     OPEN = "open"
     MERGED = "merged"
@@ -111,7 +111,7 @@ class CheckResult(_Model):
 
 
 class ProposalState(StrEnum):
-    """How far a job's pull request is: pushed but not opened yet, or what became of it."""
+    """How far a job's pull request is: pushed but not opened yet, or its state."""
 
     PENDING = "pending"
     OPEN = "open"

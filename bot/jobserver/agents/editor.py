@@ -15,7 +15,7 @@ from bot.jobserver.agents.content import Content, GivenFiles, first_prompt, next
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.options import Session, chosen_in_words
-from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionDesk
+from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.questions import Questions, TimeLimit
@@ -172,26 +172,30 @@ class AgentEditor:
         before = await asyncio.to_thread(copy_state, workspace.copy)
         attachments = run.given.seen if workspace.attachments else None
         paths = CopyPaths(placed.copy, workspace.copy)
-        desk = PermissionDesk(paths, run.granted, attachments, completed=self._agent.completed)
+        permissions = PermissionPolicy(paths, run.granted, attachments, completed=self._agent.completed)
         async with self._connected(placed, run.log) as (process, connection):
-            end = await self._within_limits(process, run, self._take_turn(connection, run, desk, str(placed.copy)))
+            end = await self._within_limits(
+                process, run, self._take_turn(connection, run, permissions, str(placed.copy))
+            )
         run.log.line(f"[{end.stop_reason}]")
-        check(end, self._agent, desk.refused)
+        check(end, self._agent, permissions.refused)
         is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
-        asked = askable(desk.refused) if self._may_ask else []
+        asked = askable(permissions.refused) if self._may_ask else []
         if run.task.is_from_person:
             self._asked.keep(workspace.home, asked)
-        refused = [what and run.redact(what) for what in desk.refused]
+        refused = [what and run.redact(what) for what in permissions.refused]
         asked = list(map(run.redact, asked))
         return result(
             end, refused, asked, run.questions.unanswered,
             is_changed=is_changed, asks_by_form=self._agent.asks_by_form,
         )  # fmt: skip
 
-    async def _take_turn(self, connection: AgentConnection, run: _Run, desk: PermissionDesk, directory: str) -> TurnEnd:
+    async def _take_turn(
+        self, connection: AgentConnection, run: _Run, permissions: PermissionPolicy, directory: str
+    ) -> TurnEnd:
         session_id, prompt = await self._open_session(connection, run, directory)
         progress = TurnProgress(run.progress, run.log.line, run.redact, self._agent.tool_kinds)
-        turn = Turn(session_id, progress, desk, run.questions, run.log)
+        turn = Turn(session_id, progress, permissions, run.questions, run.log)
         response = await _prompted(connection, session_id, prompt, turn)
         if self._agent.tells_usage_of_turns or session_id != run.task.session:
             run.progress.spent(progress.spent(None if self._launch.door else response.usage))

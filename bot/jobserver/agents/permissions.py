@@ -129,7 +129,7 @@ def withdrawn() -> RequestPermissionResponse:
     return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
 
 
-class PermissionDesk:
+class PermissionPolicy:
     """Answers one turn's requests. `granted`: descriptions of calls that a person has allowed for this turn;
     `attachments`: the folder of the files that came with the instruction, as the agent sees it; `completed` adds to a
     call what this agent tells in another place than others.

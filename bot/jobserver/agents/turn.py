@@ -17,7 +17,7 @@ from acp.schema import (
 from bot.jobserver.agents.content import asks_something, last_paragraph
 from bot.jobserver.agents.failures import TurnEnd, failed, stopped_early
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.permissions import PermissionDesk
+from bot.jobserver.agents.permissions import PermissionPolicy
 from bot.jobserver.agents.progress import Repetition, TurnProgress
 from bot.jobserver.agents.questions import Questions
 from bot.jobserver.agents.text import AgentLog, one_line
@@ -33,14 +33,19 @@ class Turn:
     """Listens to one session of an agent."""
 
     def __init__(
-        self, session_id: str, progress: TurnProgress, desk: PermissionDesk, questions: Questions, log: AgentLog
+        self,
+        session_id: str,
+        progress: TurnProgress,
+        permissions: PermissionPolicy,
+        questions: Questions,
+        log: AgentLog,
     ) -> None:
         self._session_id = session_id
         self._progress = progress
         self._log = log
         self.questions = questions
         self._repetition = Repetition()
-        self.desk = desk
+        self.permissions = permissions
         self.is_enough = asyncio.Event()
         self.why_enough = ""
 
@@ -52,8 +57,8 @@ class Turn:
 
     def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse:
         call = self._progress.calls.merge(request.tool_call)
-        response = self.desk.decide(call, request.options)
-        is_allowed = self.desk.allows(call)
+        response = self.permissions.decide(call, request.options)
+        is_allowed = self.permissions.allows(call)
         self._log.line(f"[{'allowed' if is_allowed else 'refused'}] {call.kind}: {call.described() or call.title}")
         if not is_allowed:
             self._end_if(self._repetition.refused(call))
@@ -66,7 +71,7 @@ class Turn:
 
     async def withdraw(self) -> None:
         """Answers whatever the agent still waits for: it is to be ended."""
-        self.desk.is_closed = True
+        self.permissions.is_closed = True
         await self.questions.withdraw()
 
     def _watch(self, notification: SessionNotification) -> None:

@@ -141,7 +141,7 @@ class Editing:
             change = await self._collected(instruction, start, result)
             if self.takes_faults and _faults(change.checks):
                 progress.activity("mending what the checks found")
-                change = await self._mended(instruction, start, change, progress, allowance)
+                change = await self._corrected(instruction, start, change, progress, allowance)
         return replace(change, session=progress.session_id)
 
     @asynccontextmanager
@@ -163,7 +163,7 @@ class Editing:
             await self.partial_work.keep_files(instruction, start, task.workspace.copy)
             raise
 
-    async def _mended(
+    async def _corrected(
         self,
         instruction: Instruction,
         start: StartingPoint,
@@ -183,11 +183,11 @@ class Editing:
         try:
             await allowance.within(self.editor.edit(again, progress))
         except EditError as error:
-            words = self.masking.known(f"what the checks found could not be mended: {error}")
+            words = self.masking.known(f"what the checks found could not be fixed: {error}")
             await asyncio.to_thread(append_line, task.log, words)
             return change
-        mended = await self._collected(instruction, start, change.result)
-        return replace(mended, left_out=tuple(dict.fromkeys((*change.left_out, *mended.left_out))))
+        corrected = await self._collected(instruction, start, change.result)
+        return replace(corrected, left_out=tuple(dict.fromkeys((*change.left_out, *corrected.left_out))))
 
     async def _collected(self, instruction: Instruction, start: StartingPoint, result: EditResult) -> Change:
         copy = self._task(instruction).workspace.copy

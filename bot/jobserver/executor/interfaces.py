@@ -1,4 +1,4 @@
-"""What the executor needs of its neighbours, besides their own interfaces."""
+"""What the executor needs of its dependencies, besides their own interfaces."""
 
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path, PurePosixPath

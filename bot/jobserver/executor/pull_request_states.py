@@ -1,4 +1,4 @@
-"""What became of a job's pull request, as of the moment in which the job is read."""
+"""The state of a job's pull request, at the moment when the job is read."""
 
 import asyncio
 import logging
@@ -73,6 +73,6 @@ class PullRequestStates:
             if state is not known:
                 await self._records.record_state(job_id, number, state)
         except (JobServerError, sqlite3.Error) as error:
-            logger.info("what became of pull request %d cannot be told now: %s", number, error)
+            logger.info("the state of pull request %d is not known now: %s", number, error)
             return known
         return state

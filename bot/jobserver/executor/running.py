@@ -33,7 +33,7 @@ from bot.runtime.tasks import BackgroundTasks
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class ExecutorDependencies:
     """What the executor works with. `takes_faults`: whether the editor can be told what the checks found.
 
     `caches` are folders in HOME that the editor's program does without in its next run, and `users` whose its jobs are.
@@ -55,26 +55,26 @@ async def running_jobs(
     settings: JobServerSettings,
     database: Database,
     data: Path,
-    neighbours: Neighbours,
+    dependencies: ExecutorDependencies,
     uploads: Uploads,
     *,
     now: Callable[[], datetime],
 ) -> AsyncIterator[JobRunner]:
     """Runs the jobs in a database, interrupted ones first, and deletes old ones, until the end of the block."""
-    folders, queue = JobFolders(data, neighbours.caches, neighbours.users), InstructionQueue(database, now=now)
+    folders, queue = JobFolders(data, dependencies.caches, dependencies.users), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
-    proposing = Proposing(neighbours.pull_requests, ProposalStore(database, now=now))
+    proposing = Proposing(dependencies.pull_requests, ProposalStore(database, now=now))
     spending = Spending(settings.budget, now=now, today=await queue.tokens_today())
     time_limit = settings.question_time_limit.total_seconds()
-    asking = Asking(QuestionStore(database), neighbours.masking.known, time_limit=time_limit)
-    executor = _executor(neighbours, queue, folders, proposing, (spending, asking))
+    asking = Asking(QuestionStore(database), dependencies.masking.known, time_limit=time_limit)
+    executor = _executor(dependencies, queue, folders, proposing, (spending, asking))
     runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs, arrived=asking.arrived)
     retained = JobRetention(database, now=now)
     retention = Retention(
         retained,
         folders,
-        BranchRemoval(retained, neighbours.repository, neighbours.pull_requests),
-        neighbours.repository,
+        BranchRemoval(retained, dependencies.repository, dependencies.pull_requests),
+        dependencies.repository,
         uploads,
         archive_after=settings.archive_after,
         keep_for=settings.keep_for,
@@ -91,23 +91,23 @@ async def running_jobs(
 
 
 def _executor(
-    neighbours: Neighbours,
+    dependencies: ExecutorDependencies,
     queue: InstructionQueue,
     folders: JobFolders,
     proposing: Proposing,
     terms: tuple[Spending, Asking],
 ) -> InstructionExecutor:
-    repository, masking = neighbours.repository, neighbours.masking
+    repository, masking = dependencies.repository, dependencies.masking
     editing = Editing(
         repository,
-        neighbours.editor,
-        neighbours.checks,
+        dependencies.editor,
+        dependencies.checks,
         queue,
         folders,
         PartialWorkKeeping(repository, queue, folders, masking),
         masking,
         *terms,
-        neighbours.takes_faults,
+        dependencies.takes_faults,
     )
-    publishing = Publishing(repository, neighbours.pull_requests, queue, proposing, masking)
-    return InstructionExecutor(editing, publishing, SecretGuard(neighbours.scan))
+    publishing = Publishing(repository, dependencies.pull_requests, queue, proposing, masking)
+    return InstructionExecutor(editing, publishing, SecretGuard(dependencies.scan))

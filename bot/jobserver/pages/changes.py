@@ -34,7 +34,7 @@ class PageOfFiles:
 class FileDiff:
     """A changed file as the page shows it.
 
-    `notes` say in words what it is and what became of it; `omission` what of it is not shown, empty where all is.
+    `notes` say in words what it is and how it changed; `omission` what of it is not shown, empty where all is.
     """
 
     file: ChangedFile

@@ -50,7 +50,7 @@ class PullRequests(Protocol):
         ...
 
     async def state(self, number: int) -> PullRequestState:
-        """Returns what became of a pull request by now; looked up no oftener than its keeper can bear."""
+        """Returns the state of a pull request by now; looked up no oftener than its keeper can bear."""
         ...
 
     async def open(self, new: NewPullRequest) -> PullRequest:

@@ -70,7 +70,7 @@ async def run_with_credentials(source: CredentialSource, run: Callable[[Sequence
     """Runs git, which gets further options from here; once more where a credential was refused and could be renewed.
 
     Raises:
-        GitError: there is no credential to be had.
+        GitError: no credential can be obtained.
     """
     try:
         credential = await source.credential()

@@ -49,7 +49,7 @@ class _Kind(Enum):
 
 
 @dataclass
-class Swept:
+class RemovedFiles:
     """What was removed from a working copy: its paths, and in words what it was."""
 
     paths: set[PurePosixPath] = field(default_factory=set)
@@ -65,34 +65,34 @@ class Swept:
             self.words.append(words)
 
 
-def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> Swept:
+def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> RemovedFiles:
     """Removes from a directory what is neither a plain file nor a folder, and every git directory.
 
     A folder with a git directory in it is a repository of its own: it is removed whole, unless it was there before.
     """
-    swept = Swept()
+    removed = RemovedFiles()
     for kind, path in _walk(directory):
-        if swept.covers(path):
+        if removed.covers(path):
             continue
         match kind:
             case _Kind.FILE | _Kind.FOLDER:
                 continue
             case _Kind.GIT_DIRECTORY if path.parent.parts and path.parent not in known_folders:
                 remove(directory / path.parent)
-                swept.note(path.parent, f"the folder `{path.parent}` is a git repository of its own")
+                removed.note(path.parent, f"the folder `{path.parent}` is a git repository of its own")
                 continue
             case _Kind.GIT_DIRECTORY:
                 pass  # what it holds is of no interest to anybody
             case _Kind.LINK:
-                swept.note(path, f"`{path}` is a link")
+                removed.note(path, f"`{path}` is a link")
             case _Kind.SPECIAL:
-                swept.note(path, f"`{path}` is no plain file")
+                removed.note(path, f"`{path}` is no plain file")
             case _Kind.TOO_DEEP:
-                swept.note(path, f"a folder in `{path.parts[0]}` is nested too deeply")
+                removed.note(path, f"a folder in `{path.parts[0]}` is nested too deeply")
             case _:
                 assert_never(kind)
         remove(directory / path)
-    return swept
+    return removed
 
 
 def is_git_directory(name: str) -> bool:

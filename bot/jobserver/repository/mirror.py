@@ -84,7 +84,7 @@ class Mirror:
         return await self.git.revision(self.directory, f"refs/heads/{branch}")
 
     async def set_branch(self, branch: str, commit: str | None) -> None:
-        """Notes what became of a branch: pushed, or deleted."""
+        """Notes how a branch was changed: pushed, or deleted."""
         async with self._lock:
             target = (commit,) if commit else ()
             await self.run("update-ref", *(() if commit else ("-d",)), f"refs/heads/{branch}", *target)

@@ -10,7 +10,7 @@ from bot.jobserver.errors import GitError
 from bot.jobserver.file_owners import hand_over, hand_over_contents
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.foreign_files import (
-    Swept,
+    RemovedFiles,
     is_git_directory,
     load_stamps,
     remove,
@@ -86,17 +86,17 @@ class WorkingCopy:
         await asyncio.to_thread(self._index.unlink, missing_ok=True)
         await self._run("read-tree", tree)
         before = await self._mirror.listing(tree)
-        swept = await asyncio.to_thread(lambda: sweep(self._directory, before.folders))
-        changed = await self._changed(before, swept)
+        removed = await asyncio.to_thread(lambda: sweep(self._directory, before.folders))
+        changed = await self._changed(before, removed)
         ignored = await self._ignored(changed, before)
         held = await self._hold_out([path for path in changed if path not in ignored], before)
         others = [path for path in changed if path not in held.reasons]
-        taken, left_out = await self._sort_out(others, before, swept, ignored)
+        taken, left_out = await self._sort_out(others, before, removed, ignored)
         if len(taken) > self._limits.max_files:
             return Collected(tree, (self._too_many(len(taken)),))
         await asyncio.to_thread(settle_modes, taken, before.of_mode(Mode.PROGRAM), self._directory)
         await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
-        words = _in_words([*held.in_words(), *swept.words, *left_out])
+        words = _in_words([*held.in_words(), *removed.words, *left_out])
         notes = await asyncio.to_thread(self._odd_names, taken, before)
         return Collected((await self._run("write-tree")).strip(), words, _in_words(notes))
 
@@ -104,14 +104,14 @@ class WorkingCopy:
         limit = self._limits.max_files
         return f"{files:,} files were changed, more than the {limit:,} that one instruction may change: none was taken"
 
-    async def _changed(self, before: TreeListing, swept: Swept) -> list[PurePosixPath]:
+    async def _changed(self, before: TreeListing, removed: RemovedFiles) -> list[PurePosixPath]:
         """Returns the paths that are new, changed or gone, without those that are not the editor's to change."""
         fixed, links = before.of_mode(Mode.REPOSITORY), before.of_mode(Mode.LINK)
         closed = fixed | links
         return [
             path
             for path in await self._differing(before.blobs)
-            if not swept.covers(path)
+            if not removed.covers(path)
             and path not in fixed
             and not closed.intersection(path.parents)
             and not (path in links and (self._directory / path).exists())  # a link is a small text file there
@@ -189,7 +189,7 @@ class WorkingCopy:
         self,
         changed: list[PurePosixPath],
         before: TreeListing,
-        swept: Swept,
+        removed: RemovedFiles,
         ignored: set[PurePosixPath],
     ) -> tuple[list[PurePosixPath], list[str]]:
         """Returns what is taken, and in words what is not."""
@@ -198,7 +198,7 @@ class WorkingCopy:
         for path in changed:
             if reason := self._why_not(path, ignored=ignored, large_files=large_files):
                 words.append(f"`{path}` {reason}")
-                swept.paths.add(path)
+                removed.paths.add(path)
             else:
                 taken.append(path)
         return taken, words

@@ -112,7 +112,7 @@ class ProposalStore:
             return await _tell(connection, owed, known.model_copy(update={"reason": reason}))
 
     async def record_state(self, job_id: str, number: int, state: ProposalState) -> None:
-        """Records what became of a pull request, if the job still tells of that one."""
+        """Records the state of a pull request, if the job still tells of that one."""
         async with self._database.transaction() as connection:
             details = await read_details(connection, job_id)
             known = details.pull_request

@@ -10,7 +10,7 @@ from acp.schema import ToolCallUpdate
 from support.worlds.agent_world import AgentWorld, agent_world
 
 from bot.jobserver.agents.named import CLAUDE, GEMINI
-from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk, takes_attachments
+from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, takes_attachments
 from bot.jobserver.agents.progress import ToolCall, merged
 from bot.jobserver.editors.interface import AttachedFile
 from bot.jobserver.errors import EditError
@@ -169,8 +169,8 @@ def paths(tmp_path: Path) -> CopyPaths:
 def test_commands_that_only_copy_an_attachment(paths: CopyPaths, command: str) -> None:
     """Each is a form that agents write."""
     assert takes_attachments(executed(command), FOLDER, paths.relative)
-    assert PermissionDesk(paths, (), FOLDER).allows(executed(command))
-    assert not PermissionDesk(paths).allows(executed(command))
+    assert PermissionPolicy(paths, (), FOLDER).allows(executed(command))
+    assert not PermissionPolicy(paths).allows(executed(command))
 
 
 @pytest.mark.parametrize(
@@ -209,23 +209,23 @@ def test_attachments_are_read_and_not_changed(
     paths: CopyPaths, kind: str, files: Sequence[str], *, allowed: bool
 ) -> None:
     """What lies beside their folder is not among them."""
-    assert PermissionDesk(paths, (), FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
+    assert PermissionPolicy(paths, (), FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
 
 
 def test_a_command_is_taken_from_where_the_agent_tells_it(paths: CopyPaths) -> None:
     """From the title for Gemini alone: elsewhere that may be the model's own words about something else."""
     titled = ToolCall(f"cp {FILE} docs/", "execute")
-    assert PermissionDesk(paths, (), FOLDER, completed=GEMINI.completed).allows(titled)
-    assert not PermissionDesk(paths, (), FOLDER, completed=CLAUDE.completed).allows(titled)
+    assert PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed).allows(titled)
+    assert not PermissionPolicy(paths, (), FOLDER, completed=CLAUDE.completed).allows(titled)
     lied = ToolCall(f"cp {FILE} docs/", "execute", (), "rm -rf docs", command="rm -rf docs")
     cut = ToolCall(f"cp {FILE} docs/", "execute", has_whole_title=False)
     for call in (lied, cut):
-        assert not PermissionDesk(paths, (), FOLDER, completed=GEMINI.completed).allows(call)
+        assert not PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed).allows(call)
 
 
 def test_gemini_asks_for_a_linked_file_by_its_title(paths: CopyPaths) -> None:
     """Only what lies in the folder is let through."""
-    desk = PermissionDesk(paths, (), FOLDER, completed=GEMINI.completed)
+    desk = PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed)
     assert desk.allows(ToolCall(f"Allow access to absolute path: {FILE}", "read"))
     assert not desk.allows(ToolCall("Allow access to absolute path: /etc/passwd", "read"))
     assert not desk.allows(ToolCall(f"Allow access to absolute path: {FILE}", "edit"))

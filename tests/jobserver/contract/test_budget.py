@@ -1,4 +1,4 @@
-"""What becomes of a job whose budget is used up: its work is kept, and its thread is asked."""
+"""How a job is handled whose budget is used up: its work is kept, and its thread is asked."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""What becomes of an instruction, on a real repository and a real store."""
+"""How an instruction is handled, on a real repository and a real store."""
 
 import asyncio
 from datetime import timedelta

@@ -179,7 +179,7 @@ class CopyCheck:
 
 
 async def test_checks_see_what_is_proposed(tmp_path: Path) -> None:
-    """A held-out Makefile would decide what they do; and what was left out before the faults were mended is told."""
+    """A held-out Makefile would decide what they do; and what was left out before the faults were fixed is told."""
 
     seen = []
 

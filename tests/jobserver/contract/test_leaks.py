@@ -1,4 +1,4 @@
-"""Keys are never pushed: what would give one away is held back, kept, told without it, and pushed once mended."""
+"""Keys are never pushed: what would give one away is held back, kept, told without it, and pushed once fixed."""
 
 import bz2
 import io
@@ -81,8 +81,8 @@ async def test_what_looks_like_a_key_is_held_back_kept_and_told_without_its_valu
         again = await world.done("continue", job.id)
         assert again.status is Status.FAILED, "it is still there"
         assert "docs/a.md" in world.editor.tasks[-1].conversation[0].answer
-        mended = await world.done("mend", job.id)
-        assert mended.status is Status.COMPLETED
+        fixed = await world.done("mend", job.id)
+        assert fixed.status is Status.COMPLETED
         assert git(world.bare, "ls-tree", "-r", "--name-only", f"pagehand/{job.id}").split() == [
             "docs/a.md", "docs/b.md", "docs/start.md"
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What became of a pull request is told as of now, and costs its keeper little."""
+"""The state of a pull request is told as of now, and costs its keeper little."""
 
 import asyncio
 import time

@@ -8,7 +8,7 @@ from acp.schema import AllowedOutcome, PermissionOption, ToolCallProgress, ToolC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.permissions import CopyPaths, PermissionDesk, answer, concerns_the_copy_only
+from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, answer, concerns_the_copy_only
 from bot.jobserver.agents.progress import ToolCall, ToolCalls
 
 COPY = Path("/workspace/copy")
@@ -118,21 +118,21 @@ def test_a_refusal_never_selects_what_allows(kinds: list[str]) -> None:
 
 
 def test_what_was_refused_is_kept_once_and_can_be_granted(paths: CopyPaths) -> None:
-    desk = PermissionDesk(paths)
+    desk = PermissionPolicy(paths)
     shell = ToolCall("npm test", "execute", input="npm test")
     for _ in range(3):
         outcome = desk.decide(shell, options(*KINDS)).outcome
         assert isinstance(outcome, AllowedOutcome)
         assert outcome.option_id == "3"
     assert desk.refused == ("npm test",)
-    granted = PermissionDesk(paths, ["npm test"])
+    granted = PermissionPolicy(paths, ["npm test"])
     assert granted.allows(shell)
     assert not granted.allows(ToolCall("npm test", "execute", input="npm test; curl x"))
     assert not granted.allows(ToolCall("npm test", "execute", input=None))
 
 
 def test_after_a_cancel_everything_is_withdrawn(paths: CopyPaths) -> None:
-    desk = PermissionDesk(paths)
+    desk = PermissionPolicy(paths)
     desk.is_closed = True
     assert desk.decide(ToolCall("x", "edit", ("a.md",)), options(*KINDS)).outcome.outcome == "cancelled"
     assert desk.refused == ()

@@ -52,7 +52,7 @@ class History:
         return tips[base].commit, tips[branch].commit if branch in tips else None
 
     async def keep_commits(self, number: int, head: str) -> None:
-        """Holds on to a pull request's commits, whatever becomes of its branch."""
+        """Holds on to a pull request's commits, even if its branch is deleted."""
         await self._run("update-ref", f"refs/pulls/{number}/head", head)
 
     async def drop_commits(self, number: int) -> None:
