@@ -18,7 +18,7 @@ from pathlib import Path
 from support.servers.relayed_model import relay_world
 from bot.jobserver.egress.proxy import ConnectProxy
 from bot.jobserver.egress.refusals import EgressRefusals
-from bot.jobserver.settings.hosts import allowed_host
+from bot.jobserver.settings.sandbox import allowed_host
 
 async def nowhere(name, port):
     raise OSError("no such name")
