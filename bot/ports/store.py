@@ -15,7 +15,7 @@ from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.requests.request import Request, RequestContext, Requester, RequestState
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
-from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadOptions, ThreadOrigin, ThreadState
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,9 @@ class Threads(Protocol):
 
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         """Records for which project a thread's job is, and why."""
+
+    async def set_origin(self, thread_id: str, origin: ThreadOrigin) -> None:
+        """Records with what a job's Slack thread turned out to begin."""
 
     async def attach(self, thread: Thread) -> Thread:
         """Has a job take its place in the Slack thread that it was asked for in, as the newest there."""

@@ -32,14 +32,18 @@ async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
     """
     for _ in range(_RACES):
         before = await newest_in(tx, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
-        begins = bool(asked.message_ts) and asked.message_ts == asked.thread_ts  # a reply to it was recorded first
-        if before is not None and asked.way_in not in _FROM_WITHIN_THE_THREAD and not begins:
+        if before is not None and asked.way_in not in _FROM_WITHIN_THE_THREAD and not _begins_the_thread(asked):
             return False
         if await tx.threads.get(request_id(asked.source_key)):
             return False
         if await _record(tx, asked, before):
             return True
     return False
+
+
+def _begins_the_thread(asked: NewJob) -> bool:
+    """Whether it is the first message of its Slack thread; a reply to it may have been recorded before."""
+    return bool(asked.message_ts) and asked.message_ts == asked.thread_ts
 
 
 async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) -> bool:
@@ -63,12 +67,17 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
         number=before.number + 1 if before and joins_now else 0,
         root_ts=asked.thread_ts,
         follows=asked.follows or (before.id if before else ""),
-        origin=before.origin if before else asked.origin,
+        origin=before.origin if before and not _begins_the_thread(asked) else asked.origin,
         options=options,
         state=ThreadState(read_until=asked.read_until),
     )
     if not await tx.threads.add(thread):
         return False
+    if before and before.origin is not thread.origin:
+        # A reply was taken for one in other people's thread: from now on everyone's count.
+        await tx.threads.set_origin(before.id, thread.origin)
+        if before.card_ts is not None:
+            await tx.notices.add(before.id, CARD_CHANGED)
     start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt, way_in=asked.way_in)
     start = replace(start, written_at=asked.message_ts, edited_at=asked.edited_at)
     start = replace(start, attachments=asked.attachments, context=asked.context)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Double, Integer, Select, Text, bindparam, func, insert, select, update
 
-from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.store.schema.rows import options_json, state_values, thread_from, thread_to_speak_in, thread_values
 from bot.store.schema.tables import polls, threads
 from bot.store.session import Session, for_each_dialect
@@ -49,6 +49,7 @@ _SET_PROJECT = (
     .where(threads.c.id == bindparam("thread"))
     .values(project=bindparam("name"), options=bindparam("settled"))
 )
+_SET_ORIGIN = update(threads).where(threads.c.id == bindparam("thread")).values(origin=bindparam("begun_with"))
 _others = threads.alias("others")
 _ATTACH = (
     update(threads)
@@ -118,6 +119,9 @@ class SqlThreads:
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         values = {"thread": thread_id, "name": project, "settled": options_json(options)}
         await self._session.execute(_SET_PROJECT, values)
+
+    async def set_origin(self, thread_id: str, origin: ThreadOrigin) -> None:
+        await self._session.execute(_SET_ORIGIN, {"thread": thread_id, "begun_with": origin})
 
     async def attach(self, thread: Thread) -> Thread:
         await self.find_newest(thread.channel_id, thread.root_ts)  # whoever attaches another one waits

@@ -269,6 +269,19 @@ async def test_a_retry_of_a_mention_that_was_refused_answers_in_its_thread(world
     assert card.thread_ts == ROOT
 
 
+@pytest.mark.parametrize("settles", [False, True])
+async def test_a_thread_whose_first_message_comes_late_is_everyones(world: CoreWorld, *, settles: bool) -> None:
+    """Slack brought a reply with a mention first. From then on everyone's replies count, whichever job they are for."""
+    await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Change it", mentions_us=True))
+    await world.service.receive(Reply(BEN, "C1", "", ROOT, "Fix it", mentions_us=True))
+    if settles:
+        await world.settle()
+    await world.service.receive(Reply(BEN, "C1", ROOT, at(2), "And that"))
+    await world.pass_time(10)
+    assert sorted(prompt.partition("\n")[0] for prompt in world.job_api.created) == ["Change it", "Fix it"]
+    assert [words for each in world.job_api.messages.values() for words in each] == ["And that"]
+
+
 # -- another job in the thread ----------------------------------------------------------------------------------------
 
 

@@ -48,7 +48,7 @@ from bot.domain.requests.request import (
     RequestState,
 )
 from bot.domain.slack_limits import SLACK_LIMITS
-from bot.domain.threads.thread import ThreadOptions, ThreadState
+from bot.domain.threads.thread import ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports.polling import KnownPoll, UnchangedPoll
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import Store, Transaction
@@ -229,6 +229,7 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         await tx.requests.unmerge(first.id)
         assert not await tx.requests.stops("t1")
         await tx.threads.set_project("t1", "docs", ThreadOptions())
+        await tx.threads.set_origin("t1", ThreadOrigin.REQUEST)
         start = await tx.requests.find_start("t1")
         assert start is not None
         await tx.requests.save(replace(start, text="Do it well"))
