@@ -35,6 +35,7 @@ _ANCHOR = re.compile(r"<(?=a\s)", re.IGNORECASE)
 _MARKUP = re.compile(r"[\[\]\\`<>|]|&#?\w{1,40};")
 _FENCE = re.compile(r"^ {0,3}(`{3,100}(?!`)|~{3,100}(?!~))")
 """A longer one is left open: to close it would double the text."""
+_ROUNDS = 4
 _CONTAINERS = " \t>*+-.)0123456789"
 """What may stand before a paragraph on its line: the signs of quotations and lists."""
 
@@ -65,11 +66,23 @@ def defused(text: str) -> str:
     """Returns Markdown for a `markdown` block: nobody is mentioned by it, and each link says where it leads. A fence
     that was cut open is closed.
     """
-    text = "".join(_harmless(_pieces(displayable(text))))
+    text = _with_harmless_links(displayable(text))
     for pattern in (_LABELLED, _ANCHOR, _MENTION):
         text = pattern.sub(lambda found: f"{found[0]}{BREAK}", text)
     open_fence = _open_fence(text)
     return f"{text}\n{open_fence}" if open_fence else text
+
+
+def _with_harmless_links(text: str) -> str:
+    """Again until nothing changes: a link that is broken lets go of a backtick in its address, and what was code can be
+    a link then.
+    """
+    for _ in range(_ROUNDS):
+        made = "".join(_harmless(_pieces(text)))
+        if made == text:
+            return text
+        text = made
+    return text.replace("<", f"<{BREAK}").replace("](", f"]{BREAK}(")
 
 
 def markdown_pieces(text: str, limit: int) -> list[str]:

@@ -322,6 +322,13 @@ WORST = [
 ]
 
 
+def test_a_link_that_was_code_before_another_was_broken_is_broken_too() -> None:
+    shown = defused("> - 8<https:/z:/le`> h`le!\nx/<htts:/le> `h`l<ht")
+    assert [
+        child for block in MarkdownIt().parse(shown) for child in block.children or () if "href" in child.attrs
+    ] == []
+
+
 @pytest.mark.parametrize("unit", WORST)
 def test_the_worst_text_is_read_in_time_that_grows_with_it(unit: str) -> None:
     """Twice the text takes about twice the calls, however it is written."""
