@@ -18,7 +18,6 @@ _CODE = re.compile(r"(?P<code>[a-z]{2})(?:[-_][A-Za-z]{2,8})?")
 _TRANSLATED_NAME = re.compile(r"(?P<name>.*)(?P<sign>[._-])(?P<code>[a-z]{2}(?:[-_][A-Za-z]{2,8})?)", re.DOTALL)
 _OFTEN_TRANSLATED = ("readme", "contributing", "changelog", "index")
 _WORD = re.compile(r"[^\W\d_]+")
-_HTML_LANGUAGE = re.compile(r"<html[^>\n]{0,300}?\blang=[\"'](?P<code>[A-Za-z-]{2,20})", re.IGNORECASE)
 _LOOKED_AT = 20_000
 """Characters of prose that show a page's language."""
 _LEAST_SHARE = 0.08
@@ -85,8 +84,7 @@ def _said(page: Page) -> str | None:
         value = values.get(key)
         if isinstance(value, str) and value:
             return _CODE.sub(lambda match: match["code"], value.strip().lower())
-    match = _HTML_LANGUAGE.search(page.text[:2000])
-    return match["code"][:2].lower() if match else None
+    return None
 
 
 def _first(prose: Iterable[Span]) -> list[Span]:

@@ -75,7 +75,10 @@ class FrontMatter:
 
 @dataclass(frozen=True)
 class Page:
-    """A parsed page. `anchors` holds explicit ids and those of headings; `not_parsed` says what was left out."""
+    """A parsed page. `anchors` holds explicit ids and those of headings; `not_parsed` says what was left out.
+
+    Front matter, headings, prose and regions are found in Markdown only.
+    """
 
     text: str
     title: str | None = None
@@ -84,7 +87,7 @@ class Page:
     anchors: frozenset[str] = frozenset()
     links: tuple[Link, ...] = ()
     prose: tuple[Span, ...] = ()
-    """What is text for people and nothing else, in order; names of things in it are found by `names`."""
+    """What is text for people and nothing else, in order; names of things in it are found by `words`."""
     regions: tuple[Region, ...] = ()
     not_parsed: str = ""
 

@@ -8,7 +8,8 @@ from bot.jobserver.documents.plain_formats import PARSERS
 
 MAX_CHARACTERS = 600_000
 MAX_LINE = 200_000
-PAGE_SUFFIXES = (".md", ".mdx", ".markdown", *PARSERS)
+MARKDOWN_SUFFIXES = (".md", ".mdx", ".markdown")
+PAGE_SUFFIXES = (*MARKDOWN_SUFFIXES, *PARSERS)
 _NOT_PAGES = ("requirements", "constraints", "cmakelists", "robots", "llms")
 
 
@@ -16,6 +17,11 @@ def is_page(path: PurePosixPath) -> bool:
     """Tells whether a file is a page, by its name."""
     suffix = path.suffix.lower()
     return suffix in PAGE_SUFFIXES and not (suffix == ".txt" and path.name.lower().startswith(_NOT_PAGES))
+
+
+def is_markdown(path: PurePosixPath) -> bool:
+    """Tells whether a file is a page in Markdown or MDX, by its name."""
+    return path.suffix.lower() in MARKDOWN_SUFFIXES
 
 
 def decoded(data: bytes) -> str | None:

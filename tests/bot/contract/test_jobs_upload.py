@@ -53,10 +53,8 @@ async def test_a_file_goes_up_and_comes_with_a_job_and_a_message(tmp_path: Path)
         file = await api.upload("docs", CONTENT, name="diagram.png", mimetype="image/png")
         assert file == UploadedFile(DIGEST, "diagram.png", "image/png")
         assert await api.upload("docs", CONTENT, name="diagram.png", mimetype="image/png") == file
-        prompt = "Add the attached diagram.png to start"
-        job = await api.create("docs", PromptCall(prompt, "k1", files=(file,)))
-        await world.ended(job.id)
-        assert "![diagram](images/diagram.png)" in world.show(f"pagehand/{job.id}", "docs/start.md")
+        job = await api.create("docs", PromptCall('Replace "Start" with "Begin"', "k1", files=(file,)))
+        assert "Attached, and left alone: diagram.png." in (await world.ended(job.id))["details"]["summary"]
         await api.send_message("docs", job.id, PromptCall("Thank you", "k2", files=(file,)))
         assert "Attached, and left alone: diagram.png." in (await world.ended(job.id))["details"]["reason"]
 

@@ -358,20 +358,12 @@ async def test_in_the_sandbox_files_can_be_read_and_nothing_else(tmp_path: Path)
         assert kept(world) == {hashlib.sha256(PICTURE).hexdigest()}
 
 
-async def test_the_built_in_editor_adds_an_attached_picture_and_says_what_it_left_alone(tmp_path: Path) -> None:
-    """It goes where the pictures are, and is shown at the end of the page."""
+async def test_the_built_in_editor_says_which_files_it_left_alone(tmp_path: Path) -> None:
     bare = await asyncio.to_thread(make_bare, tmp_path / "r.git", PAGES)
     async with running(bare, tmp_path / "data") as world:
         files = [await world.uploaded("System diagram.png", PICTURE), await world.uploaded("notes.txt", b"n")]
-        job = await world.done('Add the attached "System diagram.png" to the start page', files)
-        branch = f"pagehand/{job['id']}"
-        expected = "# Start\n\nA colour.\n\n![System diagram](img/System-diagram.png)\n"
-        assert world.show(branch, "docs/start.md") == expected
-        assert job["details"]["summary"] == (
-            "Added docs/img/System-diagram.png, and a link to it at the end of docs/start.md.\n"
-            "Attached, and left alone: notes.txt."
-        )
-        changed = {file["path"] for file in job["details"]["changes"]["files"]}
-        assert changed == {"docs/start.md", "docs/img/System-diagram.png"}
+        job = await world.done('Replace "colour" with "color"', files)
+        assert job["details"]["summary"].endswith("Attached, and left alone: System diagram.png, notes.txt.")
+        assert {file["path"] for file in job["details"]["changes"]["files"]} == {"docs/start.md"}
         other = await world.done("Make it nicer", files)
         assert other["details"]["reason"].endswith("Attached, and left alone: System diagram.png, notes.txt.")

@@ -8,7 +8,6 @@ from support.worlds.jobserver_world import KEY, git, make_repository
 
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.lower_files import TreeBelow
-from bot.jobserver.editors.builtin.page_edits import GivenFile
 from bot.jobserver.editors.builtin.worker import Answer, answer
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
@@ -40,8 +39,6 @@ PROMPTS = (
     "Add a page called Secret with the text: A lamp.",
     "Rename the page Lamp to Light",
     'Add a section "Bulbs" to the page Lamp with the text: They glow.',
-    "Update the version to 1.3.0 everywhere",
-    "Add the picture to the page Shade",
     "What can you do?",
     "Make it shorter",
 )
@@ -83,14 +80,9 @@ class World:
         self.opened.append(TreeBelow(git, lower.tree, lower.note))
         return WorkingFiles(copy, self.opened[-1])
 
-    def given(self) -> tuple[GivenFile, ...]:
-        picture = self.tmp_path / "picture.png"
-        picture.write_bytes(b"new")
-        return (GivenFile(picture, "picture.png"),)
-
     async def edited(self, repository: GitRepository, prompt: str, name: str) -> tuple[Answer, Collected]:
         copy = await self.copy(repository, name)
-        answered = answer(prompt, self.files(copy), self.given())
+        answered = answer(prompt, self.files(copy))
         return answered, await repository.collect(await self.tree(), copy)
 
 
@@ -129,7 +121,7 @@ async def test_nothing_takes_the_place_of_what_is_in_git(world: World, path: str
     """A file, a link, a folder, a submodule; and no file becomes a folder."""
     copy = await world.copy(world.overlaid, "job")
     with pytest.raises(OSError, match=r"there already|no folder"):
-        world.files(copy).place(PurePosixPath(path), b"new")
+        world.files(copy).create(PurePosixPath(path), "new")
     assert (await world.overlaid.collect(await world.tree(), copy)).tree == await world.tree()
 
 

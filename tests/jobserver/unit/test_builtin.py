@@ -15,7 +15,7 @@ from support.fakes.fake_progress import FakeProgress
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
-from bot.jobserver.editors.builtin.places import default_folder, find_page, find_place, most_common_suffix
+from bot.jobserver.editors.builtin.places import find_page, find_place, most_common_suffix
 from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, Replacement, replace_in_page
 from bot.jobserver.editors.builtin.typos import parse_report
 from bot.jobserver.editors.builtin.worker import work
@@ -265,15 +265,12 @@ def test_a_section_is_added_once_with_the_line_ends_of_the_page(root: Path) -> N
     assert changed(root) == {"docs/start.md": FILES["docs/start.md"] + "\r\n## Limits\r\n\r\nAt most 5.\r\n"}
 
 
-@pytest.mark.parametrize(
-    ("suffix", "page"),
-    [(".rst", "FAQ\n===\n\n<b>\n"), (".adoc", "= FAQ\n\n<b>\n"), (".txt", "FAQ\n\n<b>\n"),
-     (".html", "<h1>FAQ</h1>\n\n<p>&lt;b&gt;</p>\n"), (".mdx", "# FAQ\n\n<b>\n")],
-)  # fmt: skip
-def test_a_page_speaks_the_repositorys_format(tmp_path: Path, suffix: str, page: str) -> None:
-    root = write(tmp_path, {f"start{suffix}": "x"})
-    edit(root, "Add a page called FAQ with the text: <b>")
-    assert (root / f"faq{suffix}").read_text() == page
+def test_other_formats_are_left_alone(tmp_path: Path) -> None:
+    files = {"a.rst": "Teh colour\n==========\n", "b.adoc": "= Teh colour\n", "c.html": "<p>teh colour</p>\n"}
+    root = write(tmp_path, files)
+    prompt = 'Replace "colour" with "color" and fix the spelling and add a section called X to b with the text: x'
+    assert "summary" not in work(prompt, root)
+    assert changed(root, files) == {}
 
 
 def test_links_are_never_followed(root: Path, tmp_path: Path) -> None:
@@ -299,23 +296,20 @@ def test_files_open_only_inside(tmp_path: Path, path: str) -> None:
     assert not (tmp_path / "out.md").exists()
 
 
-def replaced(text: str, old: str, new: str, name: str = "a.md") -> Replacement:
-    return replace_in_page(
-        parse_page(PurePosixPath(name), text), old, new, LinkedAnchors(WorkingFiles(Path("/nowhere")))
-    )
+def replaced(text: str, old: str, new: str) -> Replacement:
+    page = parse_page(PurePosixPath("a.md"), text)
+    return replace_in_page(page, old, new, LinkedAnchors(WorkingFiles(Path("/nowhere"))))
 
 
 ADDRESSES = [
-    ("a.md", "[a](colour.md)"), ("a.md", "![a](i/colour.png)"), ("a.md", "[x]: /colour"),
-    ("a.md", '<a href="colour.html">'),
-    ("a.md", "https://a.b/colour"), ("a.rst", "`x <colour>`_"), ("a.adoc", "xref:colour.adoc[x]"),
-    ("a.md", "[a](b_(colour).md)"), ("a.md", "`colour`"), ("a.md", "--colour COLOUR_colour theColour $colour"),
+    "[a](colour.md)", "![a](i/colour.png)", "[x]: /colour", '<a href="colour.html">', "https://a.b/colour",
+    "[a](b_(colour).md)", "`colour`", "--colour COLOUR_colour theColour $colour",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "address"), ADDRESSES)
-def test_words_in_addresses_and_names_stay(name: str, address: str) -> None:
-    result = replaced(f"a colour\n\n{address}\n\ncolour", "colour", "color", name)
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_words_in_addresses_and_names_stay(address: str) -> None:
+    result = replaced(f"a colour\n\n{address}\n\ncolour", "colour", "color")
     assert (result.text, result.count) == (f"a color\n\n{address}\n\ncolor", 2)
     assert sum(result.left.values()) == address.count("colour")
 
@@ -415,11 +409,9 @@ def test_the_worst_text_is_replaced_and_spelled_in_time(tmp_path: Path) -> None:
 
 
 def test_new_pages_follow_the_many() -> None:
-    paths = [PurePosixPath(name) for name in ("a.rst", "b.rst", "c.md", "d.txt", "e.txt", "f.txt")]
-    assert most_common_suffix(paths) == ".rst"
-    assert most_common_suffix(paths[3:]) == ".txt"
+    paths = [PurePosixPath(name) for name in ("a.mdx", "b.mdx", "c.md")]
+    assert most_common_suffix(paths) == ".mdx"
     assert most_common_suffix([]) == ".md"
-    assert default_folder({PurePosixPath("doc"), PurePosixPath("src")}) == PurePosixPath("doc")
 
 
 @given(st.text())

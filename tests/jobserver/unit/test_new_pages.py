@@ -16,7 +16,6 @@ PLACES: list[tuple[str, Sequence[str], str]] = [
     # beside a README only where pages are; never in what tells of the past
     ("FAQ", DOCS, "docs .md"),
     ("FAQ", ("README.md",), "docs .md"),
-    ("FAQ", ("README.rst", "CHANGES.rst", "src/pkg/notes.txt"), "docs .rst"),
     ("FAQ", ("README.md", "LICENSE.md", "SECURITY.md", "usage.md"), "docs .md"),
     ("FAQ", ("README.md", "usage.md", "install.md"), ". .md"),
     ("FAQ", ("start.mdx",), ". .mdx"),
@@ -47,11 +46,9 @@ PLACES: list[tuple[str, Sequence[str], str]] = [
     ("FAQ", ("versioned_docs/version-1/a.md", "versioned_docs/version-1/b.md", "docs/a.md"), "docs .md"),
     ("FAQ", ("docs/reference/a.md", "docs/reference/b.md", "docs/guides/a.md"), "docs/guides .md"),
     # as the repository writes
-    ("FAQ", ("docs/a.html", "docs/b.html", "docs/c.html", "guides/a.md"), "guides .md"),
-    ("FAQ", ("README.md", "docs/a.html", "docs/b.html"), "docs .html"),
-    ("FAQ", ("docs/a.rst", "docs/b.rst", "docs/c.md"), "docs .rst"),
-    ("FAQ", ("docs/a.txt", "docs/b.txt", "docs/c.adoc"), "docs .adoc"),
-    ("FAQ", ("notes/a.txt",), "notes .txt"),
+    ("FAQ", ("README.md", "docs/a.mdx", "docs/b.mdx"), "docs .mdx"),
+    ("FAQ", ("docs/a.mdx", "docs/b.mdx", "docs/c.md"), "docs .mdx"),
+    ("FAQ", ("notes/a.markdown",), "notes .markdown"),
 ]  # fmt: skip
 
 
@@ -99,7 +96,7 @@ def test_what_tells_of_the_past_is_known_by_its_name(name: str, expected: bool) 
 
 
 NAMES = st.from_regex(
-    r"((docs|blog|src|guides|\.github|es|changelog)/){0,3}(README|CHANGELOG|a|b|index)\.(md|html|rst)", fullmatch=True
+    r"((docs|blog|src|guides|\.github|es|changelog)/){0,3}(README|CHANGELOG|a|b|index)\.(md|mdx)", fullmatch=True
 )
 
 
@@ -110,11 +107,3 @@ def test_no_page_goes_where_none_belongs(title: str, names: list[str], listed: l
     for folder in (place.folder, *place.others):
         assert not {"blog", "changelog", ".github", "es"} & set(folder.parts)
     assert place.folder == PurePosixPath("docs") or place.folder in {path.parent for path in paths}
-    assert place.suffix != ".html" or _only_in_others(paths)
-
-
-def _only_in_others(paths: Sequence[PurePosixPath]) -> bool:
-    """Whether all Markdown lies where new pages do not go."""
-    others = {"blog", "changelog", ".github", "es"}
-    markup = [path for path in paths if path.suffix != ".html" and path.stem not in {"README", "CHANGELOG"}]
-    return all(others & set(path.parts) or ("src" in path.parts and "docs" not in path.parts) for path in markup)

@@ -12,7 +12,6 @@ from bot.jobserver.editors.builtin.edits import (
     Rename,
     RenamePage,
     Replace,
-    UpdateVersion,
 )
 from bot.jobserver.editors.builtin.prompt_parser import parse
 
@@ -47,10 +46,7 @@ UNDERSTOOD: list[tuple[str, list[Edit]]] = [
     ("Rename “Old page” to 'New page'.", [Rename("Old page", "New page")]),
     ("Rename the getting started page to Quickstart", [RenamePage("getting started", "Quickstart")]),
     ('rename the page called Foo to "A and b", then fix typos', [RenamePage("Foo", "A and b"), FixSpelling()]),
-    ("Rename docs/a.md to b.md and update the version to v3",
-     [RenamePage("docs/a.md", "b.md"), UpdateVersion("v3")]),
-    ("Update the version to 2.1 everywhere", [UpdateVersion("2.1")]),
-    ("Bump the version number to 2.0.1-rc.1 in the README.", [UpdateVersion("2.0.1-rc.1", "README")]),
+    ("Rename docs/a.md to b.md and fix the typos", [RenamePage("docs/a.md", "b.md"), FixSpelling()]),
 ]  # fmt: skip
 
 
@@ -67,7 +63,7 @@ def test_understood(prompt: str, instructions: list[Edit]) -> None:
         "Add a page called FAQ with the text:", "Do not fix the spelling", 'Replacement "a" with "b"',
         'Never replace "a" with "b"', "Fix the spellings checker", 'Replace "a" with "b"" x',
         'Replace "a" with "b" ' * 51, "Rename a to b and link it", "Rename a to b in docs", "Rename a to " + "b" * 101,
-        'Rename "a" to "a"', 'Rename "a" to ""', "Rename a to", "Update the version", "Update the version to newest",
+        'Rename "a" to "a"', 'Rename "a" to ""', "Rename a to", "Update the version to 2.1",
     ],
 )  # fmt: skip
 def test_not_understood_gives_nothing(prompt: str) -> None:

@@ -96,21 +96,21 @@ def test_mkdocs_gets_its_entry_under_the_new_title(tmp_path: Path) -> None:
     assert found["docs/one.md"] == "# One\n\n[x](start/quickstart.md)\n"
 
 
-def test_sphinx_gets_its_toctree_and_roles(tmp_path: Path) -> None:
+def test_myst_gets_its_toctree_and_roles(tmp_path: Path) -> None:
     root = site(
         tmp_path,
         {
             "docs/conf.py": "project = 'X'\n",
-            "docs/index.rst": "Home\n====\n\n.. toctree::\n   :maxdepth: 2\n\n   getting-started\n   one\n",
-            "docs/getting-started.rst": "Getting started\n===============\n\nHello.\n",
-            "docs/one.rst": "One\n===\n\nSee :doc:`getting-started` and :doc:`there </getting-started>`.\n",
+            "docs/index.md": "# Home\n\n```{toctree}\n:maxdepth: 2\n\ngetting-started\none\n```\n",
+            "docs/getting-started.md": "Getting started\n===============\n\nHello.\n",
+            "docs/one.md": "# One\n\nSee {doc}`getting-started` and {doc}`there </getting-started>`.\n",
         },
     )
     work(RENAME, root)
     found = pages(root)
-    assert found["docs/quickstart.rst"] == "Quickstart\n===============\n\nHello.\n"
-    assert found["docs/index.rst"].endswith("   quickstart\n   one\n")
-    assert "See :doc:`quickstart` and :doc:`there </quickstart>`." in found["docs/one.rst"]
+    assert found["docs/quickstart.md"] == "Quickstart\n===============\n\nHello.\n"
+    assert found["docs/index.md"].endswith("\nquickstart\none\n```\n")
+    assert "See {doc}`quickstart` and {doc}`there </quickstart>`." in found["docs/one.md"]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +118,7 @@ def test_sphinx_gets_its_toctree_and_roles(tmp_path: Path) -> None:
     [
         ({"sidebars.js": "module.exports = {docs: ['getting-started']}\n"}, "sidebars.js names it"),
         ({"docs/.vitepress/config.mts": "export default {link: '/getting-started'}\n"}, "config.mts names it"),
+        ({"docs/index.rst": ".. toctree::\n\n   getting-started\n"}, "docs/index.rst names it"),
         ({"mkdocs.yml": "nav: [\n  - getting-started.md\n"}, "mkdocs.yml names it"),
         ({"docs/one.mdx": "import Start from './getting-started.md'\n\n# One\n"}, "docs/one.mdx includes it"),
         ({"docs/getting-started.md": "---\nslug: /\n---\n\n# Getting started\n"}, "its `slug` says its address"),
@@ -165,7 +166,7 @@ def test_the_worst_pages_are_renamed_in_time(tmp_path: Path) -> None:
             "getting-started.md": "# Getting started\n",
             "links.md": "[getting-started](getting-started.md) " * many,
             "definitions.md": "`c` [a]\n\n" + "[a]: getting-started.md\n" * many,
-            "tree.rst": ".. toctree::\n\n" + "   getting-started\n" * many,
+            "tree.md": "```{toctree}\n\n" + "getting-started\n" * many + "```\n",
             "include.md": "include " * many + "not-getting-started",
             "mkdocs.yml": "docs_dir: .\nnav:\n" + "  - Getting started: getting-started.md\n" * 2_000,
         },

@@ -74,7 +74,8 @@ class BuiltinEditor:
         copy = task.workspace.copy.absolute()
         lower = lower_tree(copy)
         below = _below(self._git, lower) if self._git and lower else None
-        asked = {"prompt": task.prompt, "directory": str(copy), "attachments": _attachments(task), "lower": below}
+        attached = [file.called for file in task.attachments]
+        asked = {"prompt": task.prompt, "directory": str(copy), "attachments": attached, "lower": below}
         return json.dumps(asked).encode()
 
 
@@ -86,9 +87,3 @@ def _below(git: subprocesses.Command, lower: LowerTree) -> Below:
         tree=lower.tree,
         note=str(lower.note),
     )
-
-
-def _attachments(task: EditTask) -> list[tuple[str, str]]:
-    """Returns where each file that came with the prompt lies, and what it is called."""
-    folder = task.workspace.attachments
-    return [(str((folder / file.name).absolute()), file.called) for file in task.attachments] if folder else []

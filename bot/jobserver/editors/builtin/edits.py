@@ -1,4 +1,4 @@
-"""What the built-in editor can do, as values."""
+"""What the built-in editor can do, as values, and the words in which it answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,14 +42,6 @@ class AddSection:
 
 
 @dataclass(frozen=True)
-class AddAttachment:
-    """A file that came with the prompt, shown at the end of a document."""
-
-    file: str
-    page: str
-
-
-@dataclass(frozen=True)
 class RenamePage:
     """Another title, and a file's name after it."""
 
@@ -65,17 +57,7 @@ class Rename:
     new: str
 
 
-@dataclass(frozen=True)
-class UpdateVersion:
-    """The version that the pages name."""
-
-    new: str
-    where: str | None = None
-
-
-Edit = Replace | FixSpelling | AddPage | AddSection | AddAttachment | RenamePage | Rename | UpdateVersion
-
-# What the built-in editor answers, in words.
+Edit = Replace | FixSpelling | AddPage | AddSection | RenamePage | Rename
 
 _MOST_NAMED = 3
 """Pages named in a sentence."""
@@ -83,11 +65,10 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Note:
-    """What came of one edit, in words. `used`: the name of the file that came with the prompt and is a part of it."""
+    """What came of one edit, in words."""
 
     text: str
     changed: bool
-    used: str = ""
 
 
 def taken(name: str | None, place: Place) -> str:
@@ -102,7 +83,7 @@ def taken(name: str | None, place: Place) -> str:
 
 
 def nothing_called(words: str, place: str | None) -> Note:
-    called = f'no page or folder is called "{short(place)}"' if place else "there are no pages here"
+    called = f'no page or folder is called "{short(place)}"' if place else "there are no Markdown pages here"
     return Note(f"{words}: nothing, as {called}.", changed=False)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from bot.jobserver.documents.front_matter import quick_title
 from bot.jobserver.documents.navigation import NAVIGATION_FILES
 from bot.jobserver.documents.page import Page, Span
-from bot.jobserver.documents.parsing import decoded, is_page
+from bot.jobserver.documents.parsing import decoded, is_markdown, is_page
 from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
@@ -24,7 +24,6 @@ _MAY_LIST_PAGES = re.compile(
     r"\.(?:json|ya?ml|toml|[cm]?[jt]sx?)|conf\.py|\.pages|_redirects)"
 )
 _MOST_SETTINGS = 50
-PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg"})
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,12 @@ class WorkingFiles:
     lower: Lower = NothingBelow()  # noqa: RUF009 - without state
 
     def paths(self) -> list[PurePosixPath]:
-        """Returns every page that is a plain file of at most 5 MB, sorted; those nearest to the root first."""
-        return self._find(lambda name: is_page(PurePosixPath(name)))
+        """Returns the pages in Markdown that are plain files of at most 5 MB; those nearest to the root come first."""
+        return self._find(lambda name: is_markdown(PurePosixPath(name)))
+
+    def other_pages(self) -> list[PurePosixPath]:
+        """Returns the pages in other formats, which this editor reads and never changes."""
+        return self._find(lambda name: is_page(PurePosixPath(name)) and not is_markdown(PurePosixPath(name)))
 
     def navigation_files(self) -> list[PurePosixPath]:
         return self._find(NAVIGATION_FILES.__contains__)
@@ -128,19 +131,6 @@ class WorkingFiles:
         return [name for name in names if name not in known and _MAY_LIST_PAGES.fullmatch(name.lower())][
             :_MOST_SETTINGS
         ]
-
-    def pictures(self) -> list[PurePosixPath]:
-        return self._find(lambda name: PurePosixPath(name).suffix.lower() in PICTURE_SUFFIXES)
-
-    def place(self, path: PurePosixPath, contents: bytes) -> None:
-        """Writes a new file, in a folder that is made where it is missing.
-
-        Raises:
-            FileExistsError: something is there already, a link included.
-        """
-        self._check_new(path)
-        with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, make_folders=True) as descriptor:
-            _write_all(descriptor, contents)
 
     @contextlib.contextmanager
     def _opened(self, path: PurePosixPath, flags: int, *, make_folders: bool = False) -> Iterator[int]:

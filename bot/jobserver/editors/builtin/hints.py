@@ -17,8 +17,6 @@ from bot.jobserver.editors.builtin.replacement import replace_in_page
 from bot.jobserver.editors.builtin.spelling import misspelt_pages
 from bot.jobserver.errors import EditError
 
-# Prompts that work on this repository, made of its own pages: what is answered to "What can you do?".
-
 _EXAMPLE_PAGES = 40
 """Pages, those nearest to the root first."""
 _LONGEST_TITLE, _LONGEST_PROMPT = 40, 75
@@ -81,7 +79,7 @@ def _renaming(files: WorkingFiles, pages: _Pages) -> Iterator[str]:
 
 def _adding_a_section(files: WorkingFiles, pages: _Pages) -> Iterator[str]:
     for path, title in reversed(list(_named(files, pages))):
-        if with_section(path.suffix, files.read(path) or "", "Support", "x") is not None:
+        if with_section(files.read(path) or "", "Support", "x") is not None:
             yield f'Add a section called "Support" to "{title}" with the text: Ask us.'
 
 
@@ -117,7 +115,11 @@ _GREETING = re.compile(r"(?:hi|hello|hey|test|testing)\b[^\w\n]{0,10}", re.IGNOR
 _CHANGE = re.compile(
     r"(?:replace|change|update|substitute|swap)\s(?:(?:all|every|the|word|words|term|text)\s){0,3}"
     r"(?P<old>[^\"“”\n]{1,60}?)\s(?:with|by|to|into)\s(?P<new>[^\"“”\n]{1,60}?)"
-    r"(?:\s(?:in|on|everywhere|throughout|across)\b(?P<where>[^\n]{0,80}))?[.!]?",
+    r"(?:\s(?:in|on|everywhere|throughout|across)\b(?P<where>[^\n]{0,80}))?[.!]?\Z",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(
+    r"(?:change|update|set|bump)\s(?:(?:the|our|all)\s){0,2}versions?(?:\snumbers?)?\sto\s(?P<new>v?\d[\w.-]{0,30})[^\n]{0,80}\Z",
     re.IGNORECASE,
 )
 _RENAME = re.compile(r"(?:rename|retitle)\b", re.IGNORECASE)
@@ -125,12 +127,12 @@ _NOTE = re.compile(
     r"(?:add|write|insert|put)\s(?:(?:a|an|the|some|short|small|new)\s){0,3}"
     r"(?P<kind>note|section|paragraph|sentence|line|tip|warning|entry|question|example|info\w{0,7})\s"
     r"(?:(?:about|on|for|that|saying|explaining|called|named)\s)?(?P<subject>[^\n]{1,100}?)\s(?:to|in|into|on)\s"
-    r"(?:(?:the|our)\s)?(?P<page>[^\n]{1,80}?)(?:\spage)?[.!?]?",
+    r"(?:(?:the|our)\s)?(?P<page>[^\n]{1,80}?)(?:\spage)?[.!?]?\Z",
     re.IGNORECASE,
 )
 _PAGE = re.compile(
     r"(?:add|write|create|make)\s(?:(?:a|an|the|new|short)\s){0,3}(?:page|guide|tutorial|article|document|faq)\s?"
-    r"(?:(?:about|on|for|called|named|explaining|that)\s)?(?P<subject>[^\n]{0,80}?)[.!?]?",
+    r"(?:(?:about|on|for|called|named|explaining|that)\s)?(?P<subject>[^\n]{0,80}?)[.!?]?\Z",
     re.IGNORECASE,
 )
 _SHORTEN = re.compile(
@@ -141,7 +143,7 @@ _REWORD = re.compile(
     re.IGNORECASE,
 )
 _TRANSLATE = re.compile(r"translate\b", re.IGNORECASE)
-_DELETE = re.compile(r"(?:delete|remove|drop)\b(?:\sthe)?\s?(?P<subject>[^\n]{0,60}?)[.!]?", re.IGNORECASE)
+_DELETE = re.compile(r"(?:delete|remove|drop)\b(?:\sthe)?\s?(?P<subject>[^\n]{0,60}?)[.!]?\Z", re.IGNORECASE)
 _MOVE = re.compile(r"(?:move|merge|split)\b", re.IGNORECASE)
 _SPELL = re.compile(
     r"(?:fix|correct|check|improve|proofread)\s(?:(?:all|any|the|our|my|its|spelling|and)\s){0,5}"
@@ -164,32 +166,18 @@ def answer(prompt: str, rest: str, files: WorkingFiles) -> Hint:
     asked, left = prompt.strip()[:_LOOKED_AT], rest.strip()[:_LOOKED_AT]
     if _HELP.fullmatch(asked) or _GREETING.fullmatch(asked) or not asked:
         return _help(tuple(examples(files)))
-    hint = next((words for pattern, say in _HINTS if (words := _said(pattern, say, left, files))), "")
     part = f'"{short(left)}" was not understood, so nothing was changed.' if left != asked else "Nothing was changed."
-    return Hint(f"{part} {hint or _unknown(files)}")
+    return Hint(f"{part} {_hint(left, files)}")
 
 
 def _help(found: tuple[str, ...]) -> Hint:
     if not found:
-        words = 'There are no pages here yet. Begin with: `Add a page called "FAQ" with the text: Ask us anything.`'
-        return Hint(words, is_help=True)
+        way = 'Add a page called "FAQ" with the text: Ask us anything.'
+        return Hint(f"There are no Markdown pages here yet. Begin with: `{way}`", is_help=True)
     listed = "\n".join(f"- `{prompt}`" for prompt in found)
-    words = f"I make exact changes. These work on your pages:\n\n{listed}\n\nWhat needs judgement takes {AGENT}."
+    opening = "I make exact changes in Markdown and MDX. These work on your pages:"
+    words = f"{opening}\n\n{listed}\n\nWhat needs judgement takes {AGENT}."
     return Hint(words, is_help=True, examples=found)
-
-
-def _unknown(files: WorkingFiles) -> str:
-    found = examples(files)
-    such = f", such as `{found[0]}`" if found else ""
-    return f'I make exact changes only{such}; "What can you do?" shows more.'
-
-
-_Say = Callable[[re.Match[str], WorkingFiles], str]
-
-
-def _said(pattern: re.Pattern[str], say: _Say, text: str, files: WorkingFiles) -> str:
-    match = pattern.match(text) if pattern in _BEGINNINGS else pattern.fullmatch(text)
-    return say(match, files) if match else ""
 
 
 def _change(match: re.Match[str], _: WorkingFiles) -> str:
@@ -198,8 +186,9 @@ def _change(match: re.Match[str], _: WorkingFiles) -> str:
     return f'Put the exact words in quotation marks: `Replace "{old}" with "{new}"{where}`.'
 
 
-def _rename(_match: re.Match[str], _files: WorkingFiles) -> str:
-    return 'Put the names in quotation marks: `Rename the "Old title" page to "New title"`.'
+def _version(match: re.Match[str], _: WorkingFiles) -> str:
+    new = match["new"].rstrip(".")
+    return f'Name the old words, too: `Replace "version 1.0" with "version {new}"`.'
 
 
 def _note(match: re.Match[str], files: WorkingFiles) -> str:
@@ -218,33 +207,35 @@ def _page(match: re.Match[str], _: WorkingFiles) -> str:
     return f'What the page says has to come with it: `Add a page called "{title}" with the text: …`.'
 
 
-def _shorten(_match: re.Match[str], _files: WorkingFiles) -> str:
-    return f'What to leave out takes {AGENT}; if you know it, quote it: `Replace "those words" with ""`.'
-
-
-def _reword(_match: re.Match[str], _files: WorkingFiles) -> str:
-    return f'Finding better words takes {AGENT}; if you have them: `Replace "old words" with "new words"`.'
-
-
-def _translate(_match: re.Match[str], _files: WorkingFiles) -> str:
-    return f"Translating takes {AGENT}."
-
-
 def _delete(match: re.Match[str], _: WorkingFiles) -> str:
     subject = match["subject"].strip(" \"'“”`") or "those words"
     return f'Words can go by `Replace "{subject}" with ""`; pages and sections take {AGENT}.'
 
 
-def _move(_match: re.Match[str], _files: WorkingFiles) -> str:
-    return f"Moving, merging and splitting pages takes {AGENT}; a new name is `Rename the … page to …`."
+_Say = Callable[[re.Match[str], WorkingFiles], str]
+_HINTS: tuple[tuple[re.Pattern[str], str | _Say], ...] = (
+    (_SHORTEN, f'What to leave out takes {AGENT}; if you know it, quote it: `Replace "those words" with ""`.'),
+    (_RENAME, 'Put the names in quotation marks: `Rename the "Old title" page to "New title"`.'),
+    (_TRANSLATE, f"Translating takes {AGENT}."),
+    (_VERSION, _version),
+    (_CHANGE, _change),
+    (_NOTE, _note),
+    (_PAGE, _page),
+    (_SPELL, f"`Fix the spelling in PAGE` corrects misspellings; grammar takes {AGENT}."),
+    (_REWORD, f'Finding better words takes {AGENT}; if you have them: `Replace "old words" with "new words"`.'),
+    (_DELETE, _delete),
+    (_MOVE, f"Moving, merging and splitting pages takes {AGENT}; a new name is `Rename the … page to …`."),
+)
 
 
-def _spell(_match: re.Match[str], _files: WorkingFiles) -> str:
-    return f"`Fix the spelling in PAGE` corrects misspellings; grammar takes {AGENT}."
+def _hint(asked: str, files: WorkingFiles) -> str:
+    for pattern, say in _HINTS:
+        if match := pattern.match(asked):
+            return say if isinstance(say, str) else say(match, files)
+    return _unknown(files)
 
 
-_BEGINNINGS = frozenset((_SHORTEN, _RENAME, _REWORD, _TRANSLATE, _MOVE, _SPELL))
-_HINTS: tuple[tuple[re.Pattern[str], _Say], ...] = (
-    (_SHORTEN, _shorten), (_RENAME, _rename), (_TRANSLATE, _translate), (_CHANGE, _change), (_NOTE, _note),
-    (_PAGE, _page), (_SPELL, _spell), (_REWORD, _reword), (_DELETE, _delete), (_MOVE, _move),
-)  # fmt: skip
+def _unknown(files: WorkingFiles) -> str:
+    found = examples(files)
+    such = f", such as `{found[0]}`" if found else ""
+    return f'I make exact changes only{such}; "What can you do?" shows more.'

@@ -30,7 +30,6 @@ _USUAL = tuple(map(PurePosixPath, ("docs", "doc", "documentation", "content", "d
                                    "content/docs", "src/content/docs", "src/docs", "src")))  # fmt: skip
 _GENERAL = frozenset(("docs", "guide", "guides", "help", "how-to", "howto", "learn", "topics", "user-guide"))
 _NEW_FOLDER = PurePosixPath("docs")
-_HAND_WRITTEN_MARKUP = frozenset((".html", ".htm", ".txt"))
 _SAYS_LITTLE = frozenset(
     ("about", "and", "are", "can", "docs", "documentation", "for", "from", "guide", "guides", "how", "into", "more",
      "new", "not", "our", "page", "pages", "that", "the", "this", "use", "using", "what", "when", "with", "you", "your")
@@ -54,7 +53,7 @@ class NewPlace:
 def place_for(title: str, paths: Sequence[PurePosixPath], sites: Collection[PurePosixPath]) -> NewPlace:
     """Returns where a page of this title belongs. `sites`: the folders that tables of contents list pages of."""
     sites = {site for site in sites if not _is_apart(site)}
-    pages = _of_the_site(_written(_ordinary(paths)), sites)
+    pages = _of_the_site(_ordinary(paths), sites)
     folders = _folders(pages, paths, sites)
     if not folders:
         return NewPlace(_NEW_FOLDER, suffix_in(_NEW_FOLDER, paths))
@@ -70,14 +69,9 @@ def place_for(title: str, paths: Sequence[PurePosixPath], sites: Collection[Pure
 
 
 def suffix_in(folder: PurePosixPath, paths: Sequence[PurePosixPath]) -> str:
-    """Returns the ending that a new page gets: HTML and plain text only where the repository writes nothing else."""
+    """Returns the ending that a new page gets: that of most pages beside it, or else of the repository."""
     pages = _ordinary(paths)
-    beside = [path for path in pages if path.parent == folder]
-    for among in (beside, pages, [] if pages else paths):
-        written = [path for path in among if path.suffix.lower() not in _HAND_WRITTEN_MARKUP]
-        if written:
-            return most_common_suffix(written)
-    return most_common_suffix(beside or pages)
+    return most_common_suffix([path for path in pages if path.parent == folder] or pages or paths)
 
 
 def is_neighbour(path: PurePosixPath, place: NewPlace) -> bool:
@@ -89,7 +83,7 @@ def _ordinary(paths: Sequence[PurePosixPath]) -> list[PurePosixPath]:
     """Returns the pages that show where new ones belong; those within programs only where there are no others."""
     pages = [path for path in paths if _is_ordinary(path)]
     outside = [path for path in pages if not _is_in_program(path)]
-    return outside or (written if len(written := _written(pages)) >= _MANY else [])
+    return outside or (pages if len(pages) >= _MANY else [])
 
 
 @lru_cache(maxsize=65_536)  # asked of all pages, three times for each new one
@@ -109,11 +103,6 @@ def _is_apart(folder: PurePosixPath) -> bool:
 def _is_in_program(path: PurePosixPath) -> bool:
     folders = [part.lower() for part in path.parts[:-1]]
     return any(map(_PROGRAMS.fullmatch, folders)) and not _HOLDS_PAGES & set(folders)
-
-
-def _written(pages: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Leaves out HTML and plain text where there is anything else."""
-    return [path for path in pages if path.suffix.lower() not in _HAND_WRITTEN_MARKUP] or pages
 
 
 def _of_the_site(pages: list[PurePosixPath], sites: Collection[PurePosixPath]) -> list[PurePosixPath]:

@@ -95,15 +95,9 @@ def _forms(name: str) -> tuple[str, ...]:
 
 
 def most_common_suffix(paths: Sequence[PurePosixPath]) -> str:
-    """Returns the ending most pages have; plain text only where there is nothing else."""
-    counts = Counter(path.suffix for path in paths if path.suffix.lower() != ".txt")
-    return max(counts, key=lambda suffix: (counts[suffix], suffix)) if counts else (".txt" if paths else ".md")
-
-
-def default_folder(folders: set[PurePosixPath]) -> PurePosixPath:
-    """Returns the folder where new pages go."""
-    usual = (PurePosixPath(name) for name in ("docs", "doc", "documentation", "content"))
-    return next((folder for folder in usual if folder in folders), PurePosixPath())
+    """Returns the ending that most pages have."""
+    counts = Counter(path.suffix for path in paths)
+    return max(counts, key=lambda suffix: (counts[suffix], suffix), default=".md")
 
 
 def folders_of(paths: Sequence[PurePosixPath]) -> set[PurePosixPath]:

@@ -4,9 +4,7 @@
     Fix the spelling [in ...]
     Add a page called X [in ...] with the text: ...
     Add a section called X to PAGE with the text: ...
-    Add the attached diagram.png to PAGE
     Rename PAGE to X
-    Update the version to 2.1 [in ...]
 
 Several may follow each other, joined by "and", "also", "then", full stops or new lines. Text after "with the text:"
 runs to its closing quotation mark, or to the end of the prompt. A prompt of which any part is not understood gives no
@@ -17,7 +15,6 @@ import re
 from collections.abc import Callable
 
 from bot.jobserver.editors.builtin.edits import (
-    AddAttachment,
     AddPage,
     AddSection,
     Edit,
@@ -25,7 +22,6 @@ from bot.jobserver.editors.builtin.edits import (
     Rename,
     RenamePage,
     Replace,
-    UpdateVersion,
 )
 
 
@@ -41,7 +37,7 @@ _CONNECTOR = re.compile(
 )
 _GAP = r"[ \t]{1,20}+"  # bounded, and never given back: a long run of spaces is tried once
 _CHANGE = r"(?:replace|change|substitute|update)"
-_VERB = rf"(?:{_CHANGE}|rename|retitle|set|bump|fix|correct|repair|check|add|create|write|insert|put)"
+_VERB = rf"(?:{_CHANGE}|rename|retitle|fix|correct|repair|check|add|create|write)"
 _STOP = r"(?=[ \t]*(?:\Z|\n|[.,;!](?:\s|\Z)|\s(?:and|also|then)\b|\swith\b))"
 _WORDS = rf"[^\s,;\"“”]{{1,200}}?(?:{_GAP}(?!(?:and|also|then|with)\b)[^\s,;\"“”]{{1,200}}?){{0,5}}?"
 _PREPOSITION = r"(?:in|within|inside|under|throughout|across|to|of)"
@@ -78,23 +74,12 @@ _SECTION = re.compile(
     rf"(?:{_quoted('page')}|(?P<page>[^\s\"“”][^\n\"“”]{{0,150}}?))(?:{_GAP}page)?{_TEXT}",
     re.IGNORECASE,
 )
-_ATTACHMENT = re.compile(
-    rf"(?:add|insert|put){_GAP}(?:the{_GAP})?attached{_GAP}(?:(?:image|picture|screenshot|diagram|file){_GAP})?"
-    rf"(?:{_quoted('file')}|(?P<file>[^\s\"“”]{{1,100}})){_GAP}(?:to|into|in|on){_GAP}"
-    rf"(?:{_quoted('page')}|(?P<page>{_WORDS}){_STOP})",
-    re.IGNORECASE,
-)
 _RENAME = re.compile(
     rf"(?:rename|retitle){_GAP}(?:the{_GAP})?(?:(?P<noun>page|file|document)(?:{_GAP}(?:called|named|titled))?{_GAP})?"
     rf"(?:{_quoted('page')}|(?P<page>{_WORDS}))(?:{_GAP}(?P<kind>page|file|document))?{_GAP}(?:to|as|into){_GAP}",
     re.IGNORECASE,
 )
 _NEW_TITLE = re.compile(_quoted("title"))
-_VERSION = re.compile(
-    rf"(?:change|update|set|bump){_GAP}(?:(?:the|our|all){_GAP}){{0,2}}versions?(?:{_GAP}numbers?)?{_GAP}(?:to|as){_GAP}"
-    rf"(?:version{_GAP})?[\"“'`]?(?P<new>v?\d{{1,5}}(?:\.\d{{1,5}}){{0,3}}(?:-[\w.]{{1,20}})?)[\"”'`]?(?![\w-]){_WHERE}",
-    re.IGNORECASE,
-)
 _NEXT = re.compile(rf"[\s,;.!]*+\Z|(?:[\s,;.!]|(?:and|also|then|please)\b)++{_VERB}\b", re.IGNORECASE)
 _TITLE_END = re.compile(
     rf"[.,;!](?=[.,;!]{{0,5}}(?:\s|\Z))|,?[ \t](?=(?:and|also|then)\s(?:(?:also|then|please)\s)?{_VERB}\b)|\n",
@@ -176,11 +161,6 @@ def _section(match: re.Match[str]) -> tuple[Edit, int] | None:
     return (AddSection(title, _without_article(page), text), end) if title and page and text else None
 
 
-def _attachment(match: re.Match[str]) -> tuple[Edit, int] | None:
-    file, page = (_value(match, "file") or "").strip(), (_value(match, "page") or "").strip()
-    return (AddAttachment(file, _without_article(page)), match.end()) if file and page else None
-
-
 def _rename(match: re.Match[str]) -> tuple[Edit, int] | None:
     old, (new, end) = (_value(match, "page") or "").strip(), _new_title(match.string, match.end())
     if not old or not new:
@@ -204,19 +184,13 @@ def _new_title(prompt: str, start: int) -> tuple[str, int]:
     return (title if is_clear else ""), end
 
 
-def _version(match: re.Match[str]) -> tuple[Edit, int] | None:
-    return UpdateVersion(match["new"], _place(match)), match.end()
-
-
 _Reader = Callable[[re.Match[str]], tuple[Edit, int] | None]
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_REPLACE, _replace),
     (_FIX, _fix),
     (_PAGE, _page),
     (_SECTION, _section),
-    (_ATTACHMENT, _attachment),
     (_RENAME, _rename),
-    (_VERSION, _version),
 )
 
 

@@ -92,7 +92,7 @@ def _why_file_stays(files: WorkingFiles, paths: Sequence[PurePosixPath], wanted:
         return "it is the first page of its folder"
     if address:
         return f"its `{address}` says its address"
-    settings = (*files.settings_above(old), *_unread_menus(files))
+    settings = (*files.settings_above(old), *_unread_menus(files), *files.other_pages())
     named = next((path for path in settings if _names(files.read(path) or "", old)), None)
     if named:
         return f"{named} names it, which is for people to change"
@@ -117,7 +117,7 @@ def _rename(files: WorkingFiles, paths: Sequence[PurePosixPath], found: _Found, 
     relinker = Relinker(renaming, paths, _roots(menus))
     links, linking = _relink(files, paths, relinker, renaming)
     page = files.read(renaming.old) or found.text
-    files.move(renaming.old, renaming.new, retitled(page, renaming.old.suffix, renaming))
+    files.move(renaming.old, renaming.new, retitled(page, renaming))
     done = [f"{plural(links, 'link')} in {listed(linking)}"] if links else []
     for menu in menus:
         done += _change_menu(files, menu, relinker, renaming)

@@ -12,16 +12,16 @@ from urllib.parse import unquote
 from bot.jobserver.documents.front_matter import find_front_matter
 from bot.jobserver.documents.navigation_entries import scalar
 from bot.jobserver.documents.page import Link, LinkKind, Page, Region, RegionKind, heading_anchor, slug
-from bot.jobserver.documents.parsing import PAGE_SUFFIXES
+from bot.jobserver.documents.parsing import MARKDOWN_SUFFIXES
 
 _NUMBER = re.compile(r"(?P<number>\d{1,4}[-_. ]+)(?=\D)")
 _TARGET = re.compile(r"[^\s()<>\"'`]+")
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\[\n]{1,200}\]:[ \t]{0,5}<?(?P<target>[^\s<>]{1,500})", re.MULTILINE)
-_DOCUMENT_ROLE = re.compile(r"[:{]doc[:}]`(?:[^`<>\n]{0,200}<)?(?P<target>[^`<>\n]{1,200})>?`")
+_DOCUMENT_ROLE = re.compile(r"\{doc\}`(?:[^`<>\n]{0,200}<)?(?P<target>[^`<>\n]{1,200})>?`")
 _TITLE_LINE = re.compile(
     r"(?P<key>title|sidebarTitle|sidebar_label|linkTitle)(?P<sign>[ \t]*+[:=][ \t]*+)(?P<value>\S[^\r\n]*)"
 )
-_ENDINGS = (*PAGE_SUFFIXES, ".html")
+_ENDINGS = (*MARKDOWN_SUFFIXES, ".html")
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ def new_path(old: PurePosixPath, title: str) -> PurePosixPath:
     return old.with_name(f"{number['number'] if number else ''}{name}{old.suffix}")
 
 
-def retitled(text: str, suffix: str, renaming: Renaming) -> str:
+def retitled(text: str, renaming: Renaming) -> str:
     """Returns a page with another title: in its front matter, and as its first heading where that is the old title."""
     front = find_front_matter(text)
     end = front.span.end if front else 0
-    return _retitled_front_matter(text[:end], renaming) + _retitled_heading(text[end:], suffix.lower(), renaming)
+    return _retitled_front_matter(text[:end], renaming) + _retitled_heading(text[end:], renaming)
 
 
 def _retitled_front_matter(block: str, renaming: Renaming) -> str:
@@ -66,19 +66,15 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _retitled_heading(body: str, suffix: str, renaming: Renaming) -> str:
+def _retitled_heading(body: str, renaming: Renaming) -> str:
     lines = body.splitlines(keepends=True)
-    for index, line in enumerate(lines[:200]):
-        words = line.strip().lstrip("#=").strip() if line.startswith(("# ", "= ")) else line.strip()
-        is_marked = line.startswith(("# ", "= "))
-        below = lines[index + 1].strip() if index + 1 < len(lines) else ""
-        is_underlined = len(below) > 1 and len(set(below)) == 1 and below[0] in "=-~*#^"
-        if words != renaming.old_title or not (is_marked or is_underlined):
-            continue
-        lines[index] = line.replace(renaming.old_title, renaming.new_title, 1)
-        if not is_marked and suffix == ".rst":
-            lines[index + 1] = lines[index + 1].replace(below, below[0] * max(len(below), len(renaming.new_title)), 1)
-        break
+    for index, (line, below) in enumerate(zip(lines[:200], [*lines[1:], ""], strict=False)):
+        is_marked = line.startswith("# ")
+        words = line.strip().removeprefix("# ").strip() if is_marked else line.strip()
+        is_underlined = len(below.strip()) > 1 and set(below.strip()) in ({"="}, {"-"})
+        if words == renaming.old_title and (is_marked or is_underlined):
+            lines[index] = line.replace(renaming.old_title, renaming.new_title, 1)
+            break
     return "".join(lines)
 
 
@@ -97,8 +93,7 @@ class Relinker:
         targets = {link.target: new for link in page.links if (new := self._new_target(path, link)) is not None}
         changes = [change for region in page.regions for change in self._in_region(page.text, region, targets)]
         changes += _in_definitions(page, targets)
-        if path.suffix.lower() in {".rst", ".md"}:
-            changes += self._documents(path, page.text)
+        changes += self._documents(path, page.text)
         changes = [change for change in dict.fromkeys(changes) if change[2] != page.text[change[0] : change[1]]]
         return _changed(page.text, changes), len(changes)
 
@@ -151,11 +146,11 @@ class Relinker:
             yield at + len('title="'), at + len('title="') + len(old), self._renaming.new_title
 
     def _documents(self, path: PurePosixPath, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yields what Sphinx calls a page by: `:doc:` and the lines of a `toctree`."""
+        """Yields what MyST (Sphinx) calls a page by: `{doc}` and the lines of a `{toctree}`."""
         for match in _DOCUMENT_ROLE.finditer(text):
             if self.leads_here(path, match["target"]) and (new := self.moved(match["target"])):
                 yield match.start("target"), match.end("target"), new
-        if "toctree" not in text:
+        if "{toctree}" not in text:
             return
         position, inside = 0, False
         for line in text.splitlines(keepends=True):

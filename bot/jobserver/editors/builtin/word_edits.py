@@ -1,17 +1,14 @@
 """Changes words on pages, and says what was left alone: replacing, spelling."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from bot.jobserver.documents.page import is_record
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.editors.builtin.edits import (
     FixSpelling,
     Note,
     Replace,
-    UpdateVersion,
     listed,
     nothing_called,
     plural,
@@ -37,11 +34,7 @@ def pages_at(files: WorkingFiles, place: str | None) -> Place:
 
 
 def replace(edit: Replace, files: WorkingFiles) -> Note:
-    return replace_on(pages_at(files, edit.where), edit, files)
-
-
-def replace_on(place: Place, edit: Replace, files: WorkingFiles) -> Note:
-    """Replaces words on the pages of a place."""
+    place = pages_at(files, edit.where)
     words = f'Replaced "{short(edit.old)}" with "{short(edit.new)}"'
     if not place.pages:
         return nothing_called(words, edit.where)
@@ -133,49 +126,3 @@ def _in_brackets(words: Counter[str]) -> str:
 
 def _not_read(pages: dict[PurePosixPath, str]) -> list[str]:
     return [f"Not read in {path}: {why}." for path, why in list(pages.items())[:_MOST_NAMED]]
-
-
-# Updates the version that the pages name, where they name one.
-
-_NAMED = re.compile(r"\b(?P<word>[Vv]ersion|VERSION)[ \t]{1,4}(?P<number>v?\d{1,5}(?:\.\d{1,5}){0,3})(?![\w-]|\.\d)")
-_MOST_VERSIONS = 4
-
-
-def update_version(edit: UpdateVersion, files: WorkingFiles) -> Note:
-    """Replaces "version 2.0", where that is the only one that pages name; those that tell of the past stay."""
-    words = f"Updated the version to {edit.new}"
-    place = pages_at(files, edit.where)
-    if not place.pages:
-        return nothing_called(words, edit.where)
-    pages = tuple(path for path in place.pages if not is_record(path))
-    named = _named(files, pages)
-    versions = Counter[str]()
-    for (_, number), count in named.items():
-        versions[number] += count
-    if len(versions) != 1:
-        return Note(_which(versions, edit.new), changed=False)
-    if edit.new in versions:
-        return Note(f"Nothing changed: the pages name version {edit.new} already.", changed=False)
-    notes = [
-        replace_on(Place(pages, is_folder=True), Replace(f"{word} {old}", f"{word} {edit.new}"), files)
-        for word, old in named
-    ]
-    return Note(" ".join(note.text for note in notes), any(note.changed for note in notes))
-
-
-def _named(files: WorkingFiles, paths: Sequence[PurePosixPath]) -> Counter[tuple[str, str]]:
-    found = Counter[tuple[str, str]]()
-    for path in paths:
-        found.update((match["word"], match["number"]) for match in _NAMED.finditer(files.read(path) or ""))
-    return found
-
-
-def _which(versions: Counter[str], new: str) -> str:
-    if not versions:
-        return (
-            'Nothing changed: no page says "version" with a number. Name the old words, too: '
-            f'`Replace "the old version" with "{short(new)}"`.'
-        )
-    told = ", ".join(f"{number} ({plural(count, 'place')})" for number, count in versions.most_common(_MOST_VERSIONS))
-    first = versions.most_common(1)[0][0]
-    return f'Nothing changed: pages name several versions, {told}. Say which: `Replace "{first}" with "{short(new)}"`.'

@@ -13,7 +13,6 @@ from typing import TypedDict, assert_never
 
 from bot.jobserver.editors.builtin import hints
 from bot.jobserver.editors.builtin.edits import (
-    AddAttachment,
     AddPage,
     AddSection,
     Edit,
@@ -22,22 +21,22 @@ from bot.jobserver.editors.builtin.edits import (
     Rename,
     RenamePage,
     Replace,
-    UpdateVersion,
 )
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow, TreeBelow
-from bot.jobserver.editors.builtin.page_edits import GivenFile, add_attachment, add_page, add_section
+from bot.jobserver.editors.builtin.page_edits import add_page, add_section
 from bot.jobserver.editors.builtin.prompt_parser import not_understood, parse
 from bot.jobserver.editors.builtin.renames import rename, rename_page
-from bot.jobserver.editors.builtin.word_edits import correct_spelling, replace, update_version
+from bot.jobserver.editors.builtin.word_edits import correct_spelling, replace
 from bot.jobserver.errors import EditError
 from bot.jobserver.subprocesses import Command
 
-# Carries out edits on the files of a working copy, and says in words what was done and what was left alone.
 
+def carry_out(edit: Edit, files: WorkingFiles) -> Note:
+    """Changes the files, and says in words what was done and what was left alone.
 
-def carry_out(edit: Edit, files: WorkingFiles, given: Sequence[GivenFile] = ()) -> Note:
-    """Changes the files. Raises EditError where that could not be done, and OSError."""
+    Raises EditError where that could not be done, and OSError.
+    """
     match edit:
         case Replace():
             note = replace(edit, files)
@@ -47,14 +46,10 @@ def carry_out(edit: Edit, files: WorkingFiles, given: Sequence[GivenFile] = ()) 
             note = add_page(edit, files)
         case AddSection():
             note = add_section(edit, files)
-        case AddAttachment():
-            note = add_attachment(edit, files, given)
         case RenamePage():
             note = rename_page(edit, files)
         case Rename():
             note = rename(edit, files)
-        case UpdateVersion():
-            note = update_version(edit, files)
         case _:
             assert_never(edit)
     return note
@@ -83,26 +78,27 @@ class Answer:
     examples: tuple[str, ...] = ()
 
 
-def work(prompt: str, root: Path, given: Sequence[GivenFile] = ()) -> dict[str, str]:
+def work(prompt: str, root: Path, attached: Sequence[str] = ()) -> dict[str, str]:
     """Carries out a prompt; returns `summary`, or `reason` where nothing was changed, or `error`.
 
-    `given`: the files that came with it.
+    `attached`: the names of the files that came with it.
     """
-    answered = answer(prompt, WorkingFiles(root), given)
+    answered = answer(prompt, WorkingFiles(root), attached)
     texts = {"summary": answered.summary, "reason": answered.reason, "error": answered.error}
     return {name: text for name, text in texts.items() if text}
 
 
-def answer(prompt: str, files: WorkingFiles, given: Sequence[GivenFile] = ()) -> Answer:
-    """Carries out a prompt, with the files that came with it."""
+def answer(prompt: str, files: WorkingFiles, attached: Sequence[str] = ()) -> Answer:
+    """Carries out a prompt. Raises nothing: what goes wrong is in the answer."""
     edits = parse(prompt)
+    left_alone = [f"Attached, and left alone: {', '.join(attached)}."] if attached else []
     try:
         if not edits:
-            return _hint(hints.answer(prompt, not_understood(prompt), files), _left_alone(given, []))
-        notes = [carry_out(edit, files, given) for edit in edits]
+            return _hint(hints.answer(prompt, not_understood(prompt), files), left_alone)
+        notes = [carry_out(edit, files) for edit in edits]
     except (EditError, OSError, ValueError, RecursionError, MemoryError) as error:
         return Answer(error=str(error) or type(error).__name__)
-    words = _sendable([*(note.text for note in notes), *_left_alone(given, notes)])
+    words = _sendable([*(note.text for note in notes), *left_alone])
     return Answer(summary=words) if any(note.changed for note in notes) else Answer(reason=words)
 
 
@@ -115,18 +111,11 @@ def _sendable(words: Sequence[str]) -> str:
     return "\n".join(words).encode(errors="replace").decode()
 
 
-def _left_alone(given: Sequence[GivenFile], notes: Sequence[Note]) -> list[str]:
-    used = {note.used for note in notes}
-    left = [file.called for file in given if file.name not in used]
-    return [f"Attached, and left alone: {', '.join(left)}."] if left else []
-
-
 def main() -> None:
     asked = json.load(sys.stdin)
-    given = [GivenFile(Path(path), called) for path, called in asked["attachments"]]
     with contextlib.closing(_lower(asked["lower"])) as lower:
         files = WorkingFiles(Path(asked["directory"]), lower)
-        sys.stdout.write(json.dumps(asdict(answer(asked["prompt"], files, given))))
+        sys.stdout.write(json.dumps(asdict(answer(asked["prompt"], files, asked["attachments"]))))
 
 
 def _lower(told: Below | None) -> Lower:
