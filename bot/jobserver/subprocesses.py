@@ -48,11 +48,28 @@ class Writer(Protocol):
 
 
 class Stream(Protocol):
-    """The part of a file that writers need."""
+    """The part of a file that `BoundedWriter` needs."""
 
     def write(self, data: bytes, /) -> object: ...
 
     def flush(self) -> object: ...
+
+
+class FirstBytes:
+    """Keeps the beginning of what is written to it, at most so many bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept = bytearray()
+        self.is_complete = True
+
+    def write(self, data: bytes) -> None:
+        room = self._limit - len(self._kept)
+        self._kept += data[:room]
+        self.is_complete = self.is_complete and len(data) <= room
+
+    def getvalue(self) -> bytes:
+        return bytes(self._kept)
 
 
 class BoundedWriter:
@@ -127,8 +144,8 @@ async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None,
         ProcessStoppedError: the watch had it ended.
     """
     async with contextlib.AsyncExitStack() as stack:
-        out = await _pipe_into(stdout, stack)
-        err = await _pipe_into(stderr, stack) if stderr else None
+        out = await pipe_into(stdout.write, stack)
+        err = await pipe_into(stderr.write, stack) if stderr else None
         process = await _start(command, stdout=out, stderr=err)
         return await ended(process, command.time_limit, watch)
 
@@ -175,50 +192,50 @@ async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | Non
         )
 
 
-async def _pipe_into(output: Writer, stack: contextlib.AsyncExitStack) -> IO[bytes]:
-    """Returns the writing end of a pipe into `output`."""
+async def output_pipe(
+    stack: contextlib.AsyncExitStack, limit: int = _CHUNK
+) -> tuple[IO[bytes], asyncio.StreamReader, asyncio.ReadTransport]:
+    """Returns what a child writes to, which is to be closed once it has it, and a reader of that with its transport."""
     read_end, write_end = os.pipe()
-    write_stream = os.fdopen(write_end, "wb")
-    try:
-        await read_into(read_end, output, stack)
-    except BaseException:
-        write_stream.close()
-        raise
-    return stack.enter_context(write_stream)
-
-
-async def read_into(read_end: int, output: Writer, stack: contextlib.AsyncExitStack) -> None:
-    """Reads a pipe into `output`, to its end, or until `stack` has waited for it."""
-    reader = asyncio.StreamReader()
+    child_end = stack.enter_context(os.fdopen(write_end, "wb"))
+    reader = asyncio.StreamReader(limit)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb")
     )
-    task = asyncio.create_task(_copy(reader, output))
+    stack.callback(transport.close)
+    return child_end, reader, transport
+
+
+async def pipe_into(write: Callable[[bytes], object], stack: contextlib.AsyncExitStack) -> IO[bytes]:
+    """Returns what a child writes to; `write` gets that until the pipe's end, or until `stack` has waited for it."""
+    child_end, reader, _ = await output_pipe(stack)
+    task = asyncio.create_task(_copy(reader, write))
 
     async def finish() -> None:
         # A grandchild in a session of its own may hold the pipe open: take what is there and go on.
         await asyncio.wait({task}, timeout=_DRAIN_S)
-        transport.close()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     stack.push_async_callback(finish)
+    return child_end
 
 
-async def _copy(reader: asyncio.StreamReader, output: Writer) -> None:
+async def _copy(reader: asyncio.StreamReader, write: Callable[[bytes], object]) -> None:
     while data := await reader.read(_CHUNK):
-        output.write(data)
+        write(data)
 
 
 async def _end(process: Process) -> None:
     if process.returncode is None:
-        _signal_group(process.pid, signal.SIGTERM)
+        signal_group(process.pid, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_S)
-    _signal_group(process.pid, signal.SIGKILL)
+    signal_group(process.pid, signal.SIGKILL)
     await process.wait()
 
 
-def _signal_group(group: int, number: signal.Signals) -> None:
+def signal_group(group: int, number: signal.Signals) -> None:
+    """Sends a signal to all that is left of a process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

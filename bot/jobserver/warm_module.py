@@ -80,14 +80,17 @@ class WarmModule:
         await self._drop(self._fork_server)
 
     async def run(
-        self, task: bytes, *, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer
+        self, task: bytes, *, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer | None = None
     ) -> int:
         """Runs a task to its end and returns the exit code; `time_limit` is in seconds.
+
+        Without a writer, standard error is dropped.
 
         Raises:
             OSError: the process cannot be started.
             ProcessTimeoutError: the time limit passed.
         """
+        stderr = stderr or subprocesses.FirstBytes(0)
         with contextlib.suppress(_ForkServerGoneError):
             return await self._run(task, time_limit, stdout, stderr)
         try:
@@ -144,28 +147,17 @@ async def _run(
     server: _ForkServer, task: bytes, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer
 ) -> int:
     async with contextlib.AsyncExitStack() as stack:
-        with contextlib.ExitStack() as its_ends:
-            output = await _read_into(stdout, stack, its_ends)
-            errors = await _read_into(stderr, stack, its_ends)
-            stdin, our_stdin = os.pipe()
-            its_ends.callback(os.close, stdin)
-            stream = stack.enter_context(os.fdopen(our_stdin, "wb", buffering=0))
-            child = await _forked(server, [stdin, output, errors], stack)
+        output = await subprocesses.pipe_into(stdout.write, stack)
+        errors = await subprocesses.pipe_into(stderr.write, stack)
+        read_end, write_end = os.pipe()
+        with os.fdopen(read_end, "rb") as stdin, output, errors:
+            stream = stack.enter_context(os.fdopen(write_end, "wb", buffering=0))
+            child = await _forked(server, [pipe.fileno() for pipe in (stdin, output, errors)], stack)
         telling = asyncio.create_task(asyncio.to_thread(_tell, stream, task))
         try:
             return await subprocesses.ended(child, time_limit)
         finally:
             await asyncio.shield(telling)  # it ends with the process, if not before
-
-
-async def _read_into(
-    writer: subprocesses.Writer, stack: contextlib.AsyncExitStack, its_ends: contextlib.ExitStack
-) -> int:
-    """Returns the writing end of a pipe into `writer`."""
-    read_end, write_end = os.pipe()
-    its_ends.callback(os.close, write_end)
-    await subprocesses.read_into(read_end, writer, stack)
-    return write_end
 
 
 async def _forked(server: _ForkServer, descriptors: list[int], stack: contextlib.AsyncExitStack) -> _Child:

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import IO, Any
 
+from bot.jobserver import subprocesses
 from bot.jobserver.sandbox.interface import SandboxedProgram
 
 LINE_LIMIT = 8_000_000
@@ -19,9 +20,6 @@ _TERM_S = 2.0
 _REAP_S = 0.5
 _DRAIN_S = 0.5
 """For output that is still on its way when the process has ended."""
-_CHUNK = 65_536
-
-Sink = Callable[[bytes], None]
 
 
 class AgentProcess:
@@ -42,7 +40,7 @@ class AgentProcess:
         self._exit.add_done_callback(self._end_output)
 
     @classmethod
-    async def start(cls, program: SandboxedProgram, errors: Sink) -> "AgentProcess":
+    async def start(cls, program: SandboxedProgram, errors: Callable[[bytes], None]) -> "AgentProcess":
         """Starts the program.
 
         Raises:
@@ -50,8 +48,8 @@ class AgentProcess:
         """
         async with contextlib.AsyncExitStack() as stack:
             child_stdin, stdin = await _input_pipe(stack)
-            child_stdout, stdout, output = await _output_pipe(stack, LINE_LIMIT)
-            child_stderr, stderr, _ = await _output_pipe(stack, _CHUNK)
+            child_stdout, stdout, output = await subprocesses.output_pipe(stack, LINE_LIMIT)
+            child_stderr = await subprocesses.pipe_into(errors, stack)
             with child_stdin, child_stdout, child_stderr:
                 process = await asyncio.create_subprocess_exec(
                     *program.arguments,
@@ -62,7 +60,6 @@ class AgentProcess:
                     stderr=child_stderr,
                     start_new_session=True,
                 )
-            stack.push_async_callback(_finish, asyncio.create_task(_copy(stderr, errors)))
             return cls(process, stdin, (stdout, output), stack.pop_all())
 
     @property
@@ -92,19 +89,15 @@ class AgentProcess:
         What a sandbox starts ends all that came from it at SIGTERM, and could not any more at SIGKILL.
         """
         if not self._exit.done():
-            self._signal(signal.SIGTERM)
+            subprocesses.signal_group(self.pid, signal.SIGTERM)
             await asyncio.wait({self._exit}, timeout=_TERM_S)
-        self._signal(signal.SIGKILL)
+        subprocesses.signal_group(self.pid, signal.SIGKILL)
         await asyncio.wait({self._exit}, timeout=_REAP_S)
         await self._closing.aclose()
 
     def _end_output(self, _: asyncio.Task[int]) -> None:
         # A child that was left behind may hold the pipe open, and reading would never end.
         self._exit.get_loop().call_later(_DRAIN_S, self._output.close)
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
 
 
 async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:
@@ -132,32 +125,6 @@ async def _input_pipe(stack: contextlib.AsyncExitStack) -> tuple[IO[bytes], asyn
 def _abort(transport: asyncio.WriteTransport) -> None:
     if not transport.is_closing():
         transport.abort()
-
-
-async def _output_pipe(
-    stack: contextlib.AsyncExitStack, limit: int
-) -> tuple[IO[bytes], asyncio.StreamReader, asyncio.ReadTransport]:
-    """Returns what a child writes to, and a reader of it with its transport."""
-    read_end, write_end = os.pipe()
-    child_end = stack.enter_context(os.fdopen(write_end, "wb"))
-    reader = asyncio.StreamReader(limit)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_end, "rb")
-    )
-    stack.callback(transport.close)
-    return child_end, reader, transport
-
-
-async def _copy(reader: asyncio.StreamReader, sink: Sink) -> None:
-    while data := await reader.read(_CHUNK):
-        sink(data)
-
-
-async def _finish(copying: asyncio.Task[None]) -> None:
-    # Whoever left the process group may hold the pipe open: take what is there and go on.
-    await asyncio.wait({copying}, timeout=_DRAIN_S)
-    copying.cancel()
-    await asyncio.gather(copying, return_exceptions=True)
 
 
 # JSON-RPC messages, one a line, with bounds: the SDK's own reader takes a line of any length.

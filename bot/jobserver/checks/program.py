@@ -3,8 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.jobserver import subprocesses
@@ -13,7 +12,7 @@ from bot.jobserver.egress.run_egress import Egress
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.file_owners import hand_over_contents
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
-from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits
 
 _OUTPUT_BYTES = 2_000_000
 
@@ -60,22 +59,11 @@ class CheckProgram:
                     command = subprocesses.Command(
                         program.arguments, program.directory, program.environment, self.time_limit
                     )
-                    finished = await self._run(command, workspace)
+                    output = subprocesses.LastBytes(_OUTPUT_BYTES)
+                    code = await self.limits.run(command, workspace, stdout=output)
             except EditError as error:
                 raise CheckCouldNotRunError(str(error)) from error
-        return replace(finished, refused=tuple(refusals.in_words), copy=program.copy)
-
-    async def _run(self, command: subprocesses.Command, workspace: Workspace) -> Finished:
-        output = subprocesses.LastBytes(_OUTPUT_BYTES)
-        watch = partial(self.limits.exceeded, workspace=workspace)
-        try:
-            code = await subprocesses.run(command, stdout=output, watch=watch)
-        except OSError as error:
-            raise CheckCouldNotRunError(f"it cannot be started: {error.strerror or 'unknown reason'}") from error
-        except subprocesses.ProcessTimeoutError:
-            raise CheckCouldNotRunError(f"it took longer than {self.time_limit:g} s") from None
-        except subprocesses.ProcessStoppedError as error:
-            raise CheckCouldNotRunError(f"it was ended: {error}") from None
-        if words := self.limits.told_by_exit(code):
-            raise CheckCouldNotRunError(f"it was ended: {words}")
-        return Finished(code, output.getvalue().decode(errors="replace"))
+            except ProgramFailedError as error:
+                raise CheckCouldNotRunError(f"it {error}") from error
+        text = output.getvalue().decode(errors="replace")
+        return Finished(code, text, tuple(refusals.in_words), program.copy)

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +18,7 @@ from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox
-from bot.jobserver.sandbox.limits import RunLimits
+from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits
 from bot.runtime.text import without_misleading
 
 PROMPT_FILE = "{prompt_file}"
@@ -105,9 +104,12 @@ class CommandEditor:
         ):
             stdin = b"" if arguments != self.command else prompt
             command = self._command(task, connected, model, arguments, stdin)
-            exit_code = await self._run(command, task, _Both(log, answer), _Both(log, errors))
-        if words := self.limits.told_by_exit(exit_code):
-            raise EditError(f"the editor was ended: {words}")
+            try:
+                exit_code = await self.limits.run(
+                    command, task.workspace, stdout=_Both(log, answer), stderr=_Both(log, errors)
+                )
+            except ProgramFailedError as error:
+                raise EditError(f"the editor {error}") from error
         if exit_code:
             last_words = self._last_line(answer_of(errors) or answer_of(answer))
             raise EditError(f"the editor {_ended(exit_code)}{last_words}")
@@ -138,23 +140,6 @@ class CommandEditor:
         for value in child_environment(os.environ, self.passed, secret=self.secret).values():
             line = line.replace(value, "…") if len(value) >= _SHORTEST_SECRET else line
         return f": {line[:_LINE_CHARACTERS]}" if line else ""
-
-    async def _run(
-        self,
-        command: subprocesses.Command,
-        task: EditTask,
-        stdout: subprocesses.Writer,
-        stderr: subprocesses.Writer,
-    ) -> int:
-        watch = partial(self.limits.exceeded, workspace=task.workspace)
-        try:
-            return await subprocesses.run(command, stdout=stdout, stderr=stderr, watch=watch)
-        except OSError as error:
-            raise EditError(f"the editor's program cannot be started: {error.strerror or 'unknown reason'}") from error
-        except subprocesses.ProcessTimeoutError:
-            raise EditError(f"the editor took longer than {self.time_limit:g} s") from None
-        except subprocesses.ProcessStoppedError as error:
-            raise EditError(f"the editor was ended: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,7 @@ class LeakScanProcess:
     async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
         output = subprocesses.LastBytes(_OUTPUT)
         try:
-            code = await self.worker.run(
-                self._task(trees),
-                time_limit=self.time_limit,
-                stdout=output,
-                stderr=subprocesses.LastBytes(_OUTPUT),
-            )
+            code = await self.worker.run(self._task(trees), time_limit=self.time_limit, stdout=output)
         except subprocesses.ProcessTimeoutError:
             raise LeakScanError(f"took longer than {self.time_limit:g} s{_where(output)}") from None
         except OSError as error:

@@ -1,20 +1,17 @@
-"""Renders pages in a process of its own, so that no text can stop the server."""
+"""Renders pages in processes of their own, so that no text can stop the server."""
 
 import asyncio
 import contextlib
-import io
 import json
-import os
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-import bot
 from bot.jobserver import subprocesses
 from bot.jobserver.pages.markdown import Page
+from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 10.0
 _OUTPUT_BYTES = 8_000_000
+_WORKER = "bot.jobserver.pages.render_worker"
 _KNOWN_CHARACTERS = 8_000_000
 
 
@@ -23,6 +20,7 @@ class PageRenderer:
 
     def __init__(self, *, time_limit: float = TIME_LIMIT_S) -> None:
         self._time_limit = time_limit
+        self._worker = WarmModule(_WORKER)
         self._known = _KnownPages()
         self._one_at_a_time = asyncio.Semaphore(1)
 
@@ -38,26 +36,14 @@ class PageRenderer:
         return known | rendered
 
     async def _render(self, ordered: Sequence[Page]) -> dict[Page, str]:
-        output = io.BytesIO()
+        output = subprocesses.FirstBytes(_OUTPUT_BYTES)
+        task = json.dumps([[page.text, page.path, page.pictures] for page in ordered]).encode()
         async with self._one_at_a_time:
             with contextlib.suppress(subprocesses.ProcessTimeoutError):  # what was done until then is there
-                await subprocesses.run(
-                    self._command(ordered),
-                    stdout=subprocesses.BoundedWriter(output, _OUTPUT_BYTES),
-                    stderr=subprocesses.BoundedWriter(io.BytesIO(), 0),
-                )
+                await self._worker.run(task, time_limit=self._time_limit, stdout=output)
         lines = output.getvalue().split(b"\n")[:-1]
         rendered = (_html(line) for line in lines)
         return {page: html for page, html in zip(ordered, rendered, strict=False) if html is not None}
-
-    def _command(self, pages: Sequence[Page]) -> subprocesses.Command:
-        return subprocesses.Command(
-            (sys.executable, "-m", "bot.jobserver.pages.render_worker"),
-            Path(bot.__file__).parents[1],
-            {"PATH": os.defpath, "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"},
-            self._time_limit,
-            json.dumps([[page.text, page.path, page.pictures] for page in pages]).encode(),
-        )
 
 
 class _KnownPages:

@@ -27,7 +27,3 @@ def _rendered(page: Page) -> str | None:
     except (RecursionError, MemoryError, ValueError, IndexError):
         return None
     return html if len(html) <= LONGEST_HTML else None
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,5 @@
 """git, run so that neither the machine's settings nor the repository's contents can run anything else."""
 
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -177,17 +176,16 @@ class Git:
         place: Mapping[str, str] | None,
         options: Sequence[str] = (),
     ) -> GitResult:
-        output, errors = io.BytesIO(), io.BytesIO()
-        kept = subprocesses.BoundedWriter(output, _OUTPUT_LIMIT)
-        kept_errors = subprocesses.BoundedWriter(errors, _ERROR_LIMIT)
+        output, errors = subprocesses.FirstBytes(_OUTPUT_LIMIT), subprocesses.FirstBytes(_ERROR_LIMIT)
         command = self.command(directory, (*options, *arguments), stdin, place or {})
         try:
-            exit_code = await subprocesses.run(command, stdout=kept, stderr=kept_errors)
+            exit_code = await subprocesses.run(command, stdout=output, stderr=errors)
         except OSError as error:
             raise GitError("git cannot be started: is it installed?") from error
         except subprocesses.ProcessTimeoutError:
             raise GitError(f"git {arguments[0]} took longer than ten minutes") from None
-        return GitResult(exit_code, _text(output), self._without_address(printable(_text(errors))), not kept.dropped)
+        words = self._without_address(printable(_text(errors)))
+        return GitResult(exit_code, _text(output), words, output.is_complete)
 
     def command(
         self, directory: Path, arguments: tuple[str, ...], stdin: bytes, place: Mapping[str, str]
@@ -273,8 +271,8 @@ def printable(text: str) -> str:
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def _text(stream: io.BytesIO) -> str:
-    return stream.getvalue().decode(errors="surrogateescape")
+def _text(output: subprocesses.FirstBytes) -> str:
+    return output.getvalue().decode(errors="surrogateescape")
 
 
 # How a repository is shown.

@@ -1,6 +1,5 @@
 """Which sandbox it is: what the setting says, tried before any job needs it."""
 
-import io
 import os
 import platform
 import shutil
@@ -133,11 +132,11 @@ async def _try(sandbox: Bubblewrap) -> None:
         workspace = Workspace(Path(directory, "copy"), Path(directory, "home"))
         workspace.copy.mkdir()
         workspace.home.mkdir()
-        output = io.BytesIO()
+        output = subprocesses.FirstBytes(_WORDS_LIMIT)
         try:
             program = sandbox.prepare(Program(("mkdir", "-m", "700", "made")), workspace)
             command = subprocesses.Command(program.arguments, program.directory, program.environment, _TRIAL_S)
-            code = await subprocesses.run(command, stdout=subprocesses.BoundedWriter(output, _WORDS_LIMIT))
+            code = await subprocesses.run(command, stdout=output)
             if not code:
                 list((workspace.copy / "made").iterdir())
         except (OSError, EditError, subprocesses.ProcessTimeoutError) as error:

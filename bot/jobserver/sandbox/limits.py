@@ -4,8 +4,11 @@ import asyncio
 import contextlib
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from bot.jobserver import subprocesses
+from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.sandbox.supervise import OUT_OF_MEMORY, descendants
 from bot.jobserver.settings.sandbox import SandboxSettings
@@ -17,6 +20,10 @@ _THREADS = 8
 _ENTRY_BYTES = 4096
 """Added for each file: many empty ones fill a disk, too, and make everything slow that looks at them."""
 _BLOCK = 512  # st_blocks counts in these, whatever the file system's own block size
+
+
+class ProgramFailedError(JobServerError):
+    """A program did not run to its end; the words go on after its name."""
 
 
 class UnreadableFolderError(Exception):
@@ -48,6 +55,32 @@ class RunLimits:
     def for_supervisor(self) -> str:
         """The limits of a run's control group, as `supervise` takes them."""
         return f"{self.memory}:{self.tasks}:{self.groups}" if self.groups else ""
+
+    async def run(
+        self,
+        command: subprocesses.Command,
+        workspace: Workspace,
+        *,
+        stdout: subprocesses.Writer,
+        stderr: subprocesses.Writer | None = None,
+    ) -> int:
+        """Runs a supervised program and returns its exit code; its output goes where `subprocesses.run` says.
+
+        Raises:
+            ProgramFailedError: it cannot be started, took too long, or used too much.
+        """
+        watch = partial(self.exceeded, workspace=workspace)
+        try:
+            code = await subprocesses.run(command, stdout=stdout, stderr=stderr, watch=watch)
+        except OSError as error:
+            raise ProgramFailedError(f"cannot be started: {error.strerror or 'unknown reason'}") from error
+        except subprocesses.ProcessTimeoutError:
+            raise ProgramFailedError(f"took longer than {command.time_limit:g} s") from None
+        except subprocesses.ProcessStoppedError as error:
+            raise ProgramFailedError(f"was ended: {error}") from None
+        if words := self.told_by_exit(code):
+            raise ProgramFailedError(f"was ended: {words}")
+        return code
 
     def told_by_exit(self, code: int) -> str:
         """Returns in words what a supervised program used too much of, if its exit code tells that."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from io import BytesIO
 
 from pydantic import BaseModel, ValidationError
 
@@ -53,13 +52,13 @@ class BuiltinEditor:
         return EditResult(answer.summary, answer.reason, examples=answer.examples)
 
     async def _ask_worker(self, task: EditTask) -> _Answer:
-        output, errors, code = BytesIO(), BytesIO(), None
+        output, errors, code = subprocesses.FirstBytes(_ANSWER_LIMIT), subprocesses.FirstBytes(_ANSWER_LIMIT), None
         try:
             code = await self._worker.run(
                 await asyncio.to_thread(self._asked, task),
                 time_limit=self._time_limit,
-                stdout=subprocesses.BoundedWriter(output, _ANSWER_LIMIT),
-                stderr=subprocesses.BoundedWriter(errors, _ANSWER_LIMIT),
+                stdout=output,
+                stderr=errors,
             )
             return _Answer.model_validate_json(output.getvalue())
         except subprocesses.ProcessTimeoutError:
