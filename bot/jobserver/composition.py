@@ -195,8 +195,7 @@ class Composition:
         settings = self._settings
         match settings.editor:
             case "builtin":
-                git = mirror.git.command(mirror.directory, (), b"", {})
-                return BuiltinEditor(worker=self._editing, git=git)
+                return BuiltinEditor(worker=self._editing, git=mirror.reader())
             case "agent":
                 return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask)
             case "command":

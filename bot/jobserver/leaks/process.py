@@ -50,11 +50,8 @@ class LeakScanProcess:
         raise LeakScanError(f"ended with exit code {code}{_where(output)}")
 
     def _task(self, trees: Trees) -> bytes:
-        git = self.mirror.git.command(self.mirror.directory, (), b"", {})
         task = Task(
-            command=git.arguments,
-            directory=str(git.directory),
-            environment=dict(git.environment),
+            git=self.mirror.reader().as_task(),
             start=trees.start,
             base=trees.base,
             commit=trees.commit,

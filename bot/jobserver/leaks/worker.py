@@ -6,19 +6,16 @@ list of what was found; no value is in it.
 
 import json
 import resource
-import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypedDict
 
 from bot.jobserver.leaks.archives import TooMuchPackedError
 from bot.jobserver.leaks.scan import Allowances, Scanner, Suspicion
+from bot.jobserver.repository.git_reader import GitReader, GitTask
 from bot.runtime.secrets.masking import SecretMasker
-
-# What git has of a change: its new files, and whether a text stood somewhere before. Blocks.
 
 _LINK = "120000"
 _FILE = "100"
@@ -42,15 +39,13 @@ class New:
 
 
 @dataclass(frozen=True)
-class History:
-    """git in the mirror. `command` is git with its options."""
+class ChangeReader:
+    """What git has of a change: its new files, and whether a text stood somewhere before. Blocks."""
 
-    command: Sequence[str]
-    directory: Path
-    environment: Mapping[str, str]
+    git: GitReader
 
     def change(self, before: str, after: str) -> New:
-        listed = self._run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", before, after, "--")
+        listed = self.git.output("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", before, after, "--")
         fields = listed.decode(errors="surrogateescape").split("\0")
         changes = [(facts.lstrip(":").split(" "), path) for facts, path in zip(fields[::2], fields[1::2], strict=False)]
         known = {facts[2] for facts, _ in changes}
@@ -63,17 +58,8 @@ class History:
 
     def contents(self, files: Sequence[NewFile]) -> Iterator[tuple[NewFile, bytes]]:
         """Yields the files with their bytes, one after the other."""
-        with tempfile.TemporaryFile() as names:
-            names.write("".join(f"{file.blob}\n" for file in files).encode())
-            names.seek(0)
-            with self._start("cat-file", "--batch", stdin=names.fileno()) as process:
-                if process.stdout is None:
-                    raise ChildProcessError("git cat-file has no output")
-                for file in files:
-                    *_, size = process.stdout.readline().split()
-                    data = process.stdout.read(int(size))
-                    process.stdout.read(1)
-                    yield file, data
+        with self.git.blobs() as read:
+            yield from ((file, read(file.blob)) for file in files)
 
     def known_lines(self, lines: Collection[str], trees: Sequence[str]) -> set[str]:
         """Returns which of these lines of text stand in one of the trees."""
@@ -82,24 +68,11 @@ class History:
         with tempfile.NamedTemporaryFile() as patterns:
             patterns.write("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
             patterns.flush()
-            found = self._run(
+            found = self.git.output(
                 "grep", "-a", "-h", "-o", "--no-color", "-F", "-f", patterns.name, *dict.fromkeys(trees), "--",
-                is_fine=(0, 1),
+                accepted=(0, 1),
             )  # fmt: skip
         return set(found.decode(errors="surrogateescape").splitlines())
-
-    def _run(self, *arguments: str, is_fine: Collection[int] = (0,)) -> bytes:
-        with self._start(*arguments, stdin=subprocess.DEVNULL) as process:
-            output, _ = process.communicate()
-        if process.returncode not in is_fine:
-            raise ChildProcessError(f"git {arguments[0]} ended with exit code {process.returncode}")
-        return output
-
-    def _start(self, *arguments: str, stdin: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*self.command, *arguments], cwd=self.directory, env=dict(self.environment), stdin=stdin,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
 
 
 TOO_MUCH_PACKED = 3
@@ -111,9 +84,7 @@ _MOST = 20
 class Task(TypedDict):
     """What is to be looked through, and with which git."""
 
-    command: Sequence[str]
-    directory: str
-    environment: dict[str, str]
+    git: GitTask
     start: str
     base: str
     commit: str
@@ -139,7 +110,7 @@ def main() -> None:
 def _look() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     task: Task = json.load(sys.stdin)
-    history = History(task["command"], Path(task["directory"]), task["environment"])
+    history = ChangeReader(GitReader.of_task(task["git"]))
     known = tuple(task["known"])
     suspicions = list(_suspicions(task, history, Scanner(known, Allowances(tuple(task["allowed"])))))
     lines = {line for one in suspicions for line in one.lines}
@@ -148,7 +119,7 @@ def _look() -> None:
     _tell([_found(one, SecretMasker(known)) for one in new[:_MOST]])
 
 
-def _suspicions(task: Task, history: History, scanner: Scanner) -> Iterator[Suspicion]:
+def _suspicions(task: Task, history: ChangeReader, scanner: Scanner) -> Iterator[Suspicion]:
     new = history.change(task["start"], task["commit"])
     for name in new.names:
         yield from scanner.suspicions(name, name.encode(errors="surrogateescape"))

@@ -11,9 +11,8 @@ from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
 from bot.jobserver.models import ChangeKind, Changes, FileChange
 from bot.jobserver.repository.git import explain, printable
 from bot.jobserver.repository.interface import Collected, StartingPoint
-from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip
+from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
 from bot.jobserver.repository.snapshot import lay_over
-from bot.jobserver.repository.tree_snapshot import TreeSnapshot
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
 # Reads what `git diff-tree --raw --numstat -z` says of a change (git's documentation, "Raw output format").

@@ -3,14 +3,16 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.git import IS_SHALLOW, Git
+from bot.jobserver.repository.git_reader import GitReader
 from bot.jobserver.repository.tree_files import TreeListing, parse_listing
 from bot.jobserver.settings import PREFIX
 from bot.runtime.tasks import BackgroundTasks
@@ -65,6 +67,10 @@ class Mirror:
         if branch not in tips:  # it is there, and git took none of it, though it calls that no error
             raise GitError(IS_SHALLOW)
         return tips
+
+    def reader(self, directory: Path | None = None, place: Mapping[str, str] | None = None) -> GitReader:
+        """Returns git for code that blocks, in the mirror or in a directory whose `place` says where the mirror is."""
+        return GitReader.of_command(self.git.command(directory or self.directory, (), b"", place or {}))
 
     async def listing(self, tree: str) -> TreeListing:
         """Returns the files of a tree. Those of the last one are kept: most jobs begin from the newest base."""
@@ -206,3 +212,44 @@ class FirstFetch:
             self.state = MirrorState.OUT_OF_REACH
         else:
             self.state = MirrorState.MADE
+
+
+@dataclass(frozen=True)
+class TreeSnapshot:
+    """Implements `Snapshot`: files of the mirror, read one by one when they are asked for.
+
+    Its methods block, so call them in a thread. `tree` can be a commit, too.
+    """
+
+    mirror: Mirror
+    tree: str
+
+    def paths(self) -> tuple[PurePosixPath, ...]:
+        return tuple(sorted(self._blobs, key=lambda path: path.parts))
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        with suppress(OSError):
+            return self.mirror.reader().output("cat-file", "blob", self._blobs[path]) if path in self._blobs else None
+        return None
+
+    def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
+        with self.mirror.reader().blobs() as read:
+            yield from ((path, read(self._blobs[path])) for path in paths if path in self._blobs)
+
+    def write_files(self, folder: Path) -> None:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="index-") as scratch:
+            place = {
+                "GIT_DIR": str(self.mirror.directory),
+                "GIT_WORK_TREE": str(folder),
+                "GIT_INDEX_FILE": str(Path(scratch, "index")),
+            }
+            self.mirror.reader(folder, place).output("read-tree", "-u", "--reset", self.tree)
+
+    @cached_property
+    def _blobs(self) -> dict[PurePosixPath, str]:
+        """The ids of what can be read; none of a tree that git cannot list."""
+        with suppress(OSError):
+            return {
+                path: entry.id for path, entry in self.mirror.reader().entries(self.tree).items() if entry.is_readable
+            }
+        return {}

@@ -7,7 +7,7 @@ import pytest
 from support.worlds.jobserver_world import KEY, git, make_repository
 
 from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.lower_files import TreeBelow
+from bot.jobserver.editors.builtin.lower_files import LowerFiles
 from bot.jobserver.editors.builtin.worker import Answer, answer
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
@@ -49,7 +49,7 @@ class World:
     """A repository, and two ways to its files."""
 
     def __init__(self, tmp_path: Path, paths: str = "**") -> None:
-        self.tmp_path, self.opened, self._tree = tmp_path, list[TreeBelow](), ""
+        self.tmp_path, self.opened, self._tree = tmp_path, list[LowerFiles](), ""
         source = make_repository(tmp_path / "docs", FILES)
         (source / "docs/link.md").symlink_to("lamp.md")
         (source / "tools/colour.sh").chmod(0o755)
@@ -74,10 +74,9 @@ class World:
 
     def files(self, copy: Path) -> WorkingFiles:
         lower = lower_tree(copy)
-        git = self.mirror.git.command(self.mirror.directory, (), b"", {})
         if lower is None:
             return WorkingFiles(copy)
-        self.opened.append(TreeBelow(git, lower.tree, lower.note))
+        self.opened.append(LowerFiles(self.mirror.reader(), lower.tree, lower.note))
         return WorkingFiles(copy, self.opened[-1])
 
     async def edited(self, repository: GitRepository, prompt: str, name: str) -> tuple[Answer, Collected]:

@@ -6,11 +6,12 @@ import json
 from pydantic import BaseModel, ValidationError
 
 from bot.jobserver import subprocesses
-from bot.jobserver.editors.builtin.worker import Below
+from bot.jobserver.editors.builtin.worker import LowerTask
 from bot.jobserver.editors.interface import EditResult, EditTask, Progress
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import EditError
-from bot.jobserver.repository.snapshot import LowerTree, lower_tree
+from bot.jobserver.repository.git_reader import GitReader
+from bot.jobserver.repository.snapshot import lower_tree
 from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 120.0
@@ -37,7 +38,7 @@ class BuiltinEditor:
         time_limit: float = TIME_LIMIT_S,
         *,
         worker: WarmModule | None = None,
-        git: subprocesses.Command | None = None,
+        git: GitReader | None = None,
     ) -> None:
         self._time_limit = time_limit
         self._git = git
@@ -72,17 +73,9 @@ class BuiltinEditor:
     def _asked(self, task: EditTask) -> bytes:
         copy = task.workspace.copy.absolute()
         lower = lower_tree(copy)
-        below = _below(self._git, lower) if self._git and lower else None
+        below = None
+        if self._git and lower:
+            below = LowerTask(git=self._git.as_task(), tree=lower.tree, note=str(lower.note))
         attached = [file.called for file in task.attachments]
         asked = {"prompt": task.prompt, "directory": str(copy), "attachments": attached, "lower": below}
         return json.dumps(asked).encode()
-
-
-def _below(git: subprocesses.Command, lower: LowerTree) -> Below:
-    return Below(
-        command=git.arguments,
-        directory=str(git.directory),
-        environment=dict(git.environment),
-        tree=lower.tree,
-        note=str(lower.note),
-    )

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -15,7 +15,7 @@ from bot.jobserver.documents.front_matter import quick_title
 from bot.jobserver.documents.navigation import NAVIGATION_FILES
 from bot.jobserver.documents.page import Page, Span
 from bot.jobserver.documents.parsing import decoded, is_markdown, is_page
-from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow
+from bot.jobserver.editors.builtin.lower_files import LowerFiles
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
 _SIZE_LIMIT = 5_000_000
@@ -31,7 +31,7 @@ class WorkingFiles:
     """All paths are relative to the root, with forward slashes. `lower`: what is there besides, and not on the disk."""
 
     root: Path
-    lower: Lower = NothingBelow()  # noqa: RUF009 - without state
+    lower: LowerFiles = field(default_factory=LowerFiles)
 
     def paths(self) -> list[PurePosixPath]:
         """Returns the pages in Markdown that are plain files of at most 5 MB; those nearest to the root come first."""

@@ -23,13 +23,13 @@ from bot.jobserver.editors.builtin.edits import (
     Replace,
 )
 from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.lower_files import Lower, NothingBelow, TreeBelow
+from bot.jobserver.editors.builtin.lower_files import LowerFiles
 from bot.jobserver.editors.builtin.page_edits import add_page, add_section
 from bot.jobserver.editors.builtin.prompt_parser import not_understood, parse
 from bot.jobserver.editors.builtin.renames import rename, rename_page
 from bot.jobserver.editors.builtin.word_edits import correct_spelling, replace
 from bot.jobserver.errors import EditError
-from bot.jobserver.subprocesses import Command
+from bot.jobserver.repository.git_reader import GitReader, GitTask
 
 
 def carry_out(edit: Edit, files: WorkingFiles) -> Note:
@@ -55,15 +55,10 @@ def carry_out(edit: Edit, files: WorkingFiles) -> Note:
     return note
 
 
-_GIT_S = 60.0
+class LowerTask(TypedDict):
+    """What `LowerFiles` are made of."""
 
-
-class Below(TypedDict):
-    """What a `TreeBelow` is made of."""
-
-    command: Sequence[str]
-    directory: str
-    environment: dict[str, str]
+    git: GitTask
     tree: str
     note: str
 
@@ -118,8 +113,7 @@ def main() -> None:
         sys.stdout.write(json.dumps(asdict(answer(asked["prompt"], files, asked["attachments"]))))
 
 
-def _lower(told: Below | None) -> Lower:
-    if told is None:
-        return NothingBelow()
-    git = Command(told["command"], Path(told["directory"]), told["environment"], _GIT_S)
-    return TreeBelow(git, told["tree"], Path(told["note"]))
+def _lower(task: LowerTask | None) -> LowerFiles:
+    if task is None:
+        return LowerFiles()
+    return LowerFiles(GitReader.of_task(task["git"]), task["tree"], Path(task["note"]))
