@@ -12,7 +12,7 @@ from typing import assert_never
 
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.named import agent_for
-from bot.jobserver.api.handlers import JobApi
+from bot.jobserver.api.handlers import JobApiHandlers
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.program import CheckProgram
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
@@ -50,7 +50,7 @@ from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.schema import STEPS
-from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
+from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
 from bot.jobserver.warm_module import WarmModule
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ _CHECKER_S = 120.0
 class Parts:
     """What answers requests, and the branch that jobs start from."""
 
-    api: JobApi
+    api: JobApiHandlers
     pages: PullRequestPages
     base: str
 
@@ -103,7 +103,7 @@ class Composition:
         )
         local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
-        uploads = Uploads(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
+        uploads = UploadStore(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
         await uploads.prepare()
         repository = GitRepository(mirror, base, self._change_limits, ready if self._needs_files else Overlays())
         keeper = _pull_requests(settings, github, local, base.name)
@@ -113,7 +113,7 @@ class Composition:
         shown = displayed_repository(settings.repository)
         states = PullRequestStates(keeper, ProposalStore(database, now=_now))
         self._stack.push_async_callback(states.stop)
-        api = JobApi(
+        api = JobApiHandlers(
             settings, jobs, uploads,
             template=lambda: JobTemplate(shown, base.name, settings.shown_model),
             wake=runner.wake, interrupt=runner.interrupt, as_of_now=states.as_of_now,
@@ -152,7 +152,7 @@ class Composition:
         repository: GitRepository,
         pull_requests: PullRequests,
         database: Database,
-        uploads: Uploads,
+        uploads: UploadStore,
     ) -> JobRunner:
         settings = self._settings
         sandbox = await self._sandbox()

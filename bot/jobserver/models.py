@@ -5,10 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, field_serializer, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import AwareDatetime, BeforeValidator, Field, field_serializer, field_validator
 
-from bot.jobserver.questions import QuestionField
+from bot.jobserver.questions import ApiModel, QuestionField
 from bot.runtime.text import without_misleading
 
 MOST_FILES = 20
@@ -25,11 +24,7 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-
-class Source(_Model):
+class Source(ApiModel):
     """The repository a job works on."""
 
     repository: str = Field(description="Repository the job works on.")
@@ -44,7 +39,7 @@ class StepStatus(StrEnum):
     COMPLETED = "completed"
 
 
-class PlanStep(_Model):
+class PlanStep(ApiModel):
     """One step of what the agent means to do."""
 
     title: str
@@ -60,7 +55,7 @@ class ChangeKind(StrEnum):
     DELETED = "deleted"
 
 
-class FileChange(_Model):
+class FileChange(ApiModel):
     """A file of the pull request."""
 
     path: str
@@ -70,7 +65,7 @@ class FileChange(_Model):
     title: str | None = Field(None, description="The page's title, where the file is a page that has one.")
 
 
-class Changes(_Model):
+class Changes(ApiModel):
     """What the pull request changes as a whole. `files` can be cut short; the three numbers never are."""
 
     files: tuple[FileChange, ...] = ()
@@ -102,7 +97,7 @@ class CheckStatus(StrEnum):
     SKIPPED = "skipped"
 
 
-class CheckResult(_Model):
+class CheckResult(ApiModel):
     """A check of the change, with the faults that the change brought in, one line each."""
 
     name: str
@@ -119,7 +114,7 @@ class ProposalState(StrEnum):
     CLOSED = "closed"
 
 
-class PullRequestDetails(_Model):
+class PullRequestDetails(ApiModel):
     """The job's pull request, as far as its keeper tells."""
 
     number: int | None = Field(None, description="Null while it is pending.")
@@ -130,20 +125,20 @@ class PullRequestDetails(_Model):
     checks: tuple[CheckResult, ...] = Field((), description="This server's own checks, then those of its keeper.")
 
 
-class PartialWork(_Model):
+class PartialWork(ApiModel):
     """What an instruction that failed got done: kept, part of no pull request, and where the next message goes on."""
 
     files: int = Field(description="How many files it changes.")
 
 
-class Cost(_Model):
+class Cost(ApiModel):
     """Money, as far as an agent tells what it cost."""
 
     amount: float
     currency: str = Field(description="As ISO 4217 calls it, such as USD.")
 
 
-class Usage(_Model):
+class Usage(ApiModel):
     """What a job has taken of its model, over all its instructions."""
 
     tokens_sent: int = Field(description="Tokens sent to the model, those that it read from its cache included.")
@@ -151,7 +146,7 @@ class Usage(_Model):
     cost: Cost | None = Field(None, description="Null where no agent told it.")
 
 
-class JobDetails(_Model):
+class JobDetails(ApiModel):
     """What is known of a job beyond the specification. Every text is the agent's or a program's: foreign."""
 
     summary: str | None = Field(None, description="The agent's answer to the newest instruction, in Markdown.")
@@ -184,7 +179,7 @@ def _one_line(value: str) -> str:
 _Line = Annotated[str, Field(strict=True), BeforeValidator(lambda v: _one_line(v) if isinstance(v, str) else v)]
 
 
-class Requester(_Model):
+class Requester(ApiModel):
     """Who asked, as the client tells it."""
 
     name: _Line = Field(min_length=1, max_length=200)
@@ -201,7 +196,7 @@ class Requester(_Model):
         return value
 
 
-class AgentJob(_Model):
+class AgentJob(ApiModel):
     """A job as clients see it."""
 
     id: str = Field(description="Unique identifier of the agent job.")
@@ -228,7 +223,7 @@ def media_type(value: object) -> str | None:
     return kind if _MEDIA_TYPE.fullmatch(kind) else None
 
 
-class AttachedFile(_Model):
+class AttachedFile(ApiModel):
     """A file that comes with a prompt: uploaded before, and named here."""
 
     id: str = Field(strict=True, pattern=r"^[0-9a-f]{64}$", description="What the upload was answered with.")
@@ -238,13 +233,13 @@ class AttachedFile(_Model):
     )
 
 
-class UploadedFile(_Model):
+class UploadedFile(ApiModel):
     """A file that is kept, and can come with a prompt."""
 
     id: str = Field(description="The SHA-256 of its bytes, in hexadecimal digits.")
 
 
-class PromptBody(_Model):
+class PromptBody(ApiModel):
     """The body of both POST operations. Unknown fields are ignored."""
 
     prompt: str = Field(strict=True, min_length=1, description="What the agent is to do.")
@@ -263,13 +258,13 @@ class PromptBody(_Model):
         return value
 
 
-class CancelBody(_Model):
+class CancelBody(ApiModel):
     """The body of a cancel, which can be left out. Unknown fields are ignored."""
 
     requested_by: Requester | None = Field(None, description="Who stops it: named in the job's reason.")
 
 
-class ErrorBody(_Model):
+class ErrorBody(ApiModel):
     """The body of every refusal."""
 
     error: str = Field(description="What is wrong and what to do, for people.")

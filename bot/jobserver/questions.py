@@ -9,7 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 
-class _Model(BaseModel):
+class ApiModel(BaseModel):
+    """What the job API says or hears: names in camelCase, as its specification has them."""
+
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
@@ -23,14 +25,14 @@ class FieldKind(StrEnum):
     TEXT = "text"
 
 
-class QuestionOption(_Model):
+class QuestionOption(ApiModel):
     """One of the answers to choose from."""
 
     label: str = Field(description="What the message that answers says.")
     description: str | None = None
 
 
-class QuestionField(_Model):
+class QuestionField(ApiModel):
     """One thing that is asked."""
 
     title: str

@@ -112,7 +112,7 @@ _PROMPT = "Change nothing. Answer with the word: ready"
 
 
 @dataclass(frozen=True)
-class Finding:
+class EditorFinding:
     """One thing that was looked at; `words` is one line."""
 
     is_good: bool
@@ -126,14 +126,14 @@ async def check_editor(
     *,
     groups: Path | None = None,
     answer_within: float = CHECK_S,
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[EditorFinding]:
     """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model.
 
     `groups` is the server's own folder of control groups, where it has one.
     """
     match settings.editor:
         case "builtin":
-            yield Finding(True, "editor", "the built-in one: it needs nothing")
+            yield EditorFinding(True, "editor", "the built-in one: it needs nothing")
         case "command":
             yield installed(settings.command, "")
         case "agent":
@@ -143,16 +143,16 @@ async def check_editor(
             assert_never(settings.editor)
 
 
-def installed(command: Sequence[str], install: str) -> Finding:
+def installed(command: Sequence[str], install: str) -> EditorFinding:
     """Looks for a program on the PATH."""
     found = shutil.which(command[0])
     missing = f"there is no program {command[0]} here" + (f"; {install} installs it" if install else "")
-    return Finding(found is not None, "installed", found or missing)
+    return EditorFinding(found is not None, "installed", found or missing)
 
 
 async def _check_agent(
     settings: JobServerSettings, environment: Mapping[str, str], groups: Path | None, limit: float
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[EditorFinding]:
     try:
         launch = agent_launch(settings, environment)
         found = installed(launch.agent.command, launch.agent.install)
@@ -162,53 +162,53 @@ async def _check_agent(
         if relays_models(settings):
             yield model_finding(launch, settings)
         sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
-        yield Finding(True, "sandbox", f"{settings.sandbox}; {sandbox.users}")
+        yield EditorFinding(True, "sandbox", f"{settings.sandbox}; {sandbox.users}")
         limits = RunLimits.for_settings(settings, groups)
         editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
             async for finding in _try(editor, Path(directory), limit):
                 yield finding
     except JobServerError as error:
-        yield Finding(False, "agent", one_line(str(error), 1000))
+        yield EditorFinding(False, "agent", one_line(str(error), 1000))
 
 
-def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> Finding:
+def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> EditorFinding:
     """How an agent without a network gets to its model."""
     if launch.door is not None:
         login = launch.door.login
-        return Finding(True, "model", f"by the relay, which asks {login.upstream} with {login.key_variable}")
+        return EditorFinding(True, "model", f"by the relay, which asks {login.upstream} with {login.key_variable}")
     if launch.agent.name not in NAMED:
-        return Finding(True, "model", f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
+        return EditorFinding(True, "model", f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
     if settings.agent_home is not None or settings.egress:
-        return Finding(True, "model", _NOT_RELAYED)
-    return Finding(False, "model", f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}")
+        return EditorFinding(True, "model", _NOT_RELAYED)
+    return EditorFinding(False, "model", f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}")
 
 
-async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[Finding]:
+async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[EditorFinding]:
     task = EditTask(_PROMPT, Workspace(directory / "copy", directory / "home"), directory / "log")
     task.workspace.copy.mkdir()
     task.workspace.home.mkdir()
     try:
         started = await editor.started(task)
     except EditError as error:
-        yield Finding(False, "starts", str(error))
+        yield EditorFinding(False, "starts", str(error))
         return
-    yield Finding(True, "starts", started.version)
+    yield EditorFinding(True, "starts", started.version)
     if started.refusal:
-        yield Finding(False, "options", started.refusal)
+        yield EditorFinding(False, "options", started.refusal)
         return
     if started.options:
-        yield Finding(True, "options", started.options)
+        yield EditorFinding(True, "options", started.options)
     began = monotonic()
     try:
         answer = (await editor.edit(task, _Unheard())).summary
     except EditError as error:
         is_hung = monotonic() - began >= limit
         words = f"nothing came from its model within {limit:g} s: {_HUNG}" if is_hung else str(error)
-        yield Finding(False, "answers", words)
+        yield EditorFinding(False, "answers", words)
         return
     words = f"“{one_line(answer, 60)}”, after {monotonic() - began:.1f} s" if answer else "nothing was said"
-    yield Finding(bool(answer), "answers", words)
+    yield EditorFinding(bool(answer), "answers", words)
 
 
 class _Unheard:

@@ -40,7 +40,15 @@ from bot import __version__
 from bot.jobserver.agents.content import Content
 from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
 from bot.jobserver.agents.named import Agent
-from bot.jobserver.agents.options import Option, Session, Wanted, check_taken, in_words, options_of, to_be_set
+from bot.jobserver.agents.options import (
+    AgentSession,
+    SessionOption,
+    Wanted,
+    check_taken,
+    in_words,
+    options_of,
+    to_be_set,
+)
 from bot.jobserver.agents.process import LINE_LIMIT, AgentMessages, AgentProcess, Message
 from bot.jobserver.agents.text import AgentLog, one_line
 from bot.jobserver.errors import EditError, NotOfferedError
@@ -104,15 +112,15 @@ class AgentConnection:
             )
         return response
 
-    async def new_session(self, roots: Sequence[str]) -> Session:
+    async def new_session(self, roots: Sequence[str]) -> AgentSession:
         """Begins in the first of these folders; the others go to agents that take more than one, and to no other."""
         request = NewSessionRequest(cwd=roots[0], additional_directories=_more(roots), mcp_servers=[])
         response = await self._request("session_new", request, NewSessionResponse)
-        return Session(response.session_id, options_of(response.config_options))
+        return AgentSession(response.session_id, options_of(response.config_options))
 
     async def reopen_session(
         self, session_id: str, roots: Sequence[str], capabilities: InitializeResponse
-    ) -> Session | None:
+    ) -> AgentSession | None:
         """Goes on in an earlier session; None where the agent cannot, or knows of none. `roots`: as of a new one."""
         offered = capabilities.agent_capabilities
         sessions = offered.session_capabilities if offered else None
@@ -128,11 +136,11 @@ class AgentConnection:
             return await self._reopened("session_load", load)
         return None
 
-    async def set_option(self, session_id: str, option: Option, value: str) -> Session:
+    async def set_option(self, session_id: str, option: SessionOption, value: str) -> AgentSession:
         """Chooses a value, which may change what else there is to choose."""
         request = SetSessionConfigOptionSelectRequest(session_id=session_id, config_id=option.id, value=value)
         response = await self._request("session_set_config_option", request, SetSessionConfigOptionResponse)
-        return Session(session_id, options_of(response.config_options))
+        return AgentSession(session_id, options_of(response.config_options))
 
     async def prompt(self, session_id: str, content: Sequence[Content], listener: TurnListener) -> PromptResponse:
         """Takes as long as the agent works; `listener` hears what comes meanwhile."""
@@ -156,7 +164,7 @@ class AgentConnection:
             async with asyncio.timeout(_CLOSE_S):
                 await self._connection.close()
 
-    async def _reopened(self, method: str, request: LoadSessionRequest | ResumeSessionRequest) -> Session | None:
+    async def _reopened(self, method: str, request: LoadSessionRequest | ResumeSessionRequest) -> AgentSession | None:
         try:
             answer = await self._send(method, request, _ANSWER_S)
         except RequestError as error:
@@ -165,8 +173,10 @@ class AgentConnection:
             return None
         # Both have the same answer, which some agents leave empty.
         with contextlib.suppress(ValidationError):
-            return Session(request.session_id, options_of(LoadSessionResponse.model_validate(answer).config_options))
-        return Session(request.session_id, {})
+            return AgentSession(
+                request.session_id, options_of(LoadSessionResponse.model_validate(answer).config_options)
+            )
+        return AgentSession(request.session_id, {})
 
     async def _request(
         self, method: str, request: BaseModel, response: type[M], *, limit: float | None = _ANSWER_S
@@ -266,7 +276,7 @@ async def started(connection: AgentConnection, wanted: Wanted, directory: str) -
         return Started(version)
 
 
-async def chosen(connection: AgentConnection, session: Session, wanted: Wanted) -> Session:
+async def chosen(connection: AgentConnection, session: AgentSession, wanted: Wanted) -> AgentSession:
     """Has the agent take what is wanted, where it has something else.
 
     Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 from acp.schema import ImageContentBlock, InitializeResponse, ResourceContentBlock, TextContentBlock
 
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
-from bot.jobserver.editors.interface import AttachedFile, Exchange
+from bot.jobserver.editors.interface import Exchange, TaskFile
 from bot.jobserver.errors import EditError
 
 _PICTURE_BYTES = 3_500_000
@@ -31,7 +31,7 @@ class GivenFiles:
     those of the job's earlier ones lie, too.
     """
 
-    files: Sequence[AttachedFile]
+    files: Sequence[TaskFile]
     seen: Path
     real: Path | None
 
@@ -56,7 +56,7 @@ class GivenFiles:
         pictures = self._pictures() if takes_pictures else ()
         return [TextContentBlock(type="text", text=text), *map(self._link, self.files), *pictures]
 
-    def _link(self, file: AttachedFile) -> ResourceContentBlock:
+    def _link(self, file: TaskFile) -> ResourceContentBlock:
         uri = (self.seen / file.name).as_uri()
         return ResourceContentBlock(
             type="resource_link", name=file.name, uri=uri, mime_type=file.mimetype, size=file.size
@@ -75,7 +75,7 @@ class GivenFiles:
                 data = base64.b64encode(contents).decode("ascii")
                 yield ImageContentBlock(type="image", data=data, mime_type=kind, uri=uri)
 
-    def _read(self, file: AttachedFile) -> bytes:
+    def _read(self, file: TaskFile) -> bytes:
         try:
             return ((self.real or self.seen) / file.name).read_bytes()
         except OSError as error:

@@ -14,14 +14,14 @@ from bot.jobserver.agents.connection import AgentConnection, Started, chosen, st
 from bot.jobserver.agents.content import Content, GivenFiles, first_prompt, next_prompt
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.agents.options import Session, chosen_in_words
+from bot.jobserver.agents.options import AgentSession, chosen_in_words
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.questions import Questions, TimeLimit
 from bot.jobserver.agents.text import AgentLog, Redactor, open_log
 from bot.jobserver.agents.turn import Turn, askable, check, result
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Connected, Egress
@@ -65,7 +65,7 @@ class _Run:
     """What belongs to one instruction."""
 
     task: EditTask
-    progress: Progress
+    progress: EditProgress
     log: AgentLog
     redact: Redactor
     granted: tuple[str, ...]
@@ -102,7 +102,7 @@ class AgentEditor:
         self._may_ask = may_ask
         self._asked = PendingPermissions()
 
-    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+    async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         refusals = EgressRefusals()
         try:
             async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note) as launch:
@@ -117,7 +117,7 @@ class AgentEditor:
         return replace(result, notes=refusals.in_words)
 
     async def _started(
-        self, task: EditTask, progress: Progress, launch: AgentLaunch, connected: Connected
+        self, task: EditTask, progress: EditProgress, launch: AgentLaunch, connected: Connected
     ) -> EditResult:
         program = launch.program()
         redact = Redactor(launch.hidden(program))
@@ -263,7 +263,7 @@ class AgentEditor:
         text = first_prompt(task.prompt, task.conversation, run.granted, files)
         return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
 
-    async def _choose(self, connection: AgentConnection, session: Session, log: AgentLog) -> None:
+    async def _choose(self, connection: AgentConnection, session: AgentSession, log: AgentLog) -> None:
         session = await chosen(connection, session, self._launch.wanted)
         if session.options:
             log.line(f"[{chosen_in_words(session.options)}]")

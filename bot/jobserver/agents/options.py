@@ -28,7 +28,7 @@ class Category(Enum):
 
 
 @dataclass(frozen=True)
-class Option:
+class SessionOption:
     """One thing to choose; `current` and `values` are ids of the agent's own."""
 
     id: str
@@ -36,11 +36,11 @@ class Option:
     values: tuple[str, ...]
 
 
-Options = Mapping[Category, Option]
+Options = Mapping[Category, SessionOption]
 
 
 @dataclass(frozen=True)
-class Session:
+class AgentSession:
     """A session of the agent's, with what there is to choose in it."""
 
     id: str
@@ -62,11 +62,11 @@ class Wanted:
 
 def options_of(listed: Sequence[SessionConfigOptionSelect | SessionConfigOptionBoolean] | None) -> Options:
     """Returns the options that are known here; the first of a category is the one that counts for the agent, too."""
-    found: dict[Category, Option] = {}
+    found: dict[Category, SessionOption] = {}
     for option in listed or ():
         category = next((known for known in Category if known.category == option.category), None)
         if category and category not in found and isinstance(option, SessionConfigOptionSelect):
-            found[category] = Option(option.id, option.current_value, tuple(_values(option)))
+            found[category] = SessionOption(option.id, option.current_value, tuple(_values(option)))
     return found
 
 
@@ -75,7 +75,7 @@ def _values(option: SessionConfigOptionSelect) -> Iterator[str]:
         yield from (one.value for one in (entry.options if isinstance(entry, SessionConfigSelectGroup) else [entry]))
 
 
-def to_be_set(agent: str, category: Category, value: str, options: Options) -> Option | None:
+def to_be_set(agent: str, category: Category, value: str, options: Options) -> SessionOption | None:
     """Returns the option that has to be set to the value; None where it has it, or where a model was told otherwise.
 
     Raises:
@@ -124,7 +124,7 @@ def _refuse_without(agent: str, category: Category) -> None:
             )
 
 
-def _remedy(category: Category, option: Option) -> str:
+def _remedy(category: Category, option: SessionOption) -> str:
     match category:
         case Category.MODEL | Category.EFFORT:
             return f"set {PREFIX}{category.name} to one of {_listed(option)}"
@@ -132,7 +132,7 @@ def _remedy(category: Category, option: Option) -> str:
             return f"its version may be too old or too new; it has {_listed(option)}"
 
 
-def _listed(option: Option) -> str:
+def _listed(option: SessionOption) -> str:
     more = len(option.values) - _MOST_VALUES
     return ", ".join(map(_shown, option.values[:_MOST_VALUES])) + (f" and {more} more" if more > 0 else "")
 

@@ -25,7 +25,7 @@ from acp.schema import (
 
 from bot.jobserver.agents.failures import nested
 from bot.jobserver.agents.text import Redactor, one_line
-from bot.jobserver.editors.interface import Progress
+from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.usage import Money, Spent, told_money
 from bot.runtime.text import without_misleading
@@ -224,7 +224,7 @@ class TurnProgress:
 
     def __init__(
         self,
-        progress: Progress,
+        progress: EditProgress,
         log: Callable[[str], None],
         redact: Redactor,
         tool_kinds: Mapping[str, str] | None = None,
@@ -232,7 +232,7 @@ class TurnProgress:
         self._progress = progress
         self._log = log
         self._redact = redact
-        self._answer = Answer()
+        self._answer = FinalMessage()
         self._activity = ""
         self.calls = ToolCalls(tool_kinds)
         self.was_system_error = False
@@ -283,7 +283,7 @@ class TurnProgress:
             self._log(f"[{call.kind}] {title}")
 
 
-class Answer:
+class FinalMessage:
     """The agent's last message: what it says after its last tool call, or before, where it says nothing after."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from acp.schema import (
 
 from bot.jobserver.agents.elicitation import Form, form_content, read_form
 from bot.jobserver.agents.text import Redactor
-from bot.jobserver.editors.interface import Progress
+from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.questions import Question
 
 # How long a turn may take: time that passes while a person is asked does not count.
@@ -61,7 +61,7 @@ _MOST_ASKED = 20
 class Questions:
     """`unanswered` is what nobody answered in time, and the job is to end with."""
 
-    def __init__(self, progress: Progress, redact: Redactor, time_limit: TimeLimit) -> None:
+    def __init__(self, progress: EditProgress, redact: Redactor, time_limit: TimeLimit) -> None:
         self._progress = progress
         self._redact = redact
         self._time_limit = time_limit

@@ -24,7 +24,7 @@ from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, Up
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
-from bot.jobserver.store.uploads import Uploads
+from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.http.connection import vouch_for
 
 _STATUS: dict[type[RequestRejectedError], int] = {
@@ -46,7 +46,7 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
     return web.json_response(text=ErrorBody(error=message).model_dump_json(), status=status)
 
 
-class JobApi:
+class JobApiHandlers:
     """The handlers. `wake` is told the id of a job that got work, `interrupt` the number of an instruction to stop.
 
     `as_of_now` returns a job with what may have changed outside of this server; `mirror_state` says how far the copy of
@@ -57,7 +57,7 @@ class JobApi:
         self,
         settings: JobServerSettings,
         jobs: JobStore,
-        uploads: Uploads,
+        uploads: UploadStore,
         *,
         template: Callable[[], JobTemplate],
         wake: Callable[[str], None],

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from bot.jobserver.checks.site_addresses import SiteAddresses
-from bot.jobserver.documents.page import Page
+from bot.jobserver.documents.page import ParsedPage
 from bot.jobserver.documents.parsing import decoded, is_page, parse_page
 from bot.jobserver.repository.snapshot import Snapshot
 
@@ -25,7 +25,7 @@ def new_lines(before: str | None, after: str) -> frozenset[int]:
     return frozenset(found)
 
 
-class Change:
+class CheckedChange:
     """What a change made of the files. Its methods read and parse: call them in a thread."""
 
     def __init__(
@@ -40,8 +40,8 @@ class Change:
         self.after = after
         self._changed = changed
         self._time_is_up = time_is_up
-        self._pages: dict[PurePosixPath, Page | None] = {}
-        self._pages_before: dict[PurePosixPath, Page | None] = {}
+        self._pages: dict[PurePosixPath, ParsedPage | None] = {}
+        self._pages_before: dict[PurePosixPath, ParsedPage | None] = {}
 
     @cached_property
     def paths_before(self) -> frozenset[PurePosixPath]:
@@ -66,7 +66,7 @@ class Change:
         """What the site serves besides its files, after the change."""
         return SiteAddresses.of(self.after)
 
-    def page(self, path: PurePosixPath) -> Page | None:
+    def page(self, path: PurePosixPath) -> ParsedPage | None:
         """Returns a page after the change; None where it is no page, no text, or too large.
 
         Raises:
@@ -74,7 +74,7 @@ class Change:
         """
         return self._parsed(path, self.after, self._pages)
 
-    def page_before(self, path: PurePosixPath) -> Page | None:
+    def page_before(self, path: PurePosixPath) -> ParsedPage | None:
         """Returns the page as it was; as `page` does."""
         return self._parsed(path, self.before, self._pages_before) if path in self.paths_before else None
 
@@ -92,7 +92,9 @@ class Change:
     def new_lines(self, path: PurePosixPath) -> frozenset[int]:
         return new_lines(text_of(self.before, path), text_of(self.after, path) or "")
 
-    def _parsed(self, path: PurePosixPath, snapshot: Snapshot, known: dict[PurePosixPath, Page | None]) -> Page | None:
+    def _parsed(
+        self, path: PurePosixPath, snapshot: Snapshot, known: dict[PurePosixPath, ParsedPage | None]
+    ) -> ParsedPage | None:
         self._require_time()
         if path not in known:
             text = text_of(snapshot, path) if is_page(path) else None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from bot.jobserver.checks.change import Change, text_of
+from bot.jobserver.checks.change import CheckedChange, text_of
 from bot.jobserver.checks.program import CheckCouldNotRunError, Finished
 
 _NONE = re.compile(r"(?!)")
@@ -13,7 +13,7 @@ _LAST_CHARACTERS = 250
 
 
 @dataclass(frozen=True)
-class Finding:
+class LineFault:
     """A fault in a line, counted from 1."""
 
     path: PurePosixPath
@@ -43,13 +43,13 @@ class Checker:
     name: str
     program: str
     command: Callable[[Sequence[PurePosixPath]], tuple[str, ...]]
-    read: Callable[[Finished], Iterable[Finding]]
+    read: Callable[[Finished], Iterable[LineFault]]
     settings: re.Pattern[str] = _NONE
     beside: re.Pattern[str] = _NONE
     shared: Collection[SharedSettings] = ()
     endings: frozenset[str] = frozenset()
 
-    def pages(self, change: Change) -> list[PurePosixPath]:
+    def pages(self, change: CheckedChange) -> list[PurePosixPath]:
         """Returns the changed pages that the base's settings have it look at."""
         pages = [page for page in change.changed_pages if not self.endings or page.suffix.lower() in self.endings]
         if not pages:
@@ -59,7 +59,7 @@ class Checker:
             return pages
         return [page for page in pages if not folders.isdisjoint(page.parents)]
 
-    def _is_set_up_at_the_root(self, change: Change) -> bool:
+    def _is_set_up_at_the_root(self, change: CheckedChange) -> bool:
         if any(self.settings.fullmatch(str(path)) for path in change.paths_before):
             return True
         texts = ((file, text_of(change.before, PurePosixPath(file.name))) for file in self.shared)

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from bot.jobserver.checks import links, navigation, page_syntax
-from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
 from bot.jobserver.models import CheckResult, CheckStatus
@@ -23,7 +23,7 @@ _LENGTH = 300
 _LAST_LINES = 10
 _BUDGET_S = 60.0
 """For the checks that read pages: the largest documentation takes some seconds."""
-_OWN: tuple[tuple[str, Callable[[Change], Iterator[str]]], ...] = (
+_OWN: tuple[tuple[str, Callable[[CheckedChange], Iterator[str]]], ...] = (
     (links.NAME, links.broken_links),
     (navigation.NAME, navigation.navigation_problems),
     ("front matter", page_syntax.unreadable_front_matter),
@@ -43,7 +43,7 @@ class DocumentationChecks:
     async def run(
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
-        change = Change(before, after, changed, time_is_up=partial(_is_past, time.monotonic() + _BUDGET_S))
+        change = CheckedChange(before, after, changed, time_is_up=partial(_is_past, time.monotonic() + _BUDGET_S))
         has_mdx = await asyncio.to_thread(page_syntax.applies_to, change)  # it lists all files
         own = (*_OWN, (page_syntax.NAME, page_syntax.broken_mdx)) if has_mdx else _OWN
         checks: list[tuple[str, Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in own]
@@ -59,7 +59,7 @@ class DocumentationChecks:
         return lines or [f"it ended with exit code {done.exit_code}"]
 
 
-async def _in_a_thread(check: Callable[[Change], Iterator[str]], change: Change) -> list[str]:
+async def _in_a_thread(check: Callable[[CheckedChange], Iterator[str]], change: CheckedChange) -> list[str]:
     def found() -> list[str]:
         return list(islice(check(change), _PROBLEMS + 1))
 

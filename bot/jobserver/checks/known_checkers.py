@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from bot.jobserver.checks.checker import Checker, Finding, SharedSettings, could_not_run
+from bot.jobserver.checks.checker import Checker, LineFault, SharedSettings, could_not_run
 from bot.jobserver.checks.program import CheckCouldNotRunError, Finished
 
 _MARKDOWNLINT = re.compile(
@@ -20,10 +20,10 @@ _CODESPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}): (?P<words>
 
 def _reader(
     parse: Callable[[str], re.Match[str] | None], found: Collection[int]
-) -> Callable[[Finished], Iterator[Finding]]:
+) -> Callable[[Finished], Iterator[LineFault]]:
     """Returns what reads such lines; `found` are the exit codes that stand for findings."""
 
-    def read(done: Finished) -> Iterator[Finding]:
+    def read(done: Finished) -> Iterator[LineFault]:
         findings = [_finding(match) for text in done.output.splitlines() if (match := parse(text))]
         if done.exit_code and not (done.exit_code in found and findings):
             raise could_not_run(done)
@@ -32,8 +32,8 @@ def _reader(
     return read
 
 
-def _finding(match: re.Match[str]) -> Finding:
-    return Finding(PurePosixPath(match["path"]), int(match["line"]), match["words"])
+def _finding(match: re.Match[str]) -> LineFault:
+    return LineFault(PurePosixPath(match["path"]), int(match["line"]), match["words"])
 
 
 def _markdownlint(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ _RUNTIME_ERROR = 2
 _WORDS = re.compile(r'"Text":\s?"((?:[^"\\]|\\.){1,500})')
 
 
-class Alert(BaseModel):
+class ValeAlert(BaseModel):
     """One finding of Vale; `suggestion` is the mildest severity, and is not told."""
 
     model_config = ConfigDict(frozen=True)
@@ -96,14 +96,14 @@ class Alert(BaseModel):
     severity: Literal["suggestion", "warning", "error"] = Field(alias="Severity")
 
 
-_REPORT = TypeAdapter(dict[str, list[Alert]])
+_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
 
 
 def _vale(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
     return ("vale", "--no-exit", "--output=JSON", *(f"./{page}" for page in pages))
 
 
-def parse_report(output: str) -> Mapping[str, Sequence[Alert]]:
+def parse_report(output: str) -> Mapping[str, Sequence[ValeAlert]]:
     """Reads Vale's JSON: by file, its alerts.
 
     Raises:
@@ -115,13 +115,13 @@ def parse_report(output: str) -> Mapping[str, Sequence[Alert]]:
         raise CheckCouldNotRunError("its report cannot be read") from None
 
 
-def _read_vale(done: Finished) -> Iterator[Finding]:
+def _read_vale(done: Finished) -> Iterator[LineFault]:
     if done.exit_code:
         raise CheckCouldNotRunError(_words(done.output, done.exit_code))
     for name, alerts in parse_report(done.output).items():
         for alert in alerts:
             if alert.severity != "suggestion":
-                yield Finding(PurePosixPath(name), alert.line, f"{alert.message} ({alert.check})")
+                yield LineFault(PurePosixPath(name), alert.line, f"{alert.message} ({alert.check})")
 
 
 def _words(output: str, exit_code: int) -> str:
@@ -149,7 +149,7 @@ class _Status(BaseModel):
     text: str = Field(max_length=_LONGEST)
 
 
-class _Link(BaseModel):
+class _LycheeLink(BaseModel):
     model_config = ConfigDict(frozen=True)
     url: str = Field(max_length=_LONGEST)
     status: _Status
@@ -158,7 +158,7 @@ class _Link(BaseModel):
 
 class _Report(BaseModel):
     model_config = ConfigDict(frozen=True)
-    error_map: dict[str, list[_Link]]
+    error_map: dict[str, list[_LycheeLink]]
 
 
 def _lychee(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def _literal(name: str) -> str:
     return "".join(f"[{sign}]" if sign in "[*?" else sign for sign in name)
 
 
-def _read_lychee(done: Finished) -> Iterator[Finding]:
+def _read_lychee(done: Finished) -> Iterator[LineFault]:
     """Yields links to files: what it says of others depends on settings of whoever serves the pages."""
     if done.exit_code not in {0, _BROKEN_LINKS}:
         raise could_not_run(done)
@@ -183,7 +183,7 @@ def _read_lychee(done: Finished) -> Iterator[Finding]:
         for link in links:
             if (target := _file(link.url, done)) is not None:
                 words = f"the link to `{target}`: {link.status.text}"
-                yield Finding(PurePosixPath(name), link.span.line, words, missing=target)
+                yield LineFault(PurePosixPath(name), link.span.line, words, missing=target)
 
 
 def _file(url: str, done: Finished) -> PurePosixPath | None:

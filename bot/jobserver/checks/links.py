@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import Self
 from urllib.parse import unquote
 
-from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.link_targets import LinkTargets, split_target
-from bot.jobserver.documents.page import Link, LinkKind, Page
+from bot.jobserver.documents.page import Link, LinkKind, ParsedPage
 from bot.jobserver.documents.parsing import is_page
 
 # What a change took away, and which pages may link to it: found without parsing every page of the repository.
@@ -37,7 +37,7 @@ class Gone:
     phrases: frozenset[str]
 
     @classmethod
-    def of(cls, change: Change) -> Self:
+    def of(cls, change: CheckedChange) -> Self:
         odd = {path for path in change.removed if _DELIMITER.search(str(path))}
         return cls(
             frozenset(name.casefold() for path in change.removed - odd for name in _names(path)),
@@ -73,7 +73,7 @@ def _names(path: PurePosixPath) -> Iterator[str]:
         yield path.parent.name
 
 
-def _anchors_gone(change: Change) -> Iterator[str]:
+def _anchors_gone(change: CheckedChange) -> Iterator[str]:
     for path in change.changed_pages:
         before, after = change.page_before(path), change.page(path)
         if before and after:
@@ -96,7 +96,7 @@ _INCLUDES = re.compile(
 """Headings come from elsewhere: pymdownx.snippets, VitePress, Jinja and Liquid, mkdocstrings and mkdocs-click."""
 
 
-def broken_links(change: Change) -> Iterator[str]:
+def broken_links(change: CheckedChange) -> Iterator[str]:
     """Yields the links on new lines that lead nowhere, then those of all pages to what the change removed."""
     targets = LinkTargets(change.paths)
     for path in change.changed_pages:
@@ -105,14 +105,14 @@ def broken_links(change: Change) -> Iterator[str]:
     yield from _links_to_what_is_gone(change, targets)
 
 
-def _broken_on(change: Change, targets: LinkTargets, path: PurePosixPath) -> Iterator[tuple[int, str]]:
+def _broken_on(change: CheckedChange, targets: LinkTargets, path: PurePosixPath) -> Iterator[tuple[int, str]]:
     page = change.page(path)
     for link in page.links if page else ():
         if problem := _problem(change, targets, path, link):
             yield link.line, f"{path}:{link.line}: {problem}"
 
 
-def _problem(change: Change, targets: LinkTargets, path: PurePosixPath, link: Link) -> str:
+def _problem(change: CheckedChange, targets: LinkTargets, path: PurePosixPath, link: Link) -> str:
     if link.kind is LinkKind.ABSOLUTE or _is_made_by_a_template(link.target):
         return ""
     name, anchor = split_target(link.target)
@@ -132,7 +132,7 @@ def _is_made_by_a_template(target: str) -> bool:
     return bool(made) or target.startswith(_ALIASES)
 
 
-def _has_anchor(page: Page | None, anchor: str) -> bool:
+def _has_anchor(page: ParsedPage | None, anchor: str) -> bool:
     """Generators differ in what they make of a heading's signs, so letters and digits alone are compared."""
     if page is None or page.not_parsed or _INCLUDES.search(page.text):
         return True
@@ -146,7 +146,7 @@ def _plain(anchor: str) -> str:
     return _SIGNS.sub("", anchor).casefold()
 
 
-def _links_to_what_is_gone(change: Change, targets: LinkTargets) -> Iterator[str]:
+def _links_to_what_is_gone(change: CheckedChange, targets: LinkTargets) -> Iterator[str]:
     """Yields links of pages that did not change, to files and headings that did."""
     gone = Gone.of(change)
     if not gone:
@@ -164,7 +164,7 @@ def _links_to_what_is_gone(change: Change, targets: LinkTargets) -> Iterator[str
                 yield f"{path}:{link.line}: {problem}"
 
 
-def _worked(change: Change, before: LinkTargets, path: PurePosixPath, link: Link) -> bool:
+def _worked(change: CheckedChange, before: LinkTargets, path: PurePosixPath, link: Link) -> bool:
     name, anchor = split_target(link.target)
     found = before.find(path, name) if name else path
     return found is not None and (not anchor or not is_page(found) or _has_anchor(change.page_before(found), anchor))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from bot.jobserver.checks.change import Change, text_of
+from bot.jobserver.checks.change import CheckedChange, text_of
 from bot.jobserver.documents.navigation import NAVIGATION_FILES, Navigation, find_navigation, read_navigation
 from bot.jobserver.repository.snapshot import Snapshot
 
@@ -11,7 +11,7 @@ NAME = "navigation"
 _PAGES = (".md", ".mdx")
 
 
-def navigation_problems(change: Change) -> Iterator[str]:
+def navigation_problems(change: CheckedChange) -> Iterator[str]:
     """Yields files that cannot be read any more, entries for pages that are gone, and new pages without an entry."""
     files = sorted(path for path in change.paths if path.name in NAVIGATION_FILES)
     for file in files:
@@ -21,7 +21,7 @@ def navigation_problems(change: Change) -> Iterator[str]:
             yield from _missing_entry(change, page)
 
 
-def _broken_entries(change: Change, file: PurePosixPath) -> Iterator[str]:
+def _broken_entries(change: CheckedChange, file: PurePosixPath) -> Iterator[str]:
     try:
         navigation = _read(change.after, file)
     except ValueError as error:
@@ -35,7 +35,7 @@ def _broken_entries(change: Change, file: PurePosixPath) -> Iterator[str]:
             yield f"{file}: it has an entry for `{gone}`, which is gone"
 
 
-def _missing_entry(change: Change, page: PurePosixPath) -> Iterator[str]:
+def _missing_entry(change: CheckedChange, page: PurePosixPath) -> Iterator[str]:
     try:
         navigation = find_navigation(page, change.paths, lambda path: text_of(change.after, path))
     except ValueError:
@@ -44,13 +44,13 @@ def _missing_entry(change: Change, page: PurePosixPath) -> Iterator[str]:
         yield f"{page}: {navigation.path} has no entry for it, so no menu leads there"
 
 
-def _lists_neighbours(change: Change, navigation: Navigation, page: PurePosixPath) -> bool:
+def _lists_neighbours(change: CheckedChange, navigation: Navigation, page: PurePosixPath) -> bool:
     """Whether pages beside this one are listed; in a folder of its own, whether any page is."""
     had_pages = any(path.parent == page.parent and path.suffix in _PAGES for path in change.paths_before)
     return not had_pages or any(target.parent == page.parent for target in navigation.targets())
 
 
-def _was_readable(change: Change, file: PurePosixPath) -> bool:
+def _was_readable(change: CheckedChange, file: PurePosixPath) -> bool:
     try:
         return _read(change.before, file) is not None
     except ValueError:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from bot.jobserver.checks.change import Change, text_of
+from bot.jobserver.checks.change import CheckedChange, text_of
 from bot.jobserver.documents.brackets import Tag
 from bot.jobserver.documents.front_matter import find_front_matter
-from bot.jobserver.documents.masking import Masked, mask
+from bot.jobserver.documents.masking import MaskedText, mask
 
 NAME = "MDX"
 _DEEPEST = 200
@@ -25,12 +25,12 @@ class Fault:
     words: str
 
 
-def applies_to(change: Change) -> bool:
+def applies_to(change: CheckedChange) -> bool:
     """Whether the change touches pages in MDX."""
     return any(map(_is_mdx, change.changed_pages))
 
 
-def broken_mdx(change: Change) -> Iterator[str]:
+def broken_mdx(change: CheckedChange) -> Iterator[str]:
     """Yields what keeps a page from compiling that compiled before, with line and column."""
     for path in filter(_is_mdx, change.changed_pages):
         page, before = change.page(path), text_of(change.before, path)
@@ -73,13 +73,13 @@ def _unbalanced(tags: Sequence[Tag]) -> Fault | None:
     return Fault(opened[-1].start, f"`<{opened[-1].name}>` is not closed") if opened else None
 
 
-def _comment(text: str, masked: Masked) -> Fault | None:
+def _comment(text: str, masked: MaskedText) -> Fault | None:
     starts = (region.span.start for region in masked.regions if text.startswith("<!--", region.span.start))
     start = next(starts, None)
     return None if start is None else Fault(start, "`<!--` begins no comment in MDX: write `{/* … */}`")
 
 
-def unreadable_front_matter(change: Change) -> Iterator[str]:
+def unreadable_front_matter(change: CheckedChange) -> Iterator[str]:
     """Yields pages whose front matter the change made unreadable."""
     for path in change.changed_pages:
         page, before = change.page(path), change.page_before(path)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.checks.change import Change
-from bot.jobserver.checks.checker import Checker, Finding
+from bot.jobserver.checks.change import CheckedChange
+from bot.jobserver.checks.checker import Checker, LineFault
 from bot.jobserver.checks.known_checkers import CODESPELL, CSPELL, LYCHEE, MARKDOWNLINT, VALE
 from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.documents.parsing import is_page
@@ -34,7 +34,7 @@ class RepositoryCheckers:
     program: CheckProgram
     checkers: Sequence[Checker] = CHECKERS
 
-    async def applying(self, change: Change, job_copy: Path) -> list[tuple[str, Check]]:
+    async def applying(self, change: CheckedChange, job_copy: Path) -> list[tuple[str, Check]]:
         """Returns the names of those that look at this change, each with what finds its problems.
 
         The files that they look at lie beside the job's copy, and belong to its owner.
@@ -45,13 +45,13 @@ class RepositoryCheckers:
         ]
 
     async def _problems(
-        self, checker: Checker, pages: Sequence[PurePosixPath], change: Change, job_copy: Path
+        self, checker: Checker, pages: Sequence[PurePosixPath], change: CheckedChange, job_copy: Path
     ) -> list[str]:
         if shutil.which(checker.program) is None:
             raise CheckCouldNotRunError(
                 f"the repository has settings for {checker.name}, but the program `{checker.program}` is not installed"
             )
-        findings: list[Finding] = []
+        findings: list[LineFault] = []
         async with _laid_out(change, job_copy) as copy:
             for start in range(0, len(pages), _PAGES_A_RUN):
                 done = await self.program.run(checker.command(pages[start : start + _PAGES_A_RUN]), copy)
@@ -60,7 +60,7 @@ class RepositoryCheckers:
 
 
 @asynccontextmanager
-async def _laid_out(change: Change, job_copy: Path) -> AsyncIterator[Path]:
+async def _laid_out(change: CheckedChange, job_copy: Path) -> AsyncIterator[Path]:
     """Makes a copy for one checker: where a program has written, the server writes no more."""
     folder = job_copy.with_name(f"checked-{secrets.token_hex(4)}")
     try:
@@ -69,7 +69,7 @@ async def _laid_out(change: Change, job_copy: Path) -> AsyncIterator[Path]:
         await asyncio.shield(asyncio.to_thread(remove, folder))
 
 
-def _lay_out(change: Change, folder: Path, user: int) -> Path:
+def _lay_out(change: CheckedChange, folder: Path, user: int) -> Path:
     copy = folder / "copy"
     try:
         copy.mkdir(mode=0o700, parents=True)
@@ -86,7 +86,7 @@ def _lay_out(change: Change, folder: Path, user: int) -> Path:
     return copy
 
 
-def _of_new_lines(findings: Sequence[Finding], change: Change) -> list[str]:
+def _of_new_lines(findings: Sequence[LineFault], change: CheckedChange) -> list[str]:
     """What is said to be missing may have come with the change: only its pages are laid out."""
     paths = {finding.path for finding in findings}.intersection(change.changed_pages)
     new = {path: change.new_lines(path) for path in paths}

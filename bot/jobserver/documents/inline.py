@@ -22,14 +22,14 @@ _NAMED_BY_LABEL = re.compile(r"\]\[[^\[\]\n]{0,200}+\]|\[\^[^\[\]\s]{1,100}+\]")
 _COLLAPSED = re.compile(r"\[[^\[\]\n]{1,200}+\]\[\]")
 
 
-class Place(NamedTuple):
+class ContentSpan(NamedTuple):
     """Characters of a paragraph's content, from `start` to before `end`."""
 
     start: int
     end: int
 
-    def moved(self, by: int) -> "Place":
-        return Place(self.start + by, self.end + by)
+    def moved(self, by: int) -> "ContentSpan":
+        return ContentSpan(self.start + by, self.end + by)
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class FoundLink:
 class Recording:
     """Places in a paragraph's content: `prose` with the marks of emphasis, `code`, `targets` of links."""
 
-    prose: list[Place] = field(default_factory=list)
-    code: list[Place] = field(default_factory=list)
-    targets: list[Place] = field(default_factory=list)
+    prose: list[ContentSpan] = field(default_factory=list)
+    code: list[ContentSpan] = field(default_factory=list)
+    targets: list[ContentSpan] = field(default_factory=list)
     links: list[FoundLink] = field(default_factory=list)
     tokens: list[Token] = field(default_factory=list)
 
@@ -79,7 +79,7 @@ class RecordingInline(ParserInline):
         self.parse(content, parser, env, [])
         found = self._of_image
         for match in (*_NAMED_BY_LABEL.finditer(content), *_COLLAPSED.finditer(content)):
-            found.targets.append(Place(match.start() + content.startswith("]", match.start()), match.end()))
+            found.targets.append(ContentSpan(match.start() + content.startswith("]", match.start()), match.end()))
         return found
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
@@ -99,12 +99,12 @@ class RecordingInline(ParserInline):
             if rule is None:
                 state.append_pending(state.src[start])
                 state.pos = start + 1
-            self._note(rule, state, Place(start, state.pos))
+            self._note(rule, state, ContentSpan(start, state.pos))
         if state.pending:
             state.pushPending()
         self._label_end = end
 
-    def _note(self, rule: _Rule | None, state: StateInline, place: Place) -> None:
+    def _note(self, rule: _Rule | None, state: StateInline, place: ContentSpan) -> None:
         if rule is None or rule in _PROSE_RULES:
             self._recording.prose.append(place)
         elif rule is rules_inline.backtick:
@@ -117,10 +117,10 @@ class RecordingInline(ParserInline):
         elif rule is rules_inline.autolink:
             self._note_target(state, "link_open", "href", place, place.start)
 
-    def _note_target(self, state: StateInline, kind: str, attribute: str, place: Place, label_end: int) -> None:
+    def _note_target(self, state: StateInline, kind: str, attribute: str, place: ContentSpan, label_end: int) -> None:
         token = next(token for token in reversed(state.tokens) if token.type == kind)
         target = str(token.attrs.get(attribute, ""))
         self._recording.links.append(FoundLink(target, place.start, is_image=kind == "image"))
         is_named_by_its_text = state.src[label_end : place.end] in {"]", "][]"}
         start = place.start if is_named_by_its_text else label_end
-        self._recording.targets.append(Place(start, place.end))
+        self._recording.targets.append(ContentSpan(start, place.end))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from bot.jobserver.documents.page import Page, Span
+from bot.jobserver.documents.page import ParsedPage, Span
 
 _CODES = frozenset(
     ("ar", "bg", "bn", "br", "ca", "cn", "cs", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi", "fr", "gl", "he",
@@ -70,7 +70,7 @@ def _code(written: str) -> str | None:
     return match["code"] if match and match["code"] in _CODES else None
 
 
-def is_english(path: PurePosixPath, page: Page) -> bool:
+def is_english(path: PurePosixPath, page: ParsedPage) -> bool:
     """Tells whether a page is surely in English: by what its path and itself say, and by its words."""
     said = language_of_path(path) or _said(page)
     if said not in {None, "en"}:
@@ -78,7 +78,7 @@ def is_english(path: PurePosixPath, page: Page) -> bool:
     return _are_english(_words(page.text, _first(page.prose)))
 
 
-def _said(page: Page) -> str | None:
+def _said(page: ParsedPage) -> str | None:
     values: Mapping[str, object] = page.front_matter.values if page.front_matter else {}
     for key in ("lang", "language", "locale"):
         value = values.get(key)

@@ -11,7 +11,7 @@ from markdown_it.utils import EnvType
 
 from bot.jobserver.documents.brackets import Tag
 from bot.jobserver.documents.front_matter import find_front_matter
-from bot.jobserver.documents.inline import Place, Recording, RecordingInline
+from bot.jobserver.documents.inline import ContentSpan, Recording, RecordingInline
 from bot.jobserver.documents.masking import MASK, mask
 from bot.jobserver.documents.page import (
     AnchorNames,
@@ -19,7 +19,7 @@ from bot.jobserver.documents.page import (
     Heading,
     Link,
     LinkKind,
-    Page,
+    ParsedPage,
     Region,
     RegionKind,
     Span,
@@ -33,7 +33,7 @@ _ATTRIBUTE = re.compile(r"""(?<![\w:.@-])(?P<name>id|name|href|src|to)=["'](?P<v
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}+:|//")
 
 
-class _Parser(MarkdownIt):
+class _CommonMark(MarkdownIt):
     """Keeps addresses as they are written."""
 
     def __init__(self) -> None:
@@ -47,13 +47,13 @@ class _Parser(MarkdownIt):
         return True
 
 
-def parse_markdown(text: str, *, mdx: bool) -> Page:
+def parse_markdown(text: str, *, mdx: bool) -> ParsedPage:
     """Parses a page that is not larger than its caller's limit."""
-    return _Reader(text, mdx=mdx).read()
+    return _MarkdownReader(text, mdx=mdx).read()
 
 
 @dataclass
-class _Found:
+class _PageParts:
     title: str | None = None
     headings: list[Heading] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class _Found:
     regions: list[Region] = field(default_factory=list)
 
 
-class _Reader:
+class _MarkdownReader:
     def __init__(self, text: str, *, mdx: bool) -> None:
         self._text = text
         self._mdx = mdx
@@ -72,13 +72,13 @@ class _Reader:
         self._id_places = list(self._masked.ids)
         self._inline = RecordingInline()
         self._anchor_names = AnchorNames()
-        self._found = _Found(regions=list(self._masked.regions))
+        self._found = _PageParts(regions=list(self._masked.regions))
         self._left = _MAX_BRACKET_WORK
         self._skipped = 0
         self._environment: EnvType = {}
 
-    def read(self) -> Page:
-        parser = _Parser()
+    def read(self) -> ParsedPage:
+        parser = _CommonMark()
         parser.inline = self._inline
         parser.disable(["code"] if self._mdx else [])
         parser.core.ruler.enableOnly(["block"])
@@ -92,11 +92,11 @@ class _Reader:
             return self._front_matter.span.end
         return 1 if self._text.startswith("\ufeff") else 0
 
-    def _page(self) -> Page:
+    def _page(self) -> ParsedPage:
         found = self._found
         if self._front_matter is not None:
             found.regions.insert(0, Region(self._front_matter.span, RegionKind.FRONT_MATTER))
-        return Page(
+        return ParsedPage(
             self._text,
             _title(self._front_matter, found.headings),
             self._front_matter,
@@ -154,9 +154,9 @@ class _Reader:
         self._left -= work
         return self._inline.record(content, parser, self._environment)
 
-    def _lines_of(self, token: Token, cursor: int) -> tuple["_Lines | None", int]:
+    def _lines_of(self, token: Token, cursor: int) -> tuple["_ParagraphLines | None", int]:
         """Finds the content's lines in the source. `cursor` is where the last content ended: cells share their line."""
-        lines, at = _Lines(), 0
+        lines, at = _ParagraphLines(), 0
         for number, content in enumerate(token.content.split("\n"), start=(token.map or [0])[0]):
             stripped = content.strip()
             line_start = self._line_starts[number]
@@ -173,7 +173,7 @@ class _Reader:
         end = self._line_starts[number + 1] if number + 1 < len(self._line_starts) else len(self._masked.text)
         return self._masked.text.find(content, start, end) if content else start
 
-    def _keep(self, recording: Recording, lines: "_Lines") -> None:
+    def _keep(self, recording: Recording, lines: "_ParagraphLines") -> None:
         found = self._found
         not_prose = sorted([*recording.targets, *recording.code])
         for place in subtracted(recording.prose, not_prose):
@@ -192,7 +192,7 @@ class _Reader:
                     yield Span(position, position + len(part))
                 position += len(part) + 1
 
-    def _keep_heading(self, opening: Token, recording: Recording, lines: "_Lines") -> None:
+    def _keep_heading(self, opening: Token, recording: Recording, lines: "_ParagraphLines") -> None:
         title = _plain_text(recording.tokens)
         content = lines.whole()
         explicit = self._explicit_id(content)
@@ -208,7 +208,7 @@ class _Reader:
 
 
 @dataclass
-class _Lines:
+class _ParagraphLines:
     """Where each line of a paragraph's content stands in the source."""
 
     contents: list[int] = field(default_factory=list)
@@ -227,7 +227,7 @@ class _Lines:
     def whole(self) -> Span:
         return Span(self.sources[0], self.sources[-1] + self.lengths[-1])
 
-    def spans(self, place: Place) -> list[Span]:
+    def spans(self, place: ContentSpan) -> list[Span]:
         """Returns a place's parts in the source, one a line."""
         parts = []
         index = max(0, bisect_right(self.contents, place.start) - 1)
@@ -262,7 +262,7 @@ def merged(spans: Sequence[Span]) -> Iterator[Span]:
         yield current
 
 
-def subtracted(places: Sequence[Place], holes: Sequence[Place]) -> Iterator[Place]:
+def subtracted(places: Sequence[ContentSpan], holes: Sequence[ContentSpan]) -> Iterator[ContentSpan]:
     """Cuts sorted holes out of places."""
     ordered, index = sorted(places), 0
     for place in ordered:
@@ -272,11 +272,11 @@ def subtracted(places: Sequence[Place], holes: Sequence[Place]) -> Iterator[Plac
         at = index
         while at < len(holes) and holes[at].start < place.end:
             if holes[at].start > start:
-                yield Place(start, holes[at].start)
+                yield ContentSpan(start, holes[at].start)
             start = max(start, holes[at].end)
             at += 1
         if start < place.end:
-            yield Place(start, place.end)
+            yield ContentSpan(start, place.end)
 
 
 def _line_starts(text: str) -> list[int]:

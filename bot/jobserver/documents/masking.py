@@ -37,7 +37,7 @@ _VERBATIM = frozenset(
 
 
 @dataclass
-class Masked:
+class MaskedText:
     """What was found, in order. `lines` holds where each line begins."""
 
     text: str
@@ -48,7 +48,7 @@ class Masked:
     not_parsed_from: int | None = None
 
 
-def mask(text: str, *, start: int, mdx: bool) -> Masked:
+def mask(text: str, *, start: int, mdx: bool) -> MaskedText:
     """Returns the text from `start` on with all that is not Markdown blanked out. Takes time linear in the text."""
     scanner = _Scanner(text, mdx=mdx)
     try:
@@ -63,7 +63,7 @@ def mask(text: str, *, start: int, mdx: bool) -> Masked:
 
 class _Scanner:
     def __init__(self, text: str, *, mdx: bool) -> None:
-        self.masked = Masked(text)
+        self.masked = MaskedText(text)
         self.position = 0
         self._text = text
         self._mdx = mdx

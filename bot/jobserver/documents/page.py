@@ -74,7 +74,7 @@ class FrontMatter:
 
 
 @dataclass(frozen=True)
-class Page:
+class ParsedPage:
     """A parsed page. `anchors` holds explicit ids and those of headings; `not_parsed` says what was left out.
 
     Front matter, headings, prose and regions are found in Markdown only.

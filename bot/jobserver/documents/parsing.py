@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents.markdown import parse_markdown
-from bot.jobserver.documents.page import Page
+from bot.jobserver.documents.page import ParsedPage
 from bot.jobserver.documents.plain_formats import PARSERS
 
 MAX_CHARACTERS = 600_000
@@ -33,19 +33,19 @@ def decoded(data: bytes) -> str | None:
     return None if "\0" in text else text
 
 
-def parse_page(path: PurePosixPath, text: str) -> Page:
+def parse_page(path: PurePosixPath, text: str) -> ParsedPage:
     """Parses a page by the ending of its name; in time linear in its size, some seconds for the largest and worst.
 
     What is beyond the bounds is not parsed: the page says so in `not_parsed` and holds nothing.
     """
     if len(text) > MAX_CHARACTERS:
-        return Page(text, not_parsed=f"it has more than {MAX_CHARACTERS:,} characters")
+        return ParsedPage(text, not_parsed=f"it has more than {MAX_CHARACTERS:,} characters")
     if any(len(line) > MAX_LINE for line in text.split("\n")):
-        return Page(text, not_parsed=f"a line has more than {MAX_LINE:,} characters")
+        return ParsedPage(text, not_parsed=f"a line has more than {MAX_LINE:,} characters")
     suffix = path.suffix.lower()
     if suffix in PARSERS:
         return PARSERS[suffix](text)
     try:
         return parse_markdown(text, mdx=suffix == ".mdx")
     except RecursionError:
-        return Page(text, not_parsed="it is nested too deeply")
+        return ParsedPage(text, not_parsed="it is nested too deeply")

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from bot.jobserver.documents.markdown import link_kind
 from bot.jobserver.documents.masking import mask
-from bot.jobserver.documents.page import AnchorNames, Link, Page
+from bot.jobserver.documents.page import AnchorNames, Link, ParsedPage
 
 _RST_UNDERLINE = re.compile(r"(?P<sign>[=\-`:.'\"~^_*+#<>])(?P=sign){2,}+[ \t\r]*")
 _ASCIIDOC_TITLE = re.compile(r"={1,6}[ \t]++(?P<title>\S.*)")
@@ -17,7 +17,7 @@ _LOADED = re.compile(r"<(?:script|link|iframe)\b", re.IGNORECASE)
 """What nobody follows, and a build often makes."""
 
 
-def parse_html(text: str) -> Page:
+def parse_html(text: str) -> ParsedPage:
     """Finds the title, links and anchors in tags outside of comments, scripts and code."""
     line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
     title = _HTML_TITLE.search(text)
@@ -29,10 +29,10 @@ def parse_html(text: str) -> Page:
             elif not _LOADED.match(text, tag.start):
                 line, target = bisect_right(line_starts, tag.start), match["value"]
                 links.append(Link(target, line, link_kind(target), is_image=match["name"] == "src"))
-    return Page(text, title[1].strip() if title else None, anchors=frozenset(anchors), links=tuple(links))
+    return ParsedPage(text, title[1].strip() if title else None, anchors=frozenset(anchors), links=tuple(links))
 
 
-def parse_rst(text: str) -> Page:
+def parse_rst(text: str) -> ParsedPage:
     """Finds the headings: lines that are underlined at least as far as they go."""
     lines = [line.rstrip("\r") for line in text.split("\n")]
     return _with_headings(text, (line.strip() for line, below in pairwise(lines) if _is_rst_heading(line, below)))
@@ -43,23 +43,23 @@ def _is_rst_heading(line: str, below: str) -> bool:
     return bool(line.strip() and is_underlined and not _RST_UNDERLINE.fullmatch(line))
 
 
-def parse_asciidoc(text: str) -> Page:
+def parse_asciidoc(text: str) -> ParsedPage:
     """Finds the headings."""
     found = (_ASCIIDOC_TITLE.match(line) for line in text.split("\n"))
     return _with_headings(text, (match["title"].strip() for match in found if match))
 
 
-def _with_headings(text: str, titles: Iterable[str]) -> Page:
+def _with_headings(text: str, titles: Iterable[str]) -> ParsedPage:
     names, titles = AnchorNames(), list(titles)
-    return Page(text, titles[0] if titles else None, anchors=frozenset(map(names.next_for, titles)))
+    return ParsedPage(text, titles[0] if titles else None, anchors=frozenset(map(names.next_for, titles)))
 
 
-PARSERS: dict[str, Callable[[str], Page]] = {
+PARSERS: dict[str, Callable[[str], ParsedPage]] = {
     ".rst": parse_rst,
     ".adoc": parse_asciidoc,
     ".asciidoc": parse_asciidoc,
     ".html": parse_html,
     ".htm": parse_html,
-    ".txt": Page,
+    ".txt": ParsedPage,
 }
 """By the endings of files."""

@@ -26,7 +26,7 @@ class NameKind(Enum):
 
 
 @dataclass(frozen=True)
-class Word:
+class ProseWord:
     """What stands between two spaces; `core` is without quotation marks, brackets and full stops around it."""
 
     span: Span
@@ -35,18 +35,18 @@ class Word:
     name: NameKind | None
 
 
-def words_in(text: str, prose: Span) -> Iterator[Word]:
+def words_in(text: str, prose: Span) -> Iterator[ProseWord]:
     """Yields the words of a place of prose, in order."""
     found = _words_between(text, prose, prose.start, prose.end)
     yield from (word for word in found if word.core.start < word.core.end)
 
 
-def _words_between(text: str, prose: Span, start: int, end: int) -> Iterator[Word]:
+def _words_between(text: str, prose: Span, start: int, end: int) -> Iterator[ProseWord]:
     for match in _CHUNK.finditer(text, start, end):
         span = Span(match.start(), match.end())
         core = _core(text, span)
         kind = NameKind.CODE if _is_glued(text, prose, span) else _name_kind(text, span, core)
-        yield Word(span, core, text[core.start : core.end], kind)
+        yield ProseWord(span, core, text[core.start : core.end], kind)
 
 
 def _core(text: str, span: Span) -> Span:

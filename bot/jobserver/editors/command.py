@@ -11,7 +11,7 @@ from typing import IO
 
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.editors.job_log import MaskedStream, append_line
 from bot.jobserver.egress.model_door import ModelDoor, OpenedModel
 from bot.jobserver.egress.refusals import EgressRefusals
@@ -72,7 +72,7 @@ class CommandEditor:
     door: ModelDoor | None = None
     mask: Callable[[str], str] = str
 
-    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+    async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         refusals = EgressRefusals()
         try:
             async with self.egress.opened(refusals) as connected, self._opened(refusals) as model:

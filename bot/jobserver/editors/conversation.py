@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.jobserver.editors.interface import AttachedFile, Exchange
+from bot.jobserver.editors.interface import Exchange, TaskFile
 
 _PROMPT_CHARACTERS = 4000
 _ANSWER_CHARACTERS = 2000
@@ -25,7 +25,7 @@ def with_conversation(prompt: str, conversation: Sequence[Exchange]) -> str:
     )
 
 
-def attachments_in_words(files: Sequence[AttachedFile], folder: Path) -> str:
+def attachments_in_words(files: Sequence[TaskFile], folder: Path) -> str:
     """Returns the files with their paths, and what can be done with them; `folder` is where the editor finds them."""
     told = "\n".join(f"- {folder / file.name} ({_described(file)})" for file in files)
     return (
@@ -35,7 +35,7 @@ def attachments_in_words(files: Sequence[AttachedFile], folder: Path) -> str:
     )
 
 
-def _described(file: AttachedFile) -> str:
+def _described(file: TaskFile) -> str:
     called = "" if file.called == file.name else f", called {json.dumps(file.called, ensure_ascii=False)}"
     return f"{file.mimetype}, {file.size:,} bytes{called}"
 

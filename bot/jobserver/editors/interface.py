@@ -20,7 +20,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class AttachedFile:
+class TaskFile:
     """A file that came with an instruction: it lies as `name` in the workspace's folder of attachments.
 
     The name is made of letters, digits and `-_.` only; `called` is the one that the person gave it. `size` is in bytes;
@@ -38,7 +38,7 @@ class EditTask:
     """One instruction for an editor.
 
     `conversation`: the job's earlier exchanges, the oldest first. `session`: the agent's own id of the job's
-    conversation, as it was told to `Progress.session` before; None for the first instruction. `log`: a file for
+    conversation, as it was told to `EditProgress.session` before; None for the first instruction. `log`: a file for
     whoever runs the server. `is_from_person`: False for what the server itself asks, to mend what the checks found,
     say: that answers no question. `attachments`: the files that came with this instruction; those of earlier ones lie
     beside them.
@@ -50,7 +50,7 @@ class EditTask:
     conversation: Sequence[Exchange] = ()
     session: str | None = None
     is_from_person: bool = True
-    attachments: Sequence[AttachedFile] = ()
+    attachments: Sequence[TaskFile] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class EditResult:
     question_fields: tuple[QuestionField, ...] = ()
 
 
-class Progress(Protocol):
+class EditProgress(Protocol):
     """Where an editor tells how it gets on. Nothing raises, and nothing but `ask` waits."""
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
@@ -100,7 +100,7 @@ class Progress(Protocol):
 class Editor(Protocol):
     """Changes the files of a working copy as a prompt asks."""
 
-    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+    async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         """Changes files in the workspace's copy. Cancelling it ends whatever it started, within 5 s.
 
         Raises:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.settings.limits import Budget
+from bot.jobserver.settings.limits import TokenBudget
 from bot.jobserver.store.job_rows import says_no
 from bot.jobserver.usage import Spent
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Spending:
     """What all jobs take of their models today, in UTC. `today` are the tokens that were taken before."""
 
-    def __init__(self, budget: Budget, *, now: Callable[[], datetime], today: int = 0) -> None:
+    def __init__(self, budget: TokenBudget, *, now: Callable[[], datetime], today: int = 0) -> None:
         self._budget = budget
         self._now = now
         self._day = self._today()

@@ -75,7 +75,7 @@ class PartialWorkKeeping:
 
 
 @dataclass(frozen=True)
-class Change:
+class EditOutcome:
     """What came of an instruction. `commit` is None where nothing was changed; it is not pushed yet."""
 
     result: EditResult
@@ -106,7 +106,7 @@ class Editing:
     asking: Asking
     takes_faults: bool = True
 
-    async def edit(self, instruction: Instruction, start: StartingPoint) -> Change:
+    async def edit(self, instruction: Instruction, start: StartingPoint) -> EditOutcome:
         """Runs the editor, and once more where the checks find faults that the change brought in.
 
         Raises:
@@ -122,7 +122,7 @@ class Editing:
             await self.records.record_budget_end(instruction.job_id, error)
             raise
 
-    async def _edit(self, instruction: Instruction, start: StartingPoint, allowance: Allowance) -> Change:
+    async def _edit(self, instruction: Instruction, start: StartingPoint, allowance: Allowance) -> EditOutcome:
         await asyncio.to_thread(self.folders.make_empty, instruction.job_id)
         await self.repository.check_out(start.tree, self._task(instruction).workspace.copy)
         note = await self.partial_work.put_back(instruction, start, self._task(instruction).workspace.copy)
@@ -167,10 +167,10 @@ class Editing:
         self,
         instruction: Instruction,
         start: StartingPoint,
-        change: Change,
+        change: EditOutcome,
         progress: RecordedProgress,
         allowance: Allowance,
-    ) -> Change:
+    ) -> EditOutcome:
         """Gives the faults to the editor once; where it cannot do that, the change stays as it was."""
         task = self._task(instruction)
         again = replace(
@@ -189,12 +189,12 @@ class Editing:
         corrected = await self._collected(instruction, start, change.result)
         return replace(corrected, left_out=tuple(dict.fromkeys((*change.left_out, *corrected.left_out))))
 
-    async def _collected(self, instruction: Instruction, start: StartingPoint, result: EditResult) -> Change:
+    async def _collected(self, instruction: Instruction, start: StartingPoint, result: EditResult) -> EditOutcome:
         copy = self._task(instruction).workspace.copy
         collected = await self.repository.collect(start.tree, copy)
         notes = (*filter(None, (start.note,)), *collected.notes, *result.notes)
         if collected.tree == start.tree:
-            return Change(result, left_out=collected.left_out, notes=notes)
+            return EditOutcome(result, left_out=collected.left_out, notes=notes)
         described_as = await described(instruction, self.masking)
         commit = await self.repository.commit(start, collected.tree, commit_message(described_as))
         after = self.repository.snapshot(commit)
@@ -202,7 +202,7 @@ class Editing:
         paths = [PurePosixPath(file.path) for file in changes.files]
         found = await self.checks.run(self.repository.snapshot(start.base), after, paths, copy)
         checks = masked_checks(found, self.masking.known)
-        return Change(result, commit, changes, collected.left_out, checks, notes)
+        return EditOutcome(result, commit, changes, collected.left_out, checks, notes)
 
     def _task(self, instruction: Instruction) -> EditTask:
         return EditTask(

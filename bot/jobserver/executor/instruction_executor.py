@@ -11,12 +11,12 @@ from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import GitError, HeldBackError, JobServerError
 from bot.jobserver.executor.descriptions import answer_with, why_nothing_changed, with_titles
-from bot.jobserver.executor.editing import Change, Editing
+from bot.jobserver.executor.editing import Editing, EditOutcome
 from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import pull_request_details
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.models import JobDetails, PullRequestState
-from bot.jobserver.pull_requests.interface import PullRequest
+from bot.jobserver.pull_requests.interface import OpenedPullRequest
 from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.records import Instruction, Outcome
 
@@ -86,7 +86,7 @@ class InstructionExecutor:
             await self.editing.partial_work.keep_commit(instruction, start, commit)
             raise
 
-    async def _publish(self, instruction: Instruction, start: StartingPoint, change: Change) -> Outcome | None:
+    async def _publish(self, instruction: Instruction, start: StartingPoint, change: EditOutcome) -> Outcome | None:
         """Returns None where somebody else's commits on the branch are in the way.
 
         Raises:
@@ -107,7 +107,11 @@ class InstructionExecutor:
         return await self.publishing.propose(instruction, pushed) if pushed else None
 
     async def _nothing_changed(
-        self, instruction: Instruction, start: StartingPoint, change: Change, pull_request: PullRequest | None
+        self,
+        instruction: Instruction,
+        start: StartingPoint,
+        change: EditOutcome,
+        pull_request: OpenedPullRequest | None,
     ) -> Outcome:
         proposed = await self.publishing.propose_earlier(instruction, start)
         result, told = change.result, pull_request_details(pull_request) if pull_request else None
@@ -130,7 +134,7 @@ class InstructionExecutor:
         result = EditResult(
             instruction.summary, question=instruction.question, question_fields=instruction.question_fields
         )
-        return await self.publishing.propose(instruction, Change(result, commit, changes))
+        return await self.publishing.propose(instruction, EditOutcome(result, commit, changes))
 
     async def _note(self, instruction: Instruction, line: str) -> None:
         await asyncio.to_thread(append_line, self.editing.folders.log(instruction.job_id), line)

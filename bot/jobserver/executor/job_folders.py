@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.editors.interface import AttachedFile
+from bot.jobserver.editors.interface import TaskFile
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.file_owners import hand_over, owner
 from bot.jobserver.repository.foreign_files import remove
@@ -26,7 +26,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _READ_ONLY = 0o400
 
 
-def lay_out(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> tuple[AttachedFile, ...]:
+def lay_out(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> tuple[TaskFile, ...]:
     """Copies the files into a folder, which is made where there are any; returns them as they lie there, in order.
 
     They are copies: a program without a sandbox could change what it is given.
@@ -47,7 +47,7 @@ def lay_out(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> t
     except OSError as error:
         raise JobServerError(f"the files that came with this cannot be laid out: {error.strerror}") from error
     return tuple(
-        AttachedFile(names[file.upload_id, file.name], file.name, file.mimetype, file.size) for file in attachments
+        TaskFile(names[file.upload_id, file.name], file.name, file.mimetype, file.size) for file in attachments
     )
 
 
@@ -175,7 +175,7 @@ class JobFolders:
             home.mkdir(mode=0o700)
             hand_over(home, user)
 
-    def attach(self, instruction: Instruction) -> tuple[AttachedFile, ...]:
+    def attach(self, instruction: Instruction) -> tuple[TaskFile, ...]:
         """Lays the job's attachments into their folder, and returns those of this instruction.
 
         Raises:

@@ -11,7 +11,7 @@ from typing import Protocol
 from bot.jobserver.errors import JobServerError, NothingToProposeError
 from bot.jobserver.executor.foreign_text import MAX_REASON, shortened
 from bot.jobserver.models import CheckResult, Extra, ProposalState, PullRequestDetails, PullRequestState
-from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, PullRequest, PullRequests
+from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest, PullRequests
 from bot.jobserver.store.records import Instruction, OwedProposal
 from bot.runtime.backoff import Backoff
 
@@ -76,7 +76,7 @@ class Proposing:
         _log_proposed(owed, pull_request, missing)
         return Proposed(pull_request.link, details)
 
-    async def _open_or_update(self, owed: OwedProposal) -> tuple[PullRequest, tuple[MissingExtra, ...]]:
+    async def _open_or_update(self, owed: OwedProposal) -> tuple[OpenedPullRequest, tuple[MissingExtra, ...]]:
         pull_request = await self.pull_requests.find(owed.branch)
         if pull_request is None:
             new = NewPullRequest(owed.branch, owed.title, owed.description, owed.requester)
@@ -118,7 +118,7 @@ class ProposalRetries:
                 await self._proposing.propose(owed)
 
 
-def pull_request_details(pull_request: PullRequest, checks: Sequence[CheckResult] = ()) -> PullRequestDetails:
+def pull_request_details(pull_request: OpenedPullRequest, checks: Sequence[CheckResult] = ()) -> PullRequestDetails:
     """Returns what is told of a pull request. `checks` are our own, which come first."""
     return PullRequestDetails(
         number=pull_request.number,
@@ -136,7 +136,7 @@ def _in_words(missing: Sequence[MissingExtra]) -> str | None:
     return shortened(words, MAX_REASON) if words else None
 
 
-def _log_proposed(owed: OwedProposal, pull_request: PullRequest, missing: Sequence[MissingExtra]) -> None:
+def _log_proposed(owed: OwedProposal, pull_request: OpenedPullRequest, missing: Sequence[MissingExtra]) -> None:
     for one in missing if owed.failures == 0 else ():
         logger.warning("pull request %d: %s", pull_request.number, one.reason)
     if owed.failures and not missing:

@@ -14,7 +14,7 @@ from bot.jobserver.executor.descriptions import (
     subject,
     trailer_value,
 )
-from bot.jobserver.executor.editing import Change
+from bot.jobserver.executor.editing import EditOutcome
 from bot.jobserver.executor.interfaces import JobRepository, Records
 from bot.jobserver.executor.masked_texts import described
 from bot.jobserver.executor.proposing import Proposed, Proposing
@@ -38,7 +38,7 @@ class Publishing:
     proposing: Proposing
     masking: Masking
 
-    async def push(self, instruction: Instruction, change: Change) -> Change | None:
+    async def push(self, instruction: Instruction, change: EditOutcome) -> EditOutcome | None:
         """Pushes the commit, on top of what somebody else pushed meanwhile where that merges by itself.
 
         Returns what was pushed; None where somebody else changed the same lines.
@@ -81,7 +81,7 @@ class Publishing:
         message = commit_message(await described(instruction, self.masking))
         return tree and await self.repository.commit(start, tree, message)
 
-    async def propose(self, instruction: Instruction, change: Change) -> Outcome:
+    async def propose(self, instruction: Instruction, change: EditOutcome) -> Outcome:
         """Opens or updates the pull request of a pushed change; where that fails, it is tried again by itself."""
         shown = await described(instruction, self.masking)
         summary = await asyncio.to_thread(self.masking.all, change.result.summary)
@@ -124,13 +124,13 @@ class Publishing:
         )
 
 
-def _commit_of(change: Change) -> str:
+def _commit_of(change: EditOutcome) -> str:
     if change.commit is None:
         raise ValueError("nothing was changed")
     return change.commit
 
 
-def _proposal(instruction: Instruction, change: Change, summary: str, spent: Spent) -> Proposal:
+def _proposal(instruction: Instruction, change: EditOutcome, summary: str, spent: Spent) -> Proposal:
     return Proposal(
         instruction.prompt,
         summary,

@@ -66,7 +66,7 @@ class UnusedFiles(Protocol):
         ...
 
 
-class Retention:
+class JobCleanup:
     """Archives jobs `archive_after` their end, and deletes them when they have been archived for `keep_for`."""
 
     def __init__(

@@ -18,7 +18,7 @@ from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.retention import BranchRemoval, Retention
+from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
 from bot.jobserver.leaks.interface import LeakScan, Masking
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
@@ -28,7 +28,7 @@ from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.retention import JobRetention
-from bot.jobserver.store.uploads import Uploads
+from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.tasks import BackgroundTasks
 
 
@@ -56,7 +56,7 @@ async def running_jobs(
     database: Database,
     data: Path,
     dependencies: ExecutorDependencies,
-    uploads: Uploads,
+    uploads: UploadStore,
     *,
     now: Callable[[], datetime],
 ) -> AsyncIterator[JobRunner]:
@@ -70,7 +70,7 @@ async def running_jobs(
     executor = _executor(dependencies, queue, folders, proposing, (spending, asking))
     runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs, arrived=asking.arrived)
     retained = JobRetention(database, now=now)
-    retention = Retention(
+    retention = JobCleanup(
         retained,
         folders,
         BranchRemoval(retained, dependencies.repository, dependencies.pull_requests),

@@ -13,7 +13,7 @@ _MOST_SESSIONS = 1000
 
 
 @dataclass(frozen=True)
-class Session:
+class ReviewerSession:
     """A person who may merge and close. `token` is in each of their forms, and known to nobody else."""
 
     name: str
@@ -46,17 +46,17 @@ class Sessions:
     def __init__(self, *, lasting: timedelta, now: Callable[[], datetime]) -> None:
         self._lasting = lasting
         self._now = now
-        self._sessions: dict[bytes, Session] = {}
+        self._sessions: dict[bytes, ReviewerSession] = {}
 
     def open(self, name: str) -> str:
         """Returns the new session's cookie. The oldest session ends where there are a thousand."""
         cookie = secrets.token_urlsafe(32)
         while len(self._sessions) >= _MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
-        self._sessions[_digest(cookie)] = Session(name, secrets.token_urlsafe(32), self._now() + self._lasting)
+        self._sessions[_digest(cookie)] = ReviewerSession(name, secrets.token_urlsafe(32), self._now() + self._lasting)
         return cookie
 
-    def find(self, cookie: str) -> Session | None:
+    def find(self, cookie: str) -> ReviewerSession | None:
         session = self._sessions.get(_digest(cookie))
         if session is not None and session.expires_at is not None and session.expires_at <= self._now():
             self.close(cookie)

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 from bot.jobserver.models import ChangeKind
 from bot.jobserver.pages.diff import Hunk, RawHunk, WordMarker, first_lines, parse_patch, shown_hunk
-from bot.jobserver.pull_requests.local.change import Change, ChangedFile, FileMode, fair_shares
+from bot.jobserver.pull_requests.local.change import ChangedFile, GitFileMode, PullRequestChange, fair_shares
 from bot.jobserver.pull_requests.local.contents import Patch
 
 FILES_ON_A_PAGE = 100
 FILE_LINES = 1500
 PAGE_LINES = 6000
-_MODES = {FileMode.LINK: "a link", FileMode.SUBMODULE: "a submodule (another repository)"}
+_MODES = {GitFileMode.LINK: "a link", GitFileMode.SUBMODULE: "a submodule (another repository)"}
 
 
 @dataclass(frozen=True)
 class PageOfFiles:
     """The files of one page, numbered from `first` within the whole change; pages are numbered from 1."""
 
-    change: Change
+    change: PullRequestChange
     files: tuple[ChangedFile, ...]
     first: int
     page: int
@@ -43,7 +43,7 @@ class FileDiff:
     omission: str
 
 
-def page_of_files(change: Change, page: int, length: int = FILES_ON_A_PAGE) -> PageOfFiles:
+def page_of_files(change: PullRequestChange, page: int, length: int = FILES_ON_A_PAGE) -> PageOfFiles:
     """Returns a page of the changed files; the last one where there are not as many pages."""
     pages = max(1, -(-len(change.files) // length))
     page = min(page, pages)
@@ -96,27 +96,27 @@ def _notes(file: ChangedFile) -> list[str]:
     notes = []
     if file.kind is ChangeKind.RENAMED:
         notes.append("Renamed, with changes." if file.lines or file.is_binary else "Only its name changed.")
-    elif FileMode.ABSENT in {before, after}:
+    elif GitFileMode.ABSENT in {before, after}:
         notes += _whole_file_notes(file)
     elif before == after and before in _MODES:
         notes.append(f"This is {_MODES[before]}.")
     elif before != after and not (before.is_file and after.is_file):
         notes.append(f"{_kind_of(before)} before, {_kind_of(after)} after.".capitalize())
     if before.is_file and after.is_file and before != after:
-        runs = after is FileMode.EXECUTABLE
+        runs = after is GitFileMode.EXECUTABLE
         notes.append("Can now be run as a program." if runs else "Can no longer be run as a program.")
     return notes
 
 
 def _whole_file_notes(file: ChangedFile) -> list[str]:
-    mode = file.after.mode if file.before.mode is FileMode.ABSENT else file.before.mode
+    mode = file.after.mode if file.before.mode is GitFileMode.ABSENT else file.before.mode
     if mode in _MODES:
         return [f"This is {_MODES[mode]}."]
-    notes = ["A file that can be run as a program."] if mode is FileMode.EXECUTABLE else []
+    notes = ["A file that can be run as a program."] if mode is GitFileMode.EXECUTABLE else []
     return notes if file.lines or file.is_binary else [*notes, "An empty file."]
 
 
-def _kind_of(mode: FileMode) -> str:
+def _kind_of(mode: GitFileMode) -> str:
     return _MODES.get(mode, "a file")
 
 

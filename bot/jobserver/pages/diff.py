@@ -22,14 +22,14 @@ _MIN_SIMILARITY = 0.4
 
 
 @dataclass(frozen=True)
-class Span:
+class LinePart:
     """A part of a line; `changed` marks what differs from the line it replaces or was replaced by."""
 
     text: str
     changed: bool = False
 
 
-Spans = tuple[Span, ...]
+Spans = tuple[LinePart, ...]
 
 
 class WordMarker:
@@ -54,7 +54,7 @@ class WordMarker:
 
 
 def whole(line: str) -> Spans:
-    return (Span(line),)
+    return (LinePart(line),)
 
 
 def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
@@ -65,8 +65,8 @@ def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
     if len(codes) > _MOST_SPANS or _similarity(codes, len(left) + len(right)) < _MIN_SIMILARITY:
         return whole(old), whole(new)
     return (
-        _joined(Span("".join(left[code.src_start : code.src_end]), code.tag != "equal") for code in codes),
-        _joined(Span("".join(right[code.dest_start : code.dest_end]), code.tag != "equal") for code in codes),
+        _joined(LinePart("".join(left[code.src_start : code.src_end]), code.tag != "equal") for code in codes),
+        _joined(LinePart("".join(right[code.dest_start : code.dest_end]), code.tag != "equal") for code in codes),
     )
 
 
@@ -79,8 +79,8 @@ def _similarity(codes: Opcodes, total: int) -> float:
     return 2 * equal / total if total else 1.0
 
 
-def _joined(spans: Iterable[Span]) -> Spans:
-    return tuple(span for span in spans if span.text) or (Span(""),)
+def _joined(spans: Iterable[LinePart]) -> Spans:
+    return tuple(span for span in spans if span.text) or (LinePart(""),)
 
 
 LONGEST_LINE = 5000
@@ -193,4 +193,4 @@ def visible(text: str) -> str:
     return _DECEPTIVE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
 
 
-__all__ = ["DiffLine", "Hunk", "RawHunk", "RawLine", "Span", "first_lines", "parse_patch", "shown_hunk", "visible"]
+__all__ = ["DiffLine", "Hunk", "LinePart", "RawHunk", "RawLine", "first_lines", "parse_patch", "shown_hunk", "visible"]

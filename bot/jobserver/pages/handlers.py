@@ -14,8 +14,8 @@ from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFound
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.diff import visible
 from bot.jobserver.pages.login import Login
-from bot.jobserver.pages.markdown import PICTURE_FORMATS, Page
-from bot.jobserver.pages.page_renderer import PageRenderer
+from bot.jobserver.pages.markdown import PICTURE_FORMATS, PageSource
+from bot.jobserver.pages.page_renderer import MarkdownRenderer
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, rendered_files
 from bot.jobserver.pages.rendering import error_page, form_field, render_page
 from bot.jobserver.pull_requests.interface import PullRequestState
@@ -72,10 +72,10 @@ class Description:
     hidden: int
 
 
-async def shown_description(description: str, number: int, renderer: PageRenderer) -> Description:
+async def shown_description(description: str, number: int, renderer: MarkdownRenderer) -> Description:
     """Returns the description of a pull request, which is Markdown of people and agents."""
     text = visible(description[:_LONGEST])
-    page = Page(text, "", f"/pulls/{number}/after/")
+    page = PageSource(text, "", f"/pulls/{number}/after/")
     html = None if len(description) > _LONGEST else (await renderer.render([page])).get(page)
     # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
     return Description(None if html is None else Markup(html), text, max(0, len(description) - _LONGEST))  # noqa: S704
@@ -95,8 +95,8 @@ class PullRequestPages:
         self._pull_requests = pull_requests
         self._login = login
         self._repository = repository
-        self._renderer = PageRenderer()
-        self._descriptions = PageRenderer(time_limit=TIME_LIMIT_S)
+        self._renderer = MarkdownRenderer()
+        self._descriptions = MarkdownRenderer(time_limit=TIME_LIMIT_S)
 
     def add_routes(self, app: web.Application) -> None:
         app.router.add_get("/", self.home)

@@ -10,7 +10,7 @@ from datetime import datetime
 from aiohttp import web
 
 from bot.jobserver.middleware import is_same_origin
-from bot.jobserver.pages.access import Reviewers, Session, Sessions
+from bot.jobserver.pages.access import Reviewers, ReviewerSession, Sessions
 from bot.jobserver.pages.login_pace import LoginPace, WaitingRoom, client_network
 from bot.jobserver.pages.rendering import error_page, form_field, render_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class Viewer:
     """Who looks at a page: a reviewer with a session, or anybody. `can_log_out` is False where nobody logs in."""
 
-    session: Session | None
+    session: ReviewerSession | None
     has_reviewers: bool
     can_log_out: bool
 
@@ -53,7 +53,7 @@ class Login:
         self._pace = LoginPace(now=now)
         self._waiting_room = WaitingRoom()
         self._log = ThrottledLogger(logger)
-        self._everybody = Session(everybody, secrets.token_urlsafe(32)) if everybody else None
+        self._everybody = ReviewerSession(everybody, secrets.token_urlsafe(32)) if everybody else None
 
     def add_routes(self, app: web.Application) -> None:
         app.router.add_get("/login", self.form)
@@ -63,7 +63,7 @@ class Login:
     def viewer(self, request: web.Request) -> Viewer:
         return Viewer(self.who(request), bool(self._reviewers), self._everybody is None)
 
-    def who(self, request: web.Request) -> Session | None:
+    def who(self, request: web.Request) -> ReviewerSession | None:
         """Returns who sent a request, if they may merge and close."""
         return self._everybody or self._sessions.find(request.cookies.get(COOKIE, ""))
 
@@ -72,7 +72,7 @@ class Login:
         if self._is_private and self.who(request) is None:
             raise web.HTTPSeeOther(f"/login?next={_next(request.path)}")
 
-    async def check_pressed_here(self, request: web.Request) -> Session | None:
+    async def check_pressed_here(self, request: web.Request) -> ReviewerSession | None:
         """Returns who pressed a button on a page of ours; None where it was pressed elsewhere, or by nobody known."""
         session = self.who(request)
         if session is None or not self._is_own_form(request):

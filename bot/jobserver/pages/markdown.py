@@ -25,7 +25,7 @@ _LONGEST_TAG = 60  # lines
 
 
 @dataclass(frozen=True)
-class Page:
+class PageSource:
     """A page to render. `pictures` is the address of the repository's pictures, with a slash at its end.
 
     What is no file, such as a description, has no path; its line ends are kept, as code hosts do.
@@ -40,7 +40,7 @@ class Page:
         return self.path.endswith(".mdx")
 
 
-def render(page: Page) -> str:
+def render(page: PageSource) -> str:
     """Returns the page as HTML that needs nothing but a style sheet; components and imports are shown as they are."""
     parser = (
         MarkdownIt("commonmark", {"html": False, "breaks": not page.path})

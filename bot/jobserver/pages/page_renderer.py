@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from bot.jobserver import subprocesses
-from bot.jobserver.pages.markdown import Page
+from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 10.0
@@ -15,7 +15,7 @@ _WORKER = "bot.jobserver.pages.render_worker"
 _KNOWN_CHARACTERS = 8_000_000
 
 
-class PageRenderer:
+class MarkdownRenderer:
     """Renders one view at a time, and knows what it has rendered lately. `time_limit` is in seconds, for a view."""
 
     def __init__(self, *, time_limit: float = TIME_LIMIT_S) -> None:
@@ -24,7 +24,7 @@ class PageRenderer:
         self._known = _KnownPages()
         self._one_at_a_time = asyncio.Semaphore(1)
 
-    async def render(self, pages: Sequence[Page]) -> dict[Page, str]:
+    async def render(self, pages: Sequence[PageSource]) -> dict[PageSource, str]:
         """Returns the HTML of those that could be rendered; the shortest come first, so that none hides another."""
         known = {page: html for page in pages if (html := self._known.find(page)) is not None}
         ordered = sorted(set(pages) - known.keys(), key=lambda page: len(page.text))
@@ -35,7 +35,7 @@ class PageRenderer:
             self._known.keep(page, html)
         return known | rendered
 
-    async def _render(self, ordered: Sequence[Page]) -> dict[Page, str]:
+    async def _render(self, ordered: Sequence[PageSource]) -> dict[PageSource, str]:
         output = subprocesses.FirstBytes(_OUTPUT_BYTES)
         task = json.dumps([[page.text, page.path, page.pictures] for page in ordered]).encode()
         async with self._one_at_a_time:
@@ -50,16 +50,16 @@ class _KnownPages:
     """What was rendered last, up to a size."""
 
     def __init__(self) -> None:
-        self._pages: dict[Page, str] = {}
+        self._pages: dict[PageSource, str] = {}
         self._size = 0
 
-    def find(self, page: Page) -> str | None:
+    def find(self, page: PageSource) -> str | None:
         html = self._pages.pop(page, None)
         if html is not None:
             self._pages[page] = html  # now the last to go
         return html
 
-    def keep(self, page: Page, html: str) -> None:
+    def keep(self, page: PageSource, html: str) -> None:
         if self.find(page) is not None:
             return
         self._pages[page] = html

@@ -1,14 +1,14 @@
 """Renders pages in a process of its own, which is ended when its time is up.
 
-Standard input is a JSON list of pages, each a list of the three fields of a `Page`. Standard output gets a line of JSON
-for each as soon as it is done: its HTML, or null where that is too long or the page cannot be rendered.
+Standard input is a JSON list of pages, each a list of the three fields of a `PageSource`. Standard output gets a line
+of JSON for each as soon as it is done: its HTML, or null where that is too long or the page cannot be rendered.
 """
 
 import json
 import resource
 import sys
 
-from bot.jobserver.pages.markdown import Page, render
+from bot.jobserver.pages.markdown import PageSource, render
 
 _MEMORY = 1_000_000_000
 LONGEST_HTML = 1_000_000
@@ -17,11 +17,11 @@ LONGEST_HTML = 1_000_000
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     for fields in json.load(sys.stdin):
-        sys.stdout.write(f"{json.dumps(_rendered(Page(*fields)))}\n")
+        sys.stdout.write(f"{json.dumps(_rendered(PageSource(*fields)))}\n")
         sys.stdout.flush()
 
 
-def _rendered(page: Page) -> str | None:
+def _rendered(page: PageSource) -> str | None:
     try:
         html = render(page)
     except (RecursionError, MemoryError, ValueError, IndexError):

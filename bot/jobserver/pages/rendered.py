@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from bot.jobserver.pages.changes import PageOfFiles
 from bot.jobserver.pages.diff import visible
-from bot.jobserver.pages.markdown import PICTURE_FORMATS, Page
-from bot.jobserver.pages.page_renderer import PageRenderer
-from bot.jobserver.pull_requests.local.change import ChangedFile, FileMode, FileVersion
+from bot.jobserver.pages.markdown import PICTURE_FORMATS, PageSource
+from bot.jobserver.pages.page_renderer import MarkdownRenderer
+from bot.jobserver.pull_requests.local.change import ChangedFile, FileVersion, GitFileMode
 from bot.jobserver.pull_requests.local.contents import ContentsReader
 
 FILES_ON_A_PAGE = 20
@@ -40,7 +40,7 @@ class RenderedFile:
 
 
 async def rendered_files(
-    page: PageOfFiles, number: int, reader: ContentsReader, renderer: PageRenderer
+    page: PageOfFiles, number: int, reader: ContentsReader, renderer: MarkdownRenderer
 ) -> tuple[RenderedFile, ...]:
     """Returns the files of a page of the change as they are before and after."""
     versions = [version for file in page.files for version in (file.before, file.after)]
@@ -60,15 +60,15 @@ class _Sides:
         self._address = f"/pulls/{number}/{name}/"
         self._texts = texts
 
-    def page(self, version: FileVersion) -> Page | None:
+    def page(self, version: FileVersion) -> PageSource | None:
         """Returns a file that is to be rendered; None for whatever is shown otherwise, or not at all."""
         text = self._text(version)
         if text is None or not version.path.lower().endswith(_MARKDOWN):
             return None
-        return Page(text, version.path, self._address)
+        return PageSource(text, version.path, self._address)
 
-    def side(self, version: FileVersion, html: dict[Page, str]) -> Side | None:
-        if version.mode is FileMode.ABSENT:
+    def side(self, version: FileVersion, html: dict[PageSource, str]) -> Side | None:
+        if version.mode is GitFileMode.ABSENT:
             return None
         if not version.mode.is_file:
             return Side(note="Not a file: see Changes.")

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.jobserver.models import CheckResult, Extra, PullRequestState, Requester
 
-__all__ = ["Extra", "MissingExtra", "NewPullRequest", "PullRequest", "PullRequestState", "PullRequests"]
+__all__ = ["Extra", "MissingExtra", "NewPullRequest", "OpenedPullRequest", "PullRequestState", "PullRequests"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class NewPullRequest:
 
 
 @dataclass(frozen=True)
-class PullRequest:
+class OpenedPullRequest:
     """A pull request that was opened. `checks` are those of its keeper, such as a code host's own."""
 
     number: int
@@ -45,7 +45,7 @@ class PullRequest:
 class PullRequests(Protocol):
     """What the executor needs. All methods raise JobServerError."""
 
-    async def find(self, branch: str) -> PullRequest | None:
+    async def find(self, branch: str) -> OpenedPullRequest | None:
         """Returns the newest pull request of a branch, whatever its state."""
         ...
 
@@ -53,7 +53,7 @@ class PullRequests(Protocol):
         """Returns the state of a pull request by now; looked up no oftener than its keeper can bear."""
         ...
 
-    async def open(self, new: NewPullRequest) -> PullRequest:
+    async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         """Opens a pull request for a branch that was pushed before; returns the one that is open if there is one.
 
         Raises:
@@ -62,11 +62,11 @@ class PullRequests(Protocol):
         ...
 
     async def add_extras(
-        self, pull_request: PullRequest, extras: Collection[Extra], requester: Requester | None, /
+        self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None, /
     ) -> tuple[MissingExtra, ...]:
         """Adds what the settings want, and returns what could not be added: a pull request is of use without it."""
         ...
 
-    async def update(self, pull_request: PullRequest, addition: str) -> None:
+    async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         """Adds to the description, unless it is there already; called after more commits were pushed."""
         ...

@@ -18,7 +18,7 @@ _UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 @dataclass(frozen=True)
-class Budget:
+class TokenBudget:
     """In tokens, sent and answered; None is without a limit."""
 
     job: int | None = None
@@ -26,7 +26,7 @@ class Budget:
 
     @property
     def is_set(self) -> bool:
-        return self != Budget()
+        return self != TokenBudget()
 
 
 def _budget(value: object) -> object:
@@ -36,10 +36,10 @@ def _budget(value: object) -> object:
     tokens = {part["name"]: int(float(part["number"]) * _UNITS[part["unit"]]) for part in found if part}
     if len(tokens) != len(found) or not tokens or not all(tokens.values()):
         raise ValueError("must be numbers of tokens for a job, a day, or both, such as job=2M day=20M")
-    return Budget(**tokens)
+    return TokenBudget(**tokens)
 
 
-BudgetSetting = Annotated[Budget, BeforeValidator(_budget)]
+BudgetSetting = Annotated[TokenBudget, BeforeValidator(_budget)]
 
 
 class LimitSettings(Settings):
@@ -72,7 +72,7 @@ class LimitSettings(Settings):
         description="how much all files together may take that came with prompts, in megabytes; more are refused",
     )
     budget: BudgetSetting = Field(
-        Budget(),
+        TokenBudget(),
         description="how many tokens a job may take of its model before its thread is asked, and all jobs of a day, "
         "such as job=2M day=20M",
     )

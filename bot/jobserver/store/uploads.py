@@ -47,7 +47,7 @@ class UploadLimits:
         )
 
 
-class Uploads:
+class UploadStore:
     """The files lie in `folder`, each under its id; a row of the database for each makes it count."""
 
     def __init__(self, database: Database, folder: Path, limits: UploadLimits, *, now: Callable[[], datetime]) -> None:

@@ -12,7 +12,7 @@ from support.worlds.agent_world import AgentWorld, agent_world
 from bot.jobserver.agents.named import CLAUDE, GEMINI
 from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, takes_attachments
 from bot.jobserver.agents.progress import ToolCall, merged
-from bot.jobserver.editors.interface import AttachedFile
+from bot.jobserver.editors.interface import TaskFile
 from bot.jobserver.errors import EditError
 
 PNG, JPEG, WEBP = b"\x89PNG\r\n\x1a\n...", b"\xff\xd8\xff...", b"RIFF\0\0\0\0WEBP..."
@@ -36,7 +36,7 @@ def turn(agent, text):
 """
 
 
-def given(world: AgentWorld, **files: bytes) -> list[AttachedFile]:
+def given(world: AgentWorld, **files: bytes) -> list[TaskFile]:
     """Lays files into the folder of attachments: `a_png` is `a.png`."""
     folder = world.workspace.attachments
     assert folder is not None
@@ -46,8 +46,8 @@ def given(world: AgentWorld, **files: bytes) -> list[AttachedFile]:
     return [_described(name.replace("_", "."), content) for name, content in files.items()]
 
 
-def _described(name: str, content: bytes) -> AttachedFile:
-    return AttachedFile(name, name, "application/octet-stream", len(content))
+def _described(name: str, content: bytes) -> TaskFile:
+    return TaskFile(name, name, "application/octet-stream", len(content))
 
 
 def blocks(world: AgentWorld, kind: str) -> list[dict[str, Any]]:

@@ -9,16 +9,16 @@ from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import executing
 
 from bot.jobserver.agents.choice import agent_editor
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.models import AgentJob, Status
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.limits import Budget
+from bot.jobserver.settings.limits import TokenBudget
 from bot.jobserver.usage import Spent
 
 
-async def greedy(task: EditTask, progress: Progress) -> EditResult | None:
+async def greedy(task: EditTask, progress: EditProgress) -> EditResult | None:
     """Writes, takes as many tokens as the prompt begins with, and would go on where that is too much."""
     await append_prompt(task, progress)
     progress.session("session-1")
@@ -37,7 +37,7 @@ def told(job: AgentJob) -> tuple[Status, str | None, str | None]:
 async def test_the_work_is_kept_and_the_thread_is_asked_and_a_reply_lets_it_go_on(tmp_path: Path) -> None:
     """With as much again, in the same session."""
     editor = ScriptedEditor(greedy)
-    async with executing(tmp_path, editor, budget=Budget(job=100)) as world:
+    async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.done("150 tokens")
         status, reason, question = told(job)
         assert (status, reason) == (Status.FAILED, "the job's budget of 100 tokens is used up")
@@ -57,7 +57,7 @@ async def test_the_work_is_kept_and_the_thread_is_asked_and_a_reply_lets_it_go_o
 async def test_what_was_written_before_it_was_asked_is_no_answer(tmp_path: Path) -> None:
     """It is not begun, its words are not lost, and the next reply lets both go on."""
     editor = ScriptedEditor(greedy)
-    async with executing(tmp_path, editor, budget=Budget(job=100)) as world:
+    async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.submit("150 tokens")
         await world.submit("and this", job.id)
         ended = await world.ended(job.id)
@@ -71,7 +71,7 @@ async def test_what_was_written_before_it_was_asked_is_no_answer(tmp_path: Path)
 async def test_a_no_leaves_it(tmp_path: Path) -> None:
     """The work stays kept, and nothing is asked again."""
     editor = ScriptedEditor(greedy)
-    async with executing(tmp_path, editor, budget=Budget(job=100)) as world:
+    async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.done("150 tokens")
         left = await world.done("No.", job.id)
         assert told(left) == (Status.FAILED, "the job's budget of 100 tokens is used up", None)
@@ -84,12 +84,12 @@ async def test_a_no_leaves_it(tmp_path: Path) -> None:
 async def test_a_day_s_budget_outlives_a_restart_and_counts_all_jobs(tmp_path: Path) -> None:
     """Nothing begins before the next day, whatever anybody replies."""
     editor = ScriptedEditor(greedy)
-    async with executing(tmp_path, editor, budget=Budget(day=100)) as world:
+    async with executing(tmp_path, editor, budget=TokenBudget(day=100)) as world:
         assert told(await world.done("60 tokens"))[0] is Status.COMPLETED
     again = tmp_path / "again"
     again.mkdir()
     shutil.copy(tmp_path / "jobs.sqlite3", again)
-    async with executing(again, editor, budget=Budget(day=100)) as world:
+    async with executing(again, editor, budget=TokenBudget(day=100)) as world:
         job = await world.done("60 more")
         assert told(job)[0] is Status.COMPLETED
         refused = await world.done("one more", job.id)

@@ -9,7 +9,7 @@ from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import executing
 from support.worlds.jobserver_world import git, until
 
-from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask, Exchange
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.models import CheckStatus, JobDetails, PlanStep, PullRequestState, Requester, Status, StepStatus
 
@@ -34,7 +34,7 @@ async def test_a_job_tells_what_the_agent_said_and_what_it_changed(tmp_path: Pat
 
 
 async def test_a_follow_up_has_the_conversation_the_session_and_the_same_folder(tmp_path: Path) -> None:
-    async def edit(task: EditTask, progress: Progress) -> None:
+    async def edit(task: EditTask, progress: EditProgress) -> None:
         progress.session("s-1")
         (task.workspace.home / task.prompt).touch()
         await append_prompt(task, progress)
@@ -70,7 +70,7 @@ async def test_after_its_pull_request_has_ended_a_job_starts_a_new_branch_from_t
 
 
 async def test_nothing_changed_is_no_commit_and_has_a_reason(tmp_path: Path) -> None:
-    async def edit(task: EditTask, progress: Progress) -> EditResult | None:
+    async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt == "one":
             await append_prompt(task, progress)
             return None
@@ -89,7 +89,7 @@ async def test_nothing_changed_is_no_commit_and_has_a_reason(tmp_path: Path) -> 
 
 
 async def test_what_is_left_out_is_why_nothing_changed(tmp_path: Path) -> None:
-    async def edit(task: EditTask, _: Progress) -> None:
+    async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "big.md").write_text("x" * 20_000)
 
     async with executing(tmp_path, ScriptedEditor(edit)) as world:
@@ -100,7 +100,7 @@ async def test_what_is_left_out_is_why_nothing_changed(tmp_path: Path) -> None:
 
 
 async def test_what_the_checks_find_goes_back_once_in_the_same_session_and_the_rest_is_told(tmp_path: Path) -> None:
-    async def edit(task: EditTask, progress: Progress) -> EditResult:
+    async def edit(task: EditTask, progress: EditProgress) -> EditResult:
         if task.session is None:
             progress.session("s-1")
             for name in "ab":
@@ -124,7 +124,7 @@ async def test_what_the_checks_find_goes_back_once_in_the_same_session_and_the_r
 
 
 async def test_an_editor_that_cannot_mend_what_the_checks_found_keeps_its_change(tmp_path: Path) -> None:
-    async def edit(task: EditTask, _: Progress) -> None:
+    async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "a.md").write_text("wrong" if task.prompt == "one" else "half")
         if task.prompt != "one":
             raise EditError("out of tokens")
@@ -137,7 +137,7 @@ async def test_an_editor_that_cannot_mend_what_the_checks_found_keeps_its_change
 
 
 async def test_a_push_that_loses_a_race_goes_on_top_without_the_agent(tmp_path: Path) -> None:
-    async def edit(task: EditTask, progress: Progress) -> None:
+    async def edit(task: EditTask, progress: EditProgress) -> None:
         await append_prompt(task, progress)
         if task.prompt == "two":
             branch = f"pagehand/{task.workspace.copy.parent.name}"
@@ -154,7 +154,7 @@ async def test_a_push_that_loses_a_race_goes_on_top_without_the_agent(tmp_path: 
 
 
 async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_anew(tmp_path: Path) -> None:
-    async def edit(task: EditTask, progress: Progress) -> None:
+    async def edit(task: EditTask, progress: EditProgress) -> None:
         await append_prompt(task, progress)
         if task.prompt == "two" and len(world.editor.tasks) == 2:
             branch = f"pagehand/{task.workspace.copy.parent.name}"
@@ -169,7 +169,7 @@ async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_anew(tmp_pa
 
 
 async def test_progress_is_seen_while_it_works_and_written_seldom(tmp_path: Path) -> None:
-    async def edit(task: EditTask, progress: Progress) -> None:
+    async def edit(task: EditTask, progress: EditProgress) -> None:
         for number in range(50_000):
             progress.plan([PlanStep(title=f"Step {number} {'x' * 999}", status=StepStatus.IN_PROGRESS)] * 99)
             progress.activity(f"reading {number}")

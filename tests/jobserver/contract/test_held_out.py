@@ -9,7 +9,7 @@ from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import git
 
 from bot.jobserver.documents.navigation import only_navigation
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status
 from bot.jobserver.repository.allowed_paths import AllowedPaths
@@ -34,7 +34,7 @@ def files_of(copy: Path) -> set[str]:
 
 
 def editor(edit: Edit) -> ScriptedEditor:
-    async def script(task: EditTask, _: Progress) -> EditResult:
+    async def script(task: EditTask, _: EditProgress) -> EditResult:
         edit(task.workspace.copy)
         return EditResult("Done.")
 
@@ -183,7 +183,7 @@ async def test_checks_see_what_is_proposed(tmp_path: Path) -> None:
 
     seen = []
 
-    async def edit(task: EditTask, _: Progress) -> None:
+    async def edit(task: EditTask, _: EditProgress) -> None:
         if task.is_from_person:
             for name in ("Makefile", "docs/new.md"):
                 write(task.workspace.copy, name)
@@ -204,7 +204,7 @@ async def test_checks_see_what_is_proposed(tmp_path: Path) -> None:
 async def test_it_does_not_come_back_with_partial_work_a_follow_up_or_a_merge_of_the_base(tmp_path: Path) -> None:
     """Each of them makes a commit of its own."""
 
-    async def edit(task: EditTask, progress: Progress) -> None:
+    async def edit(task: EditTask, progress: EditProgress) -> None:
         if task.prompt != "continue":
             write(task.workspace.copy, WORKFLOW)
         await append_prompt(task, progress)

@@ -11,7 +11,7 @@ from support.fakes.job_ports import ScriptedEditor
 from support.worlds.executor_world import ExecutorWorld, Secrets, executing
 from support.worlds.jobserver_world import git
 
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.leaks.archives import MOST_BYTES
 from bot.jobserver.models import AgentJob, PlanStep, Requester, Status, StepStatus
 
@@ -36,7 +36,7 @@ PEM = (
 def editor(files: dict[str, bytes], answer: str = "Done.") -> ScriptedEditor:
     """Writes the files, unless it is told to mend, or to do nothing."""
 
-    async def script(task: EditTask, progress: Progress) -> EditResult:
+    async def script(task: EditTask, progress: EditProgress) -> EditResult:
         copy = task.workspace.copy
         if task.prompt == "mend":
             (copy / "docs/a.md").write_text("No key.\n")
@@ -105,7 +105,7 @@ async def test_a_sample_that_the_base_has_can_be_edited_copied_and_moved(tmp_pat
     """It gives nothing away that was not there; a key of several lines is looked for line by line."""
     sample = f"Set {AWS} and\n\n{PEM}\n"
 
-    async def edit(task: EditTask, _: Progress) -> EditResult:
+    async def edit(task: EditTask, _: EditProgress) -> EditResult:
         copy = task.workspace.copy
         text = (copy / "docs/sample.md").read_text()
         (copy / "docs/sample.md").rename(copy / "docs/moved.md")

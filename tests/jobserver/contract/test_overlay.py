@@ -8,7 +8,7 @@ from support.worlds.jobserver_world import KEY, git, make_repository
 
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.lower_files import LowerFiles
-from bot.jobserver.editors.builtin.worker import Answer, answer
+from bot.jobserver.editors.builtin.worker import EditorAnswer, answer
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository, Overlays
@@ -79,7 +79,7 @@ class World:
         self.opened.append(LowerFiles(self.mirror.reader(), lower.tree, lower.note))
         return WorkingFiles(copy, self.opened[-1])
 
-    async def edited(self, repository: GitRepository, prompt: str, name: str) -> tuple[Answer, Collected]:
+    async def edited(self, repository: GitRepository, prompt: str, name: str) -> tuple[EditorAnswer, Collected]:
         copy = await self.copy(repository, name)
         answered = answer(prompt, self.files(copy))
         return answered, await repository.collect(await self.tree(), copy)

@@ -7,12 +7,12 @@ from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import git
 
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import AgentJob, PartialWork, PullRequestState, Status
 
 
-async def half(task: EditTask, progress: Progress) -> EditResult | None:
+async def half(task: EditTask, progress: EditProgress) -> EditResult | None:
     """Does its work, and fails where the prompt says so."""
     copy = task.workspace.copy
     if task.prompt == "continue":
@@ -101,7 +101,7 @@ async def test_what_does_not_fit_any_more_is_left_out_and_logged(tmp_path: Path)
 async def test_after_a_merge_only_the_partial_work_comes_along(tmp_path: Path) -> None:
     """What was rejected with the branch before does not come back by way of it."""
 
-    async def edit(task: EditTask, progress: Progress) -> EditResult | None:
+    async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt != "half":
             return await half(task, progress)
         (task.workspace.copy / "new.md").write_text("new")
@@ -133,7 +133,7 @@ async def test_it_can_be_discarded(tmp_path: Path) -> None:
 async def test_a_job_at_work_keeps_it(tmp_path: Path) -> None:
     """It lies in the copy already."""
 
-    async def wait(task: EditTask, progress: Progress) -> EditResult | None:
+    async def wait(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt == "continue":
             assert partial_files(await world.store.discard("docs", task.workspace.copy.parent.name)) is None
         return await half(task, progress)
@@ -148,7 +148,7 @@ async def test_a_job_at_work_keeps_it(tmp_path: Path) -> None:
 async def test_a_failure_without_any_change_keeps_nothing(tmp_path: Path) -> None:
     """Nothing is said of it."""
 
-    async def edit(task: EditTask, progress: Progress) -> None:
+    async def edit(task: EditTask, progress: EditProgress) -> None:
         raise EditError("its key is not valid")
 
     async with executing(tmp_path, ScriptedEditor(edit)) as world:

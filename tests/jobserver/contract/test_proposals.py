@@ -8,14 +8,14 @@ import pytest
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
 from bot.jobserver.models import AgentJob, Extra, ProposalState, PullRequestDetails, PullRequestState, Status
 
 AWAY = CodeHostError("the host is away")
 
 
-async def edit_once(task: EditTask, progress: Progress) -> EditResult | None:
+async def edit_once(task: EditTask, progress: EditProgress) -> EditResult | None:
     """Changes something at the first instruction only."""
     if task.prompt != "one":
         return EditResult("I looked.", reason="It is right as it is.")
@@ -160,7 +160,7 @@ async def test_while_a_second_one_is_pending_the_link_of_the_first_is_nobodys(tm
 async def test_own_checks_are_told_with_the_pull_request_that_comes_late(tmp_path: Path) -> None:
     """What the checks found does not get lost on the way."""
 
-    async def edit(task: EditTask, _: Progress) -> None:
+    async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "a.md").write_text("wrong")
 
     async with executing(tmp_path, ScriptedEditor(edit), WordCheck()) as world:

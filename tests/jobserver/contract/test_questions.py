@@ -7,7 +7,7 @@ from support.fakes.job_ports import ScriptedEditor
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import until
 
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.models import AgentJob, Status
 from bot.jobserver.questions import FieldKind, Question, QuestionField, QuestionOption
 
@@ -15,7 +15,7 @@ PORT = QuestionField(title="Port", kind=FieldKind.CHOICE, options=(QuestionOptio
 ASKED = Question("Which port?", (PORT,))
 
 
-async def asks(task: EditTask, progress: Progress) -> EditResult:
+async def asks(task: EditTask, progress: EditProgress) -> EditResult:
     """Asks once, and again where it is not told."""
     reply = await progress.ask(ASKED, lambda text: text.isdigit())
     if reply is None:
@@ -84,7 +84,7 @@ async def test_an_answer_outlives_a_restart_of_the_server(tmp_path: Path) -> Non
     """It was given to an agent that was killed: the next one, which asks again, gets it at once."""
     taken = asyncio.Event()
 
-    async def asks_and_hangs(task: EditTask, progress: Progress) -> EditResult:
+    async def asks_and_hangs(task: EditTask, progress: EditProgress) -> EditResult:
         result = await asks(task, progress)
         if not taken.is_set():
             taken.set()

@@ -5,13 +5,13 @@ from pathlib import Path
 from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import AgentJob, Cost, Usage
 from bot.jobserver.usage import Money, Spent
 
 
-async def thrifty(task: EditTask, progress: Progress) -> EditResult | None:
+async def thrifty(task: EditTask, progress: EditProgress) -> EditResult | None:
     """Takes 1,000 tokens, and fails where the prompt says so."""
     await append_prompt(task, progress)
     progress.spent(Spent(600, 100, Money(0.25, "USD")))

@@ -17,7 +17,7 @@ from bot.jobserver.agents.failures import (
     stopped_early,
 )
 from bot.jobserver.agents.permissions import says_yes
-from bot.jobserver.agents.progress import ANSWER_LIMIT, Answer
+from bot.jobserver.agents.progress import ANSWER_LIMIT, FinalMessage
 from bot.jobserver.agents.text import Redactor, one_line
 from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
 from bot.jobserver.editors.interface import EditResult, Exchange
@@ -151,7 +151,7 @@ def test_no_text_ends_the_code_that_it_is_shown_in(text: str) -> None:
 
 
 def test_an_answer_is_what_is_said_last() -> None:
-    answer = Answer()
+    answer = FinalMessage()
     answer.add("First. ")
     answer.interrupt()
     assert answer.text == "First."

@@ -8,23 +8,23 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.executor.budget import Spending
-from bot.jobserver.settings.limits import Budget, BudgetSetting
+from bot.jobserver.settings.limits import BudgetSetting, TokenBudget
 from bot.jobserver.store.job_rows import says_no
 from bot.jobserver.usage import Spent
 
-SETTING: TypeAdapter[Budget] = TypeAdapter(BudgetSetting)
+SETTING: TypeAdapter[TokenBudget] = TypeAdapter(BudgetSetting)
 EVENING = datetime(2026, 11, 23, 23, 59, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
     ("text", "budget"),
     [
-        ("job=2M day=20M", Budget(2_000_000, 20_000_000)),
-        ("day=1.5M", Budget(None, 1_500_000)),
-        ("job=500k,day=3000000", Budget(500_000, 3_000_000)),
+        ("job=2M day=20M", TokenBudget(2_000_000, 20_000_000)),
+        ("day=1.5M", TokenBudget(None, 1_500_000)),
+        ("job=500k,day=3000000", TokenBudget(500_000, 3_000_000)),
     ],
 )
-def test_it_is_set_in_words(text: str, budget: Budget) -> None:
+def test_it_is_set_in_words(text: str, budget: TokenBudget) -> None:
     """For a job, a day, or both."""
     assert SETTING.validate_python(text) == budget
 
@@ -38,7 +38,7 @@ def test_what_is_no_budget_is_refused(text: str) -> None:
 
 async def test_work_within_it_is_done_and_what_goes_over_it_ends() -> None:
     """With the answer that used it up."""
-    spending = Spending(Budget(job=100), now=lambda: EVENING)
+    spending = Spending(TokenBudget(job=100), now=lambda: EVENING)
     ended = asyncio.Event()
 
     async def work() -> None:
@@ -59,7 +59,7 @@ async def test_work_within_it_is_done_and_what_goes_over_it_ends() -> None:
 async def test_a_day_ends_all_that_is_at_work_and_begins_anew_at_midnight() -> None:
     """Whichever job took the last tokens; nobody can let it go on before."""
     moment = [EVENING]
-    spending = Spending(Budget(day=100), now=lambda: moment[0], today=90)
+    spending = Spending(TokenBudget(day=100), now=lambda: moment[0], today=90)
     with spending.allowed(0) as first, spending.allowed(0) as second:
         first.take(Spent(10))
         for allowance in (first, second):

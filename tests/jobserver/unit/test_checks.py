@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.fake_snapshot import FakeSnapshot
 
-from bot.jobserver.checks.change import Change, new_lines
+from bot.jobserver.checks.change import CheckedChange, new_lines
 from bot.jobserver.checks.link_targets import LinkTargets
 from bot.jobserver.checks.links import broken_links
 from bot.jobserver.checks.navigation import navigation_problems
@@ -25,9 +25,9 @@ SITE = {
 }
 
 
-def changed(changes: dict[str, str | None]) -> Change:
+def changed(changes: dict[str, str | None]) -> CheckedChange:
     after = {name: text for name, text in {**SITE, **changes}.items() if text is not None}
-    return Change(FakeSnapshot(SITE), FakeSnapshot(after), {PurePosixPath(name) for name in changes})
+    return CheckedChange(FakeSnapshot(SITE), FakeSnapshot(after), {PurePosixPath(name) for name in changes})
 
 
 GOOD = (
@@ -63,7 +63,7 @@ def test_links_that_lead_nowhere_are_named_with_their_line(link: str) -> None:
 def test_links_that_were_broken_before_are_not_the_change_s() -> None:
     before = {"a.md": "# A\n\n[x](none.md)\n"}
     after = {"a.md": "# A\n\nMore.\n\n[x](none.md)\n"}
-    assert not list(broken_links(Change(FakeSnapshot(before), FakeSnapshot(after), {PurePosixPath("a.md")})))
+    assert not list(broken_links(CheckedChange(FakeSnapshot(before), FakeSnapshot(after), {PurePosixPath("a.md")})))
 
 
 def test_a_deleted_page_is_missed_by_the_pages_that_link_to_it() -> None:
@@ -90,7 +90,7 @@ WAYS = {
 def test_whatever_leads_to_what_is_gone_is_missed(gone: str, link: str) -> None:
     page = {"guides/other.mdx": f"# Other\n\n[broken](broken.md) and\n\n{link}\n\n[a]\n"}
     before, after = FakeSnapshot({**page, gone: "# Gone\n\n## Install it\n"}), FakeSnapshot(page)
-    (problem,) = broken_links(Change(before, after, {PurePosixPath(gone)}))
+    (problem,) = broken_links(CheckedChange(before, after, {PurePosixPath(gone)}))
     assert problem.startswith("guides/other.mdx:")
     assert "broken.md" not in problem
 
@@ -117,7 +117,7 @@ def test_what_did_not_change_is_read_once_and_parsed_where_it_may_link_there() -
     pages = {f"{n}/start.md": f"# {n}\n\nTo start, [start](../{n + 1}/start.md).\n" for n in range(200)}
     left = CountingSnapshot({**pages, "200/start.md": "# Last\n", "a.md": "[x](guides/start.mdx)"})
     before = FakeSnapshot({**left.files, "guides/start.mdx": "# Gone\n"})
-    found = list(broken_links(Change(before, left, {PurePosixPath("guides/start.mdx")})))
+    found = list(broken_links(CheckedChange(before, left, {PurePosixPath("guides/start.mdx")})))
     assert found == ["a.md:1: the link to `guides/start.mdx` leads nowhere"]
     assert left.together == [202]
     assert left.alone == [PurePosixPath("a.md")]
@@ -175,7 +175,7 @@ def test_a_heading_that_is_gone_is_missed_by_the_pages_that_link_to_it() -> None
 def test_front_matter_that_the_change_broke() -> None:
     broken = changed({"guides/start.mdx": "---\ntitle: [Start\n---\n"})
     assert [problem.partition(": its")[0] for problem in unreadable_front_matter(broken)] == ["guides/start.mdx"]
-    was_broken = Change(
+    was_broken = CheckedChange(
         FakeSnapshot({"a.md": "---\na: [\n---\n"}), FakeSnapshot({"a.md": "---\nb: [\n---\n"}), {PurePosixPath("a.md")}
     )
     assert not list(unreadable_front_matter(was_broken))
@@ -185,7 +185,9 @@ LISTED = '{"navigation": {"pages": ["index", "guides/start"]}}'
 
 
 def navigation(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    return list(navigation_problems(Change(FakeSnapshot(before), FakeSnapshot(after), set(map(PurePosixPath, after)))))
+    return list(
+        navigation_problems(CheckedChange(FakeSnapshot(before), FakeSnapshot(after), set(map(PurePosixPath, after))))
+    )
 
 
 def test_a_new_page_beside_listed_ones_needs_an_entry() -> None:
@@ -211,7 +213,7 @@ def test_navigation_that_the_change_broke() -> None:
 
 
 def test_time_that_is_up_ends_it() -> None:
-    late = Change(FakeSnapshot(SITE), FakeSnapshot(SITE), {PurePosixPath("index.mdx")}, time_is_up=lambda: True)
+    late = CheckedChange(FakeSnapshot(SITE), FakeSnapshot(SITE), {PurePosixPath("index.mdx")}, time_is_up=lambda: True)
     with pytest.raises(TimeoutError):
         list(unreadable_front_matter(late))
 

@@ -11,17 +11,17 @@ from bot.jobserver.pages.diff import (
     PAGE_LIMIT,
     PAIR_LIMIT,
     Hunk,
-    Span,
+    LinePart,
     WordMarker,
     compare_words,
     parse_patch,
     shown_hunk,
 )
 from bot.jobserver.pull_requests.local.change import (
-    Change,
     ChangedFile,
-    FileMode,
     FileVersion,
+    GitFileMode,
+    PullRequestChange,
     Totals,
     fair_shares,
     parse_files,
@@ -57,8 +57,8 @@ def changed(path: str = "a.md", added: int | None = 1, removed: int | None = 0, 
     modes = {"before": "100644", "after": "100644", "kind": "changed", "old": path} | given
     return ChangedFile(
         ChangeKind(modes["kind"]),
-        FileVersion(modes["old"], FileMode(modes["before"]), "1"),
-        FileVersion(path, FileMode(modes["after"]), "2"),
+        FileVersion(modes["old"], GitFileMode(modes["before"]), "1"),
+        FileVersion(path, GitFileMode(modes["after"]), "2"),
         added,
         removed,
     )
@@ -79,8 +79,8 @@ def test_lines_and_their_numbers() -> None:
     assert [(line.kind, line.old_number, line.new_number) for line in first.lines] == [
         ("context", 1, 1), ("removed", 2, None), ("added", None, 2), ("context", 3, 3), ("context", 4, 4),
     ]  # fmt: skip
-    assert first.lines[1].spans == (Span("The "), Span("colour", changed=True), Span(" is red."))
-    assert first.lines[4].spans == (Span("last\u2028line[U+000C][U+202E]"),)
+    assert first.lines[1].spans == (LinePart("The "), LinePart("colour", changed=True), LinePart(" is red."))
+    assert first.lines[4].spans == (LinePart("last\u2028line[U+000C][U+202E]"),)
     assert [line.kind for line in second.lines] == ["removed", "added", "added"]
 
 
@@ -134,7 +134,7 @@ def test_one_huge_file_hides_no_other_and_what_is_missing_is_counted() -> None:
     assert sum(len(hunk.lines) for hunk in huge.hunks) == FILE_LINES
     assert huge.omission == "7500 of its 9000 changed lines are not shown here."
     assert small.omission == ""
-    page = page_of_files(Change("", "", tuple(files), Totals(500, 9002, 0)), 1)
+    page = page_of_files(PullRequestChange("", "", tuple(files), Totals(500, 9002, 0)), 1)
     assert omissions(page, [huge, small]) == ("498 of the 500 changed files", "parts of 1 file")
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_line_is_said_in_words(file: ChangedFile, notes: tuple[str, .
 
 
 def test_pages_of_files() -> None:
-    change = Change("", "", tuple(changed(f"{n}.md") for n in range(250)), Totals(250, 250, 0))
+    change = PullRequestChange("", "", tuple(changed(f"{n}.md") for n in range(250)), Totals(250, 250, 0))
     pages = [page_of_files(change, number) for number in (1, 2, 3, 4)]
     assert [(page.page, page.first, len(page.files), page.elsewhere) for page in pages] == [
         (1, 1, 100, 150), (2, 101, 100, 150), (3, 201, 50, 200), (3, 201, 50, 200),
@@ -197,7 +197,7 @@ def test_comparing_words_has_a_budget(text: str) -> None:
     assert words.room == 0
     assert all(len(spans) <= 200 for spans in before + after)
     compared = PAGE_LIMIT // PAIR_LIMIT
-    assert all(spans == (Span(pair[0]),) for spans in before[compared:])
+    assert all(spans == (LinePart(pair[0]),) for spans in before[compared:])
     words = WordMarker()
     words.mark(["x" * PAIR_LIMIT], ["y"])
     assert words.room == PAGE_LIMIT, "a pair that is too long is not compared at all"

@@ -11,7 +11,7 @@ from support.hypothesis_settings import examples
 
 from bot.jobserver.documents.front_matter import find_front_matter, quick_title
 from bot.jobserver.documents.languages import is_english, is_translation
-from bot.jobserver.documents.page import LinkKind, Page, RegionKind, heading_anchor, slug
+from bot.jobserver.documents.page import LinkKind, ParsedPage, RegionKind, heading_anchor, slug
 from bot.jobserver.documents.parsing import MAX_CHARACTERS, decoded, is_page, parse_page
 from bot.jobserver.documents.words import words_in
 
@@ -59,11 +59,11 @@ word --> yes
 """
 
 
-def prose(page: Page) -> list[str]:
+def prose(page: ParsedPage) -> list[str]:
     return [page.text[span.start : span.end] for span in page.prose]
 
 
-def markdown(text: str, name: str = "page.md") -> Page:
+def markdown(text: str, name: str = "page.md") -> ParsedPage:
     return parse_page(PurePosixPath(name), text)
 
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from support.fakes.fake_snapshot import FakeSnapshot
 from support.oracles.mdx_pages import BAD, GOOD
 
-from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.page_syntax import applies_to, broken_mdx, mdx_fault
 from bot.jobserver.documents.parsing import MAX_CHARACTERS
 
 
-def changed(before: str | None, after: str, name: str = "docs/page.mdx") -> Change:
+def changed(before: str | None, after: str, name: str = "docs/page.mdx") -> CheckedChange:
     was = {} if before is None else {name: before}
-    return Change(FakeSnapshot(was), FakeSnapshot({name: after}), {PurePosixPath(name)})
+    return CheckedChange(FakeSnapshot(was), FakeSnapshot({name: after}), {PurePosixPath(name)})
 
 
 @pytest.mark.parametrize("text", GOOD)

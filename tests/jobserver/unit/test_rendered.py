@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobserver.pages.handlers import shown_description
-from bot.jobserver.pages.markdown import Page, picture_path, render
-from bot.jobserver.pages.page_renderer import PageRenderer
+from bot.jobserver.pages.markdown import PageSource, picture_path, render
+from bot.jobserver.pages.page_renderer import MarkdownRenderer
 from bot.jobserver.pages.render_worker import LONGEST_HTML
 
 TEXT_TAGS = {"a", "p", "pre", "code", "em", "strong", "s", "span", "img", "br", "hr", "blockquote", "ul", "ol", "li"}
@@ -55,7 +55,7 @@ class Witness(HTMLParser):
 
 
 def html(text: str, path: str = "docs/a.md") -> str:
-    return render(Page(text, path, "/pulls/1/after/"))
+    return render(PageSource(text, path, "/pulls/1/after/"))
 
 
 def assert_harmless(rendered: str) -> None:
@@ -121,25 +121,25 @@ def test_only_pictures_of_the_repository_are_shown(address: str, path: str) -> N
 
 
 async def test_a_page_that_takes_too_long_is_given_up_and_hides_no_other() -> None:
-    endless = [Page("![[](" * 40_000, f"{number}.md", "/") for number in range(10)]  # seconds, each of them
-    short = Page("# Short", "b.md", "/")
-    rendered = await PageRenderer(time_limit=2).render([*endless, short])
+    endless = [PageSource("![[](" * 40_000, f"{number}.md", "/") for number in range(10)]  # seconds, each of them
+    short = PageSource("# Short", "b.md", "/")
+    rendered = await MarkdownRenderer(time_limit=2).render([*endless, short])
     assert rendered[short] == "<h1>Short</h1>\n"
     assert set(endless) - rendered.keys()
 
 
 async def test_a_page_that_becomes_too_large_is_not_shown() -> None:
-    large, small = Page('"' * (LONGEST_HTML // 6 + 1), "a.md", "/"), Page("# Small", "b.md", "/")
-    assert await PageRenderer(time_limit=60).render([large, small]) == {small: "<h1>Small</h1>\n"}
+    large, small = PageSource('"' * (LONGEST_HTML // 6 + 1), "a.md", "/"), PageSource("# Small", "b.md", "/")
+    assert await MarkdownRenderer(time_limit=60).render([large, small]) == {small: "<h1>Small</h1>\n"}
 
 
 async def test_a_description_keeps_its_line_ends_and_is_text_where_it_takes_too_long() -> None:
-    renderer = PageRenderer(time_limit=2)
+    renderer = MarkdownRenderer(time_limit=2)
     shown = await shown_description("> One\n> two\n\n- <b>x</b> `y`", 1, renderer)
     assert shown.html is not None
     assert "<p>One<br />\ntwo</p>" in shown.html
     assert "<li>&lt;b&gt;x&lt;/b&gt; <code>y</code></li>" in shown.html
-    endless = await shown_description("[" * 50_000, 1, PageRenderer(time_limit=0.001))
+    endless = await shown_description("[" * 50_000, 1, MarkdownRenderer(time_limit=0.001))
     assert (endless.html, endless.text) == (None, "[" * 50_000)
     long = await shown_description("x" * 60_000, 1, renderer)
     assert (long.html, len(long.text), long.hidden) == (None, 50_000, 10_000)

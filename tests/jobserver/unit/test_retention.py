@@ -10,7 +10,7 @@ from support.fakes.job_ports import FakePullRequests
 from bot.jobserver.errors import GitError, JobNotFoundError
 from bot.jobserver.executor.retention import BranchRemoval
 from bot.jobserver.models import PullRequestState
-from bot.jobserver.pull_requests.interface import PullRequest
+from bot.jobserver.pull_requests.interface import OpenedPullRequest
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
@@ -142,8 +142,8 @@ async def test_branches_go_where_their_pull_request_has_ended_and_one_that_canno
     jobs.time += 2 * DAY
     await jobs.delete_old()
     branches.stuck = f"pagehand/{ids[0]}"
-    pull_requests.kept.append(PullRequest(1, "http://x/1", f"pagehand/{ids[1]}", PullRequestState.OPEN))
-    pull_requests.kept.append(PullRequest(2, "http://x/2", f"pagehand/{ids[2]}", PullRequestState.MERGED))
+    pull_requests.kept.append(OpenedPullRequest(1, "http://x/1", f"pagehand/{ids[1]}", PullRequestState.OPEN))
+    pull_requests.kept.append(OpenedPullRequest(2, "http://x/2", f"pagehand/{ids[2]}", PullRequestState.MERGED))
     removal = BranchRemoval(jobs.retention, branches, pull_requests)
     await removal.run()
     assert set(branches.deleted) == {f"pagehand/{ids[2]}", *(f"pagehand/{job_id}-2" for job_id in ids)}

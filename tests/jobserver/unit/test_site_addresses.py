@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.fake_snapshot import FakeSnapshot
 
-from bot.jobserver.checks.change import Change
+from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.links import broken_links
 from bot.jobserver.checks.site_addresses import SiteAddresses
 
@@ -108,5 +108,5 @@ def test_a_change_may_link_to_them() -> None:
     """A page's own address with `.md` behind it is Mintlify's, too."""
     before = {"docs.json": '{"redirects": [{"source": "/old"}]}', "guides/start.mdx": "# Start\n"}
     page = "[a](/llms.txt), [b](/old), [c](/guides/start.md), [d](/none), [e](none.md)\n"
-    change = Change(FakeSnapshot(before), FakeSnapshot({**before, "new.mdx": page}), {PurePosixPath("new.mdx")})
+    change = CheckedChange(FakeSnapshot(before), FakeSnapshot({**before, "new.mdx": page}), {PurePosixPath("new.mdx")})
     assert [problem.split("`")[1] for problem in broken_links(change)] == ["/none", "none.md"]

@@ -27,7 +27,7 @@ from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_launch
 from bot.jobserver.agents.connection import AgentConnection, chosen
-from bot.jobserver.agents.options import Category, Session
+from bot.jobserver.agents.options import AgentSession, Category
 from bot.jobserver.agents.process import AgentProcess
 from bot.jobserver.agents.text import open_log
 from bot.jobserver.sandbox.choice import NoSandbox
@@ -75,7 +75,7 @@ class Abilities:
 
     real: RealAgent
     said: InitializeResponse
-    session: Session
+    session: AgentSession
     end: PromptResponse
     heard: _Listener
 

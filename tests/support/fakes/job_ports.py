@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.leaks.interface import Leak, Trees
 from bot.jobserver.models import CheckResult, CheckStatus, Extra, PullRequestState, Requester
-from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, PullRequest
+from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.runtime.secrets.masking import SecretMasker
 
-Edit = Callable[[EditTask, Progress], Awaitable[EditResult | None]]
+Edit = Callable[[EditTask, EditProgress], Awaitable[EditResult | None]]
 
 
 class ScriptedEditor:
@@ -23,12 +23,12 @@ class ScriptedEditor:
         self.script = edit or append_prompt
         self.tasks: list[EditTask] = []
 
-    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+    async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         self.tasks.append(task)
         return await self.script(task, progress) or EditResult(f"Did: {task.prompt}")
 
 
-async def append_prompt(task: EditTask, _: Progress) -> None:
+async def append_prompt(task: EditTask, _: EditProgress) -> None:
     with (task.workspace.copy / "notes.md").open("a") as stream:
         stream.write(f"{task.prompt}\n")
 
@@ -80,7 +80,7 @@ def _status(problems: tuple[str, ...]) -> CheckStatus:
 class FakePullRequests:
     """Keeps them in memory, the newest last."""
 
-    kept: list[PullRequest] = field(default_factory=list)
+    kept: list[OpenedPullRequest] = field(default_factory=list)
     opened: list[NewPullRequest] = field(default_factory=list)
     additions: list[str] = field(default_factory=list)
     outage: JobServerError | None = None
@@ -91,19 +91,19 @@ class FakePullRequests:
     refused_extras: dict[Extra, str] = field(default_factory=dict)
     extras: list[Extra] = field(default_factory=list)
 
-    async def find(self, branch: str) -> PullRequest | None:
+    async def find(self, branch: str) -> OpenedPullRequest | None:
         return next((kept for kept in reversed(self.kept) if kept.branch == branch), None)
 
-    async def open(self, new: NewPullRequest) -> PullRequest:
+    async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         self.tries += 1
         if self.outage:
             raise self.outage
         self.opened.append(new)
         number = len(self.opened)
-        self.kept.append(PullRequest(number, f"https://host/pulls/{number}", new.branch, PullRequestState.OPEN))
+        self.kept.append(OpenedPullRequest(number, f"https://host/pulls/{number}", new.branch, PullRequestState.OPEN))
         return self.kept[-1]
 
-    async def update(self, pull_request: PullRequest, addition: str) -> None:
+    async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         self.additions.append(addition)
 
     async def state(self, number: int) -> PullRequestState:
@@ -114,7 +114,7 @@ class FakePullRequests:
         return next(kept.state for kept in self.kept if kept.number == number)
 
     async def add_extras(
-        self, pull_request: PullRequest, extras: Collection[Extra], requester: Requester | None
+        self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None
     ) -> tuple[MissingExtra, ...]:
         missing = tuple(
             MissingExtra(extra, self.refused_extras[extra]) for extra in extras if extra in self.refused_extras

@@ -14,7 +14,7 @@ from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.options import Wanted
-from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
+from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, TaskFile
 from bot.jobserver.egress.run_egress import OpenEgress
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
@@ -51,7 +51,7 @@ class AgentWorld:
         *,
         session: str | None = None,
         is_from_person: bool = True,
-        attachments: Sequence[AttachedFile] = (),
+        attachments: Sequence[TaskFile] = (),
     ) -> EditResult:
         """One instruction; `session` is the last one that was told, unless it is given."""
         known = session or (self.progress.sessions[-1] if self.progress.sessions else None)

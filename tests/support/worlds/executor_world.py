@@ -19,7 +19,7 @@ from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
-from bot.jobserver.executor.retention import BranchRemoval, Retention
+from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
 from bot.jobserver.leaks.process import LeakScanProcess
 from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.repository.allowed_paths import AllowedPaths
@@ -28,7 +28,7 @@ from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.limits import Budget
+from bot.jobserver.settings.limits import TokenBudget
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.job_rows import QuestionStore
@@ -37,7 +37,7 @@ from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.schema import STEPS
-from bot.jobserver.store.uploads import UploadLimits, Uploads, uploads_folder
+from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
 
 TEMPLATE = JobTemplate("docs", "main", "fake")
 
@@ -64,7 +64,7 @@ class ExecutorWorld:
         *,
         allowed: AllowedPaths,
         secrets: Secrets,
-        budget: Budget,
+        budget: TokenBudget,
         spent_today: int,
         question_time_limit: float,
     ) -> None:
@@ -86,7 +86,7 @@ class ExecutorWorld:
         self.queue = InstructionQueue(database, now=self.now)
         self.retained = JobRetention(database, now=self.now)
         space = UploadLimits(file=1_000_000, space=10_000_000)
-        self.uploads = Uploads(database, uploads_folder(self.data), space, now=self.now)
+        self.uploads = UploadStore(database, uploads_folder(self.data), space, now=self.now)
         self.proposals = ProposalStore(database, now=self.now)
         proposing = Proposing(self.pull_requests, self.proposals)
         self.retries = ProposalRetries(proposing)
@@ -123,8 +123,8 @@ class ExecutorWorld:
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
 
-    def retention(self, *, archive_after: timedelta, keep_for: timedelta) -> Retention:
-        return Retention(
+    def retention(self, *, archive_after: timedelta, keep_for: timedelta) -> JobCleanup:
+        return JobCleanup(
             self.retained,
             self.folders,
             BranchRemoval(self.retained, self.repository, self.pull_requests),
@@ -180,7 +180,7 @@ async def executing(
     allowed: AllowedPaths | None = None,
     secrets: Secrets | None = None,
     *,
-    budget: Budget | None = None,
+    budget: TokenBudget | None = None,
     question_time_limit: float = 60.0,
 ) -> AsyncIterator[ExecutorWorld]:
     async with Database(tmp_path / "jobs.sqlite3", STEPS) as database:
@@ -191,7 +191,7 @@ async def executing(
             checks or NoChecks(),
             allowed=allowed or AllowedPaths(),
             secrets=secrets or Secrets(are_looked_for=False),
-            budget=budget or Budget(),
+            budget=budget or TokenBudget(),
             spent_today=await InstructionQueue(database, now=lambda: datetime.now(UTC)).tokens_today(),
             question_time_limit=question_time_limit,
         )

@@ -17,7 +17,7 @@ from support.servers.model_server import ModelServer
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.named import agent_for
-from bot.jobserver.editors.interface import AttachedFile, EditResult, EditTask, Exchange
+from bot.jobserver.editors.interface import EditResult, EditTask, Exchange, TaskFile
 from bot.jobserver.executor.job_folders import drop_caches
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
@@ -53,7 +53,7 @@ class RealAgentWorld:
         drop_caches(self.workspace.home, agent_for(self.settings.agent).caches)
         self.editor = agent_editor(self.settings, self.sandbox, self.environment)
 
-    async def edit(self, prompt: str, attachments: Sequence[AttachedFile] = ()) -> EditResult:
+    async def edit(self, prompt: str, attachments: Sequence[TaskFile] = ()) -> EditResult:
         session = self.progress.sessions[-1] if self.progress.sessions else None
         task = EditTask(
             prompt, self.workspace, self.log, tuple(self.conversation), session, attachments=tuple(attachments)
@@ -70,13 +70,13 @@ class RealAgentWorld:
     def log(self) -> Path:
         return self.workspace.copy.parent / "job.log"
 
-    def attached(self, name: str, content: bytes, mimetype: str) -> AttachedFile:
+    def attached(self, name: str, content: bytes, mimetype: str) -> TaskFile:
         """Lays a file into the folder of attachments."""
         folder = self.workspace.attachments
         assert folder is not None
         folder.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
-        return AttachedFile(name, name, mimetype, len(content))
+        return TaskFile(name, name, mimetype, len(content))
 
     def attachment(self, name: str) -> str:
         """The path of an attachment, as the agent's tools have to name it."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot.jobserver import subprocesses
 from bot.jobserver.editors.builtin.worker import LowerTask
-from bot.jobserver.editors.interface import EditResult, EditTask, Progress
+from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import EditError
 from bot.jobserver.repository.git_reader import GitReader
@@ -44,7 +44,7 @@ class BuiltinEditor:
         self._git = git
         self._worker = worker or WarmModule(WORKER)
 
-    async def edit(self, task: EditTask, progress: Progress) -> EditResult:
+    async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
         progress.activity("Reading the pages")
         answer = await self._ask_worker(task)
         if answer.error:

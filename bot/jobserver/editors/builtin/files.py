@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from bot.jobserver.documents.front_matter import quick_title
 from bot.jobserver.documents.navigation import NAVIGATION_FILES
-from bot.jobserver.documents.page import Page, Span
+from bot.jobserver.documents.page import ParsedPage, Span
 from bot.jobserver.documents.parsing import decoded, is_markdown, is_page
 from bot.jobserver.editors.builtin.lower_files import LowerFiles
 
@@ -192,7 +192,7 @@ class LinkedAnchors:
     def __init__(self, files: WorkingFiles) -> None:
         self._files = files
 
-    def hold(self, page: Page, span: Span) -> bool:
+    def hold(self, page: ParsedPage, span: Span) -> bool:
         """Tells whether a place is in a heading whose anchor comes from its words and is linked to."""
         for heading in page.headings:
             if heading.content.start <= span.start < heading.content.end:

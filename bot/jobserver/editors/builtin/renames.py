@@ -35,7 +35,7 @@ _INCLUDES = re.compile(r"^(?:import\s|.{0,40}include|--8<--).*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _PageToRename:
     """The page that is meant. `names_file`: the person wrote a file's name, so that its title stays."""
 
     renaming: Renaming
@@ -61,7 +61,7 @@ def rename_page(edit: RenamePage, files: WorkingFiles) -> Note:
         return Note(f"Nothing renamed: there already is {renaming.new}.", changed=False)
     if renaming.new == old and renaming.new_title == title:
         return Note(f"Nothing renamed: {old} is called so already{_because(kept)}.", changed=False)
-    return _rename(files, paths, _Found(renaming, text, taken(edit.page, place)), kept)
+    return _rename(files, paths, _PageToRename(renaming, text, taken(edit.page, place)), kept)
 
 
 def rename(edit: Rename, files: WorkingFiles) -> Note:
@@ -111,7 +111,7 @@ def _is_included(text: str, page: PurePosixPath) -> bool:
     return page.stem in text and any(_names(line[0], page) for line in _INCLUDES.finditer(text) if "](" not in line[0])
 
 
-def _rename(files: WorkingFiles, paths: Sequence[PurePosixPath], found: _Found, kept: str) -> Note:
+def _rename(files: WorkingFiles, paths: Sequence[PurePosixPath], found: _PageToRename, kept: str) -> Note:
     renaming = found.renaming
     menus = list(_menus(files))
     relinker = Relinker(renaming, paths, _roots(menus))

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from bot.jobserver.documents.front_matter import find_front_matter
 from bot.jobserver.documents.navigation_entries import scalar
-from bot.jobserver.documents.page import Link, LinkKind, Page, Region, RegionKind, heading_anchor, slug
+from bot.jobserver.documents.page import Link, LinkKind, ParsedPage, Region, RegionKind, heading_anchor, slug
 from bot.jobserver.documents.parsing import MARKDOWN_SUFFIXES
 
 _NUMBER = re.compile(r"(?P<number>\d{1,4}[-_. ]+)(?=\D)")
@@ -88,7 +88,7 @@ class Relinker:
         self._roots = roots
         self._anchors = heading_anchor(renaming.old_title), heading_anchor(renaming.new_title)
 
-    def relinked(self, path: PurePosixPath, page: Page) -> tuple[str, int]:
+    def relinked(self, path: PurePosixPath, page: ParsedPage) -> tuple[str, int]:
         """Returns a page's text with its links as they are to be, and how many were changed."""
         targets = {link.target: new for link in page.links if (new := self._new_target(path, link)) is not None}
         changes = [change for region in page.regions for change in self._in_region(page.text, region, targets)]
@@ -163,7 +163,7 @@ class Relinker:
             position += len(line)
 
 
-def _in_definitions(page: Page, targets: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+def _in_definitions(page: ParsedPage, targets: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
     """Yields the targets of `[name]: target`, outside of code."""
     if not targets:
         return

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bot.jobserver.documents.page import Page, Region, RegionKind, Span
-from bot.jobserver.documents.words import NameKind, Word, words_in
+from bot.jobserver.documents.page import ParsedPage, Region, RegionKind, Span
+from bot.jobserver.documents.words import NameKind, ProseWord, words_in
 from bot.jobserver.editors.builtin.files import LinkedAnchors
 
 # Whether a place of a text is a whole word, or lies inside of another: "install" in "installed" and "re-install".
@@ -81,7 +81,7 @@ class Replacement:
     other_words: Counter[str]
 
 
-def replace_in_page(page: Page, old: str, new: str, anchors: LinkedAnchors) -> Replacement:
+def replace_in_page(page: ParsedPage, old: str, new: str, anchors: LinkedAnchors) -> Replacement:
     """Replaces every `old` that is text for people, and whole words.
 
     It stays in code, links, tags and front matter, and as a part of another word or a name.
@@ -104,7 +104,7 @@ def replace_in_page(page: Page, old: str, new: str, anchors: LinkedAnchors) -> R
 
 
 class _Rules:
-    def __init__(self, page: Page, old: str, new: str, anchors: LinkedAnchors) -> None:
+    def __init__(self, page: ParsedPage, old: str, new: str, anchors: LinkedAnchors) -> None:
         self._page = page
         self._anchors = anchors
         self._is_address = bool(_ADDRESS.fullmatch(old) and _ADDRESS.fullmatch(new))
@@ -152,19 +152,19 @@ class _Rules:
         return region.kind if region and region.span.end > span.start else None
 
     @cached_property
-    def _words(self) -> Sequence[Word]:
+    def _words(self) -> Sequence[ProseWord]:
         return [word for span in self._page.prose for word in words_in(self._page.text, span)]
 
     @cached_property
     def _word_starts(self) -> Sequence[int]:
         return [word.span.start for word in self._words]
 
-    def _words_at(self, span: Span) -> Sequence[Word]:
+    def _words_at(self, span: Span) -> Sequence[ProseWord]:
         first = max(0, bisect_right(self._word_starts, span.start) - 1)
         last = bisect_right(self._word_starts, span.end - 1)
         return [word for word in self._words[first:last] if word.span.end > span.start]
 
-    def _is_name(self, word: Word, span: Span) -> bool:
+    def _is_name(self, word: ProseWord, span: Span) -> bool:
         is_whole = span.start <= word.core.start and word.core.end <= span.end
         touches = span.start < word.core.end and word.core.start < span.end
         if not touches or (is_whole and word.name is not NameKind.CODE):

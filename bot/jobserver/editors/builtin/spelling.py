@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents.languages import has_foreign_words, is_english
-from bot.jobserver.documents.page import Page, Span
+from bot.jobserver.documents.page import ParsedPage, Span
 from bot.jobserver.documents.parsing import parse_page
-from bot.jobserver.documents.words import Word, words_in
+from bot.jobserver.documents.words import ProseWord, words_in
 from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
 from bot.jobserver.editors.builtin.typos import ACCEPTED, Misspelling, find_misspellings
 
@@ -34,7 +34,7 @@ _BEFORE_WORD = " \t*_\"'\u201c\u2018(["
 
 
 @dataclass(frozen=True)
-class Doubt:
+class DoubtfulWord:
     """A word that was not changed, with what it may have been meant to be."""
 
     wrong: str
@@ -51,7 +51,7 @@ class SpellingResult:
     """
 
     counts: dict[PurePosixPath, int] = field(default_factory=dict)
-    doubts: list[Doubt] = field(default_factory=list)
+    doubts: list[DoubtfulWord] = field(default_factory=list)
     foreign: int = 0
     elsewhere: Sequence[PurePosixPath] = ()
     not_parsed: dict[PurePosixPath, str] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class _Speller:
         found = [self._finding(path, page, entry, word) for entry, word in located if word is not None]
         return found if is_wanted else []
 
-    def _finding(self, path: PurePosixPath, page: Page, entry: Misspelling, word: "_Located") -> _Finding:
+    def _finding(self, path: PurePosixPath, page: ParsedPage, entry: Misspelling, word: "_Located") -> _Finding:
         is_linked = self._anchors.hold(page, word.span)
         if word.is_capitalised_within:
             self._proper.add(entry.wrong.lower())
@@ -167,8 +167,8 @@ class _Speller:
         self._result.counts[path] = len(findings)
 
 
-def _doubt(finding: _Finding) -> Doubt:
-    return Doubt(finding.wrong, finding.corrections, finding.path, finding.line)
+def _doubt(finding: _Finding) -> DoubtfulWord:
+    return DoubtfulWord(finding.wrong, finding.corrections, finding.path, finding.line)
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,9 @@ class _Located:
     nearby: str
 
 
-def _located(page: Page, entries: Sequence[Misspelling]) -> list[tuple[Misspelling, _Located | None]]:
+def _located(page: ParsedPage, entries: Sequence[Misspelling]) -> list[tuple[Misspelling, _Located | None]]:
     """Finds each misspelling's place in prose; None for one that is in code, a link or a name."""
-    lines = _Lines(page)
+    lines = _MisspellingPlaces(page)
     return [(entry, lines.locate(entry)) for entry in entries]
 
 
@@ -198,13 +198,13 @@ class _Reached:
     characters: int = 0
 
 
-class _Lines:
-    def __init__(self, page: Page) -> None:
+class _MisspellingPlaces:
+    def __init__(self, page: ParsedPage) -> None:
         self._page = page
         self._lines = page.text.split("\n")
         self._starts = list(_starts(self._lines))
         self._prose_starts = [span.start for span in page.prose]
-        self._words: dict[int, tuple[list[Word], list[int]]] = {}
+        self._words: dict[int, tuple[list[ProseWord], list[int]]] = {}
         self._last = _Reached(0, b"")
 
     def locate(self, entry: Misspelling) -> _Located | None:
@@ -242,7 +242,7 @@ class _Lines:
         self._last = replace(self._last, offset=entry.offset, characters=self._last.characters + len(between))
         return self._last.characters
 
-    def _word_at(self, index: int, span: Span) -> Word | None:
+    def _word_at(self, index: int, span: Span) -> ProseWord | None:
         if index not in self._words:
             words = list(words_in(self._page.text, self._page.prose[index]))
             self._words[index] = words, [word.span.start for word in words]
@@ -264,7 +264,7 @@ def _starts(lines: Sequence[str]) -> Iterator[int]:
         position += len(line) + 1
 
 
-def _is_whole(text: str, word: Word, wrong: str) -> bool:
+def _is_whole(text: str, word: ProseWord, wrong: str) -> bool:
     """Tells whether a word is neither part of a compound, nor cut short by dots, nor a quotation of itself."""
     if text.startswith(("...", "\u2026"), word.core.end):
         return False

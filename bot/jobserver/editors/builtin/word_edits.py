@@ -19,7 +19,7 @@ from bot.jobserver.editors.builtin.edits import (
 from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
 from bot.jobserver.editors.builtin.places import Place, find_place
 from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, Replacement, replace_in_page
-from bot.jobserver.editors.builtin.spelling import Doubt, SpellingResult, fix_spelling
+from bot.jobserver.editors.builtin.spelling import DoubtfulWord, SpellingResult, fix_spelling
 
 _MOST_NAMED = 3
 """Pages that are told of by themselves."""
@@ -81,7 +81,7 @@ def _spelling_notes(result: SpellingResult) -> list[str]:
     if result.foreign:
         pages = plural(result.foreign, "page")
         notes.append(f"{pages} not surely in English {were(result.foreign)} left alone.")
-    first: dict[str, Doubt] = {}
+    first: dict[str, DoubtfulWord] = {}
     for doubt in result.doubts:
         first.setdefault(doubt.wrong, doubt)
     if first:
@@ -92,7 +92,7 @@ def _spelling_notes(result: SpellingResult) -> list[str]:
     return ["\n".join(notes)] if first else notes
 
 
-def _doubt(doubt: Doubt) -> str:
+def _doubt(doubt: DoubtfulWord) -> str:
     meant = " or ".join(doubt.corrections[:3])
     return f'- "{doubt.wrong}" in {doubt.path}, line {doubt.line}' + (f" ({meant}?)" if meant else "")
 

@@ -64,7 +64,7 @@ class LowerTask(TypedDict):
 
 
 @dataclass(frozen=True)
-class Answer:
+class EditorAnswer:
     """How a prompt ended: a `summary`, a `reason` why nothing was changed, or an `error`; `examples` go with help."""
 
     summary: str = ""
@@ -83,7 +83,7 @@ def work(prompt: str, root: Path, attached: Sequence[str] = ()) -> dict[str, str
     return {name: text for name, text in texts.items() if text}
 
 
-def answer(prompt: str, files: WorkingFiles, attached: Sequence[str] = ()) -> Answer:
+def answer(prompt: str, files: WorkingFiles, attached: Sequence[str] = ()) -> EditorAnswer:
     """Carries out a prompt. Raises nothing: what goes wrong is in the answer."""
     edits = parse(prompt)
     left_alone = [f"Attached, and left alone: {', '.join(attached)}."] if attached else []
@@ -92,14 +92,14 @@ def answer(prompt: str, files: WorkingFiles, attached: Sequence[str] = ()) -> An
             return _hint(hints.answer(prompt, not_understood(prompt), files), left_alone)
         notes = [carry_out(edit, files) for edit in edits]
     except (EditError, OSError, ValueError, RecursionError, MemoryError) as error:
-        return Answer(error=str(error) or type(error).__name__)
+        return EditorAnswer(error=str(error) or type(error).__name__)
     words = _sendable([*(note.text for note in notes), *left_alone])
-    return Answer(summary=words) if any(note.changed for note in notes) else Answer(reason=words)
+    return EditorAnswer(summary=words) if any(note.changed for note in notes) else EditorAnswer(reason=words)
 
 
-def _hint(hint: hints.Hint, left_alone: Sequence[str]) -> Answer:
+def _hint(hint: hints.Hint, left_alone: Sequence[str]) -> EditorAnswer:
     words = _sendable([hint.text, *left_alone])
-    return Answer(summary=words, examples=hint.examples) if hint.is_help else Answer(reason=words)
+    return EditorAnswer(summary=words, examples=hint.examples) if hint.is_help else EditorAnswer(reason=words)
 
 
 def _sendable(words: Sequence[str]) -> str:

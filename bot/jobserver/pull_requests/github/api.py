@@ -84,7 +84,7 @@ def _until_reset(reset: str, now: float) -> float:
     return min(max(seconds, 0.0), LONGEST_WAIT) + 1.0 if math.isfinite(seconds) else _UNSAID_S
 
 
-class RateLimitGate:
+class GitHubPause:
     """Holds back all calls while GitHub wants it: whoever goes on asking may be locked out."""
 
     def __init__(self, *, now: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
@@ -156,7 +156,7 @@ class GitHubRestApi:
         self.now = now or SteadyClock().now
         self.sleep = sleep
         self._transport = _Transport(session, "Pagehand", base_url=api_url)
-        self._gate = RateLimitGate(now=self.now, sleep=sleep)
+        self._gate = GitHubPause(now=self.now, sleep=sleep)
 
     async def call(self, call: Call, authorization: Authorization) -> Any:
         """Returns what GitHub answers: parsed JSON, or text where it is none.

@@ -43,7 +43,7 @@ class PersonalToken:
 
 
 @dataclass(frozen=True)
-class App:
+class GitHubApp:
     """A GitHub App."""
 
     id: str
@@ -62,7 +62,7 @@ class _Installation:
 class InstallationTokens:
     """Tokens of an App for one repository, each used until shortly before its end."""
 
-    def __init__(self, api: GitHubRestApi, app: App, *, owner: str, repository: str) -> None:
+    def __init__(self, api: GitHubRestApi, app: GitHubApp, *, owner: str, repository: str) -> None:
         self._api = api
         self._app = app
         self._owner = owner

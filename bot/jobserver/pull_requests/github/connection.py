@@ -11,8 +11,8 @@ from pydantic import SecretStr
 
 from bot.jobserver.pull_requests.github.api import GitHubRestApi
 from bot.jobserver.pull_requests.github.authentication import (
-    App,
     GitCredentials,
+    GitHubApp,
     InstallationTokens,
     PersonalToken,
     TokenSource,
@@ -79,7 +79,7 @@ def _tokens(
 ) -> TokenSource:
     if token is not None:
         return PersonalToken(token.get_secret_value())
-    app = App(app_id or "", key.get_secret_value() if key else "")  # the settings see to it that both are there
+    app = GitHubApp(app_id or "", key.get_secret_value() if key else "")  # the settings see to it that both are there
     return InstallationTokens(api, app, owner=address.owner, repository=address.name)
 
 

@@ -24,7 +24,13 @@ from bot.jobserver.pull_requests.github.errors import (
 )
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, check_results, parse
-from bot.jobserver.pull_requests.interface import Extra, MissingExtra, NewPullRequest, PullRequest, PullRequestState
+from bot.jobserver.pull_requests.interface import (
+    Extra,
+    MissingExtra,
+    NewPullRequest,
+    OpenedPullRequest,
+    PullRequestState,
+)
 from bot.jobserver.pull_requests.recent_states import RecentStates
 from bot.jobserver.repository.references import BREAK, without_issue_links, without_references
 
@@ -61,12 +67,12 @@ class GitHubPullRequests:
         self._unreadable: set[Purpose] = set()
         self._states = RecentStates(for_seconds=LOOK_EVERY_S, now=repository.api.now)
 
-    async def find(self, branch: str) -> PullRequest | None:
+    async def find(self, branch: str) -> OpenedPullRequest | None:
         found = await self._newest(branch, state="all")
         if found is None:
             return None
         checks = await self._checks(found.head.sha) if found.outcome is PullRequestState.OPEN else ()
-        return PullRequest(found.number, found.html_url, branch, found.outcome, checks)
+        return OpenedPullRequest(found.number, found.html_url, branch, found.outcome, checks)
 
     async def state(self, number: int) -> PullRequestState:
         if known := self._states.get(number):
@@ -76,15 +82,15 @@ class GitHubPullRequests:
         self._states.remember(number, state)
         return state
 
-    async def open(self, new: NewPullRequest) -> PullRequest:
+    async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         text = self._description(new.description)
         opened, is_new = await self._create(new, text)
         if not is_new:
             await self._add(opened, text)
-        return PullRequest(opened.number, opened.html_url, new.branch, opened.outcome)
+        return OpenedPullRequest(opened.number, opened.html_url, new.branch, opened.outcome)
 
     async def add_extras(
-        self, pull_request: PullRequest, extras: Collection[Extra], requester: Requester | None
+        self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None
     ) -> tuple[MissingExtra, ...]:
         missing = [await self._add_extra(pull_request.number, extra, requester) for extra in extras]
         return tuple(one for one in missing if one is not None)
@@ -99,7 +105,7 @@ class GitHubPullRequests:
                 assert_never(extra)
         return MissingExtra(extra, reason) if reason else None
 
-    async def update(self, pull_request: PullRequest, addition: str) -> None:
+    async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         answer = await self._repository.get("/pulls/{number}", READ_PULL_REQUESTS, number=str(pull_request.number))
         await self._add(parse(PullRequestPayload, answer), self._description(addition))
 

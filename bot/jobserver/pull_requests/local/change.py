@@ -11,7 +11,7 @@ _KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED, "R": ChangeKind.RENAME
 _SHORTSTAT = re.compile(r"(\d{1,18}) (file|insertion|deletion)")
 
 
-class FileMode(StrEnum):
+class GitFileMode(StrEnum):
     """What git keeps at a path."""
 
     ABSENT = "000000"
@@ -22,7 +22,7 @@ class FileMode(StrEnum):
 
     @property
     def is_file(self) -> bool:
-        return self in {FileMode.REGULAR, FileMode.EXECUTABLE}
+        return self in {GitFileMode.REGULAR, GitFileMode.EXECUTABLE}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class FileVersion:
     """One side of a changed file; `id` is that of the blob, or of the commit of a submodule."""
 
     path: str
-    mode: FileMode
+    mode: GitFileMode
     id: str
 
 
@@ -55,7 +55,7 @@ class ChangedFile:
     @property
     def has_one_section(self) -> bool:
         """Whether git writes one section about it where it looks for no renames; a file that became a link has two."""
-        modes = {self.before.mode, self.after.mode} - {FileMode.ABSENT}
+        modes = {self.before.mode, self.after.mode} - {GitFileMode.ABSENT}
         return self.kind is not ChangeKind.RENAMED and (len(modes) == 1 or all(mode.is_file for mode in modes))
 
     @property
@@ -74,7 +74,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Change:
+class PullRequestChange:
     """All changed files, in the order of their paths; of a great many only the first. The totals are always whole."""
 
     start: str
@@ -103,8 +103,8 @@ def _versions(record: str, fields: Iterator[str]) -> Iterator[tuple[ChangeKind, 
     if old_path is not None and new_path is not None:
         yield (
             _KINDS.get(status[0], ChangeKind.CHANGED),
-            FileVersion(old_path, FileMode(old_mode), old_id),
-            FileVersion(new_path, FileMode(new_mode), new_id),
+            FileVersion(old_path, GitFileMode(old_mode), old_id),
+            FileVersion(new_path, GitFileMode(new_mode), new_id),
         )
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from bot.jobserver.errors import GitError
 from bot.jobserver.pull_requests.local.change import (
-    Change,
     ChangedFile,
     FileVersion,
+    PullRequestChange,
     fair_shares,
     parse_files,
     parse_totals,
 )
-from bot.jobserver.pull_requests.local.history import Mirror
 from bot.jobserver.repository.git import printable
+from bot.jobserver.repository.mirror import Mirror
 
 COMMIT_LIMIT = 250
 PATCH_BYTES = 200_000
@@ -70,7 +70,7 @@ class ContentsReader:
     async def commit_count(self, start: str, end: str) -> int:
         return int(await self._run("rev-list", "--count", "--no-merges", f"{start}..{end}", "--"))
 
-    async def change(self, start: str, end: str) -> Change:
+    async def change(self, start: str, end: str) -> PullRequestChange:
         """Returns what is different at `end`; the list of files is cut short at 8 MB."""
         compared = await self._git.try_run(
             self._directory, *_DIFF, "--raw", "--numstat", "-z", "--no-abbrev", "--find-renames", start, end, "--"
@@ -78,9 +78,9 @@ class ContentsReader:
         if compared.exit_code and compared.is_complete:
             raise GitError(f"the change cannot be read: {compared.errors[-300:]}")
         totals = await self._run(*_DIFF, "--shortstat", "--find-renames", start, end, "--")
-        return Change(start, end, parse_files(compared.output), parse_totals(totals))
+        return PullRequestChange(start, end, parse_files(compared.output), parse_totals(totals))
 
-    async def patches(self, change: Change, files: Sequence[ChangedFile]) -> tuple[Patch, ...]:
+    async def patches(self, change: PullRequestChange, files: Sequence[ChangedFile]) -> tuple[Patch, ...]:
         """Returns each file's patch. One huge file hides no other: the smallest get their room first."""
         sizes = await self._blob_sizes(files)
         patches: dict[ChangedFile, Patch] = {}
@@ -125,14 +125,16 @@ class ContentsReader:
         words = (line.split(" ") for line in listed.splitlines())
         return {blob: int(size) for blob, size in words if size.isdigit()}
 
-    async def _patches_together(self, change: Change, files: Sequence[ChangedFile]) -> dict[ChangedFile, Patch]:
+    async def _patches_together(
+        self, change: PullRequestChange, files: Sequence[ChangedFile]
+    ) -> dict[ChangedFile, Patch]:
         """One run of git for many files; nothing where its sections are not one a file."""
         paths = [file.path for file in files]
         text = await self._run(*_DIFF, "--no-renames", change.start, change.end, "--", *paths)
         sections = _sections(text)
         return dict(zip(files, map(Patch, sections), strict=True)) if len(sections) == len(files) else {}
 
-    async def _patch(self, change: Change, file: ChangedFile, size: int) -> Patch:
+    async def _patch(self, change: PullRequestChange, file: ChangedFile, size: int) -> Patch:
         if size > _BLOB_BYTES:
             return Patch("")
         paths = {file.before.path, file.after.path}

@@ -1,42 +1,17 @@
 """How a pull request's commits stand to the base branch, and their merge into it."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Protocol
-
 from bot.jobserver.errors import MergeError
-from bot.jobserver.repository.git import Git, GitResult
-
-# What local pull requests need of the repository's mirror.
-
-
-class Tip(Protocol):
-    """A branch's newest commit."""
-
-    @property
-    def commit(self) -> str: ...
-
-
-class Mirror(Protocol):
-    """Where the commits are. The refs below `refs/pulls` are the pull requests' own."""
-
-    git: Git
-    directory: Path
-
-    async def fetch(self, branch: str, *more: str) -> Mapping[str, Tip]:
-        """Fetches branches and returns those that are there; those of `more` may be missing.
-
-        Raises:
-            GitError: the repository is out of reach, or has no such branch.
-        """
-        ...
-
+from bot.jobserver.repository.git import GitResult
+from bot.jobserver.repository.mirror import Mirror
 
 _CONFLICT = 1  # the exit code of `git merge-tree`
 
 
 class History:
-    """Not safe for concurrent use: whoever calls holds a lock."""
+    """The commits in the mirror; the refs below `refs/pulls` are the pull requests' own.
+
+    Not safe for concurrent use: whoever calls holds a lock.
+    """
 
     def __init__(self, mirror: Mirror) -> None:
         self._git = mirror.git

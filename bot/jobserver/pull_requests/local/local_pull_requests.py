@@ -16,15 +16,15 @@ from bot.jobserver.pull_requests.interface import (
     Extra,
     MissingExtra,
     NewPullRequest,
-    PullRequest,
+    OpenedPullRequest,
     PullRequestState,
 )
-from bot.jobserver.pull_requests.local.change import Change
+from bot.jobserver.pull_requests.local.change import PullRequestChange
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
-from bot.jobserver.pull_requests.local.history import History, Mirror
+from bot.jobserver.pull_requests.local.history import History
 from bot.jobserver.pull_requests.local.table import STEPS, PullRequestRow, PullRequestTable, StateCounts
 from bot.jobserver.pull_requests.recent_states import RecentStates
-from bot.jobserver.repository.mirror import BaseBranch
+from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
 from bot.runtime.tasks import BackgroundTasks
 
@@ -51,7 +51,7 @@ class PullRequestContents:
     row: PullRequestRow
     commits: tuple[Commit, ...]
     commit_count: int
-    change: Change
+    change: PullRequestChange
 
 
 class LocalPullRequests:
@@ -71,7 +71,7 @@ class LocalPullRequests:
         self._lock = asyncio.Lock()
         self._states = RecentStates(for_seconds=_FETCH_EVERY_S, now=time.monotonic)
 
-    async def find(self, branch: str) -> PullRequest | None:
+    async def find(self, branch: str) -> OpenedPullRequest | None:
         if await self._table.find(branch) is None:
             return None  # as for most jobs: nothing to wait for
         async with self._lock:
@@ -90,7 +90,7 @@ class LocalPullRequests:
         self._states.remember(number, state)
         return state
 
-    async def open(self, new: NewPullRequest) -> PullRequest:
+    async def open(self, new: NewPullRequest) -> OpenedPullRequest:
         async with self._lock:
             newest = await self._table.find(new.branch)
             if newest is not None and newest.state is PullRequestState.OPEN:
@@ -105,12 +105,12 @@ class LocalPullRequests:
             return self._as_pull_request(row)
 
     async def add_extras(
-        self, _pull_request: PullRequest, _extras: Collection[Extra], _requester: Requester | None
+        self, _pull_request: OpenedPullRequest, _extras: Collection[Extra], _requester: Requester | None
     ) -> tuple[MissingExtra, ...]:
         """There are none here."""
         return ()
 
-    async def update(self, pull_request: PullRequest, addition: str) -> None:
+    async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
         async with self._lock:
             await self._table.add_to_description(pull_request.number, addition)
             await self._refresh(await self._table.get(pull_request.number))
@@ -217,8 +217,8 @@ class LocalPullRequests:
         except NoSuchBranchError:
             return await self._history.fetch(self._base.name, row.branch)
 
-    def _as_pull_request(self, row: PullRequestRow) -> PullRequest:
-        return PullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
+    def _as_pull_request(self, row: PullRequestRow) -> OpenedPullRequest:
+        return OpenedPullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
 
 
 # Puts the keeper of local pull requests together.
