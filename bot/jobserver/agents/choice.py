@@ -30,6 +30,12 @@ from bot.runtime.settings import read_variable
 
 _ITS_OWN = "default"
 """What agents call the model that they would take unasked, in their lists: it is none's name."""
+CHECK_S = 30.0
+"""For one turn; agents that cannot reach their model try for minutes, and a model that hangs says nothing."""
+_HUNG = "check its address, and that it can be reached from here, or try again where it was only slow"
+_NOT_RELAYED = "not by the relay: its login lies in the sandbox, and its hosts have to be named in EGRESS"
+_SIGNED = "For Bedrock, Vertex or Azure set a gateway's address and key, or name their hosts in EGRESS"
+_PROMPT = "Change nothing. Answer with the word: ready"
 
 
 def agent_editor(
@@ -99,16 +105,6 @@ def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None, r
     login.check_address()
     model = None if settings.model == _ITS_OWN else settings.model
     return ModelDoor(login, read, model, frozenset(agent.passed))
-
-
-# Whether the editor can be used: for whoever sets the job server up.
-
-CHECK_S = 30.0
-"""For one turn; agents that cannot reach their model try for minutes, and a model that hangs says nothing."""
-_HUNG = "check its address, and that it can be reached from here, or try again where it was only slow"
-_NOT_RELAYED = "not by the relay: its login lies in the sandbox, and its hosts have to be named in EGRESS"
-_SIGNED = "For Bedrock, Vertex or Azure set a gateway's address and key, or name their hosts in EGRESS"
-_PROMPT = "Change nothing. Answer with the word: ready"
 
 
 @dataclass(frozen=True)

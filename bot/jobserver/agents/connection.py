@@ -245,9 +245,6 @@ def _dumped(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-# A session in which the agent has taken what is wanted of its options.
-
-
 @dataclass(frozen=True)
 class Started:
     """What an agent tells before any turn, for people: the name and version that it gives itself, what is chosen and

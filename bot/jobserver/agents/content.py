@@ -23,6 +23,14 @@ _SIGNATURES = {
 }
 
 Content = TextContentBlock | ImageContentBlock | ResourceContentBlock
+_RULES = """\
+You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
+your screen. Change files in this directory only, and leave version control alone: what you leave is committed for \
+you. End with a short answer in Markdown that says what you changed. Where you cannot go on without an answer, change \
+nothing and ask: with your tool for questions, if you have one, else at the end of your answer."""
+_CHANGED_MEANWHILE = """\
+This continues your earlier work. The files may have changed since: what is on the disk counts."""
+_REQUEST = "This is the instruction now:"
 
 
 @dataclass(frozen=True)
@@ -87,18 +95,6 @@ def _picture_type(contents: bytes) -> str | None:
     if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)
-
-
-# What an agent is told, and what its answer asks: the prompt is always data, and never all that it is told.
-
-_RULES = """\
-You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
-your screen. Change files in this directory only, and leave version control alone: what you leave is committed for \
-you. End with a short answer in Markdown that says what you changed. Where you cannot go on without an answer, change \
-nothing and ask: with your tool for questions, if you have one, else at the end of your answer."""
-_CHANGED_MEANWHILE = """\
-This continues your earlier work. The files may have changed since: what is on the disk counts."""
-_REQUEST = "This is the instruction now:"
 
 
 def first_prompt(

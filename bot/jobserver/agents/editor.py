@@ -29,12 +29,13 @@ from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 
-# Whether the files of a copy changed: told by what the file system notes of each, not by reading them.
-
 _MOST_FILES = 200_000
 
 CopyState = dict[str, tuple[int, int, int]]
 """Mode, size and time of the last change in ns, which no program can set back, by path."""
+_CANCEL_S = 1.5
+"""For an agent to stop when it is asked to: those that do so took 75 ms at most."""
+T = TypeVar("T")
 
 
 def copy_state(copy: Path) -> CopyState:
@@ -53,11 +54,6 @@ def copy_state(copy: Path) -> CopyState:
         if len(found) > _MOST_FILES:
             break
     return found
-
-
-_CANCEL_S = 1.5
-"""For an agent to stop when it is asked to: those that do so took 75 ms at most."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)

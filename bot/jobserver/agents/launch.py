@@ -16,12 +16,12 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Program
 from bot.runtime.settings import read_variable
 
-# Files for a program's HOME, written where the program may have left links in the meantime.
-
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 MOST_FILES = 1000
 LARGEST_FILE = 10_000_000
+_NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RETRIES")
+"""How names of variables end whose values may be shown: an address in an error's text is what explains it."""
 
 
 def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = True) -> None:
@@ -92,10 +92,6 @@ def files_below(template: Path) -> Iterator[PurePosixPath]:
 
 def _raise(error: OSError) -> None:
     raise error
-
-
-_NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RETRIES")
-"""How names of variables end whose values may be shown: an address in an error's text is what explains it."""
 
 
 @dataclass(frozen=True)

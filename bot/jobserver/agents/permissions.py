@@ -171,9 +171,6 @@ class PermissionPolicy:
         return self._attachments is not None and takes_attachments(call, self._attachments, relative)
 
 
-# What a person was asked to allow, till their reply says so or not.
-
-
 class PendingPermissions:
     """What was asked for last, by a job's HOME, until the job's next instruction answers it."""
 

@@ -20,6 +20,8 @@ _TERM_S = 2.0
 _REAP_S = 0.5
 _DRAIN_S = 0.5
 """For output that is still on its way when the process has ended."""
+Message = dict[str, Any]
+_IDS = (int, str, type(None))
 
 
 class AgentProcess:
@@ -127,14 +129,10 @@ def _abort(transport: asyncio.WriteTransport) -> None:
         transport.abort()
 
 
-# JSON-RPC messages, one a line, with bounds: the SDK's own reader takes a line of any length.
-
-Message = dict[str, Any]
-_IDS = (int, str, type(None))
-
-
 class AgentMessages:
-    """What the SDK's connection reads from and writes to: its `Transport`.
+    """What the SDK's connection reads from and writes to: its `Transport`, for JSON-RPC messages, one a line.
+
+    Lines are bounded: the SDK's own reader takes a line of any length.
 
     Notifications are handed to `notified` as they are read, in their order, so that a flood of them neither piles up
     nor loses its order; whatever is no message is left out, and counted in `ignored`. `too_long` says that reading

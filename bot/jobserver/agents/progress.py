@@ -30,8 +30,6 @@ from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.usage import Money, Spent, told_money
 from bot.runtime.text import without_misleading
 
-# What an agent does with a tool: as much of it as people are shown and the policy has to know, and no more.
-
 _MOST_CALLS = 500
 """Of one turn; the oldest are forgotten."""
 _MOST_PATHS = 100
@@ -46,6 +44,15 @@ _PATH_KEYS = frozenset({
     "directory", "new_path", "old_path", "source", "destination", "target_file", "files", "parentDir", "parent_dir",
 })  # fmt: skip
 """The names under which agents give a tool's files where the protocol's own field is empty."""
+MOST_REFUSALS = 40
+"""Refused calls of one turn, whatever they are: an agent that means well has tried everything by then."""
+MOST_SAME_REFUSALS = 5
+MOST_SAME_CALLS = 25
+"""Calls in a row that are the same in all that the agent told of them."""
+_Call = tuple[str, str, str]
+ANSWER_LIMIT = 100_000
+"""Characters of an answer that are kept."""
+_MOST_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -169,18 +176,11 @@ def _as_text(raw: Any) -> str | None:
     return text if len(text) <= _LONGEST_INPUT else None
 
 
-# When an agent goes round in circles: a model that repeats itself would do so until its time is up. Pure.
-
-MOST_REFUSALS = 40
-"""Refused calls of one turn, whatever they are: an agent that means well has tried everything by then."""
-MOST_SAME_REFUSALS = 5
-MOST_SAME_CALLS = 25
-"""Calls in a row that are the same in all that the agent told of them."""
-_Call = tuple[str, str, str]
-
-
 class Repetition:
-    """Counts the calls of one turn. Both methods return why it should end, or None."""
+    """Counts the calls of one turn: a model that repeats itself would go on until its time is up.
+
+    Both methods return why the turn should end, or None.
+    """
 
     def __init__(self) -> None:
         self._refused: Counter[_Call] = Counter()
@@ -209,11 +209,6 @@ class Repetition:
 
 def _key(call: ToolCall) -> _Call:
     return call.kind, call.digest or call.title, ",".join(call.paths)
-
-
-ANSWER_LIMIT = 100_000
-"""Characters of an answer that are kept."""
-_MOST_STEPS = 100
 
 
 class TurnProgress:

@@ -18,11 +18,11 @@ from bot.jobserver.agents.text import Redactor
 from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.questions import Question
 
-# How long a turn may take: time that passes while a person is asked does not count.
+_MOST_ASKED = 20
 
 
 class TimeLimit:
-    """In seconds, for one turn."""
+    """For one turn, in seconds; time that passes while a person is asked does not count."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -53,9 +53,6 @@ class TimeLimit:
         finally:
             if timeout is self._timeout and not timeout.expired():
                 timeout.reschedule(now() + left)
-
-
-_MOST_ASKED = 20
 
 
 class Questions:

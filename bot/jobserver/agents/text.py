@@ -10,6 +10,9 @@ from bot.runtime.text import without_misleading
 _LINE_LENGTH = 300
 _SHORTEST_SECRET = 8
 """Characters: shorter values, such as a region's name, are no secrets, and stand in many texts."""
+LOG_LIMIT = 1_000_000
+"""Bytes that are kept of a run."""
+_LONGEST_LINE = 16_384
 
 
 def one_line(text: str, limit: int = _LINE_LENGTH) -> str:
@@ -31,15 +34,8 @@ class Redactor:
         return text
 
 
-# What of an agent's run goes into its job's log: bounded, and without the agent's secrets.
-
-LOG_LIMIT = 1_000_000
-"""Bytes that are kept of a run."""
-_LONGEST_LINE = 16_384
-
-
 class AgentLog:
-    """Lines about a run, and the program's standard error."""
+    """What goes into a job's log: lines about a run, and the program's standard error."""
 
     def __init__(self, output: BoundedWriter, redact: Callable[[str], str]) -> None:
         self._output = output

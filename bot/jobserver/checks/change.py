@@ -10,8 +10,6 @@ from bot.jobserver.documents.page import ParsedPage
 from bot.jobserver.documents.parsing import decoded, is_page, parse_page
 from bot.jobserver.repository.snapshot import Snapshot
 
-# Which lines of a page are new: only their faults are the change's.
-
 
 def new_lines(before: str | None, after: str) -> frozenset[int]:
     """Returns the numbers, from 1, of the lines whose text the page did not have before; linear in both texts."""

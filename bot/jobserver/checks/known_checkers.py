@@ -16,6 +16,10 @@ _MARKDOWNLINT = re.compile(
 )
 _CSPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}):\d{1,9} - (?P<words>[^\n]+)")
 _CODESPELL = re.compile(r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9}): (?P<words>[^\n]+ ==> [^\n]+)")
+_RUNTIME_ERROR = 2
+_WORDS = re.compile(r'"Text":\s?"((?:[^"\\]|\\.){1,500})')
+_BROKEN_LINKS = 2
+_LONGEST = 2000
 
 
 def _reader(
@@ -79,14 +83,9 @@ CODESPELL = Checker(
     ),
 )
 
-# Vale, the style checker for prose, where the repository has its settings (https://vale.sh, JSON output).
-
-_RUNTIME_ERROR = 2
-_WORDS = re.compile(r'"Text":\s?"((?:[^"\\]|\\.){1,500})')
-
 
 class ValeAlert(BaseModel):
-    """One finding of Vale; `suggestion` is the mildest severity, and is not told."""
+    """One finding of Vale (https://vale.sh, JSON output); `suggestion` is the mildest severity, and is not told."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -133,11 +132,6 @@ def _words(output: str, exit_code: int) -> str:
 
 VALE = Checker("Vale", "vale", _vale, _read_vale, settings=re.compile(r"\.vale\.ini|_vale\.ini|vale\.ini"))
 
-# lychee, the link checker, kept to files of the repository (https://lychee.cli.rs, JSON output).
-
-_BROKEN_LINKS = 2
-_LONGEST = 2000
-
 
 class _Span(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -157,6 +151,8 @@ class _LycheeLink(BaseModel):
 
 
 class _Report(BaseModel):
+    """The JSON output of lychee (https://lychee.cli.rs)."""
+
     model_config = ConfigDict(frozen=True)
     error_map: dict[str, list[_LycheeLink]]
 

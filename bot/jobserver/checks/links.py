@@ -12,18 +12,30 @@ from bot.jobserver.checks.link_targets import LinkTargets, split_target
 from bot.jobserver.documents.page import Link, LinkKind, ParsedPage
 from bot.jobserver.documents.parsing import is_page
 
-# What a change took away, and which pages may link to it: found without parsing every page of the repository.
-
 _DELIMITERS = r"\s\"'<>()\[\]{}|`,="
 _TARGET = re.compile(f"[^{_DELIMITERS}]+")
 """Whatever can be a link's target in Markdown, MDX or HTML, and most of what cannot."""
 _DELIMITER = re.compile(f"[{_DELIMITERS}]")
 _INDEXES = frozenset({"index", "readme", "_index"})
+NAME = "links"
+_MASK = "\ue000"
+_ALIASES = ("@", "~", "/@")
+_SIGNS = re.compile(r"[\W_]+")
+_LISTED = ("{", "{ ", "{: ")
+"""Before an id in a list of attributes: https://python-markdown.github.io/extensions/attr_list/."""
+_TERM = re.compile(r"^([^\s:][^\n]{0,200})\n{1,2}:[ \t]", re.MULTILINE)
+"""Of a list of definitions: Hugo gives each term an id (autoDefinitionTermID), a number behind the second of a name."""
+_PLACEHOLDER = re.compile(r"%[A-Z_]{2,40}%|^[A-Z]{2,40}_[A-Z_]{2,40}$")
+_COUNTED = re.compile(r"-\d{1,4}$")
+_INCLUDES = re.compile(
+    r"--8<--|<!--\s{0,9}@include|\{%-?\s{0,9}include|^::: \w{1,100}+(?:\.|[^\n]{0,200}+\n {4}:)", re.MULTILINE
+)
+"""Headings come from elsewhere: pymdownx.snippets, VitePress, Jinja and Liquid, mkdocstrings and mkdocs-click."""
 
 
 @dataclass(frozen=True)
 class Gone:
-    """What links may no longer lead to.
+    """What links may no longer lead to; which pages may have such links is found without parsing all of them.
 
     Attributes:
         names: The last parts of the addresses of removed files, in lower case.
@@ -78,22 +90,6 @@ def _anchors_gone(change: CheckedChange) -> Iterator[str]:
         before, after = change.page_before(path), change.page(path)
         if before and after:
             yield from before.anchors - after.anchors
-
-
-NAME = "links"
-_MASK = "\ue000"
-_ALIASES = ("@", "~", "/@")
-_SIGNS = re.compile(r"[\W_]+")
-_LISTED = ("{", "{ ", "{: ")
-"""Before an id in a list of attributes: https://python-markdown.github.io/extensions/attr_list/."""
-_TERM = re.compile(r"^([^\s:][^\n]{0,200})\n{1,2}:[ \t]", re.MULTILINE)
-"""Of a list of definitions: Hugo gives each term an id (autoDefinitionTermID), a number behind the second of a name."""
-_PLACEHOLDER = re.compile(r"%[A-Z_]{2,40}%|^[A-Z]{2,40}_[A-Z_]{2,40}$")
-_COUNTED = re.compile(r"-\d{1,4}$")
-_INCLUDES = re.compile(
-    r"--8<--|<!--\s{0,9}@include|\{%-?\s{0,9}include|^::: \w{1,100}+(?:\.|[^\n]{0,200}+\n {4}:)", re.MULTILINE
-)
-"""Headings come from elsewhere: pymdownx.snippets, VitePress, Jinja and Liquid, mkdocstrings and mkdocs-click."""
 
 
 def broken_links(change: CheckedChange) -> Iterator[str]:

@@ -18,6 +18,8 @@ _MAX_DEPTH = 100
 _MARKS = {"---": ("---", "..."), "+++": ("+++",)}
 _BRACKET = re.compile(r"[\[\]{}]")
 _BOM = "\ufeff"
+_LOOKED_AT = 20_000
+_SHORTEST_UNDERLINE = 3
 
 
 @dataclass(frozen=True)
@@ -128,12 +130,6 @@ _Loader.add_multi_constructor("tag:yaml.org,2002:python/", _nothing)
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or ["it cannot be read"])[0]
-
-
-# A page's title without parsing the page: quick enough to ask of every page of a repository.
-
-_LOOKED_AT = 20_000
-_SHORTEST_UNDERLINE = 3
 
 
 def quick_title(text: str) -> str | None:

@@ -30,6 +30,11 @@ _MINTLIFY, _MKDOCS = ("docs.json", "mint.json"), ("mkdocs.yml", "mkdocs.yaml")
 _LISTS = ("_sidebar.md", "SUMMARY.md")
 NAVIGATION_FILES = (*_MINTLIFY, *_MKDOCS, *_LISTS)
 _PAGE_ENDINGS = (".mdx", ".md")
+_MAX_BYTES = 300_000
+_PLAIN = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "map", "null", "seq", "str", "timestamp")
+)
+_Shape = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -128,17 +133,10 @@ def _without_ending(path: PurePosixPath) -> PurePosixPath:
     return path.with_suffix("") if path.suffix.lower() in _PAGE_ENDINGS else path
 
 
-# MkDocs' `mkdocs.yml` names plugins, hooks and objects of Python, which run at a build; its `nav` is content. Pure.
-
-_MAX_BYTES = 300_000
-_PLAIN = frozenset(
-    f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "map", "null", "seq", "str", "timestamp")
-)
-_Shape = tuple[object, ...]
-
-
 def only_navigation(before: bytes, after: bytes) -> bool:
     """Whether two versions differ in their menus alone, and the new menus hold nothing that MkDocs would run.
+
+    `mkdocs.yml` names plugins, hooks and objects of Python, which run at a build; its `nav` is content.
 
     What cannot be read, or has aliases, is taken for something else.
     """

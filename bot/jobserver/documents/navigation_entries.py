@@ -12,6 +12,14 @@ from bot.jobserver.documents.front_matter import compose_yaml
 from bot.jobserver.documents.markdown import parse_markdown
 from bot.jobserver.documents.page import LinkKind
 
+_PLAIN = re.compile(r"[A-Za-z][\w ()./-]*+")
+_PAGE_ENDINGS = (".md", ".mdx", ".markdown")
+_NOT_TEXT = frozenset(("yes", "no", "on", "off", "true", "false", "null", "y", "n"))
+_PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]:]', re.DOTALL)
+_MAX_DEPTH = 100
+_ITEM = re.compile(r"(?P<before>[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]*+)\[")
+_TITLE_SIGNS = re.compile(r"([\\\[\]])")
+
 
 @dataclass(frozen=True)
 class NewEntry:
@@ -49,15 +57,8 @@ def line_end(text: str, position: int) -> int:
     return end - 1 if text[max(0, end - 1) : end] == "\r" else end
 
 
-# MkDocs' `mkdocs.yml`: the pages in `nav`, found by the places that YAML's own parser gives them.
-
-_PLAIN = re.compile(r"[A-Za-z][\w ()./-]*+")
-_PAGE_ENDINGS = (".md", ".mdx", ".markdown")
-_NOT_TEXT = frozenset(("yes", "no", "on", "off", "true", "false", "null", "y", "n"))
-
-
 def mkdocs_entries(text: str) -> tuple[str, list[Entry]]:
-    """Returns the folder of the pages, and the pages in their order; none where there is no `nav`.
+    """Returns the folder of the pages of MkDocs' `mkdocs.yml`, and the pages in `nav` in their order, if any.
 
     Raises:
         ValueError: the text is not YAML, in words.
@@ -135,14 +136,8 @@ def scalar(text: str) -> str:
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 
-# Mintlify's `docs.json` and `mint.json`: the strings in lists called `pages`, however deep in groups and tabs.
-
-_PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]:]', re.DOTALL)
-_MAX_DEPTH = 100
-
-
 def json_entries(text: str) -> list[Entry]:
-    """Returns the pages in their order.
+    """Returns the pages of Mintlify's `docs.json` or `mint.json`: strings in lists called `pages`, however deep.
 
     Raises:
         ValueError: the text is not JSON.
@@ -184,14 +179,8 @@ def _render_json(before: str, new: NewEntry) -> str:
     return f",{before}{json.dumps(new.target, ensure_ascii=False)}"
 
 
-# docsify's `_sidebar.md` and GitBook's and mdBook's `SUMMARY.md`: a list of links.
-
-_ITEM = re.compile(r"(?P<before>[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]*+)\[")
-_TITLE_SIGNS = re.compile(r"([\\\[\]])")
-
-
 def list_entries(text: str) -> list[Entry]:
-    """Returns the pages in their order."""
+    """Returns the pages of docsify's `_sidebar.md`, or of GitBook's and mdBook's `SUMMARY.md`: a list of links."""
     lines = text.split("\n")
     starts = [0]
     for line in lines:

@@ -7,6 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+_RECORD = re.compile(
+    r"(?:changelogs?|changes|history|news|releases?|release-notes?|whats-new|blog|-?posts|updates)"
+    r"|(?:changelog|changes|release-notes|releases?-v?\d)-?.{0,80}"
+)
+_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+
 
 @dataclass(frozen=True)
 class Span:
@@ -92,24 +99,10 @@ class ParsedPage:
     not_parsed: str = ""
 
 
-# Pages that tell of the past: no place for new ones, and not corrected afterwards.
-
-_RECORD = re.compile(
-    r"(?:changelogs?|changes|history|news|releases?|release-notes?|whats-new|blog|-?posts|updates)"
-    r"|(?:changelog|changes|release-notes|releases?-v?\d)-?.{0,80}"
-)
-
-
 def is_record(path: PurePosixPath) -> bool:
     """Tells whether a page tells of the past: a changelog, release notes, a blog's article."""
     parts = (*path.parts[:-1], path.stem)
     return any(_RECORD.fullmatch(part.casefold().replace("_", "-")) for part in parts)
-
-
-# Titles as they stand in addresses.
-
-_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
-_BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 def slug(title: str) -> str:

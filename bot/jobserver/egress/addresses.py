@@ -41,6 +41,9 @@ _OF_CLOUDS = frozenset(
     )
 )
 """Where clouds tell a machine its keys, besides the addresses that only its link knows."""
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a name; OSError where there are none."""
+_WITHIN_S = 2.0
 
 
 def is_public(text: str) -> bool:
@@ -83,13 +86,6 @@ def _carries_ipv4(address: IPv6Address) -> bool:
     return any(address in network for network in _CARRIES_IPV4)
 
 
-# Which of the listed hosts this machine serves itself: its services often trust whoever is on the same machine.
-
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a name; OSError where there are none."""
-_WITHIN_S = 2.0
-
-
 def is_this_machines(address: str) -> bool:
     """Returns whether an address is this machine's own: to any of them a socket can be bound."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -104,7 +100,10 @@ def is_this_machines(address: str) -> bool:
 async def served_here(
     hosts: Sequence[AllowedHost], resolve: Resolve, *, within_s: float = _WITHIN_S
 ) -> list[AllowedHost]:
-    """Returns those whose names lead to this machine; what cannot be looked up in time is left out."""
+    """Returns those whose names lead to this machine: its services often trust whoever is on the same machine.
+
+    What cannot be looked up in time is left out.
+    """
 
     async def is_here(host: AllowedHost) -> bool:
         with contextlib.suppress(OSError, TimeoutError):

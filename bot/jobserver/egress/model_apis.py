@@ -17,6 +17,19 @@ from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedReques
 BodyCheck = Callable[[Mapping[str, Any]], Refusals]
 _ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
 _QUERY_VALUE = r"[A-Za-z0-9._:=-]{0,200}"
+_SENT = frozenset({
+    "accept", "agent-session-id", "anthropic-beta", "anthropic-dangerous-direct-browser-access", "anthropic-version",
+    "content-type", "conversation_id", "http-referer", "openai-beta", "originator", "session-id", "session_id",
+    "thread-id", "user-agent", "x-app", "x-client-request-id", "x-goog-api-client", "x-initiator",
+    "x-session-affinity", "x-session-id", "x-title",
+})  # fmt: skip
+_SENT_KINDS = ("x-claude-code-", "x-codex-", "x-stainless-")
+_ANSWERED = frozenset({
+    "cache-control", "content-type", "openai-processing-ms", "openai-version", "request-id", "retry-after",
+    "retry-after-ms", "x-request-id", "x-should-retry",
+})  # fmt: skip
+_ANSWERED_KINDS = ("anthropic-ratelimit-", "x-codex-", "x-ratelimit-")
+_BEARER = "Bearer "
 
 
 def _query(*names: str) -> str:
@@ -113,23 +126,6 @@ def error_body(dialect: Dialect, status: int, message: str) -> dict[str, Any]:
             return {"error": {"message": message, "type": kind, "param": None, "code": "refused_by_pagehand"}}
         case Dialect.GEMINI:
             return {"error": {"code": status, "message": message, "status": kind.upper()}}
-
-
-# Which headers pass between an agent and its model, and where the key stands in them.
-
-_SENT = frozenset({
-    "accept", "agent-session-id", "anthropic-beta", "anthropic-dangerous-direct-browser-access", "anthropic-version",
-    "content-type", "conversation_id", "http-referer", "openai-beta", "originator", "session-id", "session_id",
-    "thread-id", "user-agent", "x-app", "x-client-request-id", "x-goog-api-client", "x-initiator",
-    "x-session-affinity", "x-session-id", "x-title",
-})  # fmt: skip
-_SENT_KINDS = ("x-claude-code-", "x-codex-", "x-stainless-")
-_ANSWERED = frozenset({
-    "cache-control", "content-type", "openai-processing-ms", "openai-version", "request-id", "retry-after",
-    "retry-after-ms", "x-request-id", "x-should-retry",
-})  # fmt: skip
-_ANSWERED_KINDS = ("anthropic-ratelimit-", "x-codex-", "x-ratelimit-")
-_BEARER = "Bearer "
 
 
 class KeyHeader(StrEnum):

@@ -27,7 +27,18 @@ from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest
 from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.runtime.http.server import HttpServer
 
-# Why a model's address could not be reached, in words. Pure.
+LARGEST_REQUEST = 32 << 20
+"""Bytes; what Anthropic takes at most."""
+_MOST_HELD = 2 * LARGEST_REQUEST
+"""Bytes of all requests of a run that are not answered yet."""
+_MOST_CONNECTIONS = 64
+_REQUEST_S = 60.0
+_CONNECT_S = 30.0
+_LARGEST_ERROR = 1 << 18
+_LONG = 1 << 18
+"""Bytes of a body that takes milliseconds to look at."""
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
+"""A model may think for minutes without a word: the run's own limit ends that."""
 
 
 def in_words(error: Exception) -> str:
@@ -44,20 +55,6 @@ def in_words(error: Exception) -> str:
             return error.strerror
         case _:
             return type(error).__name__
-
-
-LARGEST_REQUEST = 32 << 20
-"""Bytes; what Anthropic takes at most."""
-_MOST_HELD = 2 * LARGEST_REQUEST
-"""Bytes of all requests of a run that are not answered yet."""
-_MOST_CONNECTIONS = 64
-_REQUEST_S = 60.0
-_CONNECT_S = 30.0
-_LARGEST_ERROR = 1 << 18
-_LONG = 1 << 18
-"""Bytes of a body that takes milliseconds to look at."""
-_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
-"""A model may think for minutes without a word: the run's own limit ends that."""
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,22 @@ from bot.jobserver.egress.model_apis import ModelApi, Route
 from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest, shown
 from bot.jobserver.settings.values import PREFIX
 
-# JSON that every parser reads alike: whoever checks it and whoever acts on it must not see two different things.
-
 MOST_VALUES = 1_000_000
 """Of objects, lists and their members: each costs memory, however few bytes it has."""
 _COUNTED = (b",", b"{", b"[")
+_ACTS_BY_ITSELF = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
+"""Models that search or browse at their provider without any tool being named."""
+_SETTING = f"{PREFIX}MODEL"
+_FAMILIES = ("fable", "haiku", "opus", "sonnet")
+_LONG_CONTEXT = re.compile(r"\[\d+m\]\Z", re.IGNORECASE)
+_SINGLE = ("content-length", "content-type", "host", "transfer-encoding")
+_JSON = ("application/json", "application/json;charset=utf-8")
 
 
 def parse_object(body: bytes) -> Mapping[str, Any]:
-    """Returns what a body holds.
+    """Returns what a body holds, where every parser reads it alike.
+
+    Whoever checks it and whoever acts on it must not see two different things.
 
     Raises:
         ValueError: it is no JSON object, not in UTF-8, nested too deep, has too many values, a name that stands twice
@@ -50,15 +57,6 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(_: str) -> None:
     raise ValueError("it holds a number that JSON does not know")
-
-
-# Which models an agent may ask: the one that the setting names, and the small ones that go with its program.
-
-_ACTS_BY_ITSELF = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
-"""Models that search or browse at their provider without any tool being named."""
-_SETTING = f"{PREFIX}MODEL"
-_FAMILIES = ("fable", "haiku", "opus", "sonnet")
-_LONG_CONTEXT = re.compile(r"\[\d+m\]\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -92,10 +90,6 @@ class ModelNames:
         if wanted in _FAMILIES:
             return name.startswith("claude-") and wanted in name.split("-")
         return name in {wanted, wanted.partition("/")[2]}
-
-
-_SINGLE = ("content-length", "content-type", "host", "transfer-encoding")
-_JSON = ("application/json", "application/json;charset=utf-8")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ _LISTED_LINES = 30
 _LINE_LENGTH = 300
 _HTML = re.compile(r"(?<!\\)(\\*)<(?=[A-Za-z/!?])")
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~])")
+_READ_AT_MOST = 100
+"""Pages; what comes after is named by its path."""
+_MAX_TITLE = 200
 
 
 @dataclass(frozen=True)
@@ -192,13 +195,6 @@ def _escaped(found: re.Match[str]) -> str:
 def _plain(text: str) -> str:
     """Returns Markdown that shows the text as it is."""
     return _MARKUP.sub(r"\\\1", one_line(without_misleading(text), _LINE_LENGTH))
-
-
-# The titles of changed pages, as their front matter or first heading has them.
-
-_READ_AT_MOST = 100
-"""Pages; what comes after is named by its path."""
-_MAX_TITLE = 200
 
 
 def with_titles(changes: Changes, snapshot: Snapshot) -> Changes:

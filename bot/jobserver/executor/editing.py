@@ -24,8 +24,6 @@ from bot.jobserver.models import Changes, CheckResult, CheckStatus
 from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 
-# What an editor got done before it failed: kept beside the branch, and put back for the next instruction.
-
 logger = logging.getLogger(__name__)
 _DOES_NOT_FIT = "the partial work of the request before does not fit any more: the branch has changed the same lines"
 

@@ -79,9 +79,6 @@ class Executor(Protocol):
         ...
 
 
-# What the executor asks of the checks.
-
-
 class Checks(Protocol):
     """Finds the faults that a change brought in."""
 

@@ -18,12 +18,16 @@ from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.store.records import Attachment, Instruction
 from bot.jobserver.store.uploads import uploads_folder
 
-# Uploaded files, laid into a job's folder under names that are safe for a path, a shell and a prompt.
-
 _LONGEST_NAME = 80
 _LONGEST_SUFFIX = 12
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _READ_ONLY = 0o400
+ANY_PROGRAMS = (
+    ".cache", ".npm/_cacache", ".npm/_logs", ".npm/_npx", ".bun/install/cache", ".cargo/registry", ".local/share/Trash",
+    ".local/share/pnpm/store", ".yarn/berry/cache", "go/pkg",
+)  # fmt: skip
+"""Paths in HOME."""
+_SERVERS = ServersUser()
 
 
 def lay_out(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> tuple[TaskFile, ...]:
@@ -74,19 +78,10 @@ def safe_name(name: str) -> str:
     return f"{stem or 'file'}{suffix if suffix != '.' else ''}"
 
 
-# What a HOME holds only to save time: dropped after each instruction, since it would be kept once for each job.
-
-ANY_PROGRAMS = (
-    ".cache", ".npm/_cacache", ".npm/_logs", ".npm/_npx", ".bun/install/cache", ".cargo/registry", ".local/share/Trash",
-    ".local/share/pnpm/store", ".yarn/berry/cache", "go/pkg",
-)  # fmt: skip
-"""Paths in HOME."""
-
-
 def drop_caches(home: Path, caches: Iterable[str] = ()) -> None:
     """Removes these folders and those of any program, once nothing runs that could change HOME meanwhile.
 
-    A link is removed itself, and nothing is looked for behind it.
+    They only save time, and would be kept once for each job. A link is removed itself, and nothing behind it.
     """
     for cache in (*ANY_PROGRAMS, *caches):
         if _is_within(home, Path(cache)):
@@ -99,9 +94,6 @@ def _is_within(home: Path, path: Path) -> bool:
         return all(stat.S_ISDIR((home / folder).lstat().st_mode) for folder in path.parents)
     except OSError:
         return False
-
-
-_SERVERS = ServersUser()
 
 
 class JobFolders:

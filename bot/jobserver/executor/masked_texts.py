@@ -14,6 +14,8 @@ from bot.jobserver.settings import PREFIX
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 
 Mask = Callable[[str], str]
+_SETTING = f"{PREFIX}ALLOWED_SECRETS"
+_NAMED_AT_MOST = 3
 
 
 async def described(instruction: Instruction, masking: Masking) -> Instruction:
@@ -55,12 +57,6 @@ def masked_update(update: ProgressUpdate, mask: Mask) -> ProgressUpdate:
 def masked_checks(checks: Sequence[CheckResult], mask: Mask) -> tuple[CheckResult, ...]:
     """Programs that check may have been given keys."""
     return tuple(check.model_copy(update={"problems": tuple(map(mask, check.problems))}) for check in checks)
-
-
-# Nothing is pushed that gives a secret away, or that cannot be looked through: it is held back, and told.
-
-_SETTING = f"{PREFIX}ALLOWED_SECRETS"
-_NAMED_AT_MOST = 3
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.pull_requests.interface import PullRequests, PullRequestState
 from bot.jobserver.store.retention import JobRetention
 
-# The branches that deleted jobs leave in the repository.
-
 logger = logging.getLogger(__name__)
+_MAX_PAUSE_S = 60.0
+_BETWEEN_BATCHES_S = 0.05
 
 
 class Branches(Protocol):
@@ -52,10 +52,6 @@ class BranchRemoval:
         if pull_request is None or pull_request.state is not PullRequestState.OPEN:
             await self._branches.delete_branch(name)
         await self._jobs.forget_branch(name)
-
-
-_MAX_PAUSE_S = 60.0
-_BETWEEN_BATCHES_S = 0.05
 
 
 class UnusedFiles(Protocol):

@@ -15,17 +15,26 @@ from bot.runtime.secrets.kinds import SecretKind
 from bot.runtime.secrets.masking import find
 from bot.runtime.text import without_misleading
 
-# The texts in a file's bytes: UTF-8, Latin-1, UTF-16, and what can be read in a binary. Pure, and linear.
-
 _READABLE = rb"\t\n\r\x20-\x7e"
 _RUN = re.compile(rb"[%b]{8,}" % _READABLE)
 _RUN_LITTLE = re.compile(rb"(?:[%b]\0){8,}" % _READABLE)
 _RUN_BIG = re.compile(rb"(?:\0[%b]){8,}" % _READABLE)
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+SHORTEST = 8
+"""Characters, after squeezing: what is shorter stands in many files by chance."""
+_PARTING = bytes(range(33)) + b"\"'`\\,+" + bytes(range(127, 256))
+"""Bytes between the parts of a value: spaces, line breaks, what joins strings in code, signs that nobody sees, and the
+other half of each character in UTF-16.
+"""
+_LONGEST_LINE = 16
+"""Lines of a secret that are looked for in what was there before; a private key has more, all drawn."""
 
 
 def text_in(data: bytes) -> str:
-    """Returns the text, without characters that nobody sees; of a binary the runs of readable characters."""
+    """Returns the text of UTF-8, Latin-1 or UTF-16, without characters that nobody sees.
+
+    Of a binary it returns the runs of readable characters. Takes time linear in the data.
+    """
     if b"\0" not in data:
         return without_misleading(data.decode(errors="replace"))
     encoding = _BOMS.get(data[:2])
@@ -35,23 +44,13 @@ def text_in(data: bytes) -> str:
     return b"\n".join([*runs, *(run[1::2] for run in _RUN_BIG.findall(data))]).decode("ascii")
 
 
-# The forms in which a known value can stand in a file: as it is, encoded, escaped, parted. Pure.
-
-SHORTEST = 8
-"""Characters, after squeezing: what is shorter stands in many files by chance."""
-_PARTING = bytes(range(33)) + b"\"'`\\,+" + bytes(range(127, 256))
-"""Bytes between the parts of a value: spaces, line breaks, what joins strings in code, signs that nobody sees, and the
-other half of each character in UTF-16.
-"""
-
-
 def squeezed(data: bytes) -> bytes:
     """Returns the bytes without those that may stand between the parts of a value."""
     return data.translate(None, _PARTING)
 
 
 def forms_of(value: str) -> frozenset[bytes]:
-    """Returns what stands in squeezed bytes where this value does."""
+    """Returns what stands in squeezed bytes where this value does: as it is, encoded or escaped."""
     if len(value) < SHORTEST:
         return frozenset()
     found = {squeezed(form) for form in _forms(value)}
@@ -90,12 +89,12 @@ def _base64_forms(plain: bytes) -> Iterator[bytes]:
         yield encoded[begin:whole].translate(bytes.maketrans(b"+/", b"-_"))
 
 
-# What whoever runs the server allows to be pushed, though it looks like a secret. Pure.
-
-
 @dataclass(frozen=True)
 class Allowances:
-    """Patterns of paths, each alone or with a colon and the one rule that does not hold there."""
+    """What may be pushed, though it looks like a secret.
+
+    `entries` are patterns of paths, each alone or with a colon and the one rule that does not hold there.
+    """
 
     entries: tuple[str, ...] = ()
 
@@ -110,10 +109,6 @@ class Allowances:
 def _parted(entry: str) -> Sequence[str]:
     pattern, _, rule = entry.partition(":")
     return pattern, rule
-
-
-_LONGEST_LINE = 16
-"""Lines of a secret that are looked for in what was there before; a private key has more, all drawn."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,18 @@ from rapidfuzz.distance._initialize import Opcodes
 
 from bot.runtime.text import MISLEADING
 
-# Which words of a line changed. What is compared is bounded: a line, and a page, cost little whatever they hold.
-
 PAIR_LIMIT = 10_000
 """Characters of two lines; longer ones are shown whole."""
 PAGE_LIMIT = 400_000
 """Characters of all compared lines of a page; those after it are shown whole."""
 _MOST_SPANS = 200
 _MIN_SIMILARITY = 0.4
+LONGEST_LINE = 5000
+"""Characters of a line that are shown."""
+_DECEPTIVE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f]|{MISLEADING.pattern}")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@ ?(.*)")
+LineKind = Literal["added", "removed", "context"]
+_KINDS: dict[str, LineKind] = {"+": "added", "-": "removed", " ": "context"}
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,6 @@ def _similarity(codes: Opcodes, total: int) -> float:
 
 def _joined(spans: Iterable[LinePart]) -> Spans:
     return tuple(span for span in spans if span.text) or (LinePart(""),)
-
-
-LONGEST_LINE = 5000
-"""Characters of a line that are shown."""
-_DECEPTIVE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f]|{MISLEADING.pattern}")
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@ ?(.*)")
-LineKind = Literal["added", "removed", "context"]
-_KINDS: dict[str, LineKind] = {"+": "added", "-": "removed", " ": "context"}
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from bot.jobserver.pull_requests.interface import PullRequestState
 from bot.jobserver.pull_requests.local.contents import Patch
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
 
-# Pictures of the repository, for the Rendered view: only of formats that hold no scripts, and not too large.
-
 PICTURE_BYTES = 5_000_000
 _SIGNATURES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -37,10 +35,17 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_LONGEST = 50_000
+TIME_LIMIT_S = 3.0
+_STATIC = Path(__file__).parent / "static"
+_NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
+_PAGE = re.compile(r"[1-9]\d{0,5}")
+_NOT_PRESSED_HERE = "This button works only on the pull request's own page, and for reviewers who are logged in."
+_UNREACHABLE = "The repository could not be reached. Please try again."
 
 
 def picture_response(contents: bytes | None) -> web.Response:
-    """Answers with a picture. Its first bytes say what it is, whatever it is called.
+    """Answers with a picture, of a format that holds no scripts. Its first bytes say what it is, whatever its name.
 
     Raises:
         web.HTTPNotFound: it is not a picture.
@@ -55,12 +60,6 @@ def _format(contents: bytes) -> str | None:
     if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)
-
-
-# A pull request's description as its page shows it.
-
-_LONGEST = 50_000
-TIME_LIMIT_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,6 @@ async def shown_description(description: str, number: int, renderer: MarkdownRen
     html = None if len(description) > _LONGEST else (await renderer.render([page])).get(page)
     # Markup: `markdown` made it, and lets nothing of the author's through unescaped.
     return Description(None if html is None else Markup(html), text, max(0, len(description) - _LONGEST))  # noqa: S704
-
-
-_STATIC = Path(__file__).parent / "static"
-_NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
-_PAGE = re.compile(r"[1-9]\d{0,5}")
-_NOT_PRESSED_HERE = "This button works only on the pull request's own page, and for reviewers who are logged in."
-_UNREACHABLE = "The repository could not be reached. Please try again."
 
 
 class PullRequestPages:

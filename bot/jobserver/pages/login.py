@@ -16,13 +16,12 @@ from bot.jobserver.pages.rendering import error_page, form_field, render_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.logging import ThrottledLogger
 
+logger = logging.getLogger(__name__)
 COOKIE = "pagehand_reviewer"
 _NEXT = re.compile(r"/pulls(?:/[1-9]\d{0,8}(?:/rendered)?)?")
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _WRONG_KEY = "This is nobody's key."
 _NOBODY = f"Nobody can log in here yet: this server needs {PREFIX}REVIEWERS."
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,10 @@ _HALF_LIFE = timedelta(minutes=1)
 _MOST_NETWORKS = 10_000
 _MOST_WAITING = 100
 """Each holds a connection, of which the server has 400."""
+_MOST_HOPS = 10
+_WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]{2,45})\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}")
+_LONGEST = 64
+_NETWORK_BITS = 64
 
 
 def pause(of_network: float, in_all: float) -> float:
@@ -96,14 +100,6 @@ class WaitingRoom:
             pass
         finally:
             self._waiting.pop(called, None)
-
-
-# Where a request comes from, also behind proxies: as far as what they say can be trusted.
-
-_MOST_HOPS = 10
-_WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]{2,45})\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}")
-_LONGEST = 64
-_NETWORK_BITS = 64
 
 
 def client_network(peer: str, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str:

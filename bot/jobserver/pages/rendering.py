@@ -23,6 +23,7 @@ _templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_MOST_FIELDS = 20
 
 
 def render_page(template: str, *, status: int = 200, **values: object) -> web.Response:
@@ -34,11 +35,6 @@ def render_page(template: str, *, status: int = 200, **values: object) -> web.Re
 
 def error_page(_: web.Request, status: int, message: str) -> web.Response:
     return render_page("error.html", status=status, message=message)
-
-
-# The fields of a form that a page sent.
-
-_MOST_FIELDS = 20
 
 
 async def form_field(request: web.Request, name: str) -> str:

@@ -11,19 +11,6 @@ from unicodedata import category, normalize
 
 from bot.runtime.text import without_misleading
 
-# Names of files that run, or steer what runs: in CI, at a site's build, in an editor, in a coding agent. Pure. Names
-# are compared as the most forgiving file system does: without capitals, accents, characters that nobody sees, and
-# what Windows takes off their end.
-
-
-class Held(Enum):
-    """Why a part of a path is held out unless a pattern says otherwise."""
-
-    NAME = auto()
-    PROGRAM = auto()
-    """For its ending: whoever writes `*.py` means programs."""
-
-
 _HARMLESS_DOTS = frozenset({
     ".authors.yml", ".git-blame-ignore-revs", ".gitbook", ".gitignore", ".gitkeep", ".keep", ".mailmap", ".meta.yml",
     ".mintignore", ".nav.yml", ".nojekyll", ".pages", ".spelling", ".wordlist.txt",
@@ -80,10 +67,25 @@ _BUILD = re.compile("|".join(map(translate, _BUILD_FILES)))
 _SHORT_OF_WINDOWS = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
 """Such a name may be another file's there: GITHUB~1 is `.github`, PACKAG~1.JSO is `package.json`."""
 _MARKS = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
+EVERYTHING = "**"
+_WILDCARD = re.compile(r"[*?\[]")
+_NAVIGATIONS = frozenset({"mkdocs.yml", "mkdocs.yaml"})
+"""Settings that name programs, and hold the navigation, too."""
+
+
+class Held(Enum):
+    """Why a part of a path is held out unless a pattern says otherwise."""
+
+    NAME = auto()
+    PROGRAM = auto()
+    """For its ending: whoever writes `*.py` means programs."""
 
 
 def folded(name: str) -> str:
-    """Returns what a name is compared as: two names that are one file anywhere have the same."""
+    """Returns what a name is compared as: two names that are one file on any file system have the same.
+
+    It has no capitals, accents or characters that nobody sees, nor what Windows takes off its end.
+    """
     if not name.isascii():
         plain = normalize("NFKD", without_misleading(name))
         name = "".join(sign for sign in plain if category(sign) not in _MARKS)
@@ -121,12 +123,6 @@ def _is_dotted(name: str) -> bool:
 def _steers_agents(name: str, *, at_root: bool) -> bool:
     """Whether an agent takes it for its instructions; below the root, `agents.md` in small letters is a page."""
     return folded(name) in _AGENTS_PAGES and (at_root or name != name.lower())
-
-
-EVERYTHING = "**"
-_WILDCARD = re.compile(r"[*?\[]")
-_NAVIGATIONS = frozenset({"mkdocs.yml", "mkdocs.yaml"})
-"""Settings that name programs, and hold the navigation, too."""
 
 
 def _never(_before: bytes, _after: bytes) -> bool:

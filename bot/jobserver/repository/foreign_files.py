@@ -13,7 +13,13 @@ from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 from typing import assert_never
 
-# Removes what a program left, however it made it.
+_INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_GIT_DIRECTORY = re.compile(r"(?:\.git|git~[0-9])[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
+_DEEPEST = 60
+"""Folders within folders, and _LONGEST_PATH bytes of their names: what goes beyond is removed unread."""
+_LONGEST_PATH = 2000
+Stamp = tuple[int, int, int, int]
+"""Size in bytes, time of the last write and of the last change in nanoseconds, inode."""
 
 
 def remove(path: Path) -> None:
@@ -30,13 +36,6 @@ def remove(path: Path) -> None:
         except (RecursionError, OSError):
             for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
                 subprocess.run([*command, "--", str(path)], check=False, capture_output=True)
-
-
-_INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-_GIT_DIRECTORY = re.compile(r"(?:\.git|git~[0-9])[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
-_DEEPEST = 60
-"""Folders within folders, and _LONGEST_PATH bytes of their names: what goes beyond is removed unread."""
-_LONGEST_PATH = 2000
 
 
 class _Kind(Enum):
@@ -147,16 +146,11 @@ def _make_readable(entry: os.DirEntry[str]) -> None:
             Path(entry.path).chmod(mode | stat.S_IRUSR)
 
 
-# Which files of a folder were touched: told by what the kernel notes of each write, which no program can set back.
-# git's own index tells it to the second, so it reads all files again that are as young as the index: here, all of
-# them.
-
-Stamp = tuple[int, int, int, int]
-"""Size in bytes, time of the last write and of the last change in nanoseconds, inode."""
-
-
 def stamps(directory: Path) -> dict[PurePosixPath, Stamp]:
-    """Returns the stamps of all files in a folder that holds only plain files and folders."""
+    """Returns the stamps of all files in a folder that holds only plain files and folders.
+
+    No program can set them back. git's index tells changes to the second only, and would have it read all files again.
+    """
     return dict(_stamps(directory))
 
 

@@ -11,9 +11,6 @@ from bot.jobserver.errors import GitError
 from bot.jobserver.repository.credentials import CredentialSource, run_with_credentials, speaks_to_remote
 from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
 
-# What a code host means when it turns git away, in words that say what to do. Pure. Source of the phrases: GitHub's
-# documentation of its push errors (GH001 to GH013), and git's http.c and remote-curl.c.
-
 _NOT_LET_IN = (
     "the repository's host does not accept the token or password: make a new token, or check that it has not expired "
     "and that its organisation allows it"
@@ -52,24 +49,11 @@ _REASONS = (
       "Connection reset", "Empty reply from server", "early EOF", "unexpected disconnect"),
      "the repository's host cannot be reached: check the network and its address, then try again"),
 )  # fmt: skip
+"""Phrases that git or a code host writes, with what they mean.
+
+Sources: GitHub's documentation of its push errors (GH001 to GH013), and git's http.c and remote-curl.c.
+"""
 _LENGTH = 300
-
-
-def explain(errors: str) -> str | None:
-    """Returns why the host turned git away, with what the host itself said; None where that is not known."""
-    for phrases, reason in _REASONS:
-        if any(phrase in errors for phrase in phrases):
-            said = _said_by_host(errors)
-            return f"{reason} (it says: {said})" if said else reason
-    return None
-
-
-def _said_by_host(errors: str) -> str:
-    lines = (line.removeprefix("remote:").strip() for line in errors.splitlines() if line.startswith("remote:"))
-    said = " ".join(" ".join(line.removeprefix("error:") for line in lines if line.strip("- ")).split())
-    return said if len(said) <= _LENGTH else f"{said[: _LENGTH - 1].rstrip()}…"
-
-
 # Proxies, certificates and keys that reach the remote repository are the operator's business.
 _PASSED_VARIABLES = (
     "PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSH_ASKPASS", "GIT_ASKPASS", "GIT_SSH", "GIT_SSH_COMMAND",
@@ -103,6 +87,21 @@ _RECEIVE_PACK = "git -c core.hooksPath=/dev/null -c receive.denyCurrentBranch=up
 _TIME_LIMIT_S = 600.0
 _OUTPUT_LIMIT = 8_000_000
 _ERROR_LIMIT = 20_000
+
+
+def explain(errors: str) -> str | None:
+    """Returns why the host turned git away, with what the host itself said; None where that is not known."""
+    for phrases, reason in _REASONS:
+        if any(phrase in errors for phrase in phrases):
+            said = _said_by_host(errors)
+            return f"{reason} (it says: {said})" if said else reason
+    return None
+
+
+def _said_by_host(errors: str) -> str:
+    lines = (line.removeprefix("remote:").strip() for line in errors.splitlines() if line.startswith("remote:"))
+    said = " ".join(" ".join(line.removeprefix("error:") for line in lines if line.strip("- ")).split())
+    return said if len(said) <= _LENGTH else f"{said[: _LENGTH - 1].rstrip()}…"
 
 
 def _environment(settings: JobServerSettings) -> dict[str, str]:
@@ -273,9 +272,6 @@ def printable(text: str) -> str:
 
 def _text(output: subprocesses.FirstBytes) -> str:
     return output.getvalue().decode(errors="surrogateescape")
-
-
-# How a repository is shown.
 
 
 def displayed_repository(repository: str) -> str:

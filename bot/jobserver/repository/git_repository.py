@@ -15,16 +15,17 @@ from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapsho
 from bot.jobserver.repository.snapshot import lay_over
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
 
-# Reads what `git diff-tree --raw --numstat -z` says of a change (git's documentation, "Raw output format").
-
 _LISTED_AT_MOST = 300
 """Files that are listed; all are counted."""
 _KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED, "R": ChangeKind.RENAMED, "C": ChangeKind.ADDED}
 _TWO_PATHS = "RC"
+_CONFLICTS_NAMED = 5
+_PARTIAL = "refs/pagehand/partial/"
+_IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
 
 
 def parse_changes(output: str) -> Changes:
-    """Returns the files with their numbers of lines."""
+    """Reads `git diff-tree --raw --numstat -z` (git's documentation, "Raw output format")."""
     fields = iter(output.split("\0"))
     kinds: dict[str, ChangeKind] = {}
     files: list[FileChange] = []
@@ -52,11 +53,6 @@ def _path(fields: Iterator[str], *, has_two: bool) -> str:
 
 def _lines(number: str) -> int | None:
     return None if number == "-" else int(number)
-
-
-_CONFLICTS_NAMED = 5
-_PARTIAL = "refs/pagehand/partial/"
-_IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,14 @@ from bot.jobserver.repository.tree_files import TreeListing, parse_listing
 from bot.jobserver.settings import PREFIX
 from bot.runtime.tasks import BackgroundTasks
 
+logger = logging.getLogger(__name__)
 _MOST_LOOSE = 2_000
 """Objects outside of packs, and _MOST_PACKS packs: a job brings about ten objects, or one pack."""
 _MOST_PACKS = 20
 # Names the heading above a change instead of any line; git knows these two by itself.
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
+_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -134,14 +136,12 @@ def _is_much(counted: str) -> bool:
     return int(counts.get("count", 0)) > _MOST_LOOSE or int(counts.get("packs", 0)) > _MOST_PACKS
 
 
-# The branch that jobs start from and merge into. It may get another name while the server runs.
-
-logger = logging.getLogger(__name__)
-
-
 @dataclass
 class BaseBranch:
-    """`is_default`: it is the one that the repository's HEAD names, and is followed; else a setting names it."""
+    """The branch that jobs start from and merge into; it may get another name while the server runs.
+
+    `is_default`: it is the one that the repository's HEAD names, and is followed; else a setting names it.
+    """
 
     name: str
     is_default: bool = True
@@ -161,11 +161,6 @@ class BaseBranch:
         self.name = default
 
 
-# The mirror is made when the server starts, so that no job has to wait for it.
-
-_PAUSE_S = 60.0
-
-
 class MirrorState(StrEnum):
     """How far it is, in the words of the health."""
 
@@ -175,7 +170,9 @@ class MirrorState(StrEnum):
 
 
 class FirstFetch:
-    """Fetches the base once, and tries again as long as that fails; jobs that come meanwhile wait for their turn.
+    """Makes the mirror when the server starts, so that no job has to wait for it: fetches the base once.
+
+    It tries again as long as that fails; jobs that come meanwhile wait for their turn.
 
     `pause` is in seconds.
     """

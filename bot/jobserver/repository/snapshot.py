@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+_END = "\0"
+
 
 class Snapshot(Protocol):
     """Paths are relative to the repository's root. Links, nested repositories and the git directory are left out."""
@@ -34,16 +36,13 @@ class Snapshot(Protocol):
         ...
 
 
-# A copy whose files stay in git until they are changed, as in an overlay file system. Its directory is the upper
-# layer: what lies there was written. A file beside it names the lower one, a tree of git, and what was removed of
-# that.
-
-_END = "\0"
-
-
 @dataclass(frozen=True)
 class LowerTree:
-    """`note` is the file that tells of it. The tree's own contents are with git."""
+    """The lower layer of a copy whose files stay in git until they are changed, as in an overlay file system.
+
+    The copy's directory is the upper layer: what lies there was written. `note`, a file beside it, names the tree of
+    git and what was removed of that.
+    """
 
     tree: str
     removed: frozenset[PurePosixPath]

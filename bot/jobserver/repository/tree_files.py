@@ -8,28 +8,28 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from unicodedata import normalize
 
-# The paths in git's trees. Almost all of a tree's are those of the tree before, so that one object serves for both.
-
 _KEPT = 20_000
 """About 10 MB."""
-
-
-@lru_cache(maxsize=_KEPT)
-def tree_path(name: str) -> PurePosixPath:
-    """Returns the path of a name in a tree; what pathlib works out for its hash and its order is worked out once."""
-    return PurePosixPath(name)
-
-
-# Names that other systems cannot hold, or cannot tell apart: they are proposed, and told. Pure.
-
 _RESERVED = re.compile(
     r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)[ ]*(?:\..*)?", re.IGNORECASE | re.DOTALL
 )
 _FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f]')
 
 
+@lru_cache(maxsize=_KEPT)
+def tree_path(name: str) -> PurePosixPath:
+    """Returns the path of a name in a tree; what pathlib works out for its hash and its order is worked out once.
+
+    Almost all paths of a tree are those of the tree before.
+    """
+    return PurePosixPath(name)
+
+
 def unportable(new: Collection[PurePosixPath], all_paths: Collection[PurePosixPath]) -> Iterator[str]:
-    """Yields in words what is odd about the names of new files, beside all files that there are after the change."""
+    """Yields in words which names of new files other systems cannot hold, or cannot tell from another file's.
+
+    `all_paths` are all files that there are after the change.
+    """
     yield from (
         f"`{path}` has a name that Windows cannot hold" for path in new if not all(map(_is_portable, path.parts))
     )

@@ -19,12 +19,24 @@ from bot.jobserver.sandbox.program_files import closed_to_others, locate
 from bot.jobserver.sandbox.seccomp import MACHINES
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 
-# No sandbox: a program runs as the server's user and sees what that user sees.
+_TRIAL_S = 20.0
+_WORDS_LIMIT = 4000
+_OTHERWISE = (
+    "Or set PAGEHAND_JOBSERVER_SANDBOX=none and PAGEHAND_JOBSERVER_EGRESS=open: then programs and agents run as this "
+    "user, see every file that it can read, change what it can change, and reach what it can reach"
+)
+_NOT_KEPT = (
+    "without a sandbox nothing keeps programs and agents from the network: set PAGEHAND_JOBSERVER_EGRESS=open where "
+    "they may reach all that this machine reaches, or use bubblewrap"
+)
 
 
 @dataclass(frozen=True)
 class NoSandbox:
-    """Starts programs as they are. On Linux, what they leave behind is ended with them, as far as they let it."""
+    """Starts programs as they are: as the server's user, who sees what that user sees.
+
+    On Linux, what they leave behind is ended with them, as far as they let it.
+    """
 
     limits: RunLimits | None = None
     users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
@@ -43,20 +55,6 @@ class NoSandbox:
         command = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
         arguments = supervised(command, self.limits) if sys.platform == "linux" else command
         return SandboxedProgram(arguments, workspace.copy, environment, workspace.copy, workspace.home)
-
-
-_TRIAL_S = 20.0
-_WORDS_LIMIT = 4000
-_OTHERWISE = (
-    "Or set PAGEHAND_JOBSERVER_SANDBOX=none and PAGEHAND_JOBSERVER_EGRESS=open: then programs and agents run as this "
-    "user, see every file that it can read, change what it can change, and reach what it can reach"
-)
-
-
-_NOT_KEPT = (
-    "without a sandbox nothing keeps programs and agents from the network: set PAGEHAND_JOBSERVER_EGRESS=open where "
-    "they may reach all that this machine reaches, or use bubblewrap"
-)
 
 
 async def open_sandbox(
@@ -150,12 +148,9 @@ async def _try(sandbox: Bubblewrap) -> None:
         )
 
 
-# A sandbox that is not there: nothing runs, and whoever asks is told why.
-
-
 @dataclass(frozen=True)
 class MissingSandbox:
-    """Implements `Sandbox`."""
+    """Implements `Sandbox` where there is none: nothing runs, and whoever asks is told why."""
 
     reason: str
     users: ServersUser = ServersUser()  # noqa: RUF009 - immutable

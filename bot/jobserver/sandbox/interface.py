@@ -8,6 +8,9 @@ from typing import Protocol
 
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 
+_PASSED = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TERM", "TZ")
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
 
 @dataclass(frozen=True)
 class Workspace:
@@ -80,12 +83,6 @@ class Sandbox(Protocol):
             EditError: there is no such program.
         """
         ...
-
-
-# What every program gets of the server's environment, whatever sandbox it runs in.
-
-_PASSED = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TERM", "TZ")
-_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def environment_for(program: Program, **own: str) -> dict[str, str]:

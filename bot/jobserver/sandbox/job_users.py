@@ -12,6 +12,7 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 _FIRST = (1_900_000_000, 200_000)
 """Ids that no account has. The second is for containers that have fewer ids, though somebody's may begin there."""
 _COUNT = 500_000
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,6 @@ def job_users(user: int, uid_map: str, gid_map: str) -> JobUsers | ServersUser:
 def _holds(ids: str, first: int, count: int) -> bool:
     ranges = ((int(begin), int(length)) for begin, _, length in map(str.split, ids.splitlines()))
     return any(begin <= first and first + count <= begin + length for begin, length in ranges)
-
-
-# Closes the server's own process to the programs it starts, which are the same user's.
-
-_PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
 def forget_secrets(environ: MutableMapping[str, str]) -> None:

@@ -2,6 +2,10 @@
 
 A system call's number is looked for by halves; where its arguments decide, only those are looked at that are values:
 what a pointer leads to can change after the look.
+
+Which calls a program has is the table beside this module. Names and numbers are the kernel's own, of
+arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl (arm64). What is allowed is what containers allow by
+default without privileges, less what tells of the host or of other processes.
 """
 
 import csv
@@ -14,11 +18,19 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-# Which system calls a program in the sandbox has: the table beside this module. Names and numbers are the kernel's
-# own, of arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl (arm64). What is allowed is what containers
-# allow by default without privileges, less what tells of the host or of other processes.
-
 _TABLE = Path(__file__).with_name("system_calls.csv")
+# linux/audit.h
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""What the kernel calls these machines. It calls them otherwise where a program runs as on the 32-bit ones."""
+# linux/filter.h, linux/seccomp.h
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _MACHINE = 0, 4
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_UNIX, _IPV4, _IPV6, _NETLINK = 1, 2, 10, 16
+_TCP, _UDP, _ROUTE = 6, 17, 0
+_NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS to CLONE_NEWNET, linux/sched.h
+_TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423  # asm-generic/ioctls.h
+_ORDINARY, _TELL = 0, 0xFFFFFFFF  # linux/personality.h
 
 
 class Verdict(Enum):
@@ -49,22 +61,6 @@ def system_calls() -> tuple[SystemCall, ...]:
 def _system_call(row: dict[str, str]) -> SystemCall:
     name, verdict = row.pop("name"), Verdict(row.pop("verdict"))
     return SystemCall(name, {machine: int(number) for machine, number in row.items() if number}, verdict)
-
-
-# linux/audit.h
-MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""What the kernel calls these machines. It calls them otherwise where a program runs as on the 32-bit ones."""
-
-# linux/filter.h, linux/seccomp.h
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _MACHINE = 0, 4
-_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-
-_UNIX, _IPV4, _IPV6, _NETLINK = 1, 2, 10, 16
-_TCP, _UDP, _ROUTE = 6, 17, 0
-_NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS to CLONE_NEWNET, linux/sched.h
-_TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423  # asm-generic/ioctls.h
-_ORDINARY, _TELL = 0, 0xFFFFFFFF  # linux/personality.h
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from bot.jobserver.settings.values import Words
 from bot.runtime.settings import Settings, read_variable
 
+_KEY_FILE = "MODEL_KEY_FILE"
+
 
 class AgentSettings(Settings):
     """Which agent it is, and how it is run."""
@@ -41,11 +43,6 @@ class AgentSettings(Settings):
         if folder and not folder.is_dir():
             raise ValueError("must name a folder")
         return folder
-
-
-# Settings: how a program that is not known by name reaches its model.
-
-_KEY_FILE = "MODEL_KEY_FILE"
 
 
 class ModelSettings(Settings):

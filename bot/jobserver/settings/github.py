@@ -15,11 +15,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.settings import Settings
 
-# Which repository at GitHub an address names, and where its API is.
-
 _NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _SCP_LIKE = re.compile(r"(?:[\w.-]+@)?([\w.-]+):([^:]+)", re.ASCII)
 _PUBLIC_HOSTS = {"github.com", "www.github.com", "ssh.github.com"}
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
+_LABEL_LENGTH = 50
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,6 @@ def _address(scheme: str, host: str | None, path: str) -> GitHubAddress | None:
     if not host or len(names) != 2 or not all(map(_NAME.fullmatch, names)):  # noqa: PLR2004 - owner and name
         return None
     return GitHubAddress(scheme, host.lower(), *names)
-
-
-_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,80}")
-_LABEL_LENGTH = 50
 
 
 def _token(value: SecretStr) -> SecretStr:

@@ -11,10 +11,9 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from bot.jobserver.settings.values import Allowances, Duration, Names, Patterns, split_words
 from bot.runtime.settings import Settings
 
-# Settings: how many tokens a job may take of its model, and all jobs of a day.
-
 _PART = re.compile(r"(?P<name>job|day)=(?P<number>\d{1,12}(?:\.\d{1,6})?)(?P<unit>[kM]?)", re.ASCII)
 _UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
+_LISTS = TypeAdapter(list[list[str]])
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,6 @@ class LimitSettings(Settings):
         description="how long an archived job is kept, before it goes with its texts, log, folders and ended branches "
         "(seconds or ISO 8601)",
     )
-
-
-# Settings: what is checked before a change is proposed.
-
-_LISTS = TypeAdapter(list[list[str]])
 
 
 def _commands(value: object) -> object:

@@ -11,8 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, field_val
 from bot.jobserver.settings.values import PREFIX, Folders
 from bot.runtime.settings import Settings
 
-# Which hosts programs may connect to, by name and port. Pure.
-
 PRIVATE = "private:"
 """Before a name whose addresses may be private ones, such as a gateway's inside a company."""
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
@@ -20,6 +18,10 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 """With this at its end it is an address (url.spec.whatwg.org, "ends in a number")."""
 _MAX_NAME = 253
 _MAX_PORT = 65_535
+_SMALLEST = 16 * 2**20
+OPEN: Literal["open"] = "open"
+"""Programs and agents reach whatever this machine reaches."""
+_NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,6 @@ def find(allowed: Sequence[AllowedHost], name: str, port: int) -> AllowedHost | 
     return next((host for host in allowed if (host.name, host.port) == (name, port)), None)
 
 
-_SMALLEST = 16 * 2**20
-
-
 def _enough(value: ByteSize) -> ByteSize:
     if value < _SMALLEST:
         raise ValueError("must be at least 16MiB")
@@ -93,9 +92,6 @@ def _hosts(value: object) -> object:
     return OPEN if words == [OPEN] else () if words == [_NONE] else tuple(map(allowed_host, words))
 
 
-OPEN: Literal["open"] = "open"
-"""Programs and agents reach whatever this machine reaches."""
-_NONE = "none"
 EgressSetting = Annotated[Literal["open"] | tuple[AllowedHost, ...], BeforeValidator(_hosts)]
 Size = Annotated[ByteSize, AfterValidator(_enough)]
 

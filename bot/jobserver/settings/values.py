@@ -14,6 +14,9 @@ from bot.runtime.secrets.masking import RULE_NAMES
 PREFIX = "PAGEHAND_JOBSERVER_"
 _NO_PATTERN = re.compile(r"^!|[,{}\\\x00-\x1f]")
 _IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
+_PROTOCOLS = {"file": "file", "http": "http", "https": "https", "ssh": "ssh", "git+ssh": "ssh"}
+_SCP_LIKE = re.compile(r"^(?:[\w.-]+@)?[\w.-]+:(?!/?/)[^:]", re.ASCII)
+_BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+\Z")
 
 
 def split_words(text: str) -> list[str]:
@@ -99,12 +102,6 @@ Allowances = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_patterns)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
-
-# What may be a repository's address, and what a branch.
-
-_PROTOCOLS = {"file": "file", "http": "http", "https": "https", "ssh": "ssh", "git+ssh": "ssh"}
-_SCP_LIKE = re.compile(r"^(?:[\w.-]+@)?[\w.-]+:(?!/?/)[^:]", re.ASCII)
-_BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+\Z")
 
 
 def is_branch_name(name: str) -> bool:

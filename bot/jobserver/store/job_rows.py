@@ -20,6 +20,11 @@ from bot.jobserver.store.records import (
 )
 from bot.jobserver.usage import Spent
 
+_MOST_ATTACHMENTS = 100
+"""Files of one job that an editor is given, the newest."""
+_KEPT = timedelta(days=2)
+_NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
+
 
 async def read_job(connection: aiosqlite.Connection, project_id: str, job_id: str) -> AgentJob:
     """Returns a job.
@@ -69,12 +74,6 @@ async def end_if_idle(connection: aiosqlite.Connection, job_id: str, now: str) -
     )
 
 
-# Which uploaded files came with which instruction.
-
-_MOST_ATTACHMENTS = 100
-"""Files of one job that an editor is given, the newest."""
-
-
 async def check_uploaded(connection: aiosqlite.Connection, files: Sequence[AttachedFile]) -> None:
     """Raises FileNotUploadedError for the first file that is not kept here."""
     for index, file in enumerate(files):
@@ -105,12 +104,6 @@ async def attachments_until(connection: aiosqlite.Connection, job_id: str, numbe
         Attachment(row["upload_id"], row["name"], row["kind"], row["size"], row["instruction"])
         for row in reversed(list(rows))
     )
-
-
-# What jobs took of their models, within somebody's transaction.
-
-_KEPT = timedelta(days=2)
-_NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
 
 
 async def read_spent(connection: aiosqlite.Connection, job_id: str) -> Spent:
@@ -169,9 +162,6 @@ def says_no(reply: str) -> bool:
 def day_of(moment: datetime) -> str:
     """Returns the day, of UTC, as the table has it."""
     return as_text(moment)[:10]
-
-
-# Questions that are open while their job is at work, and the messages that answer them.
 
 
 class QuestionStore:

@@ -24,6 +24,7 @@ _MAY_LIST_PAGES = re.compile(
     r"\.(?:json|ya?ml|toml|[cm]?[jt]sx?)|conf\.py|\.pages|_redirects)"
 )
 _MOST_SETTINGS = 50
+_ANCHOR = re.compile(r"#([\w%.:-]{1,300}+)")
 
 
 @dataclass(frozen=True)
@@ -181,13 +182,11 @@ def _is_plain(path: str) -> bool:
     return False
 
 
-# Which anchors the pages of a repository link to: a heading that is linked to keeps its words.
-
-_ANCHOR = re.compile(r"#([\w%.:-]{1,300}+)")
-
-
 class LinkedAnchors:
-    """Reads all pages once, when it is first asked."""
+    """The anchors that pages link to: a heading that is linked to keeps its words.
+
+    Reads all pages once, when it is first asked.
+    """
 
     def __init__(self, files: WorkingFiles) -> None:
         self._files = files

@@ -22,6 +22,10 @@ _TITLE_LINE = re.compile(
     r"(?P<key>title|sidebarTitle|sidebar_label|linkTitle)(?P<sign>[ \t]*+[:=][ \t]*+)(?P<value>\S[^\r\n]*)"
 )
 _ENDINGS = (*MARKDOWN_SUFFIXES, ".html")
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_SOURCE = re.compile(r'"source"\s{0,20}:\s{0,20}\Z')
+_LIST = re.compile(r'"redirects"\s{0,50}:\s{0,50}\[(?P<space>\s{0,200})')
+_LONGEST_KEY = 60
 
 
 @dataclass(frozen=True)
@@ -197,14 +201,6 @@ def _changed(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
             parts += [text[done:start], new]
             done = end
     return "".join([*parts, text[done:]])
-
-
-# Mintlify's settings when a page gets another name: its entries, and a redirect from the old address. Pure.
-
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_SOURCE = re.compile(r'"source"\s{0,20}:\s{0,20}\Z')
-_LIST = re.compile(r'"redirects"\s{0,50}:\s{0,50}\[(?P<space>\s{0,200})')
-_LONGEST_KEY = 60
 
 
 def with_new_address(text: str, old: PurePosixPath, new: PurePosixPath) -> str:

@@ -12,8 +12,6 @@ from bot.jobserver.documents.page import ParsedPage, Region, RegionKind, Span
 from bot.jobserver.documents.words import NameKind, ProseWord, words_in
 from bot.jobserver.editors.builtin.files import LinkedAnchors
 
-# Whether a place of a text is a whole word, or lies inside of another: "install" in "installed" and "re-install".
-
 _JOINTS = frozenset("-\u2010\u2011'\u2019\u00ad\u200c\u200d\u2060*_~")
 """Hyphens, apostrophes, signs that nobody sees, and marks of emphasis: a word goes on behind them."""
 _LONGEST_JOINT = 6
@@ -27,10 +25,17 @@ _WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 """Thai, Lao, Burmese, Khmer, Japanese and Chinese put no spaces between words."""
+NAMES, OTHER_WORDS, LINKED_HEADINGS = "names", "other words", "headings that links point to"
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
+_GOES_ON = re.compile(r"[\w-]|\.\w")
+_LINE = re.compile(r"[^\r\n]+")
 
 
 def is_whole(text: str, span: Span) -> bool:
-    """Tells whether neither end of a place cuts a word; an end that is no letter cuts none."""
+    """Tells whether neither end of a place cuts a word, as "install" cuts "installed" and "re-install".
+
+    An end that is no letter cuts none.
+    """
     return not (_is_cut_before(text, span.start) or _is_cut_after(text, span))
 
 
@@ -60,12 +65,6 @@ def _goes_on(text: str, position: int, *, step: int) -> bool:
 def _is_letter(sign: str) -> bool:
     is_part = sign.isalnum() or (sign != "" and unicodedata.category(sign).startswith("M"))
     return is_part and not _WITHOUT_SPACES.match(sign)
-
-
-NAMES, OTHER_WORDS, LINKED_HEADINGS = "names", "other words", "headings that links point to"
-_ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
-_GOES_ON = re.compile(r"[\w-]|\.\w")
-_LINE = re.compile(r"[^\r\n]+")
 
 
 @dataclass(frozen=True)

@@ -29,17 +29,32 @@ from bot.runtime.backoff import Backoff
 from bot.runtime.clock import SteadyClock
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 
-# What GitHub answered last about single pull requests: asking again with its ETag costs nothing of the rate limit.
-
 Answer = tuple[str | None, str | None, object, str | None]
 """The ETag, when it was modified last, the parsed body, and the next page: what gidgethub keeps."""
 _KEPT = 100
 """Answers have up to 100 kB in memory."""
 _SINGLE = re.compile(r"/pulls/\d+\Z", re.ASCII)
+LONGEST_PATIENCE_S = 60.0
+"""A job waits this long, and no longer, for a rate limit to end."""
+_UNSAID_S = 60.0
+"""What GitHub asks to wait where a secondary rate limit does not say."""
+_LIMITING = {403, 429}
+ATTEMPTS = 4
+BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
+_CALL_TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
+_ANSWER_LIMIT = 10_000_000
+_CHUNK = 65_536
+_NO_BODY = b""
+_KNOWN_STATUSES = frozenset(map(int, HTTPStatus))
+_NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What gidgethub raises for answers that are not GitHub's."""
 
 
 class AnswerCache(UserDict[str, Answer]):
-    """By address; holds the newest hundred, and lists and checks of commits never."""
+    """GitHub's last answers about single pull requests, by address: asking again with an ETag costs no rate limit.
+
+    Holds the newest hundred, and lists and checks of commits never.
+    """
 
     def __setitem__(self, address: str, answer: Answer) -> None:
         if not _SINGLE.search(address):
@@ -48,15 +63,6 @@ class AnswerCache(UserDict[str, Answer]):
         self.data[address] = answer
         if len(self.data) > _KEPT:
             del self.data[next(iter(self.data))]
-
-
-# When GitHub wants to be left alone, and until when it is.
-
-LONGEST_PATIENCE_S = 60.0
-"""A job waits this long, and no longer, for a rate limit to end."""
-_UNSAID_S = 60.0
-"""What GitHub asks to wait where a secondary rate limit does not say."""
-_LIMITING = {403, 429}
 
 
 def seconds_to_wait(status: int, said: str, headers: Mapping[str, str], *, now: float) -> float | None:
@@ -108,17 +114,6 @@ class GitHubPause:
 
     def _shown_end(self) -> str:
         return f"{datetime.fromtimestamp(math.ceil(self._until / 60) * 60, UTC):%H:%M} UTC"
-
-
-ATTEMPTS = 4
-BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
-_CALL_TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
-_ANSWER_LIMIT = 10_000_000
-_CHUNK = 65_536
-_NO_BODY = b""
-_KNOWN_STATUSES = frozenset(map(int, HTTPStatus))
-_NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What gidgethub raises for answers that are not GitHub's."""
 
 
 @dataclass(frozen=True)

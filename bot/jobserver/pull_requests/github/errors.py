@@ -13,6 +13,12 @@ from dataclasses import dataclass
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.settings import PREFIX
 
+_SAID_LENGTH = 300
+_APP_NOT_KNOWN = (
+    f"GitHub does not know the App: check {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_PRIVATE_KEY, "
+    "and that this machine's clock is right"
+)
+
 
 class RefusedError(CodeHostError):
     """An answer from 400 to 499. `said` is GitHub's own text: foreign, one line, for telling cases apart."""
@@ -39,11 +45,6 @@ class MovedError(CodeHostError):
         super().__init__("the repository has another name now")
 
 
-# Why GitHub refuses a call, in words that say which permission or setting to change. Pure.
-
-_SAID_LENGTH = 300
-
-
 @dataclass(frozen=True)
 class Purpose:
     """What a call is for: the end of "GitHub does not allow to …", and which permission it needs."""
@@ -67,10 +68,6 @@ LABEL = Purpose("label a pull request", "Pull requests: read and write")
 REQUEST_REVIEW = Purpose("ask for a review", "Pull requests: read and write")
 READ_CHECKS = Purpose("read the checks of commits", "Checks: read")
 READ_STATUSES = Purpose("read the statuses of commits", "Commit statuses: read")
-_APP_NOT_KNOWN = (
-    f"GitHub does not know the App: check {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_PRIVATE_KEY, "
-    "and that this machine's clock is right"
-)
 FIND_INSTALLATION = Purpose(
     "find where the App is installed",
     "Metadata: read",

@@ -40,6 +40,13 @@ LOOK_EVERY_S = 30.0
 """How often at most the state of one pull request is asked for. GitHub lets 5,000 calls an hour through."""
 _NOT_PERMITTED = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
 T = TypeVar("T")
+LIMIT = 60_000
+"""Characters; GitHub takes 65,536, but does not say how it counts."""
+_TITLE_LIMIT = 256
+_CUT = "\n\n*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*"
+_FENCE = "```"
+# HTML could hide text; an image would be fetched from wherever its address says; an entity could stand for an "@".
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Za-z0-9]{1,31};)", re.VERBOSE)
 
 
 @dataclass(frozen=True)
@@ -212,17 +219,6 @@ def _explained(error: RefusedError, branch: str) -> CodeHostError:
             f"there is nothing to propose: {branch} holds nothing that the base branch does not hold"
         )
     return error
-
-
-# A pull request's words at GitHub: foreign text that does nothing, and no more of it than GitHub takes. Pure.
-
-LIMIT = 60_000
-"""Characters; GitHub takes 65,536, but does not say how it counts."""
-_TITLE_LIMIT = 256
-_CUT = "\n\n*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*"
-_FENCE = "```"
-# HTML could hide text; an image would be fetched from wherever its address says; an entity could stand for an "@".
-_MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Za-z0-9]{1,31};)", re.VERBOSE)
 
 
 def title(text: str) -> str:

@@ -8,6 +8,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, Typ
 from bot.jobserver.models import CheckResult, CheckStatus, PullRequestState
 from bot.jobserver.pull_requests.github.errors import UncertainError, one_line
 
+T = TypeVar("T")
+MOST_CHECKS = 30
+_ORDER = (CheckStatus.FAILED, CheckStatus.PASSED, CheckStatus.SKIPPED)
+_CONCLUSIONS = {
+    "success": CheckStatus.PASSED, "neutral": CheckStatus.PASSED, "skipped": CheckStatus.SKIPPED,
+    "failure": CheckStatus.FAILED, "timed_out": CheckStatus.FAILED, "cancelled": CheckStatus.FAILED,
+    "action_required": CheckStatus.FAILED, "startup_failure": CheckStatus.FAILED,
+}  # fmt: skip
+_STATES = {"success": CheckStatus.PASSED, "failure": CheckStatus.FAILED, "error": CheckStatus.FAILED}
+
 
 class _Payload(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -94,9 +104,6 @@ class CombinedStatus(_Payload):
     statuses: tuple[CommitStatus, ...]
 
 
-T = TypeVar("T")
-
-
 def parse(kind: type[T], answer: Any) -> T:
     """Returns an answer as the kind it ought to be.
 
@@ -107,18 +114,6 @@ def parse(kind: type[T], answer: Any) -> T:
         return TypeAdapter(kind).validate_python(answer)
     except ValidationError:
         raise UncertainError("GitHub's answer makes no sense; is the address of its API right?") from None
-
-
-# GitHub's own checks of a commit, in few words. Pure.
-
-MOST_CHECKS = 30
-_ORDER = (CheckStatus.FAILED, CheckStatus.PASSED, CheckStatus.SKIPPED)
-_CONCLUSIONS = {
-    "success": CheckStatus.PASSED, "neutral": CheckStatus.PASSED, "skipped": CheckStatus.SKIPPED,
-    "failure": CheckStatus.FAILED, "timed_out": CheckStatus.FAILED, "cancelled": CheckStatus.FAILED,
-    "action_required": CheckStatus.FAILED, "startup_failure": CheckStatus.FAILED,
-}  # fmt: skip
-_STATES = {"success": CheckStatus.PASSED, "failure": CheckStatus.FAILED, "error": CheckStatus.FAILED}
 
 
 def check_results(runs: Iterable[CheckRun], statuses: Iterable[CommitStatus]) -> tuple[CheckResult, ...]:

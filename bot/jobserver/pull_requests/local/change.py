@@ -121,11 +121,11 @@ def parse_totals(shortstat: str) -> Totals:
     return Totals(found.get("file", 0), found.get("insertion", 0), found.get("deletion", 0))
 
 
-# How a bounded amount of room is given out, so that one that is huge takes nothing from the others.
-
-
 def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
-    """Returns the room for each: the smallest come first, none gets more than `each`, all together at most `total`."""
+    """Returns the room for each: none gets more than `each`, all together at most `total`.
+
+    The smallest come first, so that one that is huge takes nothing from the others.
+    """
     shares = [0] * len(wanted)
     for index in sorted(range(len(wanted)), key=wanted.__getitem__):
         shares[index] = min(wanted[index], each, total)

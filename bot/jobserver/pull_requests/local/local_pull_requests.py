@@ -28,10 +28,12 @@ from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
 from bot.runtime.tasks import BackgroundTasks
 
+logger = logging.getLogger(__name__)
 _FETCH_EVERY_S = 30.0
 """How often at most git is asked whether an open pull request was merged by hand."""
 LIST_LENGTH = 50
 """Pull requests on one page of the list."""
+_MAX_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -219,12 +221,6 @@ class LocalPullRequests:
 
     def _as_pull_request(self, row: PullRequestRow) -> OpenedPullRequest:
         return OpenedPullRequest(row.number, f"{self._public_url}/pulls/{row.number}", row.branch, row.state)
-
-
-# Puts the keeper of local pull requests together.
-
-logger = logging.getLogger(__name__)
-_MAX_PAUSE_S = 60.0
 
 
 @asynccontextmanager
