@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bot.jobserver.documents.workflows import starts_at_push
 from bot.jobserver.egress.addresses import egress_warning
@@ -16,11 +16,13 @@ from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
 from bot.jobserver.pull_requests.github.connection import connect
-from bot.jobserver.repository.git import IS_SHALLOW, Git, explain
-from bot.jobserver.repository.workflow_files import workflow_files
+from bot.jobserver.repository.git import IS_SHALLOW, Git, explain, printable
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket
 
+_WORKFLOW_FOLDERS = (".github/workflows", ".gitea/workflows", ".forgejo/workflows")
+_WORKFLOW_ENDINGS = frozenset({".yaml", ".yml"})
+_MOST_WORKFLOWS = 50
 _HOST_S = 60.0
 """For the repository's host to answer one thing."""
 _OLDEST_GIT = (2, 38)
@@ -182,7 +184,7 @@ async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> 
     try:
         async with asyncio.timeout(_HOST_S):
             branch = settings.base_branch or await git.default_branch(directory)
-            files = await workflow_files(git, directory, branch)
+            files = await _workflow_files(git, directory, branch)
     except (TimeoutError, JobServerError) as error:
         words = f"the base branch's workflows cannot be read: {str(error) or 'its host does not answer'}"
         return SetupFinding("workflows", is_ok=None, words=words)
@@ -206,4 +208,27 @@ def _at_push(files: Mapping[str, str]) -> list[str]:
                 found.append(path)
         except (ValueError, RecursionError) as error:
             found.append(f"{path} perhaps (it cannot be read: {error})")
+    return found
+
+
+async def _workflow_files(git: Git, directory: Path, branch: str) -> dict[str, str]:
+    """Returns the texts of the workflows that a code host runs by itself, by their paths.
+
+    `directory` is an empty one for this.
+
+    Raises:
+        GitError: the branch cannot be read.
+    """
+    await git.run(directory, "init", "--quiet", "--bare", "--template=", "workflows.git")
+    place = directory / "workflows.git"
+    await git.run(
+        place, "fetch", "--quiet", "--no-tags", "--depth=1", "--filter=blob:limit=200k", "--no-write-fetch-head",
+        "--", git.address, f"refs/heads/{branch}:refs/heads/base",
+    )  # fmt: skip
+    listed = await git.run(place, "ls-tree", "-r", "-z", "--full-tree", "refs/heads/base", "--", *_WORKFLOW_FOLDERS)
+    found = {}
+    for line in listed.split("\0")[:_MOST_WORKFLOWS]:
+        facts, _, path = line.partition("\t")
+        if PurePosixPath(path).suffix in _WORKFLOW_ENDINGS:
+            found[printable(path)] = await git.run(place, "cat-file", "blob", facts.split()[2])
     return found

@@ -39,7 +39,7 @@ class EditTask:
 
     `conversation`: the job's earlier exchanges, the oldest first. `session`: the agent's own id of the job's
     conversation, as it was told to `EditProgress.session` before; None for the first instruction. `log`: a file for
-    whoever runs the server. `is_from_person`: False for what the server itself asks, to mend what the checks found,
+    whoever runs the server. `is_from_person`: False for what the server itself asks, to fix what the checks found,
     say: that answers no question. `attachments`: the files that came with this instruction; those of earlier ones lie
     beside them.
     """

@@ -4,30 +4,20 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
-from typing import Protocol
 
 from bot.jobserver.executor.foreign_text import bounded_question
 from bot.jobserver.executor.masked_texts import Mask, masked_question
 from bot.jobserver.questions import Question
-from bot.jobserver.store.records import Instruction, QueuedReply
+from bot.jobserver.store.job_rows import QuestionStore
+from bot.jobserver.store.records import Instruction
 
 logger = logging.getLogger(__name__)
-
-
-class QuestionRecords(Protocol):
-    """What is kept of questions. Implemented by store.questions."""
-
-    async def record_question(self, job_id: str, question: Question | None) -> None: ...
-
-    async def next_reply(self, instruction: Instruction) -> QueuedReply | None: ...
-
-    async def use_reply(self, instruction: Instruction, reply: QueuedReply) -> bool: ...
 
 
 class Asking:
     """Asks for all jobs. `time_limit`: seconds that a question waits, and holds one of the places to work."""
 
-    def __init__(self, records: QuestionRecords, mask: Mask, *, time_limit: float) -> None:
+    def __init__(self, records: QuestionStore, mask: Mask, *, time_limit: float) -> None:
         self._records = records
         self._mask = mask
         self._time_limit = time_limit

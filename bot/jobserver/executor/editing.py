@@ -15,13 +15,14 @@ from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.budget import Allowance, Spending
 from bot.jobserver.executor.descriptions import commit_message, task_from_checks, with_titles
 from bot.jobserver.executor.foreign_text import bounded_result
-from bot.jobserver.executor.interfaces import Checks, JobRepository, Records
+from bot.jobserver.executor.interfaces import Checks, JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.masked_texts import described, masked_checks, masked_result, masked_update
 from bot.jobserver.executor.progress import RecordedProgress
 from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import Changes, CheckResult, CheckStatus
 from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class PartialWorkKeeping:
     """It is never proposed by itself: only together with what a later instruction makes of it."""
 
     repository: JobRepository
-    records: Records
+    records: InstructionQueue
     folders: JobFolders
     masking: Masking
 
@@ -96,7 +97,7 @@ class Editing:
     repository: JobRepository
     editor: Editor
     checks: Checks
-    records: Records
+    records: InstructionQueue
     folders: JobFolders
     partial_work: PartialWorkKeeping
     masking: Masking

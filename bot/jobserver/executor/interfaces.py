@@ -4,12 +4,10 @@ from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from bot.jobserver.errors import BudgetUsedUpError
-from bot.jobserver.models import CheckResult, JobDetails
+from bot.jobserver.models import CheckResult
 from bot.jobserver.repository.interface import Repository
 from bot.jobserver.repository.snapshot import Snapshot
-from bot.jobserver.store.records import Instruction, Outcome, ProgressUpdate
-from bot.jobserver.usage import Spent
+from bot.jobserver.store.records import Instruction, Outcome
 
 
 class JobRepository(Repository, Protocol):
@@ -41,26 +39,6 @@ class JobRepository(Repository, Protocol):
     async def pack(self) -> bool:
         """Makes what is kept of the repository small again, if that is worth it; returns whether it did."""
         ...
-
-
-class Records(Protocol):
-    """Where the executor writes down how far an instruction is. Implemented by store.instruction_queue."""
-
-    async def record_partial(self, job_id: str, commit: str | None, files: int = 0) -> None: ...
-
-    async def use_next_branch(self, instruction: Instruction) -> Instruction: ...
-
-    async def record_progress(self, job_id: str, update: ProgressUpdate) -> None: ...
-
-    async def spent(self, job_id: str) -> Spent: ...
-
-    async def spent_since_asked(self, instruction: Instruction) -> int: ...
-
-    async def record_budget_end(self, job_id: str, error: BudgetUsedUpError) -> None: ...
-
-    async def record_answer(self, instruction: Instruction, details: JobDetails) -> None: ...
-
-    async def record_pushed(self, instruction: Instruction, commit: str) -> None: ...
 
 
 class Executor(Protocol):

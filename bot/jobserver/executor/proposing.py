@@ -3,44 +3,22 @@
 import asyncio
 import logging
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
 
 from bot.jobserver.errors import JobServerError, NothingToProposeError
 from bot.jobserver.executor.foreign_text import MAX_REASON, shortened
-from bot.jobserver.models import CheckResult, Extra, ProposalState, PullRequestDetails, PullRequestState
+from bot.jobserver.models import CheckResult, ProposalState, PullRequestDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest, PullRequests
-from bot.jobserver.store.records import Instruction, OwedProposal
+from bot.jobserver.store.proposals import ProposalStore
+from bot.jobserver.store.records import OwedProposal
 from bot.runtime.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 _RETRIES = Backoff(first=60.0, longest=3600.0, spread=(0.75, 1.0))
 _PAUSE_S = 15.0
 _MAX_CHECKS = 30
-
-
-class ProposalRecords(Protocol):
-    """Where it is written down what is owed. Implemented by store.proposals."""
-
-    async def owe(
-        self, instruction: Instruction, *, title: str, description: str, checks: Sequence[CheckResult]
-    ) -> OwedProposal: ...
-
-    async def of_job(self, job_id: str) -> OwedProposal | None: ...
-
-    async def make_all_due(self) -> None: ...
-
-    async def due(self) -> list[OwedProposal]: ...
-
-    async def record_proposed(
-        self, owed: OwedProposal, told: PullRequestDetails, link: str, *, missing: Collection[Extra], pause: timedelta
-    ) -> PullRequestDetails: ...
-
-    async def record_refused(self, owed: OwedProposal, reason: str, *, pause: timedelta) -> PullRequestDetails: ...
-
-    async def drop(self, owed: OwedProposal) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -57,7 +35,7 @@ class Proposing:
     """Opens pull requests and brings them up to date. Doing it twice is as doing it once."""
 
     pull_requests: PullRequests
-    records: ProposalRecords
+    records: ProposalStore
 
     async def propose(self, owed: OwedProposal) -> Proposed:
         """Tries it once; what is refused is recorded, and due again later."""

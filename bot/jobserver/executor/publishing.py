@@ -15,13 +15,14 @@ from bot.jobserver.executor.descriptions import (
     trailer_value,
 )
 from bot.jobserver.executor.editing import EditOutcome
-from bot.jobserver.executor.interfaces import JobRepository, Records
+from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.masked_texts import described
 from bot.jobserver.executor.proposing import Proposed, Proposing
 from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import CheckResult, JobDetails
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome, OwedProposal
 from bot.jobserver.usage import Spent
 
@@ -34,7 +35,7 @@ class Publishing:
 
     repository: JobRepository
     pull_requests: PullRequests
-    records: Records
+    records: InstructionQueue
     proposing: Proposing
     masking: Masking
 

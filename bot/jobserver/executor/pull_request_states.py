@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import sqlite3
-from typing import Protocol
 
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.models import AgentJob, ProposalState, PullRequestState
+from bot.jobserver.models import AgentJob, ProposalState
+from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.store.proposals import ProposalStore
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
@@ -17,22 +18,10 @@ _MAY_CHANGE = {ProposalState.OPEN, ProposalState.CLOSED}
 """People reopen what was closed; what is merged stays so."""
 
 
-class CurrentStates(Protocol):
-    """The one thing that is asked of the keeper of pull requests."""
-
-    async def state(self, number: int) -> PullRequestState: ...
-
-
-class StateRecords(Protocol):
-    """Where it is written down. Implemented by store.proposals."""
-
-    async def record_state(self, job_id: str, number: int, state: ProposalState) -> None: ...
-
-
 class PullRequestStates:
     """Looks when somebody reads a job; many readers of one job cost one look."""
 
-    def __init__(self, pull_requests: CurrentStates, records: StateRecords, *, patience: float = _PATIENCE_S) -> None:
+    def __init__(self, pull_requests: PullRequests, records: ProposalStore, *, patience: float = _PATIENCE_S) -> None:
         self._pull_requests = pull_requests
         self._records = records
         self._patience = patience

@@ -12,6 +12,7 @@ from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.pull_requests.interface import PullRequests, PullRequestState
 from bot.jobserver.store.retention import JobRetention
+from bot.jobserver.store.uploads import UploadStore
 
 logger = logging.getLogger(__name__)
 _MAX_PAUSE_S = 60.0
@@ -54,14 +55,6 @@ class BranchRemoval:
         await self._jobs.forget_branch(name)
 
 
-class UnusedFiles(Protocol):
-    """The one thing that retention asks of the uploaded files."""
-
-    async def delete_unused(self) -> int:
-        """Deletes some that nothing refers to; returns how many."""
-        ...
-
-
 class JobCleanup:
     """Archives jobs `archive_after` their end, and deletes them when they have been archived for `keep_for`."""
 
@@ -71,7 +64,7 @@ class JobCleanup:
         folders: JobFolders,
         branches: BranchRemoval,
         repository: JobRepository,
-        uploads: UnusedFiles,
+        uploads: UploadStore,
         *,
         archive_after: timedelta,
         keep_for: timedelta,

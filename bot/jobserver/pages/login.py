@@ -1,27 +1,89 @@
-"""Logging in and out, and who it is that sent a request."""
+"""Who may merge and close: reviewers with a key each, who log in and out, and their sessions."""
 
+import hmac
 import logging
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from hashlib import sha256
 
 from aiohttp import web
 
 from bot.jobserver.middleware import is_same_origin
-from bot.jobserver.pages.access import Reviewers, ReviewerSession, Sessions
 from bot.jobserver.pages.login_pace import LoginPace, WaitingRoom, client_network
 from bot.jobserver.pages.rendering import error_page, form_field, render_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.settings.pages import Reviewer
 from bot.runtime.logging import ThrottledLogger
 
 logger = logging.getLogger(__name__)
+_MOST_SESSIONS = 1000
 COOKIE = "pagehand_reviewer"
 _NEXT = re.compile(r"/pulls(?:/[1-9]\d{0,8}(?:/rendered)?)?")
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _WRONG_KEY = "This is nobody's key."
 _NOBODY = f"Nobody can log in here yet: this server needs {PREFIX}REVIEWERS."
+
+
+@dataclass(frozen=True)
+class ReviewerSession:
+    """A person who may merge and close. `token` is in each of their forms, and known to nobody else."""
+
+    name: str
+    token: str
+    expires_at: datetime | None = None
+
+    def has_token(self, token: str) -> bool:
+        return hmac.compare_digest(self.token.encode(), token.encode(errors="replace"))
+
+
+class Reviewers:
+    """Those with a key. Of the keys only digests are held."""
+
+    def __init__(self, reviewers: Sequence[Reviewer]) -> None:
+        self._names = [(_digest(reviewer.key.get_secret_value()), reviewer.name) for reviewer in reviewers]
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def find(self, key: str) -> str | None:
+        """Returns the name of whose key this is, in a time that tells nothing of the keys."""
+        tried = _digest(key.strip())
+        found = [name for digest, name in self._names if hmac.compare_digest(digest, tried)]
+        return found[0] if found else None
+
+
+class Sessions:
+    """Logged-in reviewers, in memory: a restart logs everybody out. Cookies are random; only their digests are held."""
+
+    def __init__(self, *, lasting: timedelta, now: Callable[[], datetime]) -> None:
+        self._lasting = lasting
+        self._now = now
+        self._sessions: dict[bytes, ReviewerSession] = {}
+
+    def open(self, name: str) -> str:
+        """Returns the new session's cookie. The oldest session ends where there are a thousand."""
+        cookie = secrets.token_urlsafe(32)
+        while len(self._sessions) >= _MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        self._sessions[_digest(cookie)] = ReviewerSession(name, secrets.token_urlsafe(32), self._now() + self._lasting)
+        return cookie
+
+    def find(self, cookie: str) -> ReviewerSession | None:
+        session = self._sessions.get(_digest(cookie))
+        if session is not None and session.expires_at is not None and session.expires_at <= self._now():
+            self.close(cookie)
+            return None
+        return session
+
+    def close(self, cookie: str) -> None:
+        self._sessions.pop(_digest(cookie), None)
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode(errors="replace")).digest()
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def day_of(moment: datetime) -> str:
 
 
 class QuestionStore:
-    """Implements `executor.asking.QuestionRecords`; every method is one transaction."""
+    """Questions of jobs at work, and the messages that answer them; every method is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -18,7 +18,7 @@ from support.worlds.jobserver_world import (
     running,
 )
 
-from bot.jobserver.pages.access import Reviewers, Sessions
+from bot.jobserver.pages.login import Reviewers, Sessions
 from bot.jobserver.settings.pages import Reviewer
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
