@@ -13,7 +13,6 @@ from bot.jobserver.agents.editor import AgentEditor
 from bot.jobserver.agents.launch import AgentLaunch, passed_variables, require_model
 from bot.jobserver.agents.named import NAMED, Agent, agent_for
 from bot.jobserver.agents.options import Wanted
-from bot.jobserver.agents.text import one_line
 from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.model_door import ModelDoor, check_budget, door_of_settings, relays_models
 from bot.jobserver.egress.model_login import ModelLogin, Read
@@ -25,6 +24,7 @@ from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.jobserver.text import one_line
 from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable
 

@@ -50,8 +50,9 @@ from bot.jobserver.agents.options import (
     to_be_set,
 )
 from bot.jobserver.agents.process import LINE_LIMIT, AgentMessages, AgentProcess, Message
-from bot.jobserver.agents.text import AgentLog, one_line
+from bot.jobserver.agents.text import AgentLog
 from bot.jobserver.errors import EditError, NotOfferedError
+from bot.jobserver.text import one_line
 
 _ANSWER_S = 60.0
 """For everything but a turn: agents answered within 2 s on an idle machine."""

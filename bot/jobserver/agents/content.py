@@ -7,6 +7,7 @@ from pathlib import Path
 
 from acp.schema import ImageContentBlock, InitializeResponse, ResourceContentBlock, TextContentBlock
 
+from bot.jobserver.documents.pictures import picture_type
 from bot.jobserver.editors.conversation import attachments_in_words, with_conversation
 from bot.jobserver.editors.interface import Exchange, TaskFile
 from bot.jobserver.errors import EditError
@@ -15,13 +16,6 @@ _PICTURE_BYTES = 3_500_000
 """Models take pictures of 5 MB at most, as base64, which is a third longer."""
 _ALL_PICTURES_BYTES = 8_000_000
 _MOST_PICTURES = 5
-_SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
-
 Content = TextContentBlock | ImageContentBlock | ResourceContentBlock
 _RULES = """\
 You work on the documentation in the current directory, for somebody who reads your answer in a chat and cannot see \
@@ -77,7 +71,7 @@ class GivenFiles:
             if file.size > _PICTURE_BYTES or total + file.size > _ALL_PICTURES_BYTES or found == _MOST_PICTURES:
                 continue
             contents = self._read(file)
-            if (kind := _picture_type(contents)) is not None:
+            if (kind := picture_type(contents)) is not None:
                 found, total = found + 1, total + file.size
                 uri = (self.seen / file.name).as_uri()
                 data = base64.b64encode(contents).decode("ascii")
@@ -88,13 +82,6 @@ class GivenFiles:
             return ((self.real or self.seen) / file.name).read_bytes()
         except OSError as error:
             raise EditError(f"the file {file.name} cannot be read: {error.strerror}") from error
-
-
-def _picture_type(contents: bytes) -> str | None:
-    """The first bytes say what it is, whatever it is called: a model refuses a request with a picture that is none."""
-    if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)
 
 
 def first_prompt(

@@ -24,8 +24,8 @@ from acp.schema import (
 )
 
 from bot.jobserver.agents.failures import nested
-from bot.jobserver.agents.text import one_line
 from bot.jobserver.questions import FieldKind, QuestionField, QuestionOption
+from bot.jobserver.text import one_line
 
 MOST_FIELDS, MOST_OPTIONS = 10, 100
 _LONGEST_NAME, _LONGEST_TITLE, _LONGEST_LABEL = 200, 300, 200

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.jobserver.agents.text import one_line
 from bot.jobserver.egress.refused_requests import RELAY
+from bot.jobserver.text import one_line
 
 LOGIN_NEEDED = -32000
 """The protocol's code for that."""

@@ -6,9 +6,9 @@ from enum import Enum
 
 from acp.schema import SessionConfigOptionBoolean, SessionConfigOptionSelect, SessionConfigSelectGroup
 
-from bot.jobserver.agents.text import one_line
 from bot.jobserver.errors import NotOfferedError
 from bot.jobserver.settings import PREFIX
+from bot.jobserver.text import one_line
 
 _MOST_VALUES = 10
 _MOST_CHARACTERS = 60

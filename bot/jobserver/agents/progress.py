@@ -24,9 +24,10 @@ from acp.schema import (
 )
 
 from bot.jobserver.agents.failures import nested
-from bot.jobserver.agents.text import Redactor, one_line
+from bot.jobserver.agents.text import Redactor
 from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.models import PlanStep, StepStatus
+from bot.jobserver.text import one_line
 from bot.jobserver.usage import Money, Spent, told_money
 from bot.runtime.text import without_misleading
 

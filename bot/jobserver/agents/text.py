@@ -1,25 +1,17 @@
-"""Foreign text, made fit to be shown: bounded, on one line where there is one, and without the agent's secrets."""
+"""What of an agent's run goes into its job's log: bounded, and without the agent's secrets."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from bot.jobserver.subprocesses import BoundedWriter
-from bot.runtime.text import without_misleading
+from bot.jobserver.text import one_line
 
-_LINE_LENGTH = 300
 _SHORTEST_SECRET = 8
 """Characters: shorter values, such as a region's name, are no secrets, and stand in many texts."""
 LOG_LIMIT = 1_000_000
 """Bytes that are kept of a run."""
 _LONGEST_LINE = 16_384
-
-
-def one_line(text: str, limit: int = _LINE_LENGTH) -> str:
-    """Returns a text's beginning as one line without control characters."""
-    shown = "".join(c if c.isprintable() else " " for c in without_misleading(text[: 2 * limit]))
-    line = " ".join(shown.split())
-    return line if len(line) <= limit and len(text) <= 2 * limit else f"{line[: limit - 1].rstrip()}…"
 
 
 class Redactor:

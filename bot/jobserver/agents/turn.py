@@ -20,10 +20,11 @@ from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionPolicy
 from bot.jobserver.agents.progress import Repetition, TurnProgress
 from bot.jobserver.agents.questions import Questions
-from bot.jobserver.agents.text import AgentLog, one_line
+from bot.jobserver.agents.text import AgentLog
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 from bot.jobserver.questions import Question
+from bot.jobserver.text import one_line
 
 _MOST_ASKED = 5
 _MOST_ASKED_CHARACTERS = 2500

@@ -14,7 +14,7 @@ from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
 from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.repository.snapshot import Snapshot
-from bot.runtime.text import without_misleading
+from bot.jobserver.text import one_line
 
 logger = logging.getLogger(__name__)
 _PROBLEMS = 50
@@ -84,10 +84,5 @@ async def _result(name: str, check: Check) -> CheckResult:
 
 
 def _told(problems: list[str]) -> tuple[str, ...]:
-    told = [_line(problem) for problem in problems[:_PROBLEMS]]
+    told = [one_line(problem, _LENGTH) for problem in problems[:_PROBLEMS]]
     return (*told, "and more") if len(problems) > _PROBLEMS else tuple(told)
-
-
-def _line(text: str) -> str:
-    line = " ".join("".join(c if c.isprintable() else " " for c in without_misleading(text)).split())
-    return line if len(line) <= _LENGTH else f"{line[: _LENGTH - 1]}…"

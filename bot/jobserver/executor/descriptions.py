@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from bot.jobserver.documents.front_matter import quick_title
 from bot.jobserver.documents.parsing import decoded, is_page
-from bot.jobserver.executor.foreign_text import one_line, shortened
 from bot.jobserver.models import ChangeKind, Changes, CheckResult, CheckStatus, FileChange, Requester
 from bot.jobserver.repository.references import without_references
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.records import Instruction
+from bot.jobserver.text import one_line, shortened
 from bot.jobserver.usage import Spent
 from bot.runtime.text import without_misleading
 
@@ -50,8 +50,7 @@ class Proposal:
 
 def subject(prompt: str) -> str:
     """Returns a prompt as one line of at most 72 characters, without control characters."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in prompt).split()) or "Change the documentation"
-    return line if len(line) <= _SUBJECT_LENGTH else f"{line[: _SUBJECT_LENGTH - 1].rstrip()}…"
+    return one_line(prompt, _SUBJECT_LENGTH) or "Change the documentation"
 
 
 def commit_message(instruction: Instruction) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.models import PlanStep
 from bot.jobserver.questions import Question
+from bot.jobserver.text import one_line, shortened
 
 MAX_SUMMARY = 20_000
 MAX_REASON = 2_000
@@ -13,17 +14,6 @@ MAX_EXAMPLE, MOST_EXAMPLES = 200, 5
 _MAX_ACTIVITY = 200
 _MAX_STEPS = 50
 _MAX_STEP = 300
-_ELLIPSIS = "…"
-
-
-def shortened(text: str, limit: int) -> str:
-    """Returns at most `limit` characters, without NUL and halves of characters, which no database takes."""
-    clean = text.replace("\0", "").encode(errors="replace").decode().strip()
-    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + _ELLIPSIS
-
-
-def one_line(text: str, limit: int) -> str:
-    return shortened(" ".join(text[: 10 * limit].split()), limit)
 
 
 def bounded_result(result: EditResult) -> EditResult:

@@ -9,10 +9,11 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
-from bot.jobserver.executor.foreign_text import MAX_REASON, shortened
+from bot.jobserver.executor.foreign_text import MAX_REASON
 from bot.jobserver.executor.interfaces import Executor
 from bot.jobserver.models import JobDetails
 from bot.jobserver.store.records import Instruction, Outcome
+from bot.jobserver.text import shortened
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)

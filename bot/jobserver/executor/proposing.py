@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.jobserver.errors import JobServerError, NothingToProposeError
-from bot.jobserver.executor.foreign_text import MAX_REASON, shortened
+from bot.jobserver.executor.foreign_text import MAX_REASON
 from bot.jobserver.models import CheckResult, ProposalState, PullRequestDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest, PullRequests
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import OwedProposal
+from bot.jobserver.text import shortened
 from bot.runtime.backoff import Backoff
 
 logger = logging.getLogger(__name__)

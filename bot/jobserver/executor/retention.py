@@ -10,7 +10,8 @@ from typing import Protocol
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
-from bot.jobserver.pull_requests.interface import PullRequests, PullRequestState
+from bot.jobserver.models import PullRequestState
+from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.uploads import UploadStore
 

@@ -187,6 +187,3 @@ def visible_line(value: str) -> str:
 def visible(text: str) -> str:
     """Returns a text in which signs that would hide or turn around what it says are spelt out."""
     return _DECEPTIVE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
-
-
-__all__ = ["DiffLine", "Hunk", "LinePart", "RawHunk", "RawLine", "first_lines", "parse_patch", "shown_hunk", "visible"]

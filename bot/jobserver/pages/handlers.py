@@ -10,25 +10,20 @@ from typing import Any, Literal
 from aiohttp import web
 from markupsafe import Markup
 
+from bot.jobserver.documents.pictures import PICTURE_FORMATS, picture_type
 from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFoundError
+from bot.jobserver.models import PullRequestState
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.diff import visible
 from bot.jobserver.pages.login import Login
-from bot.jobserver.pages.markdown import PICTURE_FORMATS, PageSource
+from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.page_renderer import MarkdownRenderer
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, rendered_files
 from bot.jobserver.pages.rendering import error_page, form_field, render_page
-from bot.jobserver.pull_requests.interface import PullRequestState
 from bot.jobserver.pull_requests.local.contents import Patch
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
 
 PICTURE_BYTES = 5_000_000
-_SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "X-Content-Type-Options": "nosniff",
@@ -50,16 +45,10 @@ def picture_response(contents: bytes | None) -> web.Response:
     Raises:
         web.HTTPNotFound: it is not a picture.
     """
-    kind = _format(contents or b"")
+    kind = picture_type(contents or b"")
     if kind is None:
         raise web.HTTPNotFound
     return web.Response(body=contents, content_type=kind, headers=_HEADERS)
-
-
-def _format(contents: bytes) -> str | None:
-    if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from bot.jobserver.documents.pictures import PICTURE_FORMATS
 from bot.jobserver.pages.changes import PageOfFiles
 from bot.jobserver.pages.diff import visible
-from bot.jobserver.pages.markdown import PICTURE_FORMATS, PageSource
+from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.page_renderer import MarkdownRenderer
 from bot.jobserver.pull_requests.local.change import ChangedFile, FileVersion, GitFileMode
 from bot.jobserver.pull_requests.local.contents import ContentsReader

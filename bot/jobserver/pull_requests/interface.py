@@ -6,8 +6,6 @@ from typing import Protocol
 
 from bot.jobserver.models import CheckResult, Extra, PullRequestState, Requester
 
-__all__ = ["Extra", "MissingExtra", "NewPullRequest", "OpenedPullRequest", "PullRequestState", "PullRequests"]
-
 
 @dataclass(frozen=True)
 class MissingExtra:

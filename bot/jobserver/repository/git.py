@@ -10,6 +10,7 @@ from bot.jobserver import subprocesses
 from bot.jobserver.errors import GitError
 from bot.jobserver.repository.credentials import CredentialSource, run_with_credentials, speaks_to_remote
 from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
+from bot.jobserver.text import cut
 
 _NOT_LET_IN = (
     "the repository's host does not accept the token or password: make a new token, or check that it has not expired "
@@ -101,7 +102,7 @@ def explain(errors: str) -> str | None:
 def _said_by_host(errors: str) -> str:
     lines = (line.removeprefix("remote:").strip() for line in errors.splitlines() if line.startswith("remote:"))
     said = " ".join(" ".join(line.removeprefix("error:") for line in lines if line.strip("- ")).split())
-    return said if len(said) <= _LENGTH else f"{said[: _LENGTH - 1].rstrip()}…"
+    return cut(said, _LENGTH)
 
 
 def _environment(settings: JobServerSettings) -> dict[str, str]:

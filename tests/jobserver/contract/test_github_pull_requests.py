@@ -13,8 +13,8 @@ from support.servers.github_server_state import TOKEN
 from support.worlds.github_world import PassingTime, as_app, branch_with_a_commit, connected
 
 from bot.jobserver.errors import CodeHostError
-from bot.jobserver.models import CheckStatus, Extra, Requester
-from bot.jobserver.pull_requests.interface import NewPullRequest, PullRequestState
+from bot.jobserver.models import CheckStatus, Extra, PullRequestState, Requester
+from bot.jobserver.pull_requests.interface import NewPullRequest
 
 BRANCH = "pagehand/1"
 NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.")

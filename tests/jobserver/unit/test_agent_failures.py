@@ -18,10 +18,11 @@ from bot.jobserver.agents.failures import (
 )
 from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.progress import ANSWER_LIMIT, FinalMessage
-from bot.jobserver.agents.text import Redactor, one_line
+from bot.jobserver.agents.text import Redactor
 from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.executor.foreign_text import MAX_QUESTION
+from bot.jobserver.text import one_line
 
 
 def end(answer: str = "", stop: str = "end_turn", **more: Any) -> TurnEnd:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bot.jobserver.editors.builtin.places import Place
+from bot.jobserver.text import cut
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Rename:
 
 Edit = Replace | FixSpelling | AddPage | AddSection | RenamePage | Rename
 
+_SHORT = 60
+"""Characters that fit into a line of a summary."""
 _MOST_NAMED = 3
 """Pages named in a sentence."""
 
@@ -107,5 +110,4 @@ def plural(number: int, noun: str) -> str:
 
 def short(text: str) -> str:
     """Returns the beginning of a text, in one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else f"{line[:59]}…"  # noqa: PLR2004 (what fits one line of a summary)
+    return cut(" ".join(text.split()), _SHORT)

@@ -14,6 +14,7 @@ from bot.jobserver.editors.builtin import places
 from bot.jobserver.editors.builtin.edits import AddPage, AddSection, Note, short, taken
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.new_page_places import NewPlace, is_neighbour, place_for, suffix_in
+from bot.jobserver.text import cut
 
 _COUNTING_KEYS = frozenset(("sidebar_position", "nav_order", "weight", "order", "position"))
 _TITLE_KEYS = frozenset(("title", "sidebarTitle", "sidebar_label", "linkTitle", "nav_title"))
@@ -68,8 +69,7 @@ def _value(key: str, values: Sequence[object], title: str, text: str) -> str | i
     if key in _TITLE_KEYS:
         return title
     if key in _SUMMARY_KEYS:
-        line = " ".join(text.split("\n\n", 1)[0].split())
-        return line if len(line) <= _LONGEST_SUMMARY else f"{line[: _LONGEST_SUMMARY - 1]}…"
+        return cut(" ".join(text.split("\n\n", 1)[0].split()), _LONGEST_SUMMARY)
     numbers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     if key in _COUNTING_KEYS:
         return max(numbers) + 1 if numbers else None

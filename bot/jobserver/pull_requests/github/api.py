@@ -22,9 +22,9 @@ from bot.jobserver.pull_requests.github.errors import (
     Purpose,
     RefusedError,
     UncertainError,
-    one_line,
     refusal,
 )
+from bot.jobserver.text import one_line
 from bot.runtime.backoff import Backoff
 from bot.runtime.clock import SteadyClock
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after

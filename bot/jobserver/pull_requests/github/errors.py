@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.settings import PREFIX
 
-_SAID_LENGTH = 300
 _APP_NOT_KNOWN = (
     f"GitHub does not know the App: check {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_PRIVATE_KEY, "
     "and that this machine's clock is right"
@@ -93,12 +92,6 @@ def refusal(purpose: Purpose, status: int, said: str, headers: Mapping[str, str]
             return purpose.not_found
         case _:
             return f"GitHub did not {purpose.doing}: {said}"
-
-
-def one_line(text: str) -> str:
-    """Returns foreign text as one line of bounded length."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _SAID_LENGTH]).split())
-    return line if len(line) <= _SAID_LENGTH else f"{line[: _SAID_LENGTH - 1].rstrip()}…"
 
 
 def _forbidden(purpose: Purpose, said: str, headers: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import TypeVar, assert_never
 
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
-from bot.jobserver.models import CheckResult, Requester
+from bot.jobserver.models import CheckResult, Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.github.api import ATTEMPTS
 from bot.jobserver.pull_requests.github.errors import (
     LABEL,
@@ -25,14 +25,13 @@ from bot.jobserver.pull_requests.github.errors import (
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
 from bot.jobserver.pull_requests.github.wire import CheckRuns, CombinedStatus, PullRequestPayload, check_results, parse
 from bot.jobserver.pull_requests.interface import (
-    Extra,
     MissingExtra,
     NewPullRequest,
     OpenedPullRequest,
-    PullRequestState,
 )
 from bot.jobserver.pull_requests.recent_states import RecentStates
 from bot.jobserver.repository.references import BREAK, without_issue_links, without_references
+from bot.jobserver.text import cut
 
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
@@ -224,7 +223,7 @@ def _explained(error: RefusedError, branch: str) -> CodeHostError:
 def title(text: str) -> str:
     """Returns one line that GitHub takes as a title."""
     line = " ".join(without_references(text).split()) or "Change the documentation"
-    return line if len(line) <= _TITLE_LIMIT else f"{line[: _TITLE_LIMIT - 1].rstrip()}…"
+    return cut(line, _TITLE_LIMIT)
 
 
 def description(text: str, *, has_redirecting_host: bool) -> str:

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
 from bot.jobserver.models import CheckResult, CheckStatus, PullRequestState
-from bot.jobserver.pull_requests.github.errors import UncertainError, one_line
+from bot.jobserver.pull_requests.github.errors import UncertainError
+from bot.jobserver.text import one_line
 
 T = TypeVar("T")
 MOST_CHECKS = 30

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 from bot.jobserver.errors import GitError, MergeError, NoSuchBranchError
-from bot.jobserver.models import Requester
+from bot.jobserver.models import Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import (
-    Extra,
     MissingExtra,
     NewPullRequest,
     OpenedPullRequest,
-    PullRequestState,
 )
 from bot.jobserver.pull_requests.local.change import PullRequestChange
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader

@@ -1,0 +1,16 @@
+"""Which pictures can be shown: of formats that hold no scripts."""
+
+PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+
+def picture_type(contents: bytes) -> str | None:
+    """Returns the media type that the first bytes tell, whatever the file is called; None for anything else."""
+    if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)

@@ -1,0 +1,23 @@
+"""Foreign text as it can be kept and shown: bounded, and on one line where there is one."""
+
+from bot.runtime.text import without_misleading
+
+_LINE_LENGTH = 300
+
+
+def cut(text: str, limit: int) -> str:
+    """Returns a text, or its beginning with an ellipsis: at most `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
+def one_line(text: str, limit: int = _LINE_LENGTH) -> str:
+    """Returns a text's beginning as one line without control characters and without what misleads."""
+    stripped = text.strip()
+    shown = "".join(c if c.isprintable() else " " for c in without_misleading(stripped[: 2 * limit]))
+    line = " ".join(shown.split())
+    return line if len(line) <= limit and len(stripped) <= 2 * limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def shortened(text: str, limit: int) -> str:
+    """Returns at most `limit` characters, without NUL and halves of characters, which no database takes."""
+    return cut(text.replace("\0", "").encode(errors="replace").decode().strip(), limit)
