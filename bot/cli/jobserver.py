@@ -62,7 +62,7 @@ async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> 
     async for found in check_setup(settings):
         yield _sign(found.is_ok), found.name, found.words
     async for finding in check_editor(settings, environ, groups=groups.folder):
-        yield _OK if finding.is_good else _FAILED, finding.name, finding.words
+        yield _sign(finding.is_ok), finding.name, finding.words
     for result in await check_github(settings):
         yield _sign(result.is_ok), result.name, result.words
 

@@ -7,7 +7,6 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bot.jobserver.documents.workflows import starts_at_push
@@ -15,6 +14,7 @@ from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
+from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.connection import connect
 from bot.jobserver.repository.git import IS_SHALLOW, Git, explain, printable
 from bot.jobserver.settings import PREFIX, JobServerSettings
@@ -29,15 +29,6 @@ _OLDEST_GIT = (2, 38)
 _VERSION = re.compile(r"\b(\d{1,4})\.(\d{1,4})")
 _BRANCH = "pagehand/check-"
 _LIKE_A_JOBS = "pagehand/0123456789abcdef"
-
-
-@dataclass(frozen=True)
-class SetupFinding:
-    """One line. `is_ok` None: worth knowing, and no fault."""
-
-    name: str
-    is_ok: bool | None
-    words: str
 
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:

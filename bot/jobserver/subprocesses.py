@@ -23,6 +23,8 @@ _RUN_MODULE = (
     "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 )
+Watch = Callable[[int], Awaitable[str]]
+"""Given a process id, waits until the process must be ended, and returns why. Is cancelled when the process ends."""
 
 
 def own_module(name: str, *arguments: str) -> tuple[str, ...]:
@@ -105,10 +107,6 @@ class LastBytes:
 
     def getvalue(self) -> bytes:
         return bytes(self._kept)
-
-
-Watch = Callable[[int], Awaitable[str]]
-"""Given a process id, waits until the process must be ended, and returns why. Is cancelled when the process ends."""
 
 
 class Process(Protocol):

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import assert_never
@@ -18,6 +18,7 @@ from bot.jobserver.egress.model_door import ModelDoor, check_budget, door_of_set
 from bot.jobserver.egress.model_login import ModelLogin, Read
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import EditError, JobServerError
+from bot.jobserver.findings import SetupFinding
 from bot.jobserver.models import PlanStep
 from bot.jobserver.questions import Question
 from bot.jobserver.sandbox.choice import open_sandbox
@@ -107,29 +108,20 @@ def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None, r
     return ModelDoor(login, read, model, frozenset(agent.passed))
 
 
-@dataclass(frozen=True)
-class EditorFinding:
-    """One thing that was looked at; `words` is one line."""
-
-    is_good: bool
-    name: str
-    words: str
-
-
 async def check_editor(
     settings: JobServerSettings,
     environment: Mapping[str, str],
     *,
     groups: Path | None = None,
     answer_within: float = CHECK_S,
-) -> AsyncIterator[EditorFinding]:
+) -> AsyncIterator[SetupFinding]:
     """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model.
 
     `groups` is the server's own folder of control groups, where it has one.
     """
     match settings.editor:
         case "builtin":
-            yield EditorFinding(True, "editor", "the built-in one: it needs nothing")
+            yield SetupFinding("editor", is_ok=True, words="the built-in one: it needs nothing")
         case "command":
             yield installed(settings.command, "")
         case "agent":
@@ -139,72 +131,76 @@ async def check_editor(
             assert_never(settings.editor)
 
 
-def installed(command: Sequence[str], install: str) -> EditorFinding:
+def installed(command: Sequence[str], install: str) -> SetupFinding:
     """Looks for a program on the PATH."""
     found = shutil.which(command[0])
     missing = f"there is no program {command[0]} here" + (f"; {install} installs it" if install else "")
-    return EditorFinding(found is not None, "installed", found or missing)
+    return SetupFinding("installed", is_ok=found is not None, words=found or missing)
 
 
 async def _check_agent(
     settings: JobServerSettings, environment: Mapping[str, str], groups: Path | None, limit: float
-) -> AsyncIterator[EditorFinding]:
+) -> AsyncIterator[SetupFinding]:
     try:
         launch = agent_launch(settings, environment)
         found = installed(launch.agent.command, launch.agent.install)
         yield found
-        if not found.is_good:
+        if not found.is_ok:
             return
         if relays_models(settings):
             yield model_finding(launch, settings)
         sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
-        yield EditorFinding(True, "sandbox", f"{settings.sandbox}; {sandbox.users}")
+        yield SetupFinding("sandbox", is_ok=True, words=f"{settings.sandbox}; {sandbox.users}")
         limits = RunLimits.for_settings(settings, groups)
         editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
             async for finding in _try(editor, Path(directory), limit):
                 yield finding
     except JobServerError as error:
-        yield EditorFinding(False, "agent", one_line(str(error), 1000))
+        yield SetupFinding("agent", is_ok=False, words=one_line(str(error), 1000))
 
 
-def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> EditorFinding:
+def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFinding:
     """How an agent without a network gets to its model."""
     if launch.door is not None:
         login = launch.door.login
-        return EditorFinding(True, "model", f"by the relay, which asks {login.upstream} with {login.key_variable}")
+        return SetupFinding(
+            "model", is_ok=True, words=f"by the relay, which asks {login.upstream} with {login.key_variable}"
+        )
     if launch.agent.name not in NAMED:
-        return EditorFinding(True, "model", f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
+        return SetupFinding("model", is_ok=True, words=f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
     if settings.agent_home is not None or settings.egress:
-        return EditorFinding(True, "model", _NOT_RELAYED)
-    return EditorFinding(False, "model", f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}")
+        return SetupFinding("model", is_ok=True, words=_NOT_RELAYED)
+    return SetupFinding(
+        "model", is_ok=False, words=f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}"
+    )
 
 
-async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[EditorFinding]:
+async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[SetupFinding]:
     task = EditTask(_PROMPT, Workspace(directory / "copy", directory / "home"), directory / "log")
     task.workspace.copy.mkdir()
     task.workspace.home.mkdir()
     try:
         started = await editor.started(task)
     except EditError as error:
-        yield EditorFinding(False, "starts", str(error))
+        yield SetupFinding("starts", is_ok=False, words=str(error))
         return
-    yield EditorFinding(True, "starts", started.version)
+    yield SetupFinding("starts", is_ok=True, words=started.version)
     if started.refusal:
-        yield EditorFinding(False, "options", started.refusal)
+        yield SetupFinding("options", is_ok=False, words=started.refusal)
         return
     if started.options:
-        yield EditorFinding(True, "options", started.options)
+        yield SetupFinding("options", is_ok=True, words=started.options)
     began = monotonic()
     try:
         answer = (await editor.edit(task, _Unheard())).summary
     except EditError as error:
         is_hung = monotonic() - began >= limit
         words = f"nothing came from its model within {limit:g} s: {_HUNG}" if is_hung else str(error)
-        yield EditorFinding(False, "answers", words)
+        yield SetupFinding("answers", is_ok=False, words=words)
         return
     words = f"“{one_line(answer, 60)}”, after {monotonic() - began:.1f} s" if answer else "nothing was said"
-    yield EditorFinding(bool(answer), "answers", words)
+    yield SetupFinding("answers", is_ok=bool(answer), words=words)
 
 
 class _Unheard:

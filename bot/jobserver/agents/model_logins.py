@@ -11,6 +11,18 @@ LoginRule = Callable[[Read, str | None], ModelLogin | None]
 _HAIKU = re.compile(r"claude-(?:[0-9.-]+-)?haiku(?:-[0-9A-Za-z.-]+)?")
 _FLASH = re.compile(r"gemini-[0-9.]+-flash(?:-lite)?(?:-[0-9A-Za-z.-]+)?")
 _OF_OPENAI = {"OPENAI_ORGANIZATION": "OpenAI-Organization", "OPENAI_PROJECT": "OpenAI-Project"}
+_OPENCODE_PROVIDERS: Mapping[str, tuple[ModelApi, Mapping[str, KeyHeader]]] = {
+    "anthropic": (ANTHROPIC, {"ANTHROPIC_API_KEY": KeyHeader.ANTHROPIC}),
+    "openai": (OPENAI, {"OPENAI_API_KEY": KeyHeader.BEARER}),
+    "google": (GEMINI, dict.fromkeys(("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"), KeyHeader.GOOGLE)),
+    "openrouter": (OPENROUTER, {"OPENROUTER_API_KEY": KeyHeader.BEARER}),
+}
+_GOOSE_PROVIDERS: Mapping[str, tuple[ModelApi, Mapping[str, KeyHeader], str]] = {
+    "anthropic": (ANTHROPIC, {"ANTHROPIC_API_KEY": KeyHeader.ANTHROPIC}, "ANTHROPIC_HOST"),
+    "openai": (OPENAI, {"OPENAI_API_KEY": KeyHeader.BEARER}, "OPENAI_HOST"),
+    "google": (GEMINI, {"GOOGLE_API_KEY": KeyHeader.GOOGLE}, "GOOGLE_HOST"),
+    "openrouter": (OPENROUTER, {"OPENROUTER_API_KEY": KeyHeader.BEARER}, "OPENROUTER_HOST"),
+}
 
 
 def no_login(_: Read, __: str | None) -> None:
@@ -37,14 +49,6 @@ def gemini_login(read: Read, _: str | None) -> ModelLogin | None:
     return _login(read, GEMINI, keys, "GOOGLE_GEMINI_BASE_URL", companions=_FLASH)
 
 
-_OPENCODE_PROVIDERS: Mapping[str, tuple[ModelApi, Mapping[str, KeyHeader]]] = {
-    "anthropic": (ANTHROPIC, {"ANTHROPIC_API_KEY": KeyHeader.ANTHROPIC}),
-    "openai": (OPENAI, {"OPENAI_API_KEY": KeyHeader.BEARER}),
-    "google": (GEMINI, dict.fromkeys(("GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"), KeyHeader.GOOGLE)),
-    "openrouter": (OPENROUTER, {"OPENROUTER_API_KEY": KeyHeader.BEARER}),
-}
-
-
 def opencode_login(read: Read, model: str | None) -> ModelLogin | None:
     """By what MODEL begins with; all its providers are told their addresses with the version."""
     provider = (model or "").partition("/")[0]
@@ -52,14 +56,6 @@ def opencode_login(read: Read, model: str | None) -> ModelLogin | None:
         return None
     api, keys = _OPENCODE_PROVIDERS[provider]
     return _login(read, api, keys, f"{provider.upper()}_BASE_URL", suffix=api.prefix)
-
-
-_GOOSE_PROVIDERS: Mapping[str, tuple[ModelApi, Mapping[str, KeyHeader], str]] = {
-    "anthropic": (ANTHROPIC, {"ANTHROPIC_API_KEY": KeyHeader.ANTHROPIC}, "ANTHROPIC_HOST"),
-    "openai": (OPENAI, {"OPENAI_API_KEY": KeyHeader.BEARER}, "OPENAI_HOST"),
-    "google": (GEMINI, {"GOOGLE_API_KEY": KeyHeader.GOOGLE}, "GOOGLE_HOST"),
-    "openrouter": (OPENROUTER, {"OPENROUTER_API_KEY": KeyHeader.BEARER}, "OPENROUTER_HOST"),
-}
 
 
 def goose_login(read: Read, _: str | None) -> ModelLogin | None:

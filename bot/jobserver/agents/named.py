@@ -24,6 +24,10 @@ from bot.jobserver.egress.model_door import RELAY_ADDRESS
 
 Files = Mapping[str, str]
 """Texts by their paths in HOME."""
+_GEMINI_ACCESS = "Allow access to absolute path: "
+_OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT")
+_ANTHROPIC = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
+_GOOGLE = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
 
 
 def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
@@ -104,9 +108,6 @@ def _gemini_files(_: str | None, environment: Mapping[str, str]) -> Files:
     return {".gemini/settings.json": json.dumps(settings)}
 
 
-_GEMINI_ACCESS = "Allow access to absolute path: "
-
-
 def _gemini_call(call: ToolCall) -> ToolCall:
     """Gemini tells a command, and the path of a file that came with the prompt, in the title alone."""
     if call.input != "" or not call.has_whole_title:
@@ -127,10 +128,6 @@ def _opencode_files(model: str | None, environment: Mapping[str, str]) -> Files:
             settings["provider"] = {provider: {"options": {"baseURL": address}}}
     return {".config/opencode/opencode.json": json.dumps(settings)}
 
-
-_OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT")
-_ANTHROPIC = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
-_GOOGLE = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
 
 CLAUDE = Agent(
     name="claude",

@@ -52,6 +52,8 @@ _FROM = re.compile(r"""\bfrom['"]?\s{0,20}:\s{0,20}(?:['"](?P<one>[^'"\n]{1,500}
 _QUOTED = re.compile(r"""['"]([^'"\n]{1,500})['"]""")
 _MAPPED = re.compile(r"^ {2,20}['\"]?([\w./-]{1,500}?)\.md['\"]?:[ ]", re.MULTILINE)
 _OPEN_END = re.compile(r"[:*(]")
+_Reference = Callable[[str], object]
+"""Reads the JSON file that another one names."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,6 @@ def _generator(path: PurePosixPath) -> str | None:
 def _text(snapshot: Snapshot, path: PurePosixPath) -> str | None:
     data = snapshot.read(path)
     return None if data is None or len(data) > _LARGEST else decoded(data)
-
-
-_Reference = Callable[[str], object]
-"""Reads the JSON file that another one names."""
 
 
 def _referenced(snapshot: Snapshot, folder: PurePosixPath, name: str) -> object:

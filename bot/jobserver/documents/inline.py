@@ -20,6 +20,11 @@ _IMAGE_MARK = 2
 _NAMED_BY_LABEL = re.compile(r"\]\[[^\[\]\n]{0,200}+\]|\[\^[^\[\]\s]{1,100}+\]")
 """A label after a text (`[text][label]`), or a footnote's, also where what it names stands in another file."""
 _COLLAPSED = re.compile(r"\[[^\[\]\n]{1,200}+\]\[\]")
+_Rule = Callable[[StateInline, bool], bool]
+_PROSE_RULES: frozenset[_Rule] = frozenset(
+    (rules_inline.text, rules_inline.newline, rules_inline.emphasis.tokenize, rules_inline.strikethrough.tokenize,
+     rules_inline.escape)
+)  # fmt: skip
 
 
 class ContentSpan(NamedTuple):
@@ -56,13 +61,6 @@ class Recording:
         self.code += [place.moved(moved) for place in inner.code]
         self.targets += [place.moved(moved) for place in inner.targets]
         self.links += [FoundLink(link.target, link.start + moved, link.is_image) for link in inner.links]
-
-
-_Rule = Callable[[StateInline, bool], bool]
-_PROSE_RULES: frozenset[_Rule] = frozenset(
-    (rules_inline.text, rules_inline.newline, rules_inline.emphasis.tokenize, rules_inline.strikethrough.tokenize,
-     rules_inline.escape)
-)  # fmt: skip
 
 
 class RecordingInline(ParserInline):

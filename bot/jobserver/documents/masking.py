@@ -34,11 +34,13 @@ _VERBATIM = frozenset(
      "snippet", "latex", "mermaid")
 )  # fmt: skip
 """Elements whose text is for machines, or stands for what a machine shows; by their names in small letters."""
+_NO_LINE_END = re.compile(r"[^\n]")
+_ALL_MASKED = re.compile(rf"[\s{MASK}]*")
 
 
 @dataclass
 class MaskedText:
-    """What was found, in order. `lines` holds where each line begins."""
+    """A text with what is not Markdown blanked out, and what was found in its order."""
 
     text: str
     tags: list[Tag] = field(default_factory=list)
@@ -229,10 +231,6 @@ def _blanked(text: str, start: int, regions: list[Region]) -> str:
     parts.append(text[position:])
     blanked = "".join(parts).replace("\r\n", " \n").replace("\r", "\n").replace("\0", MASK)
     return "\n".join(_without_masked_lines(blanked.split("\n")))
-
-
-_NO_LINE_END = re.compile(r"[^\n]")
-_ALL_MASKED = re.compile(rf"[\s{MASK}]*")
 
 
 def _spaces(text: str) -> str:

@@ -25,12 +25,11 @@ from bot.jobserver.documents.navigation_entries import (
 from bot.jobserver.documents.page import is_record
 
 MAX_NAVIGATION = 300_000
-"""Characters; a larger file is not read."""
+"""Characters, or bytes; a larger file is not read."""
 _MINTLIFY, _MKDOCS = ("docs.json", "mint.json"), ("mkdocs.yml", "mkdocs.yaml")
 _LISTS = ("_sidebar.md", "SUMMARY.md")
 NAVIGATION_FILES = (*_MINTLIFY, *_MKDOCS, *_LISTS)
 _PAGE_ENDINGS = (".mdx", ".md")
-_MAX_BYTES = 300_000
 _PLAIN = frozenset(
     f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "map", "null", "seq", "str", "timestamp")
 )
@@ -136,11 +135,10 @@ def _without_ending(path: PurePosixPath) -> PurePosixPath:
 def only_navigation(before: bytes, after: bytes) -> bool:
     """Whether two versions differ in their menus alone, and the new menus hold nothing that MkDocs would run.
 
-    `mkdocs.yml` names plugins, hooks and objects of Python, which run at a build; its `nav` is content.
-
-    What cannot be read, or has aliases, is taken for something else.
+    `mkdocs.yml` names plugins, hooks and objects of Python, which run at a build; its `nav` is content. What cannot be
+    read, or has aliases, is taken for something else.
     """
-    if max(len(before), len(after)) > _MAX_BYTES:
+    if max(len(before), len(after)) > MAX_NAVIGATION:
         return False
     try:
         old, new = compose_yaml(before.decode()), compose_yaml(after.decode())

@@ -1,4 +1,4 @@
-"""Which IP addresses are on the public internet: what is not known to be is refused. Pure."""
+"""Which IP addresses programs may reach: those known to be on the public internet, and not this machine's."""
 
 import asyncio
 import contextlib
@@ -55,11 +55,7 @@ def is_public(text: str) -> bool:
     if address in _OF_CLOUDS:
         return False
     if isinstance(address, IPv6Address):
-        return (
-            _is_global(address)
-            and address in _ON_THE_INTERNET
-            and not any(address in network for network in _CARRIES_IPV4)
-        )
+        return _is_global(address) and address in _ON_THE_INTERNET and not _carries_ipv4(address)
     return _is_global(address) and not text.startswith(_RELAY_OF_6TO4)
 
 

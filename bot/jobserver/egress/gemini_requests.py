@@ -9,6 +9,8 @@ from typing import Any
 
 from bot.jobserver.egress.refused_requests import Refusals, as_list, fields, malformed
 
+_CONTENT_FIELDS = frozenset({"parts", "role"})
+
 
 def _spellings(*names: str) -> frozenset[str]:
     """Each name as it is, and in snake case."""
@@ -19,7 +21,6 @@ _FIELDS = _spellings(
     "contents", "generationConfig", "model", "safetySettings", "serviceTier", "systemInstruction", "toolConfig", "tools"
 )
 _TOOL_FIELDS = _spellings("functionDeclarations")
-_CONTENT_FIELDS = frozenset({"parts", "role"})
 _PART_FIELDS = _spellings(
     "functionCall", "functionResponse", "inlineData", "mediaResolution", "partMetadata", "text", "thought",
     "thoughtSignature", "videoMetadata",

@@ -46,7 +46,7 @@ class _Told:
 
 
 class RecordedProgress:
-    """Implements `editors.interface.Progress`: it only remembers, and `recording` writes.
+    """Implements `editors.interface.EditProgress`: it only remembers, and `recording` writes.
 
     `take` hears at once of what is spent; `ask` asks people.
     """

@@ -67,7 +67,7 @@ async def running_jobs(
     spending = Spending(settings.budget, now=now, today=await queue.tokens_today())
     time_limit = settings.question_time_limit.total_seconds()
     asking = Asking(QuestionStore(database), dependencies.masking.known, time_limit=time_limit)
-    executor = _executor(dependencies, queue, folders, proposing, (spending, asking))
+    executor = _executor(dependencies, queue, folders, proposing, spending=spending, asking=asking)
     runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs, arrived=asking.arrived)
     retained = JobRetention(database, now=now)
     retention = JobCleanup(
@@ -95,7 +95,9 @@ def _executor(
     queue: InstructionQueue,
     folders: JobFolders,
     proposing: Proposing,
-    terms: tuple[Spending, Asking],
+    *,
+    spending: Spending,
+    asking: Asking,
 ) -> InstructionExecutor:
     repository, masking = dependencies.repository, dependencies.masking
     editing = Editing(
@@ -106,7 +108,8 @@ def _executor(
         folders,
         PartialWorkKeeping(repository, queue, folders, masking),
         masking,
-        *terms,
+        spending,
+        asking,
         dependencies.takes_faults,
     )
     publishing = Publishing(repository, dependencies.pull_requests, queue, proposing, masking)

@@ -24,6 +24,8 @@ _UNREADABLE = (
     RuntimeError, OverflowError, LookupError,
 )  # fmt: skip
 """Damaged, enciphered, or packed in a way that Python does not know."""
+_TAR_MAGIC = slice(257, 262)
+_ZIP_END = b"PK\5\6"
 
 
 class TooMuchPackedError(Exception):
@@ -42,8 +44,6 @@ _COMPRESSIONS: dict[bytes, Callable[[], _Decompressor]] = {
     b"BZh": bz2.BZ2Decompressor,
     b"\xfd7zXZ\0": lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY),
 }
-_TAR_MAGIC = slice(257, 262)
-_ZIP_END = b"PK\5\6"
 
 
 def unpacked(data: bytes) -> Iterator[bytes]:

@@ -20,6 +20,10 @@ from bot.runtime.secrets.masking import SecretMasker
 _LINK = "120000"
 _FILE = "100"
 _ADDED = "A"
+TOO_MUCH_PACKED = 3
+"""Its exit code where the file that was named last packs more than is looked at."""
+_MEMORY = 2_000_000_000
+_MOST = 20
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,6 @@ class ChangeReader:
                 accepted=(0, 1),
             )  # fmt: skip
         return set(found.decode(errors="surrogateescape").splitlines())
-
-
-TOO_MUCH_PACKED = 3
-"""Its exit code where the file that was named last packs more than is looked at."""
-_MEMORY = 2_000_000_000
-_MOST = 20
 
 
 class Task(TypedDict):

@@ -74,12 +74,12 @@ async def test_an_earlier_session_that_tells_no_options_goes_on(tmp_path: Path, 
     assert world.progress.sessions == ["session-1"]
 
 
-async def findings(tmp_path: Path, **given: Any) -> list[tuple[str, bool, str]]:
+async def findings(tmp_path: Path, **given: Any) -> list[tuple[str, bool | None, str]]:
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
         egress="open", agent=shlex.join(scripted(tmp_path, LISTS).command), **given,
     )  # fmt: skip
-    return [(one.name, one.is_good, one.words) async for one in check_editor(settings, os.environ)]
+    return [(one.name, one.is_ok, one.words) async for one in check_editor(settings, os.environ)]
 
 
 async def test_the_check_tells_what_is_chosen_and_what_else_there_is(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from support.servers.github_server import github_server
 from support.servers.github_server_state import ALL_PERMISSIONS, TOKEN
 from support.worlds.jobserver_world import KEY, REVIEWER_KEY, git, make_bare
 
+from bot.jobserver.findings import SetupFinding
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.setup_check import SetupFinding, check_setup
+from bot.jobserver.setup_check import check_setup
 
 
 async def found(tmp_path: Path, **settings: Any) -> dict[str, SetupFinding]:

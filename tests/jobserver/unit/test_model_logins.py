@@ -241,6 +241,6 @@ def test_the_check_says_how_the_model_is_reached(
 ) -> None:
     configured = settings(**given)
     found = model_finding(agent_launch(configured, environment), configured)
-    assert found.is_good == is_good
+    assert found.is_ok == is_good
     assert said in found.words
     assert KEY not in found.words

@@ -7,6 +7,11 @@ from pathlib import PurePosixPath
 from bot.jobserver.editors.builtin.places import Place
 from bot.jobserver.text import cut
 
+_SHORT = 60
+"""Characters that fit into a line of a summary."""
+_MOST_NAMED = 3
+"""Pages named in a sentence."""
+
 
 @dataclass(frozen=True)
 class Replace:
@@ -59,11 +64,6 @@ class Rename:
 
 
 Edit = Replace | FixSpelling | AddPage | AddSection | RenamePage | Rename
-
-_SHORT = 60
-"""Characters that fit into a line of a summary."""
-_MOST_NAMED = 3
-"""Pages named in a sentence."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,55 @@ _NOT_NAMED = frozenset(
     ("index", "readme", "_index", "summary", "_sidebar", "contributing", "license", "code_of_conduct")
 )
 _Pages = Sequence[PurePosixPath]
+AGENT = "a coding agent (in the demo `--agent`, in the job server's settings `AGENT`)"
+_LOOKED_AT = 400
+_HELP = re.compile(
+    r"(?:(?:hi|hello|hey)\b[\s,!.]{0,5})?(?:(?:please|pagehand)\b[\s,]{0,5})?(?:(?:show|give)\s(?:me\s)?)?"
+    r"(?:help(?:\sme)?|examples?|commands|(?:so\s)?what\s(?:all\s)?(?:can|could|do|does|should)\s(?:you|i|it|we|this|pagehand)"
+    r"\s(?:do|ask|say|write|understand|know|type)\b[^\n]{0,60}|what\sare\syou[^\n]{0,30}"
+    r"|how\s(?:do|does|can)\s(?:i|it|this|we)\s(?:work|use|start|begin|ask)[^\n]{0,40})[\s?!.]{0,10}",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(r"(?:hi|hello|hey|test|testing)\b[^\w\n]{0,10}", re.IGNORECASE)
+_CHANGE = re.compile(
+    r"(?:replace|change|update|substitute|swap)\s(?:(?:all|every|the|word|words|term|text)\s){0,3}"
+    r"(?P<old>[^\"“”\n]{1,60}?)\s(?:with|by|to|into)\s(?P<new>[^\"“”\n]{1,60}?)"
+    r"(?:\s(?:in|on|everywhere|throughout|across)\b(?P<where>[^\n]{0,80}))?[.!]?\Z",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(
+    r"(?:change|update|set|bump)\s(?:(?:the|our|all)\s){0,2}versions?(?:\snumbers?)?\sto\s(?P<new>v?\d[\w.-]{0,30})[^\n]{0,80}\Z",
+    re.IGNORECASE,
+)
+_RENAME = re.compile(r"(?:rename|retitle)\b", re.IGNORECASE)
+_NOTE = re.compile(
+    r"(?:add|write|insert|put)\s(?:(?:a|an|the|some|short|small|new)\s){0,3}"
+    r"(?P<kind>note|section|paragraph|sentence|line|tip|warning|entry|question|example|info\w{0,7})\s"
+    r"(?:(?:about|on|for|that|saying|explaining|called|named)\s)?(?P<subject>[^\n]{1,100}?)\s(?:to|in|into|on)\s"
+    r"(?:(?:the|our)\s)?(?P<page>[^\n]{1,80}?)(?:\spage)?[.!?]?\Z",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(
+    r"(?:add|write|create|make)\s(?:(?:a|an|the|new|short)\s){0,3}(?:page|guide|tutorial|article|document|faq)\s?"
+    r"(?:(?:about|on|for|called|named|explaining|that)\s)?(?P<subject>[^\n]{0,80}?)[.!?]?\Z",
+    re.IGNORECASE,
+)
+_SHORTEN = re.compile(
+    r"(?:make(?:\s\S{1,30}+){1,8}?\s(?:shorter|briefer|concise)\b|shorten|trim|summari[sz]e|condense)", re.IGNORECASE
+)
+_REWORD = re.compile(
+    r"(?:make\s|rewrite|reword|improve|clarify|simplify|explain|polish|review|expand|restructure|reorgani[sz]e|clean\b)",
+    re.IGNORECASE,
+)
+_TRANSLATE = re.compile(r"translate\b", re.IGNORECASE)
+_DELETE = re.compile(r"(?:delete|remove|drop)\b(?:\sthe)?\s?(?P<subject>[^\n]{0,60}?)[.!]?\Z", re.IGNORECASE)
+_MOVE = re.compile(r"(?:move|merge|split)\b", re.IGNORECASE)
+_SPELL = re.compile(
+    r"(?:fix|correct|check|improve|proofread)\s(?:(?:all|any|the|our|my|its|spelling|and)\s){0,5}"
+    r"(?:grammar|punctuation|typos?|spelling|mistakes|errors)\b",
+    re.IGNORECASE,
+)
+_Say = Callable[[re.Match[str], WorkingFiles], str]
 
 
 def examples(files: WorkingFiles) -> list[str]:
@@ -102,56 +151,6 @@ def _named(files: WorkingFiles, pages: _Pages) -> Iterator[tuple[PurePosixPath, 
             yield path, title
 
 
-AGENT = "a coding agent (in the demo `--agent`, in the job server's settings `AGENT`)"
-_LOOKED_AT = 400
-_HELP = re.compile(
-    r"(?:(?:hi|hello|hey)\b[\s,!.]{0,5})?(?:(?:please|pagehand)\b[\s,]{0,5})?(?:(?:show|give)\s(?:me\s)?)?"
-    r"(?:help(?:\sme)?|examples?|commands|(?:so\s)?what\s(?:all\s)?(?:can|could|do|does|should)\s(?:you|i|it|we|this|pagehand)"
-    r"\s(?:do|ask|say|write|understand|know|type)\b[^\n]{0,60}|what\sare\syou[^\n]{0,30}"
-    r"|how\s(?:do|does|can)\s(?:i|it|this|we)\s(?:work|use|start|begin|ask)[^\n]{0,40})[\s?!.]{0,10}",
-    re.IGNORECASE,
-)
-_GREETING = re.compile(r"(?:hi|hello|hey|test|testing)\b[^\w\n]{0,10}", re.IGNORECASE)
-_CHANGE = re.compile(
-    r"(?:replace|change|update|substitute|swap)\s(?:(?:all|every|the|word|words|term|text)\s){0,3}"
-    r"(?P<old>[^\"“”\n]{1,60}?)\s(?:with|by|to|into)\s(?P<new>[^\"“”\n]{1,60}?)"
-    r"(?:\s(?:in|on|everywhere|throughout|across)\b(?P<where>[^\n]{0,80}))?[.!]?\Z",
-    re.IGNORECASE,
-)
-_VERSION = re.compile(
-    r"(?:change|update|set|bump)\s(?:(?:the|our|all)\s){0,2}versions?(?:\snumbers?)?\sto\s(?P<new>v?\d[\w.-]{0,30})[^\n]{0,80}\Z",
-    re.IGNORECASE,
-)
-_RENAME = re.compile(r"(?:rename|retitle)\b", re.IGNORECASE)
-_NOTE = re.compile(
-    r"(?:add|write|insert|put)\s(?:(?:a|an|the|some|short|small|new)\s){0,3}"
-    r"(?P<kind>note|section|paragraph|sentence|line|tip|warning|entry|question|example|info\w{0,7})\s"
-    r"(?:(?:about|on|for|that|saying|explaining|called|named)\s)?(?P<subject>[^\n]{1,100}?)\s(?:to|in|into|on)\s"
-    r"(?:(?:the|our)\s)?(?P<page>[^\n]{1,80}?)(?:\spage)?[.!?]?\Z",
-    re.IGNORECASE,
-)
-_PAGE = re.compile(
-    r"(?:add|write|create|make)\s(?:(?:a|an|the|new|short)\s){0,3}(?:page|guide|tutorial|article|document|faq)\s?"
-    r"(?:(?:about|on|for|called|named|explaining|that)\s)?(?P<subject>[^\n]{0,80}?)[.!?]?\Z",
-    re.IGNORECASE,
-)
-_SHORTEN = re.compile(
-    r"(?:make(?:\s\S{1,30}+){1,8}?\s(?:shorter|briefer|concise)\b|shorten|trim|summari[sz]e|condense)", re.IGNORECASE
-)
-_REWORD = re.compile(
-    r"(?:make\s|rewrite|reword|improve|clarify|simplify|explain|polish|review|expand|restructure|reorgani[sz]e|clean\b)",
-    re.IGNORECASE,
-)
-_TRANSLATE = re.compile(r"translate\b", re.IGNORECASE)
-_DELETE = re.compile(r"(?:delete|remove|drop)\b(?:\sthe)?\s?(?P<subject>[^\n]{0,60}?)[.!]?\Z", re.IGNORECASE)
-_MOVE = re.compile(r"(?:move|merge|split)\b", re.IGNORECASE)
-_SPELL = re.compile(
-    r"(?:fix|correct|check|improve|proofread)\s(?:(?:all|any|the|our|my|its|spelling|and)\s){0,5}"
-    r"(?:grammar|punctuation|typos?|spelling|mistakes|errors)\b",
-    re.IGNORECASE,
-)
-
-
 @dataclass(frozen=True)
 class Hint:
     """What is answered where nothing is changed; to a question for help, with `examples` that work as they stand."""
@@ -212,7 +211,6 @@ def _delete(match: re.Match[str], _: WorkingFiles) -> str:
     return f'Words can go by `Replace "{subject}" with ""`; pages and sections take {AGENT}.'
 
 
-_Say = Callable[[re.Match[str], WorkingFiles], str]
 _HINTS: tuple[tuple[re.Pattern[str], str | _Say], ...] = (
     (_SHORTEN, f'What to leave out takes {AGENT}; if you know it, quote it: `Replace "those words" with ""`.'),
     (_RENAME, 'Put the names in quotation marks: `Rename the "Old title" page to "New title"`.'),

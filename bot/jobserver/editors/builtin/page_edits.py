@@ -21,6 +21,8 @@ _TITLE_KEYS = frozenset(("title", "sidebarTitle", "sidebar_label", "linkTitle", 
 _SUMMARY_KEYS = frozenset(("description", "summary", "excerpt"))
 _LONGEST_SUMMARY = 160
 _FIRST_HEADING = re.compile(r"\s*+#[ \t]")
+_NEIGHBOURS = 20
+_MOST_FOLDERS = 3
 
 
 def page_text(title: str, text: str, neighbours: Sequence[str]) -> str:
@@ -92,10 +94,6 @@ def with_section(page: str, title: str, text: str) -> str | None:
     blank = "" if not page or page.endswith(("\n\n", "\n\r\n")) else newline
     section = f"{heading}\n\n{text}\n".replace("\r\n", "\n").replace("\n", newline)
     return f"{page}{ending}{blank}{section}"
-
-
-_NEIGHBOURS = 20
-_MOST_FOLDERS = 3
 
 
 def add_page(edit: AddPage, files: WorkingFiles) -> Note:

@@ -10,6 +10,7 @@ from bot.jobserver.documents.page import slug
 
 _WHOLE = frozenset(("docs", "doc"))
 """In a repository without such a folder: all of it."""
+Title = Callable[[PurePosixPath], str | None]
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,6 @@ class Place:
     pages: tuple[PurePosixPath, ...]
     is_folder: bool = False
     also_called: tuple[PurePosixPath, ...] = ()
-
-
-Title = Callable[[PurePosixPath], str | None]
 
 
 def find_place(paths: Sequence[PurePosixPath], place: str, title: Title) -> Place:

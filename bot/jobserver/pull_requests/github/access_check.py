@@ -2,12 +2,12 @@
 
 import base64
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from http import HTTPStatus
 
 import aiohttp
 
 from bot.jobserver.errors import CodeHostError
+from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
 from bot.jobserver.pull_requests.github.errors import OPEN, READ_CHECKS, READ_STATUSES, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.repository_api import RepositoryApi
@@ -16,30 +16,21 @@ from bot.jobserver.settings import JobServerSettings
 _TIMEOUT = aiohttp.ClientTimeout(total=30.0)
 
 
-@dataclass(frozen=True)
-class AccessResult:
-    """One line of the check. `is_ok` None: it is not needed, or could not be tried."""
-
-    name: str
-    is_ok: bool | None
-    words: str = ""
-
-
-async def check_github(settings: JobServerSettings) -> list[AccessResult]:
+async def check_github(settings: JobServerSettings) -> list[SetupFinding]:
     """Returns what works and what does not; empty where the settings have nothing to do with GitHub."""
     async with connect(settings) as connection:
         return [] if connection is None else [result async for result in _check(connection, settings.base_branch)]
 
 
-async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterator[AccessResult]:
+async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterator[SetupFinding]:
     try:
         found = await connection.repository.describe()
     except CodeHostError as error:
-        yield AccessResult("GitHub", is_ok=False, words=str(error))
+        yield SetupFinding("GitHub", is_ok=False, words=str(error))
         return
-    yield AccessResult("GitHub", is_ok=True, words=f"the repository {found.full_name} can be read")
+    yield SetupFinding("GitHub", is_ok=True, words=f"the repository {found.full_name} can be read")
     if found.archived:
-        yield AccessResult("push", is_ok=False, words="the repository is archived: nobody can change it")
+        yield SetupFinding("push", is_ok=False, words="the repository is archived: nobody can change it")
         return
     yield await _check_push(connection, found.clone_url)
     base = base or found.default_branch
@@ -48,13 +39,13 @@ async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterato
     yield await _check_reading(connection.repository, "/commits/{ref}/status", READ_STATUSES, base)
 
 
-async def _check_push(connection: GitHubConnection, clone_url: str) -> AccessResult:
+async def _check_push(connection: GitHubConnection, clone_url: str) -> SetupFinding:
     """Asks what git asks before a push: GitHub answers only whoever may push."""
     credentials = connection.credentials
     if credentials is None:
-        return AccessResult("push", is_ok=None, words="git uses SSH here, which was not tried")
+        return SetupFinding("push", is_ok=None, words="git uses SSH here, which was not tried")
     if not clone_url.startswith(f"{credentials.origin}/"):
-        return AccessResult("push", is_ok=None, words="git's address at GitHub is another one, which was not tried")
+        return SetupFinding("push", is_ok=None, words="git's address at GitHub is another one, which was not tried")
     try:
         credential = await credentials.credential()
         encoded = base64.b64encode(f"{credential.username}:{credential.secret}".encode()).decode()
@@ -63,34 +54,34 @@ async def _check_push(connection: GitHubConnection, clone_url: str) -> AccessRes
         async with connection.session.get(url, headers=headers, allow_redirects=False, timeout=_TIMEOUT) as answer:
             status = answer.status
     except CodeHostError as error:
-        return AccessResult("push", is_ok=False, words=str(error))
+        return SetupFinding("push", is_ok=False, words=str(error))
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        return AccessResult("push", is_ok=False, words=f"git's address cannot be reached ({type(error).__name__})")
+        return SetupFinding("push", is_ok=False, words=f"git's address cannot be reached ({type(error).__name__})")
     if status == HTTPStatus.OK:
-        return AccessResult("push", is_ok=True, words="branches can be pushed")
-    return AccessResult(
+        return SetupFinding("push", is_ok=True, words="branches can be pushed")
+    return SetupFinding(
         "push",
         is_ok=False,
         words=f"branches cannot be pushed ({status}): give the token or App the permission Contents: read and write",
     )
 
 
-async def _check_pull_requests(repository: RepositoryApi, base: str) -> AccessResult:
+async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFinding:
     """A branch cannot be merged into itself: whoever may open pull requests is told so, everybody else is refused."""
     body = {"title": "Pagehand tries whether it may", "head": base, "base": base}
     try:
         await repository.post("/pulls", OPEN, body, is_repeatable=False)
     except RefusedError as error:
         if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
-            return AccessResult("pull requests", is_ok=False, words=str(error))
+            return SetupFinding("pull requests", is_ok=False, words=str(error))
     except CodeHostError as error:
-        return AccessResult("pull requests", is_ok=False, words=str(error))
-    return AccessResult("pull requests", is_ok=True, words="they can be opened")
+        return SetupFinding("pull requests", is_ok=False, words=str(error))
+    return SetupFinding("pull requests", is_ok=True, words="they can be opened")
 
 
-async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose, ref: str) -> AccessResult:
+async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose, ref: str) -> SetupFinding:
     try:
         await repository.get(path, purpose, ref=ref)
     except CodeHostError as error:
-        return AccessResult("checks", is_ok=None, words=f"they are not shown: {error}")
-    return AccessResult("checks", is_ok=True, words=f"it can {purpose.doing}")
+        return SetupFinding("checks", is_ok=None, words=f"they are not shown: {error}")
+    return SetupFinding("checks", is_ok=True, words=f"it can {purpose.doing}")
