@@ -1,4 +1,4 @@
-"""Whose files are: where the server is root, those of a job belong to its own user."""
+"""Ownership of files: where the server is root, a job's files belong to the job's own user."""
 
 import os
 from pathlib import Path

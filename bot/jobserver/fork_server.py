@@ -1,4 +1,4 @@
-"""A process that has imported a module of ours, and forks for each task: `MODULE`, whose `main` does one.
+"""Imports `MODULE`, and forks for each task, which the module's `main` does.
 
 Standard input is a socket of the server's. A byte on it, with four descriptors, asks for a child: its standard input,
 output and error, and a socket that gets its process id in a line, and its exit code in another one. The end of the

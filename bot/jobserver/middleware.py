@@ -1,4 +1,4 @@
-"""What every HTTP request has to pass: the Host it names, the Origin it comes from, and how errors are answered."""
+"""Middleware of all HTTP requests: checks Host and Origin, and answers errors."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What an agent asks, with what can be chosen: as the job API tells it."""
+"""Questions of agents, with their choices, as the job API has them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether this machine and the repository have what every job needs: for whoever sets the job server up."""
+"""Checks that this machine and the repository have what every job needs."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""What a job took of its model: tokens, and money where it is told."""
+"""What a job used of its model: tokens, and money where it is reported."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""A module of ours, run in a process for each task; what it imports is there before the task is."""
+"""Runs tasks in processes with a time limit, each forked from one that has imported the module already."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The agent that the settings choose, and whether it can be used."""
+"""Chooses the agent that the settings name, and checks that it works."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""The protocol's calls, and what an agent says and asks meanwhile."""
+"""Makes the protocol's calls, and hands on what an agent says and asks during a turn."""
 
 import asyncio
 import contextlib
@@ -93,9 +93,7 @@ class AgentConnection:
         return self._messages.ignored
 
     async def initialize(self) -> InitializeResponse:
-        """Announces that people can be asked, and nothing else: the agent works on its own files, and nobody can log in
-        here.
-        """
+        """Announces that people can be asked, and nothing else: an agent has its own files, and nobody logs in here."""
         capabilities = ClientCapabilities(
             elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()),
             field_meta=dict(self._agent.client_meta) or None,
@@ -114,7 +112,7 @@ class AgentConnection:
         return response
 
     async def new_session(self, roots: Sequence[str]) -> AgentSession:
-        """Begins in the first of these folders; the others go to agents that take more than one, and to no other."""
+        """Starts in the first of these folders; the others go to agents that take more than one."""
         request = NewSessionRequest(cwd=roots[0], additional_directories=_more(roots), mcp_servers=[])
         response = await self._request("session_new", request, NewSessionResponse)
         return AgentSession(response.session_id, options_of(response.config_options))
@@ -122,7 +120,7 @@ class AgentConnection:
     async def reopen_session(
         self, session_id: str, roots: Sequence[str], capabilities: InitializeResponse
     ) -> AgentSession | None:
-        """Goes on in an earlier session; None where the agent cannot, or knows of none. `roots`: as of a new one."""
+        """Resumes an earlier session; None where the agent cannot, or has none. `roots` are those of a new one."""
         offered = capabilities.agent_capabilities
         sessions = offered.session_capabilities if offered else None
         if sessions and sessions.resume is not None:

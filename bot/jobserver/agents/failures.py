@@ -1,4 +1,4 @@
-"""When a turn has failed, and how that is said: agents end turns well that did not go well."""
+"""Tells failed turns from good ones, since agents also end failed turns normally, and says why they failed."""
 
 import json
 import re

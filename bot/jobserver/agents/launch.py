@@ -1,4 +1,4 @@
-"""How an agent is started: its program, its variables, and the files that its HOME begins with."""
+"""How an agent is started: its program, its variables, and the initial files of its HOME."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 MOST_FILES = 1000
 LARGEST_FILE = 10_000_000
 _NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RETRIES")
-"""How names of variables end whose values may be shown: an address in an error's text is what explains it."""
+"""Endings of the names of variables whose values may be shown: an address explains an error."""
 
 
 def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Where each agent that is known by name has its model's key and address."""
+"""Which variables hold the key and address of a named agent's model."""
 
 import re
 from collections.abc import Callable, Mapping

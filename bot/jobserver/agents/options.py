@@ -1,4 +1,4 @@
-"""What an agent lets its client choose for a session, by its own list, and what is chosen of it."""
+"""The options that an agent offers for a session (model, effort, mode), and how they are chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

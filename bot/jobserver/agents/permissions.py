@@ -1,5 +1,6 @@
-"""What an agent may do when it asks: files in the copy yes, those that came with the instruction to read and to copy
-there, anything else no, or what a person has allowed.
+"""Decides on an agent's requests for permission.
+
+It may work on files in the copy, read attachments and copy them there, and do what a person has allowed.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""An agent's program: started with pipes and a session of its own, ended with all that belongs to it."""
+"""An agent's process: started with pipes in a session of its own, and ended with everything it started."""
 
 import asyncio
 import contextlib

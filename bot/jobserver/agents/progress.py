@@ -1,4 +1,4 @@
-"""What an agent does and tells while it works: its plan, its tool calls and, last, its answer."""
+"""What an agent reports while it works: its plan, its tool calls and its answer."""
 
 import json
 from collections import Counter, OrderedDict

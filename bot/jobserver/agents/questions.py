@@ -1,4 +1,4 @@
-"""What an agent asks in one turn, one question after another."""
+"""Asks an agent's questions, one after another, and stops the clock meanwhile."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -56,7 +56,7 @@ class TimeLimit:
 
 
 class Questions:
-    """`unanswered` is what nobody answered in time, and the job is to end with."""
+    """`unanswered` is a question that nobody answered in time; the job then ends with it."""
 
     def __init__(self, progress: EditProgress, redact: Redactor, time_limit: TimeLimit) -> None:
         self._progress = progress

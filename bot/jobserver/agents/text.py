@@ -1,4 +1,4 @@
-"""What of an agent's run goes into its job's log: bounded, and without the agent's secrets."""
+"""Writes an agent's run to its job's log: bounded, and without the agent's secrets."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator

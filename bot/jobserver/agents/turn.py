@@ -1,4 +1,4 @@
-"""One turn of an agent: what comes in while it works, and what comes of it."""
+"""One turn of an agent: handles its updates and requests, and works out the result."""
 
 import asyncio
 from collections.abc import Sequence

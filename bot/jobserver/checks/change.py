@@ -1,4 +1,4 @@
-"""The change that is checked: the pages before and after, parsed when they are asked for."""
+"""The change to be checked: its pages before and after, parsed on demand."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence

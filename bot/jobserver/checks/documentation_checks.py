@@ -1,4 +1,4 @@
-"""All checks of a change, one after another; none of them can keep a change from being proposed."""
+"""Runs all checks of a change, one after another; a failed check never blocks a proposal."""
 
 import asyncio
 import logging

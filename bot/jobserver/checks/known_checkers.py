@@ -1,4 +1,4 @@
-"""The checkers that are known: markdownlint-cli2, cspell and codespell (one finding a line), Vale and lychee."""
+"""The supported checkers: markdownlint-cli2, cspell and codespell (one finding per line), Vale and lychee."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where a link inside the repository may lead: site generators differ, so it is broken only if none finds anything."""
+"""Resolves links inside the repository. Site generators differ: a link is broken only if none would find its target."""
 
 from collections.abc import Collection, Iterator
 from functools import cached_property

@@ -1,5 +1,4 @@
-"""Pages that can no longer be read: front matter, and in MDX a tag that is not closed, a brace, a sign
-that MDX reads as the start of a tag.
+"""Finds pages that no longer parse: broken front matter; in MDX an open tag or brace, or a sign read as a tag.
 
 What is reported is what MDX's own compiler refuses (https://mdxjs.com/docs/troubleshooting-mdx/); it refuses more.
 """

@@ -1,4 +1,4 @@
-"""Runs a program over the changed files: Vale, or a command of the team's own."""
+"""Runs a checker in the sandbox: a supported one, or the team's own command."""
 
 import asyncio
 import tempfile

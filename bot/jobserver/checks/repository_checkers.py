@@ -1,4 +1,4 @@
-"""The repository's own checkers, where they are installed: of what they find, what stands on new lines.
+"""Runs the checkers that the repository is set up for, and reports what they find on new lines.
 
 They run in a folder that an agent has not written to: the base's files, with the changed pages over them. So a change
 cannot bring settings, rules or plugins that a checker would load.

@@ -1,4 +1,4 @@
-"""Addresses of a site that no file stands for: redirects in its settings, and what its generator writes. Pure."""
+"""Addresses that a site serves without a file: redirects in its settings, and what its generator writes. Pure."""
 
 import json
 import posixpath

@@ -1,4 +1,4 @@
-"""Tags of HTML and JSX, and expressions in braces: where one ends. Each search is linear in what it passes over."""
+"""Finds the ends of HTML and JSX tags and of expressions in braces. Each search is linear in what it passes."""
 
 import re
 from dataclasses import dataclass

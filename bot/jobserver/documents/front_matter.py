@@ -1,4 +1,4 @@
-"""The block at a page's beginning that holds its title and settings: read, never written."""
+"""Reads front matter, the block at the start of a page with its title and settings."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Markdown within a paragraph, by markdown-it's own rules, with the place of each piece of text.
+"""Parses Markdown within a paragraph by markdown-it's rules, and records the position of each piece.
 
 markdown-it keeps no positions within a paragraph. This parser runs the same rules and writes down where each began and
 ended.

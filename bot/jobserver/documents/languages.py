@@ -1,4 +1,4 @@
-"""Which language a page is written in: said by its path or itself, or seen in its small words.
+"""Detects a page's language: by its path, its front matter, or its short words.
 
 The rule of small words is enough here, since only one question is asked: is this surely English?
 """

@@ -1,4 +1,4 @@
-"""What a page of Markdown or MDX holds besides Markdown: found first, and blanked out for the Markdown parser.
+"""Finds what a page holds besides Markdown, such as tags and templates, and blanks it out for the parser.
 
 Blanked text keeps its length, so that every position stays true: whole lines become spaces, places within a line become
 `MASK`, which no word holds.

@@ -1,4 +1,4 @@
-"""Navigation files: which pages a site lists, and a new entry beside a neighbour, with nothing else changed.
+"""Reads navigation files, and adds an entry beside a neighbour without changing anything else.
 
 Known are Mintlify's `docs.json` and `mint.json`, `mkdocs.yml`, docsify's `_sidebar.md`, and `SUMMARY.md` of GitBook and
 mdBook.

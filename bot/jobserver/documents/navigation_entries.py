@@ -1,4 +1,4 @@
-"""The entries of navigation files, in each known format: which page each names, and where the next one can stand."""
+"""The entries of navigation files in each known format: the page of each, and where the next one can be inserted."""
 
 import json
 import re

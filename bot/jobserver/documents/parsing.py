@@ -1,4 +1,4 @@
-"""From a file's bytes to a page: Markdown is read whole; of other formats, a title and what links need."""
+"""Parses pages: Markdown as a whole; of other formats only a title, links and anchors."""
 
 import re
 from bisect import bisect_right

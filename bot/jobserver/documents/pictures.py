@@ -1,4 +1,4 @@
-"""Which pictures can be shown: of formats that hold no scripts."""
+"""The picture formats that can be shown: those that hold no scripts."""
 
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _SIGNATURES = {

@@ -1,4 +1,4 @@
-"""The words of prose, and which of them are names of things: flags, paths, identifiers, constants."""
+"""Splits prose into words, and tells which are names: flags, paths, identifiers, constants."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""An editor that is any program without the agents' protocol: the prompt is its input, never an argument."""
+"""An editor that runs any program without the agents' protocol; the prompt is its input, never an argument."""
 
 import os
 import re

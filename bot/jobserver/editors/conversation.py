@@ -1,4 +1,4 @@
-"""What is told before an instruction: the job's earlier exchanges, marked off, and the files that came with it."""
+"""The text before an instruction: the job's earlier exchanges, set apart, and its attached files."""
 
 import json
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""What programs in the sandbox reach outside: nothing, but by what is allowed here."""
+"""What programs in the sandbox can reach outside: only what is allowed here."""

@@ -1,4 +1,4 @@
-"""What a request to Gemini's `generateContent` and its kin may hold.
+"""What requests to Gemini's `generateContent` and related methods may hold.
 
 Its parser takes every name in two spellings (`google_search`, `googleSearch`): both are allowed where one is, and what
 is in neither list is refused. Contents come inline: no addresses, no files, nothing cached for other jobs.

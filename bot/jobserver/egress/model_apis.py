@@ -1,4 +1,4 @@
-"""The APIs of models that are known: their addresses, and which requests an agent needs of them."""
+"""The supported model APIs: their addresses, and the requests that agents need."""
 
 import hmac
 import re

@@ -1,4 +1,4 @@
-"""A run's door to its model: the relay behind it, and what tells the program where that is."""
+"""A run's door to its model: starts the relay behind it, and tells the program its address."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -112,7 +112,7 @@ def check_budget(settings: JobServerSettings, door: ModelDoor | None) -> None:
 
 
 def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
-    """Returns the way to the model that MODEL_API and its kin name, for a program that is not known by name.
+    """Returns the door to the model that the MODEL_ settings describe, for a program that is not a named agent.
 
     Raises:
         JobServerError: its address, or the proxy on the way there, cannot be used.

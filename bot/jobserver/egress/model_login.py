@@ -1,4 +1,4 @@
-"""How an agent logs in to its model, for the relay that does it in the agent's stead."""
+"""How an agent logs in to its model; the relay does this on the agent's behalf."""
 
 import re
 from collections.abc import Callable, Mapping

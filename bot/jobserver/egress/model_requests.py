@@ -1,4 +1,4 @@
-"""What of a request passes the model relay: decided on its method, target, headers and body, without a connection."""
+"""Decides which requests pass the model relay, by their method, target, headers and body."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Counts the tokens that a model's answers tell of. Whatever cannot be read counts for nothing."""
+"""Counts the tokens that a model's answers report; what cannot be read is not counted."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a request to OpenAI's responses and chat completions, and to those who speak like it, may hold.
+"""What requests to OpenAI's responses and chat completions, and to compatible APIs, may hold.
 
 Tools that run at OpenAI (search, files, code, images, remote MCP servers) are refused, and so is whatever is kept there
 and could be read by another job: stored answers, conversations, prompts and files. Contents come inline.

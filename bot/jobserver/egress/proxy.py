@@ -1,6 +1,4 @@
-"""The one way from a sandbox to other hosts: a proxy on a Unix socket that connects to what is listed, and to addresses
-that it has looked at itself.
-"""
+"""The proxy that leads from a sandbox to listed hosts, on a Unix socket; it checks their addresses itself."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What a run was refused outside, to be told: names and ports and how often, never a path."""
+"""Counts what a run was refused: host names and ports, never a path."""
 
 from collections import Counter
 from collections.abc import Sequence

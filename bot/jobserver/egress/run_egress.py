@@ -1,4 +1,4 @@
-"""What a run of a program in the sandbox reaches outside, opened for that run alone."""
+"""Opens what one run of a program in the sandbox can reach outside."""
 
 import contextlib
 import tempfile

@@ -1,4 +1,4 @@
-"""The proxy of the server's own network, which HTTPS_PROXY and NO_PROXY name: for the relay, and for listed hosts."""
+"""The proxy that HTTPS_PROXY and NO_PROXY name, for the model relay and for listed hosts."""
 
 import asyncio
 import base64

@@ -1,1 +1,1 @@
-"""What happens to an instruction: when its turn comes, how it is executed, and how the change is described."""
+"""Executes instructions: schedules them, runs the editor, publishes and describes the change."""

@@ -1,4 +1,4 @@
-"""What an agent asks while it works: shown with its job, and answered by the job's next message."""
+"""Shows an agent's question with its job, and waits for the message that answers it."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Tokens that jobs may take of their models: a job's own, after which its thread is asked, and those of a day."""
+"""Token budgets: a job's, after which its thread is asked, and a day's."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator

@@ -1,4 +1,4 @@
-"""How a change is described, in its commit and in its pull request. Prompts, names and answers are foreign text."""
+"""Describes a change in its commit and pull request. Prompts, names and answers are foreign text."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Editing: the editor's work on a copy, taken back, checked, and made a commit."""
+"""Runs the editor on a copy, takes the change back, checks it and commits it."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What agents and people wrote, brought to a size and a form in which it can be kept and passed on."""
+"""Bounds what agents and people wrote, so that it can be stored and passed on."""
 
 from collections.abc import Sequence
 

@@ -146,7 +146,7 @@ def _why_not_proposed(outcome: Outcome) -> str | None:
 
 
 async def _to_its_end(publishing: Coroutine[Any, Any, T]) -> T:
-    """Lets it get done when this is cancelled, unless that takes too long: half a push is nobody's wish."""
+    """Lets it finish when this is cancelled, unless that takes too long: nobody wants half a push."""
     task = asyncio.create_task(publishing, name="publishing a change")
     try:
         return await asyncio.shield(task)

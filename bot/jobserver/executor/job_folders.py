@@ -71,7 +71,7 @@ def safe_names(names: Sequence[str]) -> list[str]:
 
 
 def safe_name(name: str) -> str:
-    """Returns the last part of a path as a name of plain characters that hides nothing and is no option."""
+    """Returns the last part of a path as a plain name that is neither hidden nor an option."""
     path = PurePosixPath(name.replace("\\", "/"))
     suffix = _UNSAFE.sub("", path.suffix)[:_LONGEST_SUFFIX]
     stem = _UNSAFE.sub("-", path.name.removesuffix(path.suffix)).strip("-.")[:_LONGEST_NAME]
@@ -147,7 +147,7 @@ class JobFolders:
             raise JobServerError(f"the job's folder cannot be made: {error.strerror}") from error
 
     def _user(self, home: Path) -> int:
-        """Returns whose this home is to be: as before, or of an id that no other job has."""
+        """Returns the user to own this home: the one before, or one that no other job has."""
         if not isinstance(self._users, JobUsers):
             return os.geteuid()
         user = owner(home)

@@ -1,4 +1,4 @@
-"""Texts of people and agents without secrets, as they are kept, shown and sent on."""
+"""Masks secrets in what people and agents wrote, and holds back commits that contain secrets."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""How an editor's progress comes into the store: the newest state about once a second, however often it is told."""
+"""Stores an editor's progress: the newest state about once a second, however often it is reported."""
 
 import asyncio
 import logging

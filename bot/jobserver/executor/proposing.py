@@ -1,4 +1,4 @@
-"""Proposing: what is pushed gets its pull request, at once or, where that fails, later and by itself."""
+"""Opens pull requests for what was pushed: at once, or where that fails, by later retries."""
 
 import asyncio
 import logging
@@ -81,7 +81,7 @@ class ProposalRetries:
         self._proposing = proposing
 
     async def run(self) -> None:
-        """Tries all at once, then each when its time has come, for ever."""
+        """Tries all at once, then each when it is due; never returns."""
         await self._proposing.records.make_all_due()
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Publishing: a commit is pushed, and its pull request opened or brought up to date."""
+"""Pushes a commit, and opens or updates its pull request."""
 
 import asyncio
 from collections.abc import Sequence

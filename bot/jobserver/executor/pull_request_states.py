@@ -1,4 +1,4 @@
-"""The state of a job's pull request, at the moment when the job is read."""
+"""Looks up the state of a job's pull request when the job is read."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ class PullRequestStates:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def as_of_now(self, job: AgentJob) -> AgentJob:
-        """Returns the job with its pull request's state as of now, or as it is known where that takes too long."""
+        """Returns the job with its pull request's current state, or the last known one where that takes too long."""
         details = job.details
         known = details.pull_request if details else None
         if details is None or known is None or known.number is None or known.state not in _MAY_CHANGE:

@@ -1,4 +1,4 @@
-"""Retention: finished jobs are archived, later deleted with all that belongs to them, and their branches too."""
+"""Archives finished jobs, and later deletes them with their files and branches."""
 
 import asyncio
 import logging
@@ -79,7 +79,7 @@ class JobCleanup:
         self._keep_for = keep_for
 
     async def run(self) -> None:
-        """Sweeps, for ever."""
+        """Sweeps again and again; never returns."""
         shortest = min(self._archive_after, self._keep_for).total_seconds()
         pause = min(_MAX_PAUSE_S, max(0.1, shortest / 10))
         while True:

@@ -1,4 +1,4 @@
-"""The executor as a whole: what runs jobs, and what sweeps up after them."""
+"""Puts the executor together: what runs jobs, and what cleans up after them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

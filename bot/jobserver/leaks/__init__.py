@@ -1,1 +1,1 @@
-"""What a change would give away: keys, tokens and passwords that are not in the repository yet."""
+"""Finds what a change would give away: keys, tokens and passwords that are new in the repository."""

@@ -1,4 +1,4 @@
-"""What packed files hold: zip and its kin (docx, epub, jar), tar, gzip, bzip2 and xz, one within another.
+"""Unpacks files for the scan: zip (also docx, epub, jar), tar, gzip, bzip2 and xz, also nested.
 
 In memory, and bounded: a few bytes can become gigabytes.
 """

@@ -1,4 +1,4 @@
-"""What the executor asks before it pushes, and what it takes out of texts."""
+"""What the executor needs: a scan before each push, and the masking of texts."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""The values that this server knows and nobody else is to: its settings', its variables', its agents' logins."""
+"""The secrets that this server knows: of its settings, its variables and its agents' logins."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The scan of a change, as a process with a budget of time: some texts take the rules seconds for a megabyte."""
+"""Scans a change in a process with a time limit: some texts take the rules seconds per megabyte."""
 
 import json
 from collections.abc import Callable

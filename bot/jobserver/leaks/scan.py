@@ -1,4 +1,4 @@
-"""Looks through one file, or one name, for secrets. Pure; seconds for a megabyte of the worst text."""
+"""Scans one file, or one name, for secrets. Pure; the worst texts take seconds per megabyte."""
 
 import base64
 import codecs

@@ -1,4 +1,4 @@
-"""Looks through a change in a process of its own, which is ended when its time is up.
+"""Scans a change for secrets, as a process that the server ends when its time is up.
 
 Standard input is a `Task` as JSON. Standard output gets the path that is looked at, a line of JSON each, and at last a
 list of what was found; no value is in it.

@@ -1,4 +1,4 @@
-"""A page of a change: which files it shows, and in words what it does not."""
+"""One page of a change: the files that it shows, and what it says of those it does not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A file's difference as the page shows it: hunks, numbered lines and the words that changed in them."""
+"""A file's diff as the page shows it: hunks, numbered lines and changed words."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

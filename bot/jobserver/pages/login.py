@@ -49,7 +49,7 @@ class Reviewers:
         return bool(self._names)
 
     def find(self, key: str) -> str | None:
-        """Returns the name of whose key this is, in a time that tells nothing of the keys."""
+        """Returns the name of the key's owner, in a time that tells nothing of the keys."""
         tried = _digest(key.strip())
         found = [name for digest, name in self._names if hmac.compare_digest(digest, tried)]
         return found[0] if found else None

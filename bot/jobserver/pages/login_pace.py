@@ -1,4 +1,4 @@
-"""How long a login waits: the longer, the more wrong keys came lately, from its network and in all.
+"""Delays logins: the more wrong keys came lately, from their network and in all, the longer.
 
 Nobody is locked out, or whoever can send wrong keys could keep everybody away: each wait has an end. Right and wrong
 keys wait alike, so the time that an answer takes tells nothing. What makes a key safe is its length; the pace keeps

@@ -70,7 +70,7 @@ class _KnownPages:
 
 
 def _html(line: bytes) -> str | None:
-    """A line of the worker's; a last one that was cut off, or the words of an error, is no HTML."""
+    """Reads a line of the worker's; None for a last line that was cut off, or an error."""
     try:
         html = json.loads(line)
     except ValueError:

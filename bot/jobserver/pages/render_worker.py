@@ -1,4 +1,4 @@
-"""Renders pages in a process of its own, which is ended when its time is up.
+"""Renders pages, as a process that the server ends when its time is up.
 
 Standard input is a JSON list of pages, each a list of the three fields of a `PageSource`. Standard output gets a line
 of JSON for each as soon as it is done: its HTML, or null where that is too long or the page cannot be rendered.

@@ -1,4 +1,4 @@
-"""The Rendered view: each changed page before and after the change, within a budget of size and of time."""
+"""The Rendered view: each changed page before and after the change, within limits of size and time."""
 
 from dataclasses import dataclass
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Pages from templates: everything is escaped, and no script is ever allowed."""
+"""Renders templates; everything is escaped, and no scripts are allowed."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl

@@ -1,4 +1,4 @@
-"""What every keeper of pull requests offers: this server itself, or a code host such as GitHub."""
+"""The interface of whatever keeps pull requests: this server itself, or a code host such as GitHub."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class PullRequests(Protocol):
         ...
 
     async def state(self, number: int) -> PullRequestState:
-        """Returns the state of a pull request by now; looked up no oftener than its keeper can bear."""
+        """Returns the current state of a pull request; looked up only as often as its keeper allows."""
         ...
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:

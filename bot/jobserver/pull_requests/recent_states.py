@@ -1,4 +1,4 @@
-"""Which pull request was looked at when, so that nobody's reading costs more than a look in a while."""
+"""Remembers recently seen states of pull requests, so that each is looked up only now and then."""
 
 from collections.abc import Callable
 

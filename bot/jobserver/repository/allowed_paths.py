@@ -1,4 +1,4 @@
-"""Which paths a job may change: what the patterns allow, and nothing that runs unless they name it. Pure."""
+"""Decides which paths a job may change: those that the patterns allow; what runs has to be named. Pure."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Credentials for git over https, where nobody but git sees them.
+"""Credentials for git over https that only git sees.
 
 Arguments and environments of processes can be read by others, and what is in `.git` is kept. So git's own helper
 `credential-store` reads the credential from a file that only this user can open, in a folder that is there as long as

@@ -1,4 +1,4 @@
-"""git, run so that neither the machine's settings nor the repository's contents can run anything else."""
+"""Runs git so that neither the machine's settings nor the repository's contents can run anything else."""
 
 import os
 from collections.abc import Mapping, Sequence

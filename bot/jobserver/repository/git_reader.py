@@ -1,4 +1,4 @@
-"""git, asked by code that blocks, in a thread or a process of its own: what a tree holds, and the contents of files."""
+"""Reads trees and files from git, for code that blocks: in a thread or a process of its own."""
 
 import errno
 import subprocess

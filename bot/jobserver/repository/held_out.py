@@ -1,4 +1,4 @@
-"""What of a change is held out: paths that the job may not change, and what would be lost with them."""
+"""Holds changes out that the job may not make, with others that would be lost by that."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the executor asks of the repository: files out, a change back in, and nothing of git in the agent's reach."""
+"""The repository as the executor needs it: checks files out and takes changes back; agents never reach git."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Foreign text in which a code host finds nobody to notify, nothing to link and nothing to close. Pure.
+"""Changes foreign text so that a code host notifies nobody, links nothing and closes nothing. Pure.
 
 A character that nobody sees parts what would act: GitHub looks for "@name" and "#123" in what was rendered, so no
 escape of Markdown hides them. Renovate and others that quote foreign text do the same.

@@ -1,4 +1,4 @@
-"""The files of a documentation repository at one moment, wherever they lie; and copies that lie over a tree of git."""
+"""A repository's files at one moment; and copies whose unchanged files stay in git."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

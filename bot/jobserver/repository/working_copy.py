@@ -1,4 +1,4 @@
-"""The files that an editor works on: out of the mirror, and back into it. The git directory never is in their reach."""
+"""Checks files out of the mirror for an editor, and takes its changes back. No git directory is in its reach."""
 
 import asyncio
 import os

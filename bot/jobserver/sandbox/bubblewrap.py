@@ -88,7 +88,7 @@ class Bubblewrap:
         return ATTACHMENTS
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
-        """Returns what to start in its stead.
+        """Returns what to start instead of it.
 
         Raises:
             EditError: there is no such program.

@@ -1,4 +1,4 @@
-"""Which sandbox it is: what the setting says, tried before any job needs it."""
+"""Chooses the sandbox that the settings name, and tries it before any job needs it."""
 
 import os
 import platform
@@ -46,7 +46,7 @@ class NoSandbox:
         return workspace.attachments or workspace.copy
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
-        """Returns what to start in its stead.
+        """Returns what to start instead of it.
 
         Raises:
             EditError: there is no such program.

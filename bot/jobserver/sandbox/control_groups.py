@@ -1,4 +1,4 @@
-"""Linux's control groups, version 2: where a part of them is the server's own, the kernel holds what a run uses up.
+"""Control groups (version 2): where the server has some of its own, the kernel limits what a run uses.
 
 See the kernel's Documentation/admin-guide/cgroup-v2.rst, and systemd's CGROUP_DELEGATION.md for whose they are.
 """

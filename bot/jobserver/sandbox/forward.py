@@ -1,4 +1,4 @@
-"""Gives a program without a network its doors: ports on its own loopback, each of which leads to a Unix socket.
+"""Opens the doors of a program without a network: local ports, each of which leads to a Unix socket.
 
 It runs inside the sandbox, by its path and without the packages around it: only the standard library is at hand. The
 program takes its place as soon as the ports listen; what forwards is left behind, and ends with the sandbox. A program

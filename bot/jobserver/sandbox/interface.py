@@ -50,7 +50,7 @@ class Program:
 
 @dataclass(frozen=True)
 class SandboxedProgram:
-    """What to start in the program's stead: these arguments, in this directory, with exactly this environment.
+    """What to start instead of the program: these arguments, in this directory, with exactly this environment.
 
     `copy` and `home` are the two folders as the program sees them.
     """

@@ -1,4 +1,4 @@
-"""Whose programs and files are outside the sandbox: where the server is root, each job is a user of its own."""
+"""The users of jobs' programs and files: where the server is root, each job has one of its own."""
 
 import ctypes
 import sys

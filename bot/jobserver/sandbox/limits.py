@@ -1,4 +1,4 @@
-"""What one run of a program may use up, and a watch that says in words when it was more."""
+"""Runs a program within limits of memory, processes and disk, and says which one it exceeded."""
 
 import asyncio
 import contextlib

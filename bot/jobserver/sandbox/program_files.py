@@ -1,4 +1,4 @@
-"""Which files a program needs in order to run: it, its links, its interpreter, and what was installed with it."""
+"""Finds the files that a program needs: itself, its links, its interpreter, and what was installed with it."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Runs a program, and ends everything that comes from it: a child of its own that the server starts in its stead.
+"""Runs a program as its child, and ends everything that the program started.
 
 It is started by its path, without the packages around it: only the standard library is at hand. Whatever the program
 starts stays below this process, also what called setsid or lost its parent, since orphans are handed to it

@@ -1,4 +1,4 @@
-"""Every setting of the job server, read from PAGEHAND_JOBSERVER_... variables."""
+"""The job server's settings as a whole: those of the other modules, and how it is reached."""
 
 from datetime import timedelta
 from pathlib import Path

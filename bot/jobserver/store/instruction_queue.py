@@ -1,4 +1,4 @@
-"""The queue of instructions: what is next, how far it is, how it ended."""
+"""The queue of instructions, with their progress and how they ended."""
 
 from collections.abc import Callable
 from dataclasses import replace

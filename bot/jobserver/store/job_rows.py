@@ -1,4 +1,4 @@
-"""What every part of the store does within somebody's transaction: to a job's row, its files, questions and usage."""
+"""Shared queries on a job's row, files, questions and usage, each within the caller's transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What the job API asks of the store: create, message, get, cancel."""
+"""The store of jobs for the job API: create, message, get, cancel."""
 
 import secrets
 from collections.abc import Callable

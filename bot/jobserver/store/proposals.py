@@ -1,4 +1,4 @@
-"""What is pushed and not proposed yet: recorded before it is tried, and kept until it is done."""
+"""The store of changes that are pushed and not proposed yet: recorded before the first try, kept until done."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta

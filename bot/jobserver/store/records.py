@@ -1,4 +1,4 @@
-"""What goes into the store of jobs and comes out of it."""
+"""The values that the store of jobs takes and returns."""
 
 import hashlib
 import json

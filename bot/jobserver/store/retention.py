@@ -1,4 +1,4 @@
-"""What has become old: finished jobs are archived, and deleted some time later. A few at a time."""
+"""Archives finished jobs and deletes old ones, a few at a time."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

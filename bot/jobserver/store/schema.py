@@ -1,4 +1,4 @@
-"""How the database of jobs came to be; see `database.Database`."""
+"""The schema of the jobs database, in steps; see `database.Database`."""
 
 _FIRST_TABLES = """
 CREATE TABLE jobs (

@@ -1,4 +1,4 @@
-"""Files that clients upload to come with a prompt: kept once for each content, by the SHA-256 of their bytes."""
+"""Files that clients upload for a prompt: each content is kept once, by its SHA-256."""
 
 import asyncio
 import contextlib

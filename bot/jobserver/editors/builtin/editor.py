@@ -1,4 +1,4 @@
-"""The editor that needs no network and no model, in a process of its own with a budget of time."""
+"""The built-in editor, which needs no network and no model; it runs in a process with a time limit."""
 
 import asyncio
 import json

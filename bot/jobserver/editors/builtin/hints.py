@@ -1,4 +1,4 @@
-"""What is answered to a prompt that is not understood: one short sentence with the way to it, and help to who asks."""
+"""Answers prompts that are not understood: with help, or with a short sentence on how to ask for it."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

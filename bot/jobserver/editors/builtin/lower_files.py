@@ -1,4 +1,4 @@
-"""The files beneath a working copy, read from git one by one: what is not changed is not written to the disk."""
+"""The files beneath a working copy, read from git on demand: only changed files are written to the disk."""
 
 import contextlib
 import errno

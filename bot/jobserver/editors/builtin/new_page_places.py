@@ -1,4 +1,4 @@
-"""Where a new page goes: by its subject, among pages of its kind; never into a changelog or beside a README. Pure."""
+"""Chooses the folder of a new page by its subject; never a changelog's, nor one with a README alone. Pure."""
 
 import re
 from collections import Counter

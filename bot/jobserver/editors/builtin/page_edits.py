@@ -1,4 +1,4 @@
-"""Adds pages that look like their neighbours, and sections."""
+"""Adds pages that look like their neighbours, and adds sections."""
 
 import contextlib
 import json

@@ -84,7 +84,7 @@ def _wanted(old: PurePosixPath, title: str, written: str) -> Renaming | None:
 
 
 def _why_file_stays(files: WorkingFiles, paths: Sequence[PurePosixPath], wanted: Renaming, text: str) -> str:
-    """Returns why the file has to keep its name, where something that no page or menu is goes by it."""
+    """Returns why the file has to keep its name: something other than a page or menu refers to it."""
     old = wanted.old
     front = find_front_matter(text)
     address = next((key for key in _ADDRESS_KEYS if front and key in front.values), None)

@@ -1,4 +1,4 @@
-"""A page under another name: its title, the links that lead to it, and its places in tables of contents. Pure."""
+"""Renames a page in texts: its title, links to it, and its entries in tables of contents. Pure."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Replacing words in a page's prose, and addresses where the prompt names one in full."""
+"""Replaces words in a page's prose, and addresses that the prompt names in full."""
 
 import re
 import unicodedata

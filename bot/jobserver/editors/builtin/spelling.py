@@ -1,4 +1,4 @@
-"""Fixing the spelling: sure corrections of prose in English; whatever may be a name is listed, not changed."""
+"""Fixes the spelling of English prose where the correction is certain; possible names are listed, not changed."""
 
 import re
 from bisect import bisect_right
@@ -19,7 +19,7 @@ _MOST_OCCURRENCES = 5
 _LEAST_LENGTH = 4
 """Shorter words are too often abbreviations."""
 _NEVER_NAMES = frozenset(("teh", "hte", "adn", "taht", "thier", "wich", "whcih"))
-"""These are slips of the fingers wherever they stand, in names of code too."""
+"""These are typing errors everywhere, even in code."""
 _SENTENCE_END = (".", "!", "?", ":", ">")
 _ARROWS = ("->", "=>")
 _QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u00ab\u00bb")

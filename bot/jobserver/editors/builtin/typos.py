@@ -1,4 +1,4 @@
-"""The `typos` program: offline, with a dictionary of misspellings rather than one of all words."""
+"""Runs the `typos` program, which works offline with a dictionary of misspellings."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Changes words on pages, and says what was left alone: replacing, spelling."""
+"""Replaces words and fixes spelling on pages, and says what was left alone."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The built-in editor's own process: what a page or a prompt can do to it, it can't do to the server.
+"""The built-in editor's process, which keeps the server safe from what a page or prompt can do to it.
 
 It reads a prompt as JSON from standard input and writes how it ended as JSON to standard output.
 """

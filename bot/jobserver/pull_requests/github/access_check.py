@@ -1,4 +1,4 @@
-"""Tries out what the token or App may do at GitHub, without changing anything there."""
+"""Checks what the token or App may do at GitHub, without changing anything there."""
 
 import base64
 from collections.abc import AsyncIterator

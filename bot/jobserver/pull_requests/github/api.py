@@ -1,4 +1,4 @@
-"""GitHub's REST API: one call, repeated where that is safe, with its failures told apart."""
+"""Calls GitHub's REST API, repeats calls where that is safe, and tells failures apart."""
 
 import asyncio
 import math
@@ -212,7 +212,7 @@ class GitHubRestApi:
 
 
 class _RateLimitedError(RefusedError):
-    """The gate is closed for a while."""
+    """GitHub wants no calls for a while."""
 
 
 class _Transport(GitHubAPI):

@@ -1,4 +1,4 @@
-"""Who this server is at GitHub: a person by a token, or a GitHub App by tokens that last an hour."""
+"""Authenticates at GitHub: by a personal token, or as a GitHub App with tokens that last an hour."""
 
 import asyncio
 import re

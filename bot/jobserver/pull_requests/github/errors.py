@@ -1,4 +1,4 @@
-"""What can go wrong with a call to GitHub, by what is to be done about it.
+"""The errors of calls to GitHub, by their remedy.
 
 CodeHostError
 ├── RefusedError      GitHub understood and said no: tell the person

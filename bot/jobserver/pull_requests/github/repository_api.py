@@ -1,4 +1,4 @@
-"""GitHub's API for one repository, whatever it is called meanwhile."""
+"""GitHub's API for one repository, which may be renamed meanwhile."""
 
 import logging
 from collections.abc import Mapping

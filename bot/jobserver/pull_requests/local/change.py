@@ -1,4 +1,4 @@
-"""What a pull request changes, file by file, in numbers that come from git for the whole of it."""
+"""The changed files of a pull request, with git's numbers for each and for all."""
 
 import re
 from collections.abc import Iterator, Sequence

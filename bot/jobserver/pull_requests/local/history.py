@@ -1,4 +1,4 @@
-"""How a pull request's commits stand to the base branch, and their merge into it."""
+"""Compares a pull request's commits with the base branch, and merges them."""
 
 from bot.jobserver.errors import MergeError
 from bot.jobserver.repository.git import GitResult
