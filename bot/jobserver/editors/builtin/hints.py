@@ -49,11 +49,11 @@ _GREETING = re.compile(r"(?:hi|hello|hey|test|testing)\b[^\w\n]{0,10}", re.IGNOR
 _CHANGE = re.compile(
     r"(?:replace|change|update|substitute|swap)\s(?:(?:all|every|the|word|words|term|text)\s){0,3}"
     r"(?P<old>[^\"“”\n]{1,60}?)\s(?:with|by|to|into)\s(?P<new>[^\"“”\n]{1,60}?)"
-    r"(?:\s(?:in|on|everywhere|throughout|across)\b(?P<where>[^\n]{0,80}))?[.!]?\Z",
+    r"(?:\s(?:in|on|everywhere|throughout|across)\b(?P<where>[^\n]{0,80}))?[.!]?",
     re.IGNORECASE,
 )
 _VERSION = re.compile(
-    r"(?:change|update|set|bump)\s(?:(?:the|our|all)\s){0,2}versions?(?:\snumbers?)?\sto\s(?P<new>v?\d[\w.-]{0,30})[^\n]{0,80}\Z",
+    r"(?:change|update|set|bump)\s(?:(?:the|our|all)\s){0,2}versions?(?:\snumbers?)?\sto\s(?P<new>v?\d[\w.-]{0,30})[^\n]{0,80}",
     re.IGNORECASE,
 )
 _RENAME = re.compile(r"(?:rename|retitle)\b", re.IGNORECASE)
@@ -61,12 +61,12 @@ _NOTE = re.compile(
     r"(?:add|write|insert|put)\s(?:(?:a|an|the|some|short|small|new)\s){0,3}"
     r"(?P<kind>note|section|paragraph|sentence|line|tip|warning|entry|question|example|info\w{0,7})\s"
     r"(?:(?:about|on|for|that|saying|explaining|called|named)\s)?(?P<subject>[^\n]{1,100}?)\s(?:to|in|into|on)\s"
-    r"(?:(?:the|our)\s)?(?P<page>[^\n]{1,80}?)(?:\spage)?[.!?]?\Z",
+    r"(?:(?:the|our)\s)?(?P<page>[^\n]{1,80}?)(?:\spage)?[.!?]?",
     re.IGNORECASE,
 )
 _PAGE = re.compile(
     r"(?:add|write|create|make)\s(?:(?:a|an|the|new|short)\s){0,3}(?:page|guide|tutorial|article|document|faq)\s?"
-    r"(?:(?:about|on|for|called|named|explaining|that)\s)?(?P<subject>[^\n]{0,80}?)[.!?]?\Z",
+    r"(?:(?:about|on|for|called|named|explaining|that)\s)?(?P<subject>[^\n]{0,80}?)[.!?]?",
     re.IGNORECASE,
 )
 _SHORTEN = re.compile(
@@ -77,7 +77,7 @@ _REWORD = re.compile(
     re.IGNORECASE,
 )
 _TRANSLATE = re.compile(r"translate\b", re.IGNORECASE)
-_DELETE = re.compile(r"(?:delete|remove|drop)\b(?:\sthe)?\s?(?P<subject>[^\n]{0,60}?)[.!]?\Z", re.IGNORECASE)
+_DELETE = re.compile(r"(?:delete|remove|drop)\b(?:\sthe)?\s?(?P<subject>[^\n]{0,60}?)[.!]?", re.IGNORECASE)
 _MOVE = re.compile(r"(?:move|merge|split)\b", re.IGNORECASE)
 _SPELL = re.compile(
     r"(?:fix|correct|check|improve|proofread)\s(?:(?:all|any|the|our|my|its|spelling|and)\s){0,5}"
@@ -227,9 +227,13 @@ _HINTS: tuple[tuple[re.Pattern[str], str | _Say], ...] = (
 
 
 def _hint(asked: str, files: WorkingFiles) -> str:
+    """A pattern whose words are fixed need only fit the beginning."""
     for pattern, say in _HINTS:
-        if match := pattern.match(asked):
-            return say if isinstance(say, str) else say(match, files)
+        if isinstance(say, str):
+            if pattern.match(asked):
+                return say
+        elif match := pattern.fullmatch(asked):
+            return say(match, files)
     return _unknown(files)
 
 
