@@ -23,7 +23,7 @@ _FAILED = 1
 def main() -> None:
     work: Callable[[], None] = importlib.import_module(sys.argv[1]).main
     gc.freeze()  # what is imported stays shared between the children
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody has to be waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children need no wait
     requests = socket.socket(fileno=0)
     while True:
         asked, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
@@ -47,7 +47,7 @@ def _keep(descriptors: list[int], work: Callable[[], None]) -> None:
         os._exit(_exit_code(work))
     _lead_own_group(child)
     for descriptor in (*streams, *_STANDARD):
-        os.close(descriptor)  # or nobody sees the end of the child's output
+        os.close(descriptor)  # or readers of the child's output would see no end
     os.write(told, b"%d\n" % child)
     os.write(told, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     os._exit(0)

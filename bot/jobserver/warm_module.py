@@ -24,7 +24,7 @@ class _ForkServerGoneError(Exception):
 
 @dataclass(frozen=True)
 class _ForkServer:
-    """A process that has imported the module and forks; it ends by itself when `requests` is closed."""
+    """A process that has imported the module and forks; it ends when `requests` is closed."""
 
     process: asyncio.subprocess.Process
     requests: socket.socket
@@ -176,7 +176,7 @@ async def _exit_code(reader: asyncio.StreamReader) -> int:
 
 
 def _tell(stream: IO[bytes], task: bytes) -> None:
-    """Blocks until all was read, or nobody reads it any more."""
+    """Blocks until all was read, or the reader is gone."""
     view = memoryview(task)
     with contextlib.suppress(BrokenPipeError), stream:
         while view:

@@ -215,7 +215,7 @@ class AgentConnection:
     def _hear(self, message: Message) -> None:
         if self._listener is None or message["method"] != CLIENT_METHODS["session_update"]:
             return
-        # Kinds of updates that the SDK does not know yet are left out, like those that nobody needs.
+        # Updates of kinds that the SDK does not know yet are ignored.
         with contextlib.suppress(ValidationError):
             self._listener.updated(SessionNotification.model_validate(message.get("params")))
 

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def copy_state(copy: Path) -> CopyState:
-    """Returns the state of the files and links below `copy`; `.git` and empty folders are nothing that counts."""
+    """Returns the state of the files and links below `copy`, without `.git` and empty folders."""
     found: CopyState = {}
     for folder, folders, files in os.walk(copy):
         folders[:] = [name for name in folders if name != ".git"]
@@ -289,7 +289,7 @@ async def _prompted(
 
 
 async def _stop(connection: AgentConnection, session_id: str, turn: Turn, asking: asyncio.Task[PromptResponse]) -> None:
-    # Answered before the agent hears of it: some wait for ever for an answer to what they asked.
+    # Open questions are answered first: some agents wait for these answers for ever.
     await turn.withdraw()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_CANCEL_S):

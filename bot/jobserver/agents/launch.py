@@ -135,7 +135,7 @@ class AgentLaunch:
         return Program(self.agent.command, environment, self.relayed.doors if self.relayed else ())
 
     def hidden(self, program: Program) -> list[str]:
-        """Returns the values that nobody is to see."""
+        """Returns the values to be hidden."""
         shown = {*self.agent.environment.items()}
         variables = program.environment.items() - shown
         key = [self.relayed.key] if self.relayed else []

@@ -14,7 +14,7 @@ from bot.jobserver.sandbox.interface import SandboxedProgram
 LINE_LIMIT = 8_000_000
 """Bytes of the longest message taken; twice as much may wait to be read."""
 _EXIT_S = 0.5
-"""For a program whose input has ended, to end by itself."""
+"""Until a program whose input has ended is ended, too."""
 _TERM_S = 2.0
 """From SIGTERM to SIGKILL."""
 _REAP_S = 0.5
@@ -149,7 +149,7 @@ class AgentMessages:
         self.too_long = False
 
     async def send(self, message: Message) -> None:
-        """Raises ConnectionError where nobody reads a request any more; an answer is then of no use to anybody."""
+        """Raises ConnectionError where nobody reads requests any more; an answer is dropped then."""
         self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         with contextlib.suppress(*(() if "method" in message else (ConnectionError,))):
             await self._writer.drain()

@@ -8,7 +8,7 @@ from bot.jobserver.subprocesses import BoundedWriter
 from bot.jobserver.text import one_line
 
 _SHORTEST_SECRET = 8
-"""Characters: shorter values, such as a region's name, are no secrets, and stand in many texts."""
+"""Characters. Shorter values, such as a region's name, are not secret and occur in many texts."""
 LOG_LIMIT = 1_000_000
 """Bytes that are kept of a run."""
 _LONGEST_LINE = 16_384

@@ -15,7 +15,7 @@ _ASCIIDOC_TITLE = re.compile(r"={1,6}[ \t]++(?P<title>\S.*)")
 _HTML_TITLE = re.compile(r"<title[^>\n]{0,200}+>([^<]{1,500}+)<", re.IGNORECASE)
 _HTML_LINK = re.compile(r"""(?<![\w:.@-])(?P<name>id|name|href|src)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
 _LOADED = re.compile(r"<(?:script|link|iframe)\b", re.IGNORECASE)
-"""What nobody follows, and a build often makes."""
+"""Not followed by readers, and often made by a build."""
 MAX_CHARACTERS = 600_000
 MAX_LINE = 200_000
 MARKDOWN_SUFFIXES = (".md", ".mdx", ".markdown")

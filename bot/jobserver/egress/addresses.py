@@ -23,7 +23,7 @@ _CARRIES_IPV4 = tuple(
         ),
     )
 )
-"""Through these, an address of IPv4 is reached that nobody has looked at."""
+"""These lead to an IPv4 address that was not checked."""
 _ON_THE_INTERNET = IPv6Network("2000::/3")
 """All that is given out for it (iana.org, IPv6 address space)."""
 _RELAY_OF_6TO4 = "192.88.99."

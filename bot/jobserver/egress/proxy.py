@@ -29,7 +29,7 @@ _IDLE_S = 300.0
 """Without a byte either way."""
 _CHUNK = 2**16
 _LOOK_UPS = ThreadPoolExecutor(8, thread_name_prefix="look-up")
-"""Threads of their own: names that nobody answers for hold up nothing else."""
+"""Threads of their own: names without an answer hold up nothing else."""
 _HTTP = 80
 _ONLY_CONNECT = "Only CONNECT requests for listed hosts are answered here."
 _NOT_LISTED = "This host is not allowed here: PAGEHAND_JOBSERVER_EGRESS lists those that are."
@@ -115,7 +115,7 @@ class ConnectProxy:
             inner[1].close()  # what was written goes out all the same
 
     def _count(self, address: str) -> None:
-        """Counts whose page was asked for; to ask the proxy itself for something tries to reach nobody."""
+        """Counts the host of a plain request; one to the proxy itself has none."""
         try:
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port or _HTTP
@@ -225,7 +225,7 @@ def _response(status: int, words: str) -> bytes:
 
 
 async def _tunnel(inner: Streams, outer: Streams, idle_s: float) -> None:
-    """Copies both ways till both have ended, or nothing has come for so long."""
+    """Copies both ways until both have ended, or nothing came for `idle_s` seconds."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(idle_s) as idle, asyncio.TaskGroup() as copying:
 

@@ -73,7 +73,7 @@ class ListedEgress:
 
 
 def egress_for(settings: JobServerSettings) -> Egress:
-    """Returns what the settings allow; nobody gets to the server itself.
+    """Returns what the settings allow; the server itself is never reachable.
 
     Raises:
         JobServerError: the proxy of the server's network cannot be used.

@@ -31,7 +31,10 @@ _DOES_NOT_FIT = "the partial work of the request before does not fit any more: t
 
 @dataclass(frozen=True)
 class PartialWorkKeeping:
-    """It is never proposed by itself: only together with what a later instruction makes of it."""
+    """Keeps what an editor got done before it failed, and puts it back for the next instruction.
+
+    It is never proposed alone: only together with what a later instruction makes of it.
+    """
 
     repository: JobRepository
     records: InstructionQueue

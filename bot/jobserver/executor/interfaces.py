@@ -11,14 +11,14 @@ from bot.jobserver.store.records import Instruction, Outcome
 
 
 class JobRepository(Repository, Protocol):
-    """A repository whose branches can be brought together, and deleted in the end."""
+    """A repository whose branches can be merged, and deleted in the end."""
 
     async def merge(self, first: str, second: str) -> str | None:
         """Returns the tree of a merge of two commits; None where both changed the same lines. Raises GitError."""
         ...
 
     async def delete_branch(self, branch: str) -> None:
-        """Deletes a branch; one that is not there is no error. Raises GitError."""
+        """Deletes a branch, if it is there. Raises GitError."""
         ...
 
     async def keep_partial(self, job_id: str, commit: str) -> None:

@@ -70,7 +70,7 @@ class RecordedProgress:
         self._has_news.set()
 
     def session(self, session_id: str) -> None:
-        # A longer one is no id: the conversation is given again instead.
+        # A longer one is not an id: the conversation is repeated instead.
         if len(session_id) <= _MAX_SESSION_ID and session_id.isprintable():
             self.session_id = self._told.session = session_id
             self._has_news.set()

@@ -40,7 +40,7 @@ class Publishing:
     masking: Masking
 
     async def push(self, instruction: Instruction, change: EditOutcome) -> EditOutcome | None:
-        """Pushes the commit, on top of what somebody else pushed meanwhile where that merges by itself.
+        """Pushes the commit, on top of what somebody else pushed meanwhile if that merges cleanly.
 
         Returns what was pushed; None where somebody else changed the same lines.
 
@@ -75,7 +75,7 @@ class Publishing:
         return None
 
     async def _on_top(self, instruction: Instruction, commit: str) -> str | None:
-        """Returns the change as a commit on the branch's newest one; None where that does not merge by itself."""
+        """Returns the change as a commit on the branch's newest one; None if that does not merge cleanly."""
         start = await self.repository.start(instruction.branch)
         theirs = await self.repository.commit(start, start.tree, "The branch as it is now\n")
         tree = await self.repository.merge(theirs, commit)
@@ -83,7 +83,7 @@ class Publishing:
         return tree and await self.repository.commit(start, tree, message)
 
     async def propose(self, instruction: Instruction, change: EditOutcome) -> Outcome:
-        """Opens or updates the pull request of a pushed change; where that fails, it is tried again by itself."""
+        """Opens or updates the pull request of a pushed change; where that fails, it is retried later."""
         shown = await described(instruction, self.masking)
         summary = await asyncio.to_thread(self.masking.all, change.result.summary)
         proposal = _proposal(shown, change, summary, await self.records.spent(instruction.job_id))

@@ -90,7 +90,7 @@ class JobCleanup:
             await asyncio.sleep(pause)
 
     async def sweep(self) -> None:
-        """Archives and deletes all that is old by now, a few at a time."""
+        """Archives and deletes everything that is old enough, a few at a time."""
         archived = await _in_batches(partial(self._jobs.archive, self._archive_after))
         deleted = await _in_batches(self._delete_jobs)
         if archived or deleted:

@@ -96,7 +96,7 @@ class Viewer:
 
 
 class Login:
-    """Knows who sent a request. With `everybody`, a name, nobody logs in and all are that person: for demos."""
+    """Knows who sent a request. With `everybody`, a name, no login is needed and all are that person: for demos."""
 
     def __init__(
         self, settings: JobServerSettings, *, public_url: str, now: Callable[[], datetime], everybody: str = ""

@@ -18,7 +18,7 @@ from bot.jobserver.settings.pages import Network
 LONGEST_S = 2.0
 """For any login, whatever others try meanwhile."""
 FREE_OF_NETWORK, FREE_IN_ALL = 3.0, 100.0
-"""Wrong keys that cost nobody any time."""
+"""Wrong keys without a delay."""
 _FIRST_S = 0.1
 _EACH_S = 0.02
 _MOST_DOUBLINGS = 30.0
@@ -42,7 +42,7 @@ def pause(of_network: float, in_all: float) -> float:
 
 @dataclass(frozen=True)
 class WrongKeys:
-    """How many came lately, as of a time: what came before counts half after a minute, a quarter after two."""
+    """How many came lately, at some moment: each counts half after a minute, a quarter after two."""
 
     count: float
     at: datetime

@@ -23,7 +23,7 @@ Stamp = tuple[int, int, int, int]
 
 
 def remove(path: Path) -> None:
-    """Removes a file, a link, or a folder with all it holds; what is not there is no error.
+    """Removes a file, a link, or a folder with its contents, if it is there.
 
     A folder without permissions, or nested deeper than Python can follow, is no hindrance either.
     """

@@ -276,7 +276,7 @@ def _text(output: subprocesses.FirstBytes) -> str:
 
 
 def displayed_repository(repository: str) -> str:
-    """Returns what a job shows as its repository: an address as it is; where a directory lies is nobody's business."""
+    """Returns what a job shows as its repository: an address as it is; of a directory only its name."""
     return short_name(repository) if repository_protocol(repository) == "file" else repository
 
 

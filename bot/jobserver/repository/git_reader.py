@@ -60,7 +60,7 @@ class GitReader:
         return GitTask(command=self.command, directory=str(self.directory), environment=dict(self.environment))
 
     def output(self, *arguments: str, accepted: Collection[int] = (0,)) -> bytes:
-        """Runs git to its end, for at most 60 s; `accepted` are the exit codes that are no failures."""
+        """Runs git to its end, for at most 60 s; `accepted` are the exit codes that count as success."""
         try:
             done = subprocess.run(
                 [*self.command, *arguments], cwd=self.directory, env=dict(self.environment), check=False,

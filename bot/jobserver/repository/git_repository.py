@@ -152,7 +152,7 @@ class GitRepository:
         return None if merged.conflicts else merged.tree
 
     async def delete_branch(self, branch: str) -> None:
-        """Deletes a branch of the repository, and the mirror's copy of it; none is no error."""
+        """Deletes a branch of the repository and of the mirror, if it is there."""
         deleted = await self._mirror.git.push(self._mirror.directory, "", branch)
         if deleted.exit_code and "remote ref does not exist" not in deleted.errors:
             raise GitError(f"the branch {branch} could not be deleted: {' '.join(deleted.errors.split())[-300:]}")

@@ -59,7 +59,7 @@ def held_out(
 
 
 def settle_modes(taken: Collection[PurePosixPath], executable: Collection[PurePosixPath], copy: Path) -> None:
-    """Takes the right to be executed from what is no program and had none. Blocks."""
+    """Makes files that are no programs, and were not executable before, not executable. Blocks."""
     for path in taken:
         file = copy / path
         if path in executable or not file.is_file():

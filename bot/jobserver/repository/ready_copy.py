@@ -52,7 +52,7 @@ class ReadyCopy:
         self._looks.set()
 
     async def keep(self, base: BaseBranch) -> None:
-        """Has a copy of the base ready, for ever; without one jobs go on, only slower."""
+        """Keeps a copy of the base ready; never returns. Without a copy, jobs are only slower."""
         has_failed = False
         while True:
             self._looks.clear()

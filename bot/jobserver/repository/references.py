@@ -1,6 +1,6 @@
 """Changes foreign text so that a code host notifies nobody, links nothing and closes nothing. Pure.
 
-A character that nobody sees parts what would act: GitHub looks for "@name" and "#123" in what was rendered, so no
+An invisible character splits what would act: GitHub looks for "@name" and "#123" in what was rendered, so no
 escape of Markdown hides them. Renovate and others that quote foreign text do the same.
 """
 
@@ -31,5 +31,5 @@ def without_references(text: str) -> str:
 
 
 def without_issue_links(text: str) -> str:
-    """Parts the addresses of issues and the like: where a host has no redirecting one, they lead nowhere instead."""
+    """Splits links to issues and discussions, so that they lead nowhere: for hosts without a redirecting address."""
     return _ISSUE_PATH.sub(lambda match: match[0] + BREAK, text)

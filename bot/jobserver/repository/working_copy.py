@@ -66,7 +66,7 @@ class WorkingCopy:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        """The files are whose the directory is; the stamps tell of that change, too."""
+        """Gives the files to the directory's owner, and saves their stamps after that."""
         hand_over_contents(self._directory)
         save_stamps(stamps(self._directory), self._stamps)
 

@@ -26,7 +26,7 @@ ATTACHMENTS = Path("/workspace/attachments")
 """The same for every job and every instruction, since agents keep sessions by their directory."""
 TMP_BYTES = 2**30
 _PYTHON = str(Path(sys.executable).resolve())
-"""Not that of a virtual environment, whose packages nobody inside needs."""
+"""Not a virtual environment's, whose packages are not needed inside."""
 _USER = "1000"  # some agents refuse to work as root
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 # Nothing here is a secret: /etc/ssl/private, for one, stays outside.
@@ -127,7 +127,7 @@ class Bubblewrap:
         return environment, arguments, needed
 
     def _bwrap(self, options: Sequence[str], program: Program, workspace: Workspace) -> tuple[str, ...]:
-        """Returns bubblewrap with its options, as the user whose the workspace is.
+        """Returns bubblewrap with its options, run as the workspace's owner.
 
         A folder that is no job's becomes that of nobody's user.
 

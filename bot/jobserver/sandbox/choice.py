@@ -113,7 +113,7 @@ def _users() -> JobUsers | ServersUser:
 
 
 async def _tried(sandbox: Bubblewrap, users: JobUsers | ServersUser) -> Bubblewrap:
-    """Returns the sandbox with these users, or where they cannot be had, with the server's own, and why."""
+    """Returns the sandbox with these users; where that does not work, with the server's own, and why."""
     if isinstance(users, JobUsers):
         try:
             await _try(replace(sandbox, users=users))

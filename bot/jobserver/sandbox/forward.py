@@ -17,7 +17,7 @@ MOST_CONNECTIONS = 128
 _CANNOT_BE_STARTED = 127
 _CHUNK = 2**16
 _PAUSE = 0.01
-"""Seconds between tries to connect to a socket whose queue is full: nothing tells when it has room again."""
+"""Seconds between tries to connect to a socket whose queue is full: nothing signals that it has room again."""
 
 
 def main(arguments: list[str]) -> None:
@@ -94,7 +94,7 @@ async def _open(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copies till the end, which it passes on; a side that is gone takes the other one along."""
+    """Copies until the end, and passes that on; when one side is gone, the other one is closed."""
     try:
         while chunk := await reader.read(_CHUNK):
             writer.write(chunk)

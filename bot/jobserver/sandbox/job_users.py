@@ -55,7 +55,7 @@ class ServersUser:
 
 
 def job_users(user: int, uid_map: str, gid_map: str) -> JobUsers | ServersUser:
-    """Returns whose a job's programs can be, for a server of this user with these maps from /proc/self."""
+    """Returns which users a job's programs can have, for a server of this user with these maps from /proc/self."""
     if user != 0:
         return ServersUser()
     for first in _FIRST:

@@ -198,7 +198,7 @@ def _wait_for(program: int) -> int:
 
 
 def _end_descendants() -> None:
-    """Kills until there is nobody left. They are stopped first, so that none has a child meanwhile."""
+    """Kills until no process is left. They are stopped first, so that none starts another one meanwhile."""
     while True:
         below = descendants(os.getpid())
         _signal_all(below, signal.SIGSTOP)

@@ -209,7 +209,7 @@ async def _stop_reason(connection: aiosqlite.Connection, instruction: Instructio
 
 
 async def _as_it_ended(connection: aiosqlite.Connection, instruction: Instruction, outcome: Outcome) -> Outcome:
-    """Returns the outcome itself where nobody stopped it; else one that says who did, and whether it was pushed."""
+    """Returns the outcome; of a stopped instruction one that says who stopped it, and whether it was pushed."""
     stop_reason = await _stop_reason(connection, instruction)
     if stop_reason is None:
         return outcome

@@ -60,7 +60,7 @@ async def forget_last_words(connection: aiosqlite.Connection, job_id: str) -> No
 
 
 async def forget_partial_work(connection: aiosqlite.Connection, job_id: str) -> None:
-    """For work that is in a pull request now, or that nobody wants; what keeps it in the mirror goes with a sweep."""
+    """For work that is in a pull request now, or was discarded; its commit in the mirror goes with a sweep."""
     await connection.execute("UPDATE jobs SET partial_commit = NULL, partial_files = 0 WHERE id = ?", (job_id,))
 
 

@@ -10,7 +10,7 @@ from bot.jobserver.store.records import as_text, branch_name
 
 ANSWERS_KEPT = timedelta(days=30)
 BATCH_SIZE = 200
-"""Rows changed in one transaction, so that nobody waits long."""
+"""Rows changed in one transaction, so that others do not wait long."""
 _TRIED_FOR = timedelta(days=7)
 
 

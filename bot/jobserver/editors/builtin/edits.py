@@ -15,7 +15,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Replace:
-    """Exact text, wherever it stands in the documents."""
+    """Replaces exact text everywhere in the documents."""
 
     old: str
     new: str
@@ -24,14 +24,14 @@ class Replace:
 
 @dataclass(frozen=True)
 class FixSpelling:
-    """Misspelt words with one known correction."""
+    """Corrects misspelt words that have one known correction."""
 
     where: str | None = None
 
 
 @dataclass(frozen=True)
 class AddPage:
-    """A new document."""
+    """Adds a page."""
 
     title: str
     text: str
@@ -40,7 +40,7 @@ class AddPage:
 
 @dataclass(frozen=True)
 class AddSection:
-    """A new last section of a document."""
+    """Adds a last section to a page."""
 
     title: str
     page: str
@@ -49,7 +49,7 @@ class AddSection:
 
 @dataclass(frozen=True)
 class RenamePage:
-    """Another title, and a file's name after it."""
+    """Gives a page another title, and its file a name after it."""
 
     page: str
     title: str
@@ -57,7 +57,7 @@ class RenamePage:
 
 @dataclass(frozen=True)
 class Rename:
-    """A page that is called so, or else the words."""
+    """Renames the page of this name, or else replaces the words."""
 
     old: str
     new: str

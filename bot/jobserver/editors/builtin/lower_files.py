@@ -49,7 +49,7 @@ class LowerFiles:
         self._hidden.add(path)
 
     def remove(self, path: PurePosixPath) -> None:
-        """Notes that this file is gone; none is no error."""
+        """Notes that this file was removed; a path that is not there is ignored."""
         if path in self._entries:
             note_removed(path, self._note)
             self._hidden.add(path)

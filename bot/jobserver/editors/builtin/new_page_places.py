@@ -21,7 +21,7 @@ _PARTS_OF_PAGES = re.compile(
 )
 _TRIALS = re.compile(r"demos?|examples?|fixtures|playgrounds?|test(?:s|-?data)?|testing|vendor")
 _PROGRAMS = re.compile(r"components|hack|lib|packages?|pkg|src")
-"""What these hold is no part of the site, but for folders of pages, or where there is nothing else."""
+"""Their contents are not part of the site, except folders of pages, or where there is nothing else."""
 _HOLDS_PAGES = frozenset(("content", "doc", "docs", "documentation", "pages"))
 _VERSION = re.compile(r"(?:^|/)(?:v|version-)?(\d{1,4})(?:\.?x|\.\d+)*(?:/|$)")
 _FIRST_PAGES = frozenset(("index", "home"))
@@ -80,7 +80,7 @@ def is_neighbour(path: PurePosixPath, place: NewPlace) -> bool:
 
 
 def _ordinary(paths: Sequence[PurePosixPath]) -> list[PurePosixPath]:
-    """Returns the pages that show where new ones belong; those within programs only where there are no others."""
+    """Returns the pages that show where new ones belong; those inside programs only if there are no others."""
     pages = [path for path in paths if _is_ordinary(path)]
     outside = [path for path in pages if not _is_in_program(path)]
     return outside or (pages if len(pages) >= _MANY else [])

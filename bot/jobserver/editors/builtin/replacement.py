@@ -13,7 +13,7 @@ from bot.jobserver.documents.words import NameKind, ProseWord, words_in
 from bot.jobserver.editors.builtin.files import LinkedAnchors
 
 _JOINTS = frozenset("-\u2010\u2011'\u2019\u00ad\u200c\u200d\u2060*_~")
-"""Hyphens, apostrophes, signs that nobody sees, and marks of emphasis: a word goes on behind them."""
+"""Hyphens, apostrophes, invisible characters and marks of emphasis: a word continues after them."""
 _LONGEST_JOINT = 6
 _DASH = "--"
 _POSSESSIVE = re.compile(r"['\u2019]s(?!\w)")

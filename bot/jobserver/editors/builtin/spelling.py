@@ -29,7 +29,7 @@ _SPELLING = re.compile(r" (?:typos?|misspell\w*|mis-?spelt|spelling) ")
 _NEARBY = 500
 """Characters of a line on either side: a line can be a whole file."""
 _BESIDE = 8
-"""The same, for slips whose right form is in most lines: "teh → the"."""
+"""The same, for typing errors whose correct form is in most lines: "teh → the"."""
 _BEFORE_WORD = " \t*_\"'\u201c\u2018(["
 
 

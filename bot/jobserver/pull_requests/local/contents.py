@@ -53,7 +53,7 @@ class Patch:
 
 
 class ContentsReader:
-    """Reads commits that nobody changes any more: safe for concurrent use."""
+    """Reads commits, which never change: safe for concurrent use."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._git = mirror.git
