@@ -9,6 +9,7 @@ from bot.domain.jobs.details import FieldKind, JobReport, QuestionField
 from bot.domain.notices.messages import Notice, NoticeMessage
 from bot.domain.notices.posts import JobFinished, QuestionAsked
 from bot.domain.threads.thread import Thread
+from bot.runtime.text import displayable
 from bot.slack.rendering.blocks import CHOOSE_ANSWER, FILL_IN_ANSWER, MAX_OPTION_VALUE, MAX_VALUE, SEND_ANSWERS
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modal_inputs import answer_choices, decoded_fields, encoded_fields
@@ -18,7 +19,9 @@ from bot.slack.rendering.text import width
 from bot.workspace.wire.views import checked_view
 
 THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1")
-LABELS = st.text(st.characters(exclude_categories=("C", "Z")) | st.just("😀"), min_size=1, max_size=75)
+CHARACTERS = st.characters(exclude_categories=("C", "Z")) | st.just("😀")
+LABELS = st.text(CHARACTERS, min_size=1, max_size=75).filter(lambda label: displayable(label) == label)
+"""What the reader of a job's details lets through: labels that are what people see."""
 
 
 def choice(*labels: str) -> QuestionField:
