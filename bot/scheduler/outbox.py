@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeVar, assert_never
 
 from bot.domain.jobs.details import JobDetails, digest
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.deliver import (
     MAX_ATTEMPTS,
     MAX_FAULTS,
@@ -33,7 +34,6 @@ from bot.domain.notices.messages import (
     CardChanged,
     ReactionChanged,
 )
-from bot.domain.notices.posts import Delivery
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread

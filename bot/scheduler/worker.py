@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from bot.domain.notices.posts import Delivery
+from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import RequestKind
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports.store import ClaimedNotice, ClaimedRequest

@@ -5,18 +5,18 @@ from typing import Protocol
 
 from bot.domain.jobs.job import Problem
 from bot.domain.notices import keys
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.deliver import GiveUp
 from bot.domain.notices.messages import (
     CardChanged,
     CardNotPosted,
     NewNotice,
     Notice,
-    PersonalMessage,
     PostNotDelivered,
     ReactionChanged,
 )
-from bot.domain.notices.people import addressed_to
-from bot.domain.notices.posts import Delivery, Post
+from bot.domain.notices.posts import Post
+from bot.domain.notices.questions import ToPerson
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.ports.store import ClaimedNotice
@@ -49,7 +49,7 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
         await tx.homes.changed(thread.requester_id, due_in=0.0)  # which shows what the card does not
         if thread.card_ts is None:
             await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
-    elif not isinstance(message, ReactionChanged | PersonalMessage) and message.delivery is Delivery.POST:
+    elif not isinstance(message, ReactionChanged | ToPerson) and message.delivery is Delivery.POST:
         await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
 
 
@@ -71,5 +71,5 @@ def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
 def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:
     """Returns the notice that tells the requester what was to be posted."""
     person_id = thread.requester_id
-    message = PostNotDelivered(person_id, addressed_to(post, person_id), given_up.in_doubt)
+    message = PostNotDelivered(person_id, post.addressed_to(person_id), given_up.in_doubt)
     return NewNotice(keys.told_privately(keys.within_thread(thread.id, notice.key)), message)

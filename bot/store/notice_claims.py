@@ -23,7 +23,7 @@ from sqlalchemy import (
     select,
 )
 
-from bot.domain.notices.posts import Delivery
+from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import FollowUpCounts

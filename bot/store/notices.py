@@ -24,11 +24,11 @@ from sqlalchemy import (
     update,
 )
 
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.keys import NoticeKey, in_database
 from bot.domain.notices.messages import NewNotice, Notice
 from bot.domain.notices.notification import overtakes_held
-from bot.domain.notices.posts import Delivery
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.ports.store import ClaimedNotice
 from bot.store.claims import FREE

@@ -167,7 +167,7 @@ def note_question(
     by_end = _tell_of_an_end(news)
     words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
     notice = NewNotice(
-        keys.question_asked(state.round, asked), QuestionAsked(words, state.asker_id, details.question_fields)
+        keys.question_asked(state.round, asked), QuestionAsked(words, details.question_fields, person_id=state.asker_id)
     )
     return replace(state, question=asked, answered=""), [] if by_end else [notice]
 

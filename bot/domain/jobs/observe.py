@@ -160,7 +160,7 @@ def outage_notice(
 ) -> NewNotice:
     """Returns what is told of an outage. `waiting`: a request that waits for its end."""
     if failure.status is not None:
-        return NewNotice(key, AccessDenied(failure.status, waiting))
+        return NewNotice(key, AccessDenied(failure.status, waiting=waiting))
     return NewNotice(
         key, OutageStarted(failure.problem, failure.reason, failure.words, failure.until(now), waiting=waiting)
     )

@@ -8,9 +8,18 @@ from enum import StrEnum
 from typing import ClassVar, Literal
 
 from bot.domain.notices import keys
+from bot.domain.notices.content import Delivery, NoticeContent
 from bot.domain.notices.keys import NoticeKey
-from bot.domain.notices.posts import Delivery, Post
-from bot.domain.notices.questions import Question, ToPerson
+from bot.domain.notices.posts import Post
+from bot.domain.notices.questions import (
+    HelpRequested,
+    JobOrReplyAsked,
+    ProjectAsked,
+    ReplyHeld,
+    RequestRefused,
+    StopAsked,
+    ToPerson,
+)
 
 
 class Reaction(StrEnum):
@@ -97,7 +106,7 @@ class ActionAnswer(StrEnum):
 
 
 @dataclass(frozen=True)
-class CardChanged:
+class CardChanged(NoticeContent):
     """There is something newer to show on the card."""
 
     delivery: ClassVar = Delivery.CARD
@@ -105,7 +114,7 @@ class CardChanged:
 
 
 @dataclass(frozen=True)
-class ReactionChanged:
+class ReactionChanged(NoticeContent):
     """A reply is to carry this reaction, or none any more."""
 
     delivery: ClassVar = Delivery.REACTION
@@ -118,6 +127,7 @@ class ReactionChanged:
 class PostNotDelivered(ToPerson):
     """A post could not be delivered, so it goes to one person. `may_be_posted`: it may be in the thread after all."""
 
+    quotes: ClassVar = ("post",)
     post: Post
     may_be_posted: bool
     kind: Literal["post_not_delivered"] = field(default="post_not_delivered", kw_only=True)
@@ -137,6 +147,7 @@ class CardNotPosted(ToPerson):
 class ReplyEdited(ToPerson):
     """A reply says something else since it was sent; its person can send that, too. `text` is how it begins."""
 
+    quotes: ClassVar = ("text",)
     request_id: str
     text: str
     earlier: EarlierWords
@@ -147,6 +158,7 @@ class ReplyEdited(ToPerson):
 class PromptRequested(ToPerson):
     """Somebody wants to see the whole of a request that the card shortens."""
 
+    quotes: ClassVar = ("prompt",)
     prompt: str
     kind: Literal["prompt_requested"] = field(default="prompt_requested", kw_only=True)
 
@@ -186,6 +198,7 @@ class StatusRequested(ToPerson):
 class ActionAnswered(ToPerson):
     """A click, or a reply that is not sent, has its answer. `text` is how the reply begins that it is about, if any."""
 
+    quotes: ClassVar = ("text",)
     answer: ActionAnswer
     text: str = ""
     kind: Literal["action_answered"] = field(default="action_answered", kw_only=True)
@@ -199,18 +212,22 @@ class JobIdRequested(ToPerson):
 
 
 PersonalMessage = (
-    PostNotDelivered
-    | CardNotPosted
+    CardNotPosted
     | ReplyEdited
     | PromptRequested
     | AnswerRequested
-    | ActionAnswered
-    | JobIdRequested
     | StatusRequested
-    | Question
+    | JobIdRequested
+    | HelpRequested
+    | ActionAnswered
+    | RequestRefused
+    | ReplyHeld
+    | JobOrReplyAsked
+    | ProjectAsked
+    | StopAsked
 )
-"""A message for one person only."""
-NoticeMessage = CardChanged | ReactionChanged | Post | PersonalMessage
+"""A message for one person only, but for a post that is told to one."""
+NoticeMessage = CardChanged | ReactionChanged | Post | PostNotDelivered | PersonalMessage
 
 
 @dataclass(frozen=True)

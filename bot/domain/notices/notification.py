@@ -15,6 +15,7 @@ from bot.domain.notices.posts import (
     PullRequestFound,
     RecordDamaged,
 )
+from bot.domain.notices.questions import ToPerson
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import Surface, Thread
 
@@ -48,8 +49,9 @@ PrivatePlace = InConversation | Directly
 """Where one person is told something that nobody else sees."""
 
 
-def private_place(thread: Thread, asked_on: Surface) -> PrivatePlace:
+def private_place(thread: Thread, message: NoticeMessage) -> PrivatePlace:
     """Where one person is told something about a job: in its thread, where Slack shows that, else in the channel."""
+    asked_on = message.asked_on if isinstance(message, ToPerson) else Surface.CONVERSATION
     if asked_on is Surface.HOME:
         return Directly()
     if asked_on is Surface.TOP_LEVEL:

@@ -1,44 +1,71 @@
 """The messages that go into a thread.
 
 Databases hold each message by its `kind` and fields: one that is renamed or changed needs a migration. Texts that
-people wrote hold marked mentions (bot.domain.context.message_text); `bot.domain.notices.people` says which those are.
+people wrote hold marked mentions (bot.domain.context.message_text); `quotes` says which those are.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 from bot.domain.jobs.details import JobReport, QuestionField
 from bot.domain.jobs.job import Problem
+from bot.domain.notices.content import Delivery, NoticeContent, Quotes
 from bot.domain.requests.request import Doubt, RejectionReason, RequestKind
 
 
-class Delivery(StrEnum):
-    """How a notice reaches people."""
-
-    CARD = "card"
-    """The thread's first message: posted once, then kept at the newest state."""
-    POST = "post"
-    """A message in the thread."""
-    REACTION = "reaction"
-    """The one reaction on a reply that tells where it stands."""
-    EPHEMERAL = "ephemeral"
-    """A message for one person only, in the thread's channel."""
-
-
 @dataclass(frozen=True)
-class RequestSummary:
+class RequestSummary(Quotes):
     """The request that a notice is about. `text` is how a follow-up begins; kind None: not known any more."""
 
+    quotes: ClassVar = ("text",)
     request_id: str
     person_id: str
     kind: RequestKind | None
     text: str = ""
 
 
-class _InThread:
+class _InThread(NoticeContent):
     delivery: ClassVar = Delivery.POST
+
+
+@dataclass(frozen=True)
+class _Addressed(_InThread):
+    """Addresses one person; the thread's requester where `person_id` is empty."""
+
+    person_id: str = field(kw_only=True)
+
+    @property
+    def about(self) -> str:
+        return self.person_id
+
+    def addressed_to(self, person_id: str) -> Self:
+        return replace(self, person_id=person_id)
+
+
+@dataclass(frozen=True)
+class _AboutRequest(_InThread):
+    quotes: ClassVar = ("request",)
+    request: RequestSummary
+
+    @property
+    def about(self) -> str:
+        return self.request.person_id
+
+    def addressed_to(self, person_id: str) -> Self:
+        return replace(self, request=replace(self.request, person_id=person_id))
+
+
+@dataclass(frozen=True)
+class _WhileWaiting(_InThread):
+    """`waiting`: the request that cannot be sent meanwhile."""
+
+    quotes: ClassVar = ("waiting",)
+    waiting: RequestSummary | None = field(default=None, kw_only=True)
+
+    @property
+    def about(self) -> str:
+        return self.waiting.person_id if self.waiting else ""
 
 
 @dataclass(frozen=True)
@@ -67,7 +94,7 @@ class JobSilent(_InThread):
 
 
 @dataclass(frozen=True)
-class JobFinished(_InThread):
+class JobFinished(_Addressed):
     """`link` is empty without a pull request; `new`: it was not announced before; `changed`: another one was.
 
     `again`: the thread was told before that the job finished. `report` is what the job told beyond its specification,
@@ -79,12 +106,12 @@ class JobFinished(_InThread):
     changed: bool = False
     again: bool = False
     report: JobReport | None = None
-    person_id: str = ""
+    person_id: str = field(default="", kw_only=True)
     kind: Literal["job_finished"] = field(default="job_finished", kw_only=True)
 
 
 @dataclass(frozen=True)
-class JobStopped(_InThread):
+class JobStopped(_Addressed):
     """A job that `person_id` had stopped has ended. The others as of JobFinished."""
 
     person_id: str
@@ -96,7 +123,7 @@ class JobStopped(_InThread):
 
 
 @dataclass(frozen=True)
-class JobStillStopping(_InThread):
+class JobStillStopping(_Addressed):
     """The job API took the stop of `person_id`, but the job shows no end."""
 
     person_id: str
@@ -104,7 +131,7 @@ class JobStillStopping(_InThread):
 
 
 @dataclass(frozen=True)
-class AgentAskedToStop(_InThread):
+class AgentAskedToStop(_Addressed):
     """The job API cannot stop a job: the agent was asked to, by `person_id`."""
 
     person_id: str
@@ -112,26 +139,26 @@ class AgentAskedToStop(_InThread):
 
 
 @dataclass(frozen=True)
-class JobFailed(_InThread):
+class JobFailed(_Addressed):
     """By its specification the job API gives no reason. The others as of JobFinished."""
 
     report: JobReport | None = None
     link: str = ""
     new: bool = False
     changed: bool = False
-    person_id: str = ""
+    person_id: str = field(default="", kw_only=True)
     kind: Literal["job_failed"] = field(default="job_failed", kw_only=True)
 
 
 @dataclass(frozen=True)
-class QuestionAsked(_InThread):
+class QuestionAsked(_Addressed):
     """The agent asks something, and no message about an end tells it. `person_id` is whom it asks; empty: the
     requester. `fields`: what can be chosen as an answer.
     """
 
     question: str
-    person_id: str = ""
     fields: tuple[QuestionField, ...] = ()
+    person_id: str = field(default="", kw_only=True)
     kind: Literal["question_asked"] = field(default="question_asked", kw_only=True)
 
 
@@ -170,7 +197,7 @@ class RecordDamaged(_InThread):
 
 
 @dataclass(frozen=True)
-class OutageStarted(_InThread):
+class OutageStarted(_WhileWaiting):
     """The job API could not be asked. `reason` are our words, `problem_text` its own; before `until` (seconds since the
     epoch) it asked not to be asked again. `waiting`: the request that waits for its end.
     """
@@ -179,16 +206,14 @@ class OutageStarted(_InThread):
     reason: str = ""
     problem_text: str = ""
     until: int | None = None
-    waiting: RequestSummary | None = None
     kind: Literal["outage_started"] = field(default="outage_started", kw_only=True)
 
 
 @dataclass(frozen=True)
-class AccessDenied(_InThread):
+class AccessDenied(_WhileWaiting):
     """The job API does not accept our key, with status 401 or 403. `waiting`: the request that waits for its end."""
 
     status: int
-    waiting: RequestSummary | None = None
     kind: Literal["access_denied"] = field(default="access_denied", kw_only=True)
 
 
@@ -201,12 +226,11 @@ class OutageEnded(_InThread):
 
 
 @dataclass(frozen=True)
-class RequestRejected(_InThread):
+class RequestRejected(_AboutRequest):
     """A request was not accepted, or to no purpose. `api_text` are the job API's words; `stopped_by` is who stopped the
     job before it was sent.
     """
 
-    request: RequestSummary
     reason: RejectionReason
     api_text: str = ""
     stopped_by: str = ""
@@ -214,21 +238,21 @@ class RequestRejected(_InThread):
 
 
 @dataclass(frozen=True)
-class RequestUncertain(_InThread):
+class RequestUncertain(_AboutRequest):
     """It is not known whether a request was accepted, for the reason in `doubt`; a person can send it again.
     `job_ended`: the job was not at work, so that it would be seen to take a follow-up up.
     """
 
-    request: RequestSummary
     job_ended: bool = True
     doubt: Doubt = Doubt.NO_ANSWER
     kind: Literal["request_uncertain"] = field(default="request_uncertain", kw_only=True)
 
 
 @dataclass(frozen=True)
-class ReplyNotFullySent(_InThread):
+class ReplyNotFullySent(_Addressed):
     """A reply held more than words, or none. `file_names` are not all where there are many, or some have none."""
 
+    quotes: ClassVar = ("file_names",)
     person_id: str
     words_sent: bool
     file_count: int = 0
@@ -238,13 +262,14 @@ class ReplyNotFullySent(_InThread):
 
 
 @dataclass(frozen=True)
-class ContextCut(_InThread):
+class ContextCut(_Addressed):
     """Not all that belongs to a request goes to the agent. The tuples are names of files, of which the agent gets the
     link only, or not the whole, or the name only; `left_out`: of the thread or of forwarded messages not all goes
     along; `masked`: kinds of secrets that were taken out; `thread_unread`: the thread was to go along, and could not be
     read.
     """
 
+    quotes: ClassVar = ("link_only", "cut_files", "name_only")
     person_id: str
     link_only: tuple[str, ...] = ()
     cut_files: tuple[str, ...] = ()
@@ -256,45 +281,40 @@ class ContextCut(_InThread):
 
 
 @dataclass(frozen=True)
-class UnknownNotice:
+class UnknownNotice(NoticeContent):
     """What a newer version recorded, whose process shares our database."""
 
+    quotes: ClassVar = ("fields",)
+    """Nobody knows here which texts people wrote, or where they are."""
     unknown_kind: str
     fields: Mapping[str, Any]
     delivery: Delivery = Delivery.POST
     kind: Literal["unknown"] = field(default="unknown", kw_only=True)
 
     @property
-    def person_id(self) -> str:
-        """Whom it is for, or about, if anybody."""
+    def about(self) -> str:
         return str(self.fields.get("person_id") or "")
 
 
+JobEnd = JobFinished | JobFailed | JobStopped
+"""How a round ended. Each has the pull request, where there is one."""
 JobNews = (
     JobStarted
     | JobActiveAgain
     | JobSilent
-    | JobArchived
-    | JobDisappeared
-    | PullRequestFound
-    | RecordDamaged
-    | OutageEnded
-)
-"""Messages about the job alone: they address nobody but the thread's requester, and hold nothing that people wrote."""
-JobEnd = JobFinished | JobFailed | JobStopped
-"""How a round ended. Each has the pull request, where there is one."""
-Post = (
-    JobNews
     | JobEnd
     | JobStillStopping
     | AgentAskedToStop
     | QuestionAsked
-    | OutageStarted
-    | AccessDenied
-    | RequestRejected
-    | RequestUncertain
-    | ReplyNotFullySent
-    | ContextCut
-    | UnknownNotice
+    | PullRequestFound
+    | JobArchived
+    | JobDisappeared
+    | RecordDamaged
 )
+"""Messages about the job."""
+RequestNews = (
+    OutageStarted | AccessDenied | OutageEnded | RequestRejected | RequestUncertain | ReplyNotFullySent | ContextCut
+)
+"""Messages about requests, and about the job API's outages, for which they wait."""
+Post = JobNews | RequestNews | UnknownNotice
 """A message in the thread."""

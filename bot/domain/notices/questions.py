@@ -7,19 +7,23 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.notices.posts import Delivery
+from bot.domain.notices.content import Delivery, NoticeContent
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.request import RequestKind
 from bot.domain.threads.thread import Surface
 
 
 @dataclass(frozen=True)
-class ToPerson:
+class ToPerson(NoticeContent):
     """A message for one person only, told where they asked for it."""
 
     delivery: ClassVar = Delivery.EPHEMERAL
     person_id: str
     asked_on: Surface = field(default=Surface.CONVERSATION, kw_only=True)
+
+    @property
+    def about(self) -> str:
+        return self.person_id
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class RequestRefused(ToPerson):
     and `free_at` when they may ask for something again, in seconds since the epoch.
     """
 
+    quotes: ClassVar = ("text",)
     refusal: Refusal
     wanted: RequestKind
     text: str = ""
@@ -40,6 +45,7 @@ class RequestRefused(ToPerson):
 class ReplyHeld(ToPerson):
     """Somebody who does not take part has written in a job's thread: is it for the agent? `text` is how it begins."""
 
+    quotes: ClassVar = ("text",)
     request_id: str
     text: str
     kind: Literal["reply_held"] = field(default="reply_held", kw_only=True)
@@ -51,6 +57,7 @@ class JobOrReplyAsked(ToPerson):
     own, or for that one? `text` is how it begins.
     """
 
+    quotes: ClassVar = ("text",)
     request_id: str
     text: str
     kind: Literal["job_or_reply_asked"] = field(default="job_or_reply_asked", kw_only=True)
@@ -62,6 +69,7 @@ class ProjectAsked(ToPerson):
     `current` is the project that it would leave. Empty: it has none, and waits.
     """
 
+    quotes: ClassVar = ("text",)
     thread_id: str
     projects: tuple[str, ...]
     said: str
@@ -83,7 +91,3 @@ class HelpRequested(ToPerson):
 
     meant: ThreadWord | None = None
     kind: Literal["help_requested"] = field(default="help_requested", kw_only=True)
-
-
-Question = RequestRefused | ReplyHeld | JobOrReplyAsked | ProjectAsked | StopAsked | HelpRequested
-"""What somebody is told or asked before a request of theirs goes to the agent, or in place of that."""

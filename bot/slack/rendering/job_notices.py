@@ -3,19 +3,28 @@
 from typing import assert_never
 
 from bot.domain.jobs.details import JobReport
+from bot.domain.notices.notification import NotificationSettings, person_told
 from bot.domain.notices.posts import (
     AgentAskedToStop,
+    JobActiveAgain,
+    JobArchived,
+    JobDisappeared,
     JobEnd,
     JobFailed,
     JobFinished,
+    JobNews,
+    JobSilent,
+    JobStarted,
     JobStillStopping,
     JobStopped,
     PullRequestFound,
+    QuestionAsked,
+    RecordDamaged,
 )
 from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, Message, link_button, paragraph
 from bot.slack.rendering.card_buttons import discard_button
-from bot.slack.rendering.job_report import count_changed, reason_quoted, reply_here, with_report
+from bot.slack.rendering.job_report import count_changed, question_asked, reason_quoted, reply_here, with_report
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, addressing, joined, link, person, safe_url
 from bot.slack.rendering.words import job_news as words
@@ -23,22 +32,39 @@ from bot.slack.rendering.words import job_news as words
 _NOTHING_TOLD = JobReport()
 
 
-def started() -> Message:
-    """Where the agent is at work is on the card."""
-    return paragraph(words.STARTED)
+def about_job(  # noqa: C901 - a branch for each kind
+    thread: Thread, news: JobNews, notification: NotificationSettings, message_context: MessageContext
+) -> Message:
+    """What the thread is told about its job."""
+    match news:
+        case JobFinished() | JobFailed() | JobStopped():
+            made = _ended(thread, news, person_told(thread, news, notification), message_context)
+        case JobStillStopping():
+            made = paragraph(words.STILL_STOPPING(who=person(news.person_id)))
+        case AgentAskedToStop():
+            made = paragraph(words.AGENT_ASKED_TO_STOP(who=person(news.person_id)))
+        case QuestionAsked():
+            made = question_asked(thread, news)
+        case PullRequestFound():
+            made = _pull_request_found(news, person_told(thread, news, notification))
+        case JobStarted():
+            made = paragraph(words.STARTED)
+        case JobActiveAgain():
+            made = paragraph(words.AT_WORK_AGAIN)
+        case JobSilent():
+            made = paragraph(words.STILL_AT_WORK)
+        case JobArchived():
+            made = paragraph(words.ARCHIVED(slash=message_context.slash))
+        case JobDisappeared():
+            made = paragraph(words.DISAPPEARED(slash=message_context.slash))
+        case RecordDamaged():
+            made = paragraph(words.RECORD_DAMAGED(slash=message_context.slash))
+        case _:
+            assert_never(news)
+    return made
 
 
-def active_again() -> Message:
-    """After a follow-up."""
-    return paragraph(words.AT_WORK_AGAIN)
-
-
-def silent() -> Message:
-    """Of a job whose start was not told."""
-    return paragraph(words.STILL_AT_WORK)
-
-
-def ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContext) -> Message:
+def _ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContext) -> Message:
     """One message: how it ended, the pull request, how many files that changes, and the agent's words.
 
     `told` is whom it mentions; empty: nobody.
@@ -125,39 +151,13 @@ def _because(plain: Markup, because: Markup, report: JobReport) -> list[Markup]:
     return [because, reason_quoted(report)] if report.reason else [plain]
 
 
-def pull_request_found(message: PullRequestFound, told: str) -> Message:
-    """A link that came by itself. `told` is whom it mentions; empty: nobody."""
+def _pull_request_found(message: PullRequestFound, told: str) -> Message:
     found = _found(message.link, changed=message.changed)
     return paragraph(f"{addressing([told] if told else [])}{found}", *_open_button(message.link))
 
 
 def _found(found: str, *, changed: bool) -> Markup:
     return words.NEW_PULL_REQUEST(link=link(found)) if changed else words.PULL_REQUEST(link=link(found))
-
-
-def still_stopping(message: JobStillStopping) -> Message:
-    """What that means for whoever waits for it."""
-    return paragraph(words.STILL_STOPPING(who=person(message.person_id)))
-
-
-def agent_asked_to_stop(message: AgentAskedToStop) -> Message:
-    """What was done instead, and what can be hoped for."""
-    return paragraph(words.AGENT_ASKED_TO_STOP(who=person(message.person_id)))
-
-
-def archived(message_context: MessageContext) -> Message:
-    """What it means for the thread."""
-    return paragraph(words.ARCHIVED(slash=message_context.slash))
-
-
-def disappeared(message_context: MessageContext) -> Message:
-    """What it means for the thread."""
-    return paragraph(words.DISAPPEARED(slash=message_context.slash))
-
-
-def record_damaged(message_context: MessageContext) -> Message:
-    """What it means for the thread, and for the job."""
-    return paragraph(words.RECORD_DAMAGED(slash=message_context.slash))
 
 
 def _open_button(found: str) -> tuple[Block, ...]:

@@ -5,25 +5,27 @@ Pure.
 from itertools import accumulate
 from typing import assert_never
 
-from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
+    JobIdRequested,
+    PersonalMessage,
     PromptRequested,
+    ReplyEdited,
+    StatusRequested,
 )
 from bot.domain.notices.questions import (
     HelpRequested,
     JobOrReplyAsked,
     ProjectAsked,
-    Question,
     ReplyHeld,
     RequestRefused,
     StopAsked,
 )
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.request import RequestKind
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.runtime.text import displayable
 from bot.slack.rendering.agent_markdown import defused, markdown_pieces
 from bot.slack.rendering.blocks import (
@@ -34,6 +36,7 @@ from bot.slack.rendering.blocks import (
     MAX_VALUE,
     SEND_ALL_HELD,
     SEND_HELD,
+    SEND_NEW_WORDS,
     STOP_JOB,
     Block,
     Message,
@@ -43,6 +46,7 @@ from bot.slack.rendering.blocks import (
     section,
     select,
 )
+from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.ephemeral_texts import help_in_thread, word_meant
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import ELLIPSIS, Markup, moment, one_line, opening, pieces, quote, shorten
@@ -54,23 +58,39 @@ _MAX_CHOICES = 9_000
 """Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
 
 
-def question(thread: Thread, message: Question, message_context: MessageContext) -> Message:
-    """What each of them says."""
+def to_person(  # noqa: C901, PLR0912 - a branch for each kind
+    thread: Thread, message: PersonalMessage, follow_ups: FollowUpCounts, message_context: MessageContext
+) -> list[Message]:
+    """What one person is told or asked, in as many messages as it takes."""
     match message:
-        case RequestRefused():
-            return _refused(message, message_context)
-        case ReplyHeld() | JobOrReplyAsked():
-            return _held(message)
-        case ProjectAsked():
-            return _which_project(message)
-        case StopAsked():
-            return paragraph(questions.STOP_AS_OUTSIDER, button(questions.STOP_IT, STOP_JOB, thread.id))
-        case HelpRequested(meant=ThreadWord() as meant):
-            return paragraph(word_meant(meant))
+        case PromptRequested():
+            made = _whole_prompt(message)
+        case AnswerRequested():
+            made = _whole_answer(message)
+        case StatusRequested():
+            made = [paragraph(status_text(thread, message_context, follow_ups))]
+        case JobIdRequested():
+            made = [_job_id(thread)]
         case HelpRequested():
-            return paragraph(help_in_thread(thread, message_context))
+            said = word_meant(message.meant) if message.meant else help_in_thread(thread, message_context)
+            made = [paragraph(said)]
+        case ActionAnswered():
+            made = [_answer(message, message_context)]
+        case CardNotPosted():
+            made = [_card_not_posted(thread, message, message_context)]
+        case RequestRefused():
+            made = [_refused(message, message_context)]
+        case ReplyEdited():
+            made = [_edited(message)]
+        case ReplyHeld() | JobOrReplyAsked():
+            made = [_held(message)]
+        case ProjectAsked():
+            made = [_which_project(message)]
+        case StopAsked():
+            made = [paragraph(questions.STOP_AS_OUTSIDER, button(questions.STOP_IT, STOP_JOB, thread.id))]
         case _:
             assert_never(message)
+    return made
 
 
 def _refused(message: RequestRefused, message_context: MessageContext) -> Message:
@@ -95,6 +115,15 @@ def _why(message: RequestRefused, message_context: MessageContext) -> Markup:
         limit=message.limit,
         workspace=message_context.home_workspace,
     )
+
+
+def _edited(message: ReplyEdited) -> Message:
+    """The offer to send what a reply says after it was changed."""
+    shown, cut = opening(message.text, characters=300, lines=4)
+    now = quote(shown + (ELLIPSIS if cut else ""))
+    request = message.request_id[:2_000]
+    buttons = (button(questions.SEND_NEW_VERSION, SEND_NEW_WORDS, request),) if request else ()
+    return paragraph(questions.EDITED[message.earlier](text=now), *buttons)
 
 
 def _held(message: ReplyHeld | JobOrReplyAsked) -> Message:
@@ -154,7 +183,7 @@ _NOT_INVITED = frozenset(
 )
 
 
-def answer(message: ActionAnswered, message_context: MessageContext) -> Message:
+def _answer(message: ActionAnswered, message_context: MessageContext) -> Message:
     """The answer to a click, or to a reply that is not sent."""
     told = answers.ANSWERS[message.answer](workspace=message_context.home_workspace)
     if not message.text:
@@ -162,7 +191,7 @@ def answer(message: ActionAnswered, message_context: MessageContext) -> Message:
     return paragraph(answers.ABOUT(told=told, reply=quote(opening(message.text, characters=150, lines=2)[0])))
 
 
-def job_id(thread: Thread) -> Message:
+def _job_id(thread: Thread) -> Message:
     """The job's id, as text to copy."""
     job = thread.state.job
     return paragraph(answers.NO_JOB_ID if job is None else answers.JOB_ID(id=one_line(job.id, 1_000)))
@@ -173,7 +202,7 @@ def in_doubt(message: Message) -> Message:
     return Message(f"{answers.MAY_BE_POSTED}\n{message.text}", (section(answers.MAY_BE_POSTED), *message.blocks))
 
 
-def card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Message:
+def _card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Message:
     """Why no job was started, and what to do about it; with what was asked for, since no card keeps it."""
     asked = quote(opening(thread.prompt, characters=300, lines=4)[0])
     return paragraph(answers.YOU_ASKED(why=_why_no_card(thread, message, message_context), request=asked))
@@ -193,7 +222,7 @@ def _why_no_card(thread: Thread, message: CardNotPosted, message_context: Messag
     return answers.MAY_NOT_POST(reason=one_line(message.reason, 100), ask=message_context.ask)
 
 
-def whole_answer(message: AnswerRequested) -> list[Message]:
+def _whole_answer(message: AnswerRequested) -> list[Message]:
     """All that an agent answered, in as many messages as it takes; or why that cannot be shown."""
     if message.missing is not None:
         return [paragraph(answers.WHOLE_ANSWER_MISSING[message.missing])]
@@ -205,7 +234,7 @@ def whole_answer(message: AnswerRequested) -> list[Message]:
     return made
 
 
-def whole_prompt(message: PromptRequested) -> list[Message]:
+def _whole_prompt(message: PromptRequested) -> list[Message]:
     """All that was asked for, in as many messages as it takes."""
     parts = pieces(message.prompt, _PROMPT_PIECE) or [answers.EMPTY]
     made = []

@@ -2,14 +2,16 @@
 and of the job API's outages. Pure.
 """
 
+from typing import assert_never
+
 from bot.domain.jobs.job import Problem
-from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import (
     AccessDenied,
     ContextCut,
     OutageEnded,
     OutageStarted,
     ReplyNotFullySent,
+    RequestNews,
     RequestRejected,
     RequestSummary,
     RequestUncertain,
@@ -18,7 +20,6 @@ from bot.domain.requests.request import Doubt, RejectionReason, RequestKind
 from bot.slack.rendering.blocks import (
     MAX_REASON,
     SEND_AGAIN,
-    SEND_NEW_WORDS,
     Block,
     Message,
     button,
@@ -26,15 +27,35 @@ from bot.slack.rendering.blocks import (
     paragraph,
 )
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import ELLIPSIS, NOTHING, Markup, joined, moment, one_line, opening, person, pieces, quote
-from bot.slack.rendering.words import questions
+from bot.slack.rendering.text import NOTHING, Markup, joined, moment, one_line, opening, person, pieces, quote
 from bot.slack.rendering.words import requests as words
 
 _QUOTED = 60
 _FORBIDDEN = 403
 
 
-def rejected(message: RequestRejected, message_context: MessageContext) -> Message:
+def about_request(news: RequestNews, message_context: MessageContext) -> Message:  # noqa: PLR0911 - one for each kind
+    """What the thread is told about a request, or about the job API for which requests wait."""
+    match news:
+        case RequestRejected():
+            return _rejected(news, message_context)
+        case RequestUncertain():
+            return _doubted(news)
+        case OutageStarted():
+            return _outage_started(news)
+        case AccessDenied():
+            return _access_denied(news, message_context)
+        case OutageEnded():
+            return _outage_ended(news)
+        case ReplyNotFullySent():
+            return _not_fully_sent(news)
+        case ContextCut():
+            return _context_cut(news)
+        case _:
+            assert_never(news)
+
+
+def _rejected(message: RequestRejected, message_context: MessageContext) -> Message:
     """Of a request that was not accepted, or to no purpose."""
     said = words.REJECTED[message.reason](
         It=_capital(_named(message.request)),
@@ -46,7 +67,7 @@ def rejected(message: RequestRejected, message_context: MessageContext) -> Messa
     return paragraph(_in_its_words(_to(message.request, said), message.api_text), *buttons)
 
 
-def uncertain(message: RequestUncertain) -> Message:
+def _doubted(message: RequestUncertain) -> Message:
     """Of a request that may have been accepted: what can be seen of that, and where."""
     return paragraph(_to(message.request, _uncertain(message)), *_send_again(message.request))
 
@@ -60,7 +81,7 @@ def _uncertain(message: RequestUncertain) -> Markup:
     return words.UNCERTAIN_SERVER_FAILED_WHILE_AT_WORK(it=it) if failed else words.UNCERTAIN_WHILE_AT_WORK(it=it)
 
 
-def outage_started(message: OutageStarted) -> Message:
+def _outage_started(message: OutageStarted) -> Message:
     """Of a job API that could not be asked."""
     waiting = message.waiting
     meaning = words.GOES_OUT_LATER(It=_capital(_waiting(waiting))) if waiting else words.NEWS_LATER
@@ -73,7 +94,7 @@ def outage_started(message: OutageStarted) -> Message:
     return paragraph(_in_its_words(said, message.problem_text))
 
 
-def access_denied(message: AccessDenied, message_context: MessageContext) -> Message:
+def _access_denied(message: AccessDenied, message_context: MessageContext) -> Message:
     """Of a key that the job API does not accept."""
     meaning = words.NEWS_WAITS if message.waiting is None else words.WAITS(it=_waiting(message.waiting))
     if message.status == _FORBIDDEN:
@@ -81,7 +102,7 @@ def access_denied(message: AccessDenied, message_context: MessageContext) -> Mes
     return paragraph(words.KEY_REFUSED(meaning=meaning, ask=message_context.ask))
 
 
-def outage_ended(message: OutageEnded) -> Message:
+def _outage_ended(message: OutageEnded) -> Message:
     """Of an outage that is over."""
     limited = message.problem in {Problem.RATE_LIMITED, Problem.BUSY}
     return paragraph(words.AGENT_HAS_ROOM if limited else words.AGENT_IS_BACK)
@@ -125,7 +146,7 @@ def _in_its_words(said: Markup, text: str) -> Markup:
 _MAX_NAME, _MOST_NAMES = 100, 5
 
 
-def not_fully_sent(message: ReplyNotFullySent) -> Message:
+def _not_fully_sent(message: ReplyNotFullySent) -> Message:
     """What of a reply was not sent, and what to do about it."""
     who, files = person(message.person_id), _files(message)
     held = files or words.FORWARDED_MESSAGE
@@ -140,7 +161,7 @@ def not_fully_sent(message: ReplyNotFullySent) -> Message:
     return paragraph(said.strip())
 
 
-def context_cut(message: ContextCut) -> Message:
+def _context_cut(message: ContextCut) -> Message:
     """What of all that belongs to a request the agent does not get."""
     lines = [
         *([words.LINK_ONLY(names=_names(message.link_only))] if message.link_only else []),
@@ -151,15 +172,6 @@ def context_cut(message: ContextCut) -> Message:
         *([words.MASKED(kinds=_kinds(message.masked))] if message.masked else []),
     ]
     return paragraph(words.NOT_ALL_SENT(who=person(message.person_id), list=joined(lines, "\n")).strip())
-
-
-def edited(message: ReplyEdited) -> Message:
-    """The offer to send what a reply says after it was changed."""
-    shown, cut = opening(message.text, characters=300, lines=4)
-    now = quote(shown + (ELLIPSIS if cut else ""))
-    request = message.request_id[:2_000]
-    buttons = (button(questions.SEND_NEW_VERSION, SEND_NEW_WORDS, request),) if request else ()
-    return paragraph(questions.EDITED[message.earlier](text=now), *buttons)
 
 
 def _kinds(masked: tuple[str, ...]) -> Markup:

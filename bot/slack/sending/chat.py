@@ -20,7 +20,6 @@ from bot.domain.notices.notification import (
     private_place,
     shown_in_channel,
 )
-from bot.domain.notices.people import asked_on, map_texts, person_of, texts_of
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.ports.slack import Chat, People
@@ -127,10 +126,10 @@ class SlackChat(Chat):
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         """See Chat."""
-        person_id = person_of(notice.message)
+        person_id = notice.message.about
         if not person_id:
             raise ChatRejected("nobody_to_tell")
-        place = private_place(thread, asked_on(notice.message))
+        place = private_place(thread, notice.message)
         for message in await self._messages(thread, notice, follow_ups):
             await self._tell(thread, person_id, place, message)
 
@@ -172,8 +171,8 @@ class SlackChat(Chat):
     async def _messages(
         self, thread: Thread, notice: Notice, follow_ups: FollowUpCounts = NO_FOLLOW_UPS
     ) -> list[Message]:
-        names = await self._names(texts_of(notice.message))
-        message = map_texts(notice.message, lambda text: with_names(text, names))
+        names = await self._names(notice.message.texts)
+        message = notice.message.with_texts(lambda text: with_names(text, names))
         notice, notification = replace(notice, message=message), self._notification(thread.channel_id)
         named = await self._named(thread)
         return messages(named, notice, self._message_context, follow_ups=follow_ups, notification=notification)

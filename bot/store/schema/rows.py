@@ -11,9 +11,9 @@ from sqlalchemy import RowMapping
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices import keys
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import NewNotice, Notice, NoticeMessage, Reaction, ReactionChanged
-from bot.domain.notices.people import person_of
-from bot.domain.notices.posts import Delivery, UnknownNotice
+from bot.domain.notices.posts import UnknownNotice
 from bot.domain.requests.request import Attachments, Person, Reply, Request, RequestContext, Requester
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadState
 from bot.errors import UnreadableRow
@@ -134,7 +134,7 @@ def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, An
         "thread_id": thread_id,
         "delivery": notice.message.delivery,
         "message": message_text(notice.message),
-        "person_id": person_of(notice.message) or None,
+        "person_id": notice.message.about or None,
         "created_at": now,
         "state": NoticeState.WAITING,
         "revision": 0,

@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-from bot.domain.notices.posts import Delivery
+from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check

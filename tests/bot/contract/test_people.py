@@ -10,6 +10,7 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, mention
 from bot.domain.jobs.job import Problem
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import (
     EarlierWords,
     Notice,
@@ -20,7 +21,6 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import (
     AccessDenied,
-    Delivery,
     OutageStarted,
     ReplyNotFullySent,
     RequestRejected,
@@ -195,7 +195,7 @@ async def test_a_card_and_a_notice_show_names_and_mention_nobody(world: SlackWor
         lambda ana, text: RequestRejected(_follow_up(ana, text), RejectionReason.API),
         lambda ana, text: RequestUncertain(_follow_up(ana, text)),
         lambda ana, text: OutageStarted(Problem.BUSY, waiting=_follow_up(ana, text)),
-        lambda ana, text: AccessDenied(401, _follow_up(ana, text)),
+        lambda ana, text: AccessDenied(401, waiting=_follow_up(ana, text)),
         lambda ana, text: ReplyNotFullySent(ana, words_sent=True, file_count=1, file_names=(text,)),
         lambda ana, text: UnknownNotice("shrug", {"text": text}),
         lambda ana, text: ReplyEdited(ana, "r1", text, EarlierWords.ACCEPTED),

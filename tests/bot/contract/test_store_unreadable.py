@@ -18,8 +18,8 @@ from support.worlds.store_world import (
     watched,
 )
 
-from bot.domain.notices.people import person_of
-from bot.domain.notices.posts import Delivery, RequestRejected, RequestSummary, UnknownNotice
+from bot.domain.notices.content import Delivery
+from bot.domain.notices.posts import RequestRejected, RequestSummary, UnknownNotice
 from bot.domain.requests.request import Person, RejectionReason, Reply
 from bot.errors import StoreError
 from bot.ports.transaction import Store
@@ -62,7 +62,7 @@ async def test_a_kind_of_a_newer_version_is_kept_as_it_is(store: Store, sql: Sql
     await sql("UPDATE notices SET message = :message, delivery = :delivery", message=message, delivery=delivery)
     [claimed] = await claim_notices(store)
     assert claimed.notice.message == UnknownNotice("shrug", {"person_id": "UANA", "moods": ["so", "so"]}, delivery)
-    assert (claimed.notice.delivery, person_of(claimed.notice.message)) == (delivery, "UANA")
+    assert (claimed.notice.delivery, claimed.notice.message.about) == (delivery, "UANA")
 
 
 @pytest.mark.parametrize("delivery", [Delivery.CARD, Delivery.REACTION])

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
 
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import CardNotPosted, PostNotDelivered, Reaction
-from bot.domain.notices.posts import Delivery, JobFinished
+from bot.domain.notices.posts import JobFinished
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.domain.threads.thread import Thread

@@ -44,7 +44,7 @@ def shown(message: NoticeMessage) -> list[dict[str, Any]]:
 
 
 def test_a_few_choices_are_buttons_that_say_what_they_send() -> None:
-    made = shown(QuestionAsked("Which page?", "U0ANA", (choice("Install", "Set up"),)))
+    made = shown(QuestionAsked("Which page?", (choice("Install", "Set up"),)))
     assert [(each["text"]["text"], each["action_id"], each["value"]) for each in made] == [
         ("Install", SEND_ANSWERS[0], "th1/Install"),
         ("Set up", SEND_ANSWERS[1], "th1/Set up"),
@@ -73,7 +73,7 @@ def test_several_fields_or_choices_are_filled_in_in_a_modal() -> None:
 def test_a_question_for_words_or_a_number_has_no_button() -> None:
     for kind in (FieldKind.TEXT, FieldKind.NUMBER):
         assert answer_choices(THREAD, [QuestionField("Why?", kind)]) == []
-    assert shown(QuestionAsked("Why?", "U0ANA")) == []
+    assert shown(QuestionAsked("Why?")) == []
 
 
 def test_what_does_not_fit_is_left_to_words() -> None:

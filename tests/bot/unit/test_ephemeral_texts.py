@@ -6,10 +6,10 @@ from bot.domain.commands.commands import LoneWord
 from bot.domain.commands.options import OptionFault, OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import CardNotPosted
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
 from bot.slack.rendering.ephemeral_texts import help_text, task_missing, word_meant, word_without_job, wrong_option
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.personal_notices import card_not_posted
+from bot.slack.rendering.personal_notices import to_person
 
 CONTEXT = MessageContext(command="/pa<g>es", bot_user_id="U0BOT")
 MAX_EPHEMERAL = 3_000
@@ -48,7 +48,7 @@ def test_what_is_missing_is_named() -> None:
 
 def test_a_direct_message_between_people_has_no_room_for_a_job() -> None:
     thread = Thread("th1", "T1", "D0BOTH", "U1", "Fix <it>", "", 0.0)
-    text = card_not_posted(thread, CardNotPosted("U1", "channel_not_found"), CONTEXT).text
+    text = to_person(thread, CardNotPosted("U1", "channel_not_found"), NO_FOLLOW_UPS, CONTEXT)[0].text
     assert "No job was started: I'm not part of this direct message." in text
     assert "in a channel" in text
     assert "/invite" not in text

@@ -86,7 +86,7 @@ def test_what_was_told_of_an_end_is_said(message: NoticeMessage, said: str) -> N
 
 
 def test_a_question_mentions_whoever_it_is_for() -> None:
-    assert words(QuestionAsked("Which?", "U0BEN")).startswith("<@U0BEN> The agent asks:")
+    assert words(QuestionAsked("Which?", person_id="U0BEN")).startswith("<@U0BEN> The agent asks:")
 
 
 def test_why_the_whole_of_an_answer_cannot_be_shown_is_said() -> None:

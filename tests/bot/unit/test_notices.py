@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.worlds.any_notices import KINDS, messages_of
 
 from bot.domain.notices import keys
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
@@ -20,11 +21,9 @@ from bot.domain.notices.messages import (
     ReplyEdited,
     StatusRequested,
 )
-from bot.domain.notices.people import addressed_to, map_texts, person_of, texts_of
 from bot.domain.notices.posts import (
     AccessDenied,
     ContextCut,
-    Delivery,
     JobArchived,
     OutageStarted,
     ReplyNotFullySent,
@@ -96,22 +95,22 @@ def texts_in(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 @given(data=st.data())
 def test_names_reach_every_text_that_people_wrote_and_nothing_else(kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(messages_of(kind, st.just("words")))
-    before, after = list(texts_in(message)), list(texts_in(map_texts(message, lambda text: f"{text}, named")))
+    before, after = list(texts_in(message)), list(texts_in(message.with_texts(lambda text: f"{text}, named")))
     assert [path for path, _ in before] == [path for path, _ in after]
     changed = {path for (path, text), (_, now) in zip(before, after, strict=True) if text != now}
     assert changed == {path for path, _ in before if path in WRITTEN[kind]}
-    assert texts_of(message) == [text for path, text in before if path in WRITTEN[kind]]
+    assert message.texts == [text for path, text in before if path in WRITTEN[kind]]
 
 
 def test_names_reach_the_texts_of_a_post_that_could_not_be_delivered() -> None:
     told = PostNotDelivered("UANA", RequestUncertain(BEN), may_be_posted=False)
-    assert texts_of(told) == ["More"]
-    assert texts_of(map_texts(told, str.upper)) == ["MORE"]
+    assert told.texts == ["More"]
+    assert told.with_texts(str.upper).texts == ["MORE"]
 
 
 def test_names_reach_whatever_text_a_newer_version_recorded() -> None:
     unknown = UnknownNotice("shrug", {"text": "a", "more": {"texts": ["b", 1, None]}})
-    assert map_texts(unknown, str.upper) == UnknownNotice("shrug", {"text": "A", "more": {"texts": ["B", 1, None]}})
+    assert unknown.with_texts(str.upper) == UnknownNotice("shrug", {"text": "A", "more": {"texts": ["B", 1, None]}})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,20 +119,20 @@ def test_names_reach_whatever_text_a_newer_version_recorded() -> None:
 def test_what_is_for_one_person_names_that_person(kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(messages_of(kind, st.just("UANA")))
     if kind is UnknownNotice:
-        assert person_of(message) == message.fields.get("person_id", "")
+        assert message.about == message.fields.get("person_id", "")
         return
     assert (message.delivery is Delivery.EPHEMERAL) == (kind in PERSONAL)
     people = {path: text for path, text in texts_in(message) if path.rpartition(".")[2] == "person_id"}
     outer = people.get("person_id") or next(iter(people.values()), "")
-    assert person_of(message) == outer
+    assert message.about == outer
 
 
 def test_a_post_that_goes_to_somebody_else_addresses_them() -> None:
     rejected = RequestRejected(BEN, RejectionReason.API)
-    assert person_of(addressed_to(rejected, "UANA")) == "UANA"
-    assert person_of(addressed_to(ReplyNotFullySent("UBEN", words_sent=True), "UANA")) == "UANA"
-    for post in (AccessDenied(401, BEN), JobArchived()):
-        assert addressed_to(post, "UANA") == post
+    assert rejected.addressed_to("UANA").about == "UANA"
+    assert ReplyNotFullySent("UBEN", words_sent=True).addressed_to("UANA").about == "UANA"
+    for post in (AccessDenied(401, waiting=BEN), JobArchived()):
+        assert post.addressed_to("UANA") == post
 
 
 def test_every_kind_has_a_name_of_its_own_that_databases_keep() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.notices.messages import NoticeMessage
+from bot.domain.notices.messages import JobIdRequested, NoticeMessage
 from bot.domain.notices.notification import (
     Directly,
     InConversation,
@@ -48,8 +48,8 @@ MUTED = replace(THREAD, state=replace(THREAD.state, muted_by="U0BEN"))
 )
 def test_private_words_stand_in_the_thread_where_slack_shows_them(thread: Thread, place: InConversation) -> None:
     """Where a reply or the card stands below its first message; what was asked for on Home is told directly."""
-    assert private_place(thread, Surface.CONVERSATION) == place
-    assert private_place(thread, Surface.HOME) == Directly()
+    assert private_place(thread, JobIdRequested("U0ANA")) == place
+    assert private_place(thread, JobIdRequested("U0ANA", asked_on=Surface.HOME)) == Directly()
 
 
 def test_a_retry_is_asked_for_where_its_button_is() -> None:

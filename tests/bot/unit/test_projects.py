@@ -17,10 +17,10 @@ from bot.domain.projects import (
     UnknownProject,
     route,
 )
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.personal_notices import question
+from bot.slack.rendering.personal_notices import to_person
 
 GUIDES = Project("guides", channels=frozenset({"CGUIDES"}), words=("install guide", "tutorial"))
 API = Project("api", channels=frozenset({"CAPI"}), words=("endpoint",), abilities=JobApiAbilities(cancel=True))
@@ -116,7 +116,9 @@ def test_what_has_no_room_in_the_question_is_said() -> None:
 
     def asked(*names: str) -> Message:
         thread = Thread("t" * 32, "T1", "C1", "U0ANA", "Do it", "", 0.0)
-        return question(thread, ProjectAsked("U0ANA", thread.id, names, "", "Do it"), MessageContext("U0BOT"))
+        return to_person(
+            thread, ProjectAsked("U0ANA", thread.id, names, "", "Do it"), NO_FOLLOW_UPS, MessageContext("U0BOT")
+        )[0]
 
     usual = asked(*(f"project-{number:02}" for number in range(MOST_PROJECTS)))
     assert len(usual.blocks[1]["elements"][0]["options"]) == MOST_PROJECTS

@@ -266,7 +266,7 @@ def test_one_that_may_have_arrived_is_not_said_to_be_unsent_after_days() -> None
 def test_our_key_lets_requests_wait_and_is_told_at_once() -> None:
     settlement = settled(START, JobApiUnavailable("no", status=403, retry_after=60.0))
     assert settlement.request_state is RequestState.WAITING
-    assert settlement.notices[0].message == AccessDenied(403, summary(START))
+    assert settlement.notices[0].message == AccessDenied(403, waiting=summary(START))
     assert settlement.due_in == 60.0
 
 

@@ -522,7 +522,7 @@ LONG = replace(FOLLOW_UP, text="Shorter <b>please</b>,\nand " + "longer " * 20)
         RequestUncertain(LONG, job_ended=False),
         OutageStarted(Problem.OUT_OF_REACH, "cannot be reached", waiting=LONG),
         OutageStarted(Problem.RATE_LIMITED, waiting=LONG),
-        AccessDenied(403, LONG),
+        AccessDenied(403, waiting=LONG),
     ],
 )
 def test_a_follow_up_is_named_by_its_first_words(message: NoticeMessage) -> None:
@@ -603,7 +603,7 @@ def test_a_request_of_which_little_is_known_is_told_of_all_the_same() -> None:
     unknown = RequestSummary("", "", None)
     outage = OutageStarted(Problem.OUT_OF_REACH, "asks to wait", waiting=unknown)
     assert "What you asked for goes out by itself" in said(outage)
-    assert "what you asked for waits" in said(AccessDenied(401, unknown))
+    assert "what you asked for waits" in said(AccessDenied(401, waiting=unknown))
     assert said(OutageEnded()).startswith("The agent is back.")
     assert "Here's a new pull request" in said(PullRequestFound(LINK, changed=True))
     assert "if this started" in said(RequestUncertain(START))

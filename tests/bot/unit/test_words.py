@@ -19,7 +19,7 @@ JARGON = re.compile(
 )
 SENTENCE = re.compile(r"[.!?](?=\s|\*|\Z)")
 PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
-PUT_TOGETHER = frozenset({"checklist", "_first_lines", "_link", "_capital", "ended", "count_changed", "changed_pages"})
+PUT_TOGETHER = frozenset({"checklist", "_first_lines", "_link", "_capital", "_ended", "count_changed", "changed_pages"})
 """Functions that make `Markup` of `Markup`, of marks of their own, and of numbers."""
 SHOWN = frozenset({"button", "link_button", "plain_text", "paragraph", "section", "option", "confirmation"})
 """What makes of a text something that people see."""

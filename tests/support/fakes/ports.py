@@ -11,7 +11,6 @@ from bot.domain.jobs.job import Job
 from bot.domain.notices.deliver import AddReaction, ReactionCall
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.notification import PrivatePlace, private_place
-from bot.domain.notices.people import asked_on, person_of
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
@@ -241,7 +240,7 @@ class FakeChat:
         self.calls.append("tell")
         self.fault("tell", thread)
         self.told.append(notice.message)
-        self.told_in.append(private_place(thread, asked_on(notice.message)))
+        self.told_in.append(private_place(thread, notice.message))
         self.after("tell", thread)
 
     async def join(self, channel_id: str) -> None:
@@ -252,7 +251,7 @@ class FakeChat:
 
     def told_to(self) -> list[tuple[str, str]]:
         """Who was told what, in order."""
-        return [(person_of(message), message.kind) for message in self.told]
+        return [(message.about, message.kind) for message in self.told]
 
     def told_as(self, kind: type[M]) -> list[M]:
         """What of this kind people were told, in order."""

@@ -12,9 +12,8 @@ from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broke
 from support.worlds.fault_world import Outside
 
 from bot.domain.jobs.job import Problem
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import Reaction
-from bot.domain.notices.people import person_of
-from bot.domain.notices.posts import Delivery
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState
 from bot.domain.threads.thread import Thread, ThreadState
@@ -299,7 +298,7 @@ class Verdict:
                 assert f"{notice['key']}/told" in self.notices, dict(notice)
             case Delivery.EPHEMERAL:
                 assert not done or self.outside.chat.told_keys[notice["key"]] >= 1, dict(notice)
-                assert notice["person_id"] == person_of(message), "a message for somebody whom nobody can find"
+                assert notice["person_id"] == message.about, "a message for somebody whom nobody can find"
             case Delivery.CARD | Delivery.REACTION:
                 pass  # they may have been brought up to date since
             case _:

@@ -6,8 +6,9 @@ from typing import Any, get_args, get_type_hints
 from hypothesis import strategies as st
 
 from bot.domain.jobs.details import Answer, digest
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import NoticeMessage
-from bot.domain.notices.posts import Delivery, Post, UnknownNotice
+from bot.domain.notices.posts import Post, UnknownNotice
 
 KINDS: tuple[type[Any], ...] = get_args(NoticeMessage)
 ANY_TEXT = st.text(st.characters(), max_size=40)
