@@ -19,17 +19,9 @@ from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain,
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.transport import JobApiTransport
-from bot.jobs.wire import (
-    MAX_BODY,
-    MAX_WORDS,
-    cancel_body,
-    error_message_in,
-    parse_job,
-    parse_upload,
-    printable_line,
-    prompt_body,
-)
+from bot.jobs.wire import MAX_BODY, MAX_WORDS, cancel_body, error_message_in, parse_job, parse_upload, prompt_body
 from bot.ports.job_api import PromptCall, SeenJob
+from bot.runtime.text import printable_line
 
 
 class RateLimitGate:

@@ -4,7 +4,6 @@ Nothing of it is needed, so nothing of it makes a job unreadable: what has the w
 long is shortened, and what is too many is left out.
 """
 
-import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -29,7 +28,7 @@ from bot.domain.jobs.details import (
     StepStatus,
 )
 from bot.runtime.json_fields import object_at, objects_at, text_at
-from bot.runtime.text import without_misleading
+from bot.runtime.text import printable_text
 
 MAX_SUMMARY = 40_000
 """Characters of an answer that are read at all."""
@@ -40,18 +39,9 @@ MAX_FILES = 50
 MAX_CHECKS, MAX_PROBLEMS = 20, 20
 MAX_COUNT = 10**9
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 Hide = Callable[[str], str]
 """Takes secrets out of a text."""
 Kind = TypeVar("Kind", bound=StrEnum)
-
-
-def printable_text(text: str, limit: int) -> str:
-    """Returns at most `limit` characters of text with its line breaks, without what cannot be seen or misleads."""
-    # What is cut before it is cleaned is bounded, too: a megabyte of nothing is not gone through.
-    lines = text[: 4 * limit].replace("\r\n", "\n").replace("\r", "\n")
-    cleaned = _CONTROL.sub("", without_misleading(lines)).strip()
-    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
 
 
 def details_from(value: Any, hide: Hide = str) -> JobDetails | None:

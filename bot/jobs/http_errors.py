@@ -19,8 +19,8 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.jobs.wire import printable_line
 from bot.runtime.http.retry_after import parse_retry_after
+from bot.runtime.text import printable_line
 
 
 class JobApiOperation(Enum):

@@ -14,7 +14,7 @@ from bot.domain.requests.request import Requester, UploadedFile
 from bot.errors import JobApiUnreadable
 from bot.jobs.details import Hide, details_from
 from bot.ports.job_api import PromptCall
-from bot.runtime.text import without_misleading
+from bot.runtime.text import printable_line
 
 MAX_BODY = 2 << 20
 """The longest answer that is read, in bytes; a job takes less than a thousand, its details some more."""
@@ -30,16 +30,6 @@ _URL_CREDENTIALS = re.compile(r"^(https?://)[^/]*@", re.IGNORECASE)
 _LOOKED_AT = 20_000
 """Characters in which a web page is looked for."""
 _WORD_FIELDS = ("error", "message", "detail", "msg", "title")
-
-
-def printable_line(text: str, limit: int) -> str:
-    """Returns one line of at most `limit` printable characters: no control, invisible or text-direction characters."""
-    text = without_misleading(text)
-    if not text.isprintable() or "  " in text:
-        words = ("".join(filter(str.isprintable, word)) for word in text.split())
-        text = " ".join(filter(None, words))
-    text = text.strip()
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _optional(limit: int) -> Callable[[Any], str | None]:

@@ -22,6 +22,7 @@ MISLEADING = re.compile(
 _BRAILLE_BLANK, _BLANK = "\u2800", " "
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_UNPRINTABLE = re.compile(rf"{_CONTROL.pattern}|{_SURROGATE.pattern}|[\u2028\u2029]")
 
 _JOINERS = "\u200c\u200d"
 _EMOJI_JOINER = "\u200d"
@@ -114,3 +115,32 @@ def without_last_word(text: str) -> str:
     far = max(len(text) - _LONGEST_SECRET, 0)
     at = max(text.rfind(space, far) for space in " \t\n\r")
     return text[: max(at, far)]
+
+
+def printable_line(text: str, limit: int) -> str:
+    """Returns one line of at most `limit` printable characters: no control, invisible or text-direction characters."""
+    text = without_misleading(text)
+    if not text.isprintable() or "  " in text:
+        words = ("".join(filter(str.isprintable, word)) for word in text.split())
+        text = " ".join(filter(None, words))
+    return _cut(text.strip(), limit)
+
+
+def printable_text(text: str, limit: int) -> str:
+    """Returns at most `limit` characters of text with its line breaks, without what cannot be seen or misleads."""
+    # What is cut before it is cleaned is bounded, too: a megabyte of nothing is not gone through.
+    lines = text[: 4 * limit].replace("\r\n", "\n").replace("\r", "\n")
+    return _cut(_UNPRINTABLE.sub("", without_misleading(lines)).strip(), limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning of a text, at most `limit` characters and an ellipsis; cut at a space or line break if near."""
+    if len(text) <= limit:
+        return text
+    head = text[:limit]
+    at = max(head.rfind("\n"), head.rfind(" "))
+    return f"{(head[:at] if at >= limit * 4 // 5 else head).rstrip()}…"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

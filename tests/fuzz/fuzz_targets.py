@@ -14,9 +14,10 @@ from bot.domain.commands.thread_words import UnclearWord, Word
 from bot.domain.context.message_text import unescape, with_names
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
-from bot.jobs.wire import MAX_ID, error_message_in, parse_job, printable_line
+from bot.jobs.wire import MAX_ID, error_message_in, parse_job
 from bot.jobserver.documents.parsing import decoded, parse_page
 from bot.jobserver.editors.builtin.prompt_parser import parse
+from bot.runtime.text import printable_line
 from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.text import escape, safe_url
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+from bot.runtime.text import shortened
+
 SHOWN_ANSWER = 1_200
 """Characters of an answer that go with the message about an end; the rest is fetched when somebody asks for it."""
 SHOWN_WORDS = 1_000
@@ -254,15 +256,6 @@ def answer_of(summary: str) -> Answer | None:
 def digest(text: str) -> str:
     """The same for the same text."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def shortened(text: str, limit: int) -> str:
-    """The beginning of a text, at most `limit` characters and an ellipsis; cut at a space or line break if near."""
-    if len(text) <= limit:
-        return text
-    head = text[:limit]
-    at = max(head.rfind("\n"), head.rfind(" "))
-    return f"{(head[:at] if at >= limit * 4 // 5 else head).rstrip()}…"
 
 
 def _first_files(changes: Changes | None) -> Changes | None:

@@ -16,7 +16,6 @@ from bot.domain.jobs.details import (
     end_mark,
     progress_of,
     report_of,
-    shortened,
 )
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job
 from bot.domain.jobs.poll_pace import Polling
@@ -36,6 +35,7 @@ from bot.domain.notices.posts import (
 )
 from bot.domain.projects import PostMode
 from bot.domain.threads.thread import ThreadState
+from bot.runtime.text import shortened
 
 _NOTHING_TOLD = JobReport()
 

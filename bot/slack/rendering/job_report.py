@@ -4,7 +4,6 @@ All of it is foreign text: escaped, or Markdown that was defused.
 """
 
 from bot.domain.jobs.details import (
-    SHOWN_ANSWER,
     SHOWN_CHECKS,
     SHOWN_FILES,
     SHOWN_PROBLEMS,
@@ -13,7 +12,6 @@ from bot.domain.jobs.details import (
     CheckResult,
     FileChange,
     JobReport,
-    shortened,
 )
 from bot.domain.notices.posts import QuestionAsked
 from bot.domain.threads.thread import Thread, ThreadOrigin
@@ -44,7 +42,7 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     if report is None:
         return message
     parts: list[tuple[str, Block]] = []
-    answer = shortened(report.answer.text, SHOWN_ANSWER) if report.answer else ""
+    answer = report.answer.text if report.answer else ""
     if defused(answer).strip():
         parts.append((shorten(answer, 1_500), markdown(defused(answer))))
     choices = answer_choices(thread, report.question_fields) if report.question else []

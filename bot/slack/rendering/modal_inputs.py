@@ -13,7 +13,6 @@ from bot.domain.jobs.details import LONGEST_LABEL, MOST_OPTIONS, FieldKind, Ques
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS, name_among
 from bot.domain.threads.thread import Thread
-from bot.runtime.text import displayable
 from bot.slack.rendering.blocks import (
     CHOOSE_ANSWER,
     FILL_IN_ANSWER,
@@ -26,7 +25,7 @@ from bot.slack.rendering.blocks import (
     plain_text,
     select,
 )
-from bot.slack.rendering.text import ELLIPSIS, one_line, width
+from bot.slack.rendering.text import one_line, shorten_plain, width
 from bot.slack.rendering.words import forms, job_news
 
 # What can be chosen as an answer to an agent's question: buttons, a list, or a modal with an input each. Pure. All
@@ -124,7 +123,7 @@ _END_NOTIFICATIONS = {EndNotification.MENTION: forms.MENTION_ME, EndNotification
 def text_input(block_id: str, label: str, value: str, *, hint: str = "", optional: bool = False) -> Block:
     """Returns an input of several lines. Slack refuses a value that is longer than what may be typed."""
     element = {"type": "plain_text_input", "action_id": block_id, "multiline": True, "max_length": MAX_INPUT}
-    given = cut(value, MAX_INPUT)
+    given = shorten_plain(value, MAX_INPUT)
     block = _input(block_id, label, element | ({"initial_value": given} if given else {}), optional=optional)
     return block | ({"hint": plain_text(hint)} if hint else {})
 
@@ -133,7 +132,7 @@ def prompt_input(label: str, value: str, *, hint: str = "") -> Block:
     """Returns the input for what the agent is to do, without a bound: whatever is typed comes at once, to be kept."""
     block = text_input(Input.PROMPT, label, "", hint=hint)
     del block["element"]["max_length"]
-    if given := cut(value, MAX_PROMPT):
+    if given := shorten_plain(value, MAX_PROMPT):
         block["element"]["initial_value"] = given
     block["dispatch_action"] = True
     block["element"]["dispatch_action_config"] = {"trigger_actions_on": ["on_character_entered"]}
@@ -154,7 +153,7 @@ def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
     if name:
         element["initial_option"] = option(name, name)
     block = _input(Input.PROJECT, forms.PROJECT, element, optional=True)
-    hint = forms.NO_SUCH_PROJECT(name=cut(chosen, _MAX_OPTION))
+    hint = forms.NO_SUCH_PROJECT(name=shorten_plain(chosen, _MAX_OPTION))
     return [block | ({"hint": plain_text(hint)} if unknown else {})]
 
 
@@ -212,23 +211,7 @@ def _answer_element(field: QuestionField) -> Block:
 
 def option(label: str, value: str) -> Block:
     """Returns something that can be chosen."""
-    return {"text": plain_text(cut(label, _MAX_OPTION)), "value": value}
-
-
-def cut(text: str, limit: int) -> str:
-    """Returns the text as it can be shown, at most `limit` wide as Slack counts."""
-    shown = displayable(text)
-    return shown if width(shown) <= limit else fitting(shown, limit - 1) + ELLIPSIS
-
-
-def fitting(text: str, limit: int) -> str:
-    """Returns as much of the beginning as is at most `limit` wide."""
-    used = 0
-    for index, character in enumerate(text[:limit]):
-        used += width(character)
-        if used > limit:
-            return text[:index]
-    return text[:limit]
+    return {"text": plain_text(shorten_plain(label, _MAX_OPTION)), "value": value}
 
 
 def _input(block_id: str, label: str, element: Block, *, optional: bool = False) -> Block:

@@ -17,14 +17,13 @@ from bot.slack.rendering.modal_inputs import (
     answer_input,
     channel_input,
     choice_input,
-    fitting,
     option,
     project_input,
     prompt_input,
     telling_input,
     text_input,
 )
-from bot.slack.rendering.text import Markup, channel, escape, one_line
+from bot.slack.rendering.text import Markup, channel, escape, fitting, one_line
 from bot.slack.rendering.words import forms as words
 
 # What a modal is about, kept in the view itself (`private_metadata`): a submission tells of no channel. Pure.

@@ -49,6 +49,22 @@ def shorten(text: str, limit: int) -> Markup:
     return Markup(escape(_head(displayable(text), limit - 1)) + ELLIPSIS)
 
 
+def shorten_plain(text: str, limit: int) -> str:
+    """Returns the text as it can be shown where Slack reads no markup, at most `limit` wide."""
+    shown = displayable(text)
+    return shown if width(shown) <= limit else fitting(shown, limit - 1) + ELLIPSIS
+
+
+def fitting(text: str, limit: int) -> str:
+    """Returns as much of the beginning as is at most `limit` wide."""
+    used = 0
+    for index, character in enumerate(text[:limit]):
+        used += width(character)
+        if used > limit:
+            return text[:index]
+    return text[:limit]
+
+
 def one_line(text: str, limit: int) -> Markup:
     """Returns the escaped text on one line, at most `limit` wide."""
     return shorten(" ".join(displayable(text).split()), limit)

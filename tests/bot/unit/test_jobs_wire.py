@@ -7,18 +7,9 @@ from hypothesis import strategies as st
 
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
-from bot.jobs.wire import (
-    MAX_BODY,
-    MAX_ID,
-    MAX_LINK,
-    AgentJob,
-    JobSource,
-    error_message_in,
-    parse_job,
-    printable_line,
-    prompt_body,
-)
+from bot.jobs.wire import MAX_BODY, MAX_ID, MAX_LINK, AgentJob, JobSource, error_message_in, parse_job, prompt_body
 from bot.ports.job_api import PromptCall
+from bot.runtime.text import printable_line
 
 WHOLE: dict[str, Any] = {
     "id": "job_1",

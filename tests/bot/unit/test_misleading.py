@@ -10,10 +10,9 @@ from support.worlds.listening_world import listening
 
 from bot.domain.context.message_text import unescape
 from bot.domain.context.slack_files import FileContent, SlackFile, quoted
-from bot.jobs.wire import printable_line
 from bot.jobserver.pages.diff import visible_line
 from bot.jobserver.pages.rendering import render_page
-from bot.runtime.text import displayable, without_misleading
+from bot.runtime.text import displayable, printable_line, without_misleading
 from bot.slack.message_parts.attachments import read_file
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering import text

@@ -11,7 +11,6 @@ from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS
 from bot.runtime.secrets.kinds import SecretKind
 from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
-from bot.slack.rendering.modal_inputs import cut
 from bot.slack.rendering.modals import (
     CONTEXT_WIDTH,
     MAX_CONTEXT_INPUTS,
@@ -30,11 +29,13 @@ from bot.slack.rendering.modals import (
     secret_found,
     settings_modal,
 )
-from bot.slack.rendering.text import Markup, width
+from bot.slack.rendering.text import Markup, shorten_plain, width
 from bot.workspace.wire.views import checked_view
 
 TEXTS = st.text(max_size=60) | st.text(alphabet="😀a\n", max_size=40).map(lambda text: text * 200)
-NAMES = st.lists(st.text(min_size=1, max_size=90).filter(lambda name: bool(cut(name, 75))), max_size=4, unique=True)
+NAMES = st.lists(
+    st.text(min_size=1, max_size=90).filter(lambda name: bool(shorten_plain(name, 75))), max_size=4, unique=True
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -125,9 +126,9 @@ def test_a_project_is_chosen_however_it_is_written_and_an_unknown_one_is_said() 
 def test_a_text_that_is_cut_is_no_wider_than_slack_takes(text: str) -> None:
     """Counted as Slack counts; what fits stays as it is."""
     for limit in (10, 75, 3_000):
-        shown = cut(text, limit)
+        shown = shorten_plain(text, limit)
         assert width(shown) <= limit
-        assert shown.removesuffix("…") in cut(text, 10_000)
+        assert shown.removesuffix("…") in shorten_plain(text, 10_000)
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\r"), max_size=400), max_size=30))
