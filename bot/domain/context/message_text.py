@@ -90,7 +90,7 @@ _PHONE_PUNCTUATION = re.compile(r"[\s().\-/]")
 
 
 @dataclass(frozen=True)
-class Rule:
+class MarkupRule:
     """How one kind of `<target|label>` reads; `target` is matched as a whole, and the label can be empty."""
 
     target: re.Pattern[str]
@@ -157,14 +157,14 @@ def _labelled(address: str, label: str) -> str:
 
 
 RULES = (
-    Rule(re.compile(r"@([UW][A-Z0-9]{1,30})"), _mentioned("@")),
-    Rule(re.compile(r"#([CDG][A-Z0-9]{1,30})"), _mentioned("#")),
-    Rule(re.compile(r"!subteam\^(S[A-Z0-9]{1,30})"), _mentioned("@")),
-    Rule(re.compile(r"!date\^([0-9]*)(?:\^.*)?"), _date),
-    Rule(re.compile(r"!([a-z_]{1,30})"), _named("@")),
-    Rule(re.compile(r"https?://(.*)"), _web),
-    Rule(re.compile(r"mailto:(.*)"), _mail),
-    Rule(re.compile(r"tel:(.*)"), _phone),
-    Rule(re.compile(r"[a-z][a-z0-9+.\-]{1,30}:.*"), _other_address),
+    MarkupRule(re.compile(r"@([UW][A-Z0-9]{1,30})"), _mentioned("@")),
+    MarkupRule(re.compile(r"#([CDG][A-Z0-9]{1,30})"), _mentioned("#")),
+    MarkupRule(re.compile(r"!subteam\^(S[A-Z0-9]{1,30})"), _mentioned("@")),
+    MarkupRule(re.compile(r"!date\^([0-9]*)(?:\^.*)?"), _date),
+    MarkupRule(re.compile(r"!([a-z_]{1,30})"), _named("@")),
+    MarkupRule(re.compile(r"https?://(.*)"), _web),
+    MarkupRule(re.compile(r"mailto:(.*)"), _mail),
+    MarkupRule(re.compile(r"tel:(.*)"), _phone),
+    MarkupRule(re.compile(r"[a-z][a-z0-9+.\-]{1,30}:.*"), _other_address),
 )
 """The first that matches counts: people, channels, user groups, dates, @here and its kind, links."""

@@ -25,26 +25,26 @@ class Server(Protocol):
     log: ThrottledLogger
     buffer: memoryview
 
-    def opened(self, connection: "Connection") -> None:
+    def opened(self, connection: "HttpConnection") -> None:
         """A connection waits for its first request."""
 
-    def waits(self, connection: "Connection") -> None:
+    def waits(self, connection: "HttpConnection") -> None:
         """A connection waits for its next request."""
 
-    def works(self, connection: "Connection") -> None:
+    def works(self, connection: "HttpConnection") -> None:
         """A connection's request has come in."""
 
-    def takes(self, connection: "Connection", size: int) -> bool:
+    def takes(self, connection: "HttpConnection", size: int) -> bool:
         """A connection has brought so many bytes of a request. False where it had to make room, and is closed."""
 
-    def settled(self, connection: "Connection") -> None:
+    def settled(self, connection: "HttpConnection") -> None:
         """A connection's request is answered, or somebody vouches for it."""
 
-    def closed(self, connection: "Connection") -> None:
+    def closed(self, connection: "HttpConnection") -> None:
         """A connection is gone."""
 
 
-class Connection(web.RequestHandler, asyncio.BufferedProtocol):
+class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
     """aiohttp's connection, with a deadline for each request, a bound for what is read, and errors that say little."""
 
     def __init__(self, server: Server, manager: web.Server) -> None:
@@ -156,7 +156,7 @@ class Connection(web.RequestHandler, asyncio.BufferedProtocol):
 
 def vouch_for(request: web.BaseRequest) -> None:
     """Says that a request comes from somebody who is known: what it holds does not count as a stranger's any more."""
-    if isinstance(request.protocol, Connection):
+    if isinstance(request.protocol, HttpConnection):
         request.protocol.vouched_for()
 
 
@@ -164,7 +164,7 @@ def vouch_for(request: web.BaseRequest) -> None:
 async def tell_connection(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Has a request's connection know when it has come and is answered."""
     connection = request.protocol
-    if not isinstance(connection, Connection):
+    if not isinstance(connection, HttpConnection):
         return await handler(request)
     connection.request_has_come(request)
     try:

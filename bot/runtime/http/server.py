@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from aiohttp import web
 
-from bot.runtime.http.connection import MOST_AT_ONCE, Connection, Server, tell_connection
+from bot.runtime.http.connection import MOST_AT_ONCE, HttpConnection, Server, tell_connection
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.tasks import BackgroundTasks
 
@@ -129,14 +129,14 @@ class HttpServer(Server):
         self.log = ThrottledLogger(logger)
         self.buffer = memoryview(bytearray(MOST_AT_ONCE))
         self._most = most_connections
-        self._pending = PendingBytes[Connection](most_pending_bytes, senders=most_connections)
+        self._pending = PendingBytes[HttpConnection](most_pending_bytes, senders=most_connections)
         self._runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=shutdown_timeout, handler_cancellation=handler_cancellation
         )
         self._listener: socket.socket | None = None
         self._accepting, self._connecting = BackgroundTasks(), BackgroundTasks()
-        self._connections: set[Connection] = set()
-        self._waiting: dict[Connection, None] = {}
+        self._connections: set[HttpConnection] = set()
+        self._waiting: dict[HttpConnection, None] = {}
         """Those that are not being answered; the one that has waited longest comes first."""
 
     @property
@@ -171,7 +171,7 @@ class HttpServer(Server):
 
     # -- what connections tell --------------------------------------------------------------------------------------
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: HttpConnection) -> None:
         """See Server."""
         self._connections.add(connection)
         self._waiting[connection] = None
@@ -179,16 +179,16 @@ class HttpServer(Server):
             self.log.warning("over %d connections are open: those that wait longest are closed", self._most)
             self._make_room()
 
-    def waits(self, connection: Connection) -> None:
+    def waits(self, connection: HttpConnection) -> None:
         """See Server."""
         if connection in self._connections:
             self._waiting[connection] = None
 
-    def works(self, connection: Connection) -> None:
+    def works(self, connection: HttpConnection) -> None:
         """See Server."""
         self._waiting.pop(connection, None)
 
-    def takes(self, connection: Connection, size: int) -> bool:
+    def takes(self, connection: HttpConnection, size: int) -> bool:
         """See Server."""
         over = self._pending.add(connection, size)
         if over:
@@ -198,11 +198,11 @@ class HttpServer(Server):
             each.abort()
         return connection not in over
 
-    def settled(self, connection: Connection) -> None:
+    def settled(self, connection: HttpConnection) -> None:
         """See Server."""
         self._pending.forget(connection)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: HttpConnection) -> None:
         """See Server."""
         self._connections.discard(connection)
         self._waiting.pop(connection, None)
@@ -238,11 +238,11 @@ class HttpServer(Server):
             self.log.warning("a connection was lost as it was made (%s)", type(error).__name__)
             accepted.close()
 
-    def _connection(self) -> Connection:
+    def _connection(self) -> HttpConnection:
         manager = self._runner.server
         if manager is None:
             raise ConnectionAbortedError("the server is stopping")
-        return Connection(self, manager)
+        return HttpConnection(self, manager)
 
 
 async def _without_version(_: web.Request, answer: web.StreamResponse) -> None:

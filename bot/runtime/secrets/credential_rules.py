@@ -4,7 +4,7 @@ import re
 
 from bot.runtime.secrets.kinds import SecretKind
 from bot.runtime.secrets.plausibility import decoded_base64, has_drawn_characters, is_code, is_name, is_placeholder
-from bot.runtime.secrets.rules import GITLEAKS, Rule, drawn
+from bot.runtime.secrets.rules import GITLEAKS, SecretRule, drawn
 
 _K = SecretKind
 _LONGEST_COMMAND = 600
@@ -95,7 +95,7 @@ _OPTION = r"(?<![\w\-])"
 _SPACE = r"[ \t]{1,8}(?:\\\r?\n[ \t]{0,20})?"
 
 CREDENTIAL_RULES = (
-    Rule(
+    SecretRule(
         "jwt",
         _K.JWT,
         ("eyj",),
@@ -103,14 +103,14 @@ CREDENTIAL_RULES = (
             r"(?:(?<![\w.\-])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))(?P<secret>eyJ[\w\-]{10,4000}+\.ey[\w\-]{2,8000}+(?:\.[\w\-]{0,4000})?)"
         ),
     ),
-    Rule(
+    SecretRule(
         "jwt-base64",
         _K.JWT,
         ("zxlk",),
         re.compile(r"(?<![A-Za-z0-9+/])(?P<secret>ZXlK[A-Za-z0-9+/]{70,8000}={0,2})"),
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "base64-private-key",
         _K.PRIVATE_KEY,
         ("ls0tls1crudjti",),
@@ -120,7 +120,7 @@ CREDENTIAL_RULES = (
         ),
         accept=_private_key,
     ),
-    Rule(
+    SecretRule(
         "url-password",
         _K.URL_PASSWORD,
         ("://",),
@@ -129,7 +129,7 @@ CREDENTIAL_RULES = (
         ),
         accept=_password_of_url,
     ),
-    Rule(
+    SecretRule(
         "url-token-as-user",
         _K.URL_PASSWORD,
         ("://",),
@@ -137,7 +137,7 @@ CREDENTIAL_RULES = (
         3.0,
         accept=drawn,
     ),
-    Rule(
+    SecretRule(
         "signed-url",
         _K.AZURE,
         ("sig=",),
@@ -145,14 +145,14 @@ CREDENTIAL_RULES = (
         3.0,
         accept=drawn,
     ),
-    Rule(
+    SecretRule(
         "authorization-basic",
         _K.HEADER,
         ("basic ",),
         re.compile(r"(?<![\w\-])basic[ \t]{1,4}(?P<secret>[A-Za-z0-9+/_\-]{8,4000}={0,2})", re.IGNORECASE),
         accept=_basic,
     ),
-    Rule(
+    SecretRule(
         "authorization-scheme",
         _K.HEADER,
         ("basic ", "bearer ", "token "),
@@ -163,7 +163,7 @@ CREDENTIAL_RULES = (
         accept=_in_header,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "authorization-header",
         _K.HEADER,
         ("authorization",),
@@ -173,7 +173,7 @@ CREDENTIAL_RULES = (
         accept=_in_header,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "curl-user",
         _K.COMMAND,
         ("-u", "--user", "--proxy-user"),
@@ -185,7 +185,7 @@ CREDENTIAL_RULES = (
         accept=_of_http_client,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "curl-key-as-user",
         _K.COMMAND,
         ("-u", "--user"),
@@ -196,7 +196,7 @@ CREDENTIAL_RULES = (
         accept=_of_http_client,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "curl-user-unquoted",
         _K.COMMAND,
         ("-u", "--user", "--proxy-user"),
@@ -208,7 +208,7 @@ CREDENTIAL_RULES = (
         accept=_of_http_client,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "password-option",
         _K.COMMAND,
         ("-p", "--pass"),
@@ -217,21 +217,21 @@ CREDENTIAL_RULES = (
         ),
         accept=_of_database_client,
     ),
-    Rule(
+    SecretRule(
         "redis-password",
         _K.COMMAND,
         ("-a", "--pass"),
         re.compile(rf"{_OPTION}(?:-a|--pass){_SPACE}(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})(?P=quote)"),
         accept=_of_redis,
     ),
-    Rule(
+    SecretRule(
         "openssl-password",
         _K.COMMAND,
         ("pass:",),
         re.compile(r"(?<=[ \t\"'=])pass:(?P<secret>[^\s\"'`]{4,200})"),
         accept=_password,
     ),
-    Rule(
+    SecretRule(
         "netrc",
         _K.ASSIGNMENT,
         ("login",),
@@ -241,7 +241,7 @@ CREDENTIAL_RULES = (
         ),
         accept=_password,
     ),
-    Rule(
+    SecretRule(
         "pgpass",
         _K.ASSIGNMENT,
         (":5432:", ":5433:", ":6432:", ":*:"),
@@ -250,7 +250,7 @@ CREDENTIAL_RULES = (
         ),
         accept=_password,
     ),
-    Rule(
+    SecretRule(
         "nuget-password",
         _K.ASSIGNMENT,
         ("password",),

@@ -3,7 +3,7 @@
 import re
 
 from bot.runtime.secrets.kinds import SecretKind
-from bot.runtime.secrets.rules import BASE64, GITLEAKS, HEX, LETTERS, START, URLSAFE, Rule, drawn, token
+from bot.runtime.secrets.rules import BASE64, GITLEAKS, HEX, LETTERS, START, URLSAFE, SecretRule, drawn, token
 
 _K = SecretKind
 
@@ -20,7 +20,7 @@ _CLOUDS = (
         "bedrock-api-key-",
         rf"YmVkcm9jay5hbWF6b25hd3MuY29t{BASE64}{{0,3000}}={{0,2}}",
     ),
-    Rule(
+    SecretRule(
         "azure-client-secret",
         _K.AZURE,
         ("q~",),
@@ -49,7 +49,7 @@ _CLOUDS = (
 _CODE_HOSTS = (
     *(token("github-token", _K.GITHUB, f"gh{letter}_", f"{LETTERS}{{30,255}}") for letter in ("p", "o", "u", "s", "r")),
     token("github-fine-grained-token", _K.GITHUB, "github_pat_", r"\w{22,255}"),
-    Rule(
+    SecretRule(
         "gitlab-token",
         _K.GITLAB,
         ("gl",),
@@ -75,7 +75,7 @@ _CODE_HOSTS = (
 )
 
 _CHAT = (
-    Rule(
+    SecretRule(
         "slack-token",
         _K.SLACK,
         ("xox",),
@@ -87,7 +87,7 @@ _CHAT = (
         accept=drawn,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "slack-app-token",
         _K.SLACK,
         ("xapp-",),
@@ -95,7 +95,7 @@ _CHAT = (
         2.0,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "slack-webhook",
         _K.SLACK_WEBHOOK,
         ("hooks.slack",),
@@ -103,26 +103,26 @@ _CHAT = (
         3.0,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "teams-webhook",
         _K.WEBHOOK,
         (".webhook.office.com/",),
         re.compile(r"\.webhook\.office\.com/(?P<secret>webhookb2/[\w@\-]{30,100}/IncomingWebhook/[\w/\-]{30,120})"),
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "discord-webhook",
         _K.WEBHOOK,
         ("/api/webhooks/",),
         re.compile(r"/api/webhooks/(?P<secret>[0-9]{15,20}/[\w\-]{50,90})"),
     ),
-    Rule(
+    SecretRule(
         "zapier-webhook",
         _K.WEBHOOK,
         ("hooks.zapier.com/",),
         re.compile(r"hooks\.zapier\.com/hooks/catch/(?P<secret>[\w/]{10,60})"),
     ),
-    Rule(
+    SecretRule(
         "telegram-bot-token",
         _K.SERVICE,
         (":a",),
@@ -143,7 +143,7 @@ _MODELS = (
 )
 
 _PAYMENT = (
-    Rule(
+    SecretRule(
         "stripe-key",
         _K.STRIPE,
         ("sk_", "rk_"),
@@ -195,7 +195,7 @@ _SERVICES = (
     token("dropbox-token", _K.SERVICE, "sl.", r"[\w\-=]{130,200}", accept=drawn),
     token("dynatrace-token", _K.SERVICE, "dt0c01.", rf"{LETTERS}{{24}}\.{LETTERS}{{50,64}}"),
     token("facebook-page-token", _K.SERVICE, "EAA", r"[MC][A-Za-z0-9]{100,400}", 3.5),
-    Rule(
+    SecretRule(
         "facebook-app-token",
         _K.SERVICE,
         ("|",),
@@ -211,7 +211,7 @@ _SERVICES = (
     token("grafana-service-token", _K.SERVICE, "glsa_", rf"{LETTERS}{{28,32}}(?:_{HEX}{{8}})?"),
     token("harness-key", _K.SERVICE, "pat.", rf"{URLSAFE}{{22}}\.{LETTERS}{{24}}\.{LETTERS}{{20}}"),
     token("harness-service-key", _K.SERVICE, "sat.", rf"{URLSAFE}{{22}}\.{LETTERS}{{24}}\.{LETTERS}{{20}}"),
-    Rule(
+    SecretRule(
         "terraform-token",
         _K.SERVICE,
         (".atlasv1.",),
@@ -226,7 +226,7 @@ _SERVICES = (
     token("linear-key", _K.SERVICE, "lin_api_", f"{LETTERS}{{35,40}}", 2.0),
     token("mailchimp-key", _K.SERVICE, "key-", f"{HEX}{{32}}(?!{LETTERS})"),
     token("mapbox-token", _K.SERVICE, "sk.eyJ", rf"{URLSAFE}{{50,200}}\.{URLSAFE}{{20,24}}"),
-    Rule(
+    SecretRule(
         "mailchimp-key",
         _K.SERVICE,
         ("-us",),
@@ -235,7 +235,7 @@ _SERVICES = (
         ahead=32,
         source=GITLEAKS,
     ),
-    Rule(
+    SecretRule(
         "maxmind-key",
         _K.SERVICE,
         ("_mmk",),

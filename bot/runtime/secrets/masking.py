@@ -11,7 +11,7 @@ from bot.runtime.secrets.kinds import Finding, SecretKind, occurrences
 from bot.runtime.secrets.named_rules import NAMED_RULES
 from bot.runtime.secrets.plausibility import is_common_word
 from bot.runtime.secrets.private_keys import private_keys
-from bot.runtime.secrets.rules import Rule
+from bot.runtime.secrets.rules import SecretRule
 
 RULES = (*ISSUER_RULES, *CREDENTIAL_RULES, *NAMED_RULES)
 """What comes first names a secret that several rules find."""
@@ -100,7 +100,7 @@ def _private_keys(text: str) -> Iterator[Finding]:
     return (Finding(start, end, SecretKind.PRIVATE_KEY, "private-key") for start, end in private_keys(text))
 
 
-def _by_rule(rule: Rule, text: str, small: str) -> Iterator[Finding]:
+def _by_rule(rule: SecretRule, text: str, small: str) -> Iterator[Finding]:
     for keyword in rule.keywords:
         done = 0
         for at in occurrences(small, keyword):

@@ -43,7 +43,7 @@ def drawn(match: re.Match[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Rule:
+class SecretRule:
     """How one kind of secret looks.
 
     Attributes:
@@ -71,13 +71,15 @@ class Rule:
         return self.accept(match) and (not self.entropy or entropy(match["secret"]) >= self.entropy)
 
 
-def token(name: str, kind: SecretKind, prefix: str, body: str, bits: float = 2.0, *, accept: Accept = anything) -> Rule:
+def token(
+    name: str, kind: SecretKind, prefix: str, body: str, bits: float = 2.0, *, accept: Accept = anything
+) -> SecretRule:
     """A secret that begins with letters of its issuer's. `prefix` is a literal, `body` the pattern of what follows."""
     pattern = re.compile(rf"{START}(?P<secret>{re.escape(prefix)}{body})")
-    return Rule(name, kind, (prefix.lower(),), pattern, bits, accept=accept, source=GITLEAKS)
+    return SecretRule(name, kind, (prefix.lower(),), pattern, bits, accept=accept, source=GITLEAKS)
 
 
-def named(name: str, keywords: str, value: str, bits: float = 2.0) -> Rule:
+def named(name: str, keywords: str, value: str, bits: float = 2.0) -> SecretRule:
     """A value without a prefix of its own, behind its issuer's name: `keywords`, with spaces between, or its beginning.
     In `value` capitals do not matter.
     """
@@ -87,7 +89,7 @@ def named(name: str, keywords: str, value: str, bits: float = 2.0) -> Rule:
         rf"(?P<issuer>(?i:{issuer}))[ \t\w.\-]{{0,20}}+[\s'\"]{{0,3}}+(?:=>|:{{1,3}}=|\?=|\|\||[=>:,])[`'\"\s=]{{0,5}}"
         rf"(?P<secret>(?i:{value}))(?![\w\-+/=]|\.\w)"
     )
-    return Rule(name, SecretKind.SERVICE, tuple(words), pattern, bits, accept=_named_value, source=GITLEAKS)
+    return SecretRule(name, SecretKind.SERVICE, tuple(words), pattern, bits, accept=_named_value, source=GITLEAKS)
 
 
 _TELLING = re.compile(r"api|auth|client|id|key|pass|secret|token", re.IGNORECASE)

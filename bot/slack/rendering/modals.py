@@ -97,14 +97,14 @@ class Callback(StrEnum):
     SETTINGS = "settings"
 
 
-class Scope(StrEnum):
+class ContextScope(StrEnum):
     """How much of a conversation goes to the agent."""
 
     MESSAGE = "message"
     THREAD = "thread"
 
 
-_SCOPES = {Scope.MESSAGE: words.THIS_MESSAGE, Scope.THREAD: words.WHOLE_THREAD}
+_SCOPES = {ContextScope.MESSAGE: words.THIS_MESSAGE, ContextScope.THREAD: words.WHOLE_THREAD}
 PROMPT_TOO_LONG = words.PROMPT_TOO_LONG(limit=MAX_PROMPT)
 MAX_CONTEXT_INPUTS = 6
 CONTEXT_CHARACTERS, CONTEXT_WIDTH = 13_500, 15_000
@@ -157,7 +157,7 @@ def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) 
 
 def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str], context: ShownContext) -> View:
     """The modal for a message that is handed over: with the context as it will be sent, to be edited."""
-    scope = Scope(place.scope or Scope.MESSAGE)
+    scope = ContextScope(place.scope or ContextScope.MESSAGE)
     options = {each: option(label, each) for each, label in _SCOPES.items()}
     choice = [choice_input(Input.SCOPE, words.WHAT_GOES_ALONG, [*options.values()], options[scope])]
     blocks = [
@@ -224,7 +224,7 @@ def context_fields(text: str) -> list[str]:
     return fields
 
 
-def _context_inputs(scope: Scope, text: str) -> list[Block]:
+def _context_inputs(scope: ContextScope, text: str) -> list[Block]:
     fields = context_fields(text) if text else []
     count = len(fields)
     parts = [words.CONTEXT_PART(number=number, count=count) for number in range(1, 1 + count)]

@@ -15,7 +15,7 @@ from bot.runtime.secrets.masking import MaskedParts, SecretMasker
 from bot.runtime.text import LONG
 from bot.scheduler.preparing.context import ContextComposer
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
-from bot.slack.rendering.modals import ModalPlace, Scope
+from bot.slack.rendering.modals import ContextScope, ModalPlace
 
 PART = ThreadPart("1.1")
 FILE = SlackFile("F1", "plan.md")
@@ -59,7 +59,7 @@ async def test_what_is_handed_over(length: int, *, in_loop: bool) -> None:
     masker, reading = WatchedMasker(), FakeSlackReading()
     reading.threads["1.1"] = [ThreadMessage("Ben", "x" * length, "1.1")]
     context = HandOverContext(reading.ports.conversations, FakePeople(), masker)
-    shown = await context.in_scope(ModalPlace("C1", "1.1", "1.1", scope=Scope.THREAD))
+    shown = await context.in_scope(ModalPlace("C1", "1.1", "1.1", scope=ContextScope.THREAD))
     assert shown is not None
     assert "x" * 10 in shown.text
     assert set(masker.in_loop) == {in_loop}

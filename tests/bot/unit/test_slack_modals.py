@@ -14,9 +14,9 @@ from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, 
 from bot.slack.rendering.modals import (
     CONTEXT_WIDTH,
     MAX_CONTEXT_INPUTS,
+    ContextScope,
     Drafted,
     ModalPlace,
-    Scope,
     ShownContext,
     View,
     context_fields,
@@ -64,13 +64,13 @@ def test_a_modal_for_a_job_is_one_that_slack_takes(
 
 @given(
     text=TEXTS,
-    scope=st.sampled_from(Scope),
+    scope=st.sampled_from(ContextScope),
     has_thread=st.booleans(),
     masked=st.lists(st.sampled_from(SecretKind), unique=True),
     names=NAMES,
 )
 def test_a_modal_for_a_message_is_one_that_slack_takes(
-    text: str, scope: Scope, masked: list[SecretKind], names: list[str], *, has_thread: bool
+    text: str, scope: ContextScope, masked: list[SecretKind], names: list[str], *, has_thread: bool
 ) -> None:
     """Whatever the message and its files say."""
     notes = ContextNotes(words_left_out=has_thread)

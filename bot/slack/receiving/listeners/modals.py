@@ -34,7 +34,7 @@ from bot.slack.receiving.payloads.views import (
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, EndNotification, Input, decoded_fields
-from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, ModalPlace, Scope, message_modal, secret_found
+from bot.slack.rendering.modals import PROMPT_TOO_LONG, Callback, ContextScope, ModalPlace, message_modal, secret_found
 from bot.slack.rendering.words.at_once import NO_RECORD, STILL_RECORDING
 from bot.slack.rendering.words.forms import ANSWER_MISSING, CHANNEL_MISSING, NOT_RECORDED_HERE, PROMPT_MISSING
 from bot.slack.sending.identity import Identity
@@ -195,7 +195,7 @@ class ModalListeners:
         message_ts, _, thread_ts = text_at(first_item_at(body, "actions"), "value").partition("/")
         channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
         if channel_id and message_ts:
-            place = ModalPlace(channel_id, thread_ts, message_ts, scope=Scope.MESSAGE)
+            place = ModalPlace(channel_id, thread_ts, message_ts, scope=ContextScope.MESSAGE)
             self.opener.hand_over_forwarded(text_at(body, "trigger_id"), actor(body, self.identity), place)
         await ack()
 

@@ -10,7 +10,7 @@ from bot.slack.message_parts.attachments import files_of
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import actor
 from bot.slack.receiving.payloads.fields import ts_at
-from bot.slack.rendering.modals import ModalPlace, Scope
+from bot.slack.rendering.modals import ContextScope, ModalPlace
 from bot.slack.sending.identity import Identity
 
 HAND_TO_PAGEHAND = "hand_to_pagehand"
@@ -43,7 +43,7 @@ def place_of_message(body: dict[str, Any]) -> ModalPlace:
         channel_id=text_at(body, "channel", "id"),
         thread_ts=ts_at(message, "thread_ts"),
         message_ts=ts_at(message, "ts") or ts_at(body, "message_ts"),
-        scope=Scope.MESSAGE,
+        scope=ContextScope.MESSAGE,
         files=tuple(file.id for file in files),
         file_names=tuple(file.name for file in files),
     )

@@ -11,7 +11,7 @@ from bot.ports.slack import Conversations, People
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import beside_the_loop
 from bot.slack.message_parts.thread_messages import thread_message
-from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, ModalPlace, Scope, ShownContext
+from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, ContextScope, ModalPlace, ShownContext
 from bot.slack.rendering.text import width
 
 _NAMED_AT_ONCE = 20
@@ -38,7 +38,7 @@ class HandOverContext:
         thread = await self._thread(place)
         if thread is None:
             return None
-        whole = place.scope == Scope.THREAD
+        whole = place.scope == ContextScope.THREAD
         messages = thread if whole else [message for message in thread if message.ts == place.message_ts]
         has_thread = whole or len(thread) > 1
         return await self._shown(messages, place, has_thread=has_thread, unreadable=False) if messages else None

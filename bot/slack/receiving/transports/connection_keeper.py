@@ -32,14 +32,14 @@ _LOOK_INTERVAL = 0.5
 Envelope = dict[str, Any]
 
 
-class Connection(SocketModeClient):
+class SocketModeConnection(SocketModeClient):
     """Hands each envelope to `on_envelope`. `disconnect_reason` is Slack's, once it has asked to leave."""
 
     def __init__(
         self,
         web_client: AsyncWebClient,
         app_token: str,
-        on_envelope: Callable[["Connection", Envelope], None],
+        on_envelope: Callable[["SocketModeConnection", Envelope], None],
         *,
         ping_interval: float = PING_INTERVAL,
     ) -> None:
@@ -149,8 +149,8 @@ class ConnectionKeeper:
 
     def __init__(
         self,
-        new_connection: Callable[[], Connection],
-        until_answered: Callable[[Connection], Awaitable[None]],
+        new_connection: Callable[[], SocketModeConnection],
+        until_answered: Callable[[SocketModeConnection], Awaitable[None]],
         *,
         connections: int,
         monotonic: Callable[[], float],
@@ -160,7 +160,7 @@ class ConnectionKeeper:
         self._until_answered = until_answered
         self._supervisor = supervisor
         self._monotonic = monotonic
-        self._slots: list[Connection | None] = [None] * connections
+        self._slots: list[SocketModeConnection | None] = [None] * connections
         self._keepers: list[asyncio.Task[None]] = []
         self._retiring = BackgroundTasks()
         self._down_since: float | None = monotonic()
@@ -179,10 +179,10 @@ class ConnectionKeeper:
         tries = await asyncio.gather(*(self._connect() for _ in self._slots), return_exceptions=True)
         fatal = [error for error in tries if isinstance(error, BaseException) and not _is_temporary(error)]
         if fatal:
-            await asyncio.gather(*(made.close() for made in tries if isinstance(made, Connection)))
+            await asyncio.gather(*(made.close() for made in tries if isinstance(made, SocketModeConnection)))
             raise fatal[0]
         for slot, made in enumerate(tries):
-            if isinstance(made, Connection):
+            if isinstance(made, SocketModeConnection):
                 self._note_open(slot, made)
             else:
                 self._note_failure(made)
@@ -230,7 +230,7 @@ class ConnectionKeeper:
             if leaving is not None:
                 self._retire_later(leaving)
 
-    async def _reconnect(self, slot: int) -> Connection:
+    async def _reconnect(self, slot: int) -> SocketModeConnection:
         """Tries until a connection opens, ever more slowly."""
         failures = 0
         while True:
@@ -243,7 +243,7 @@ class ConnectionKeeper:
                 asked = error.retry_after if isinstance(error, ChatUnreachable) else None
             await asyncio.sleep(max(asked or 0.0, RETRIES.delay(failures)))
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> SocketModeConnection:
         made = self._new_connection()
         await made.open()
         return made
@@ -256,17 +256,17 @@ class ConnectionKeeper:
             self._note_down()
             await current.close()
 
-    def _retire_later(self, connection: Connection) -> None:
+    def _retire_later(self, connection: SocketModeConnection) -> None:
         self._retiring.spawn(self._retire(connection), name="retiring a connection to Slack")
 
-    async def _retire(self, connection: Connection) -> None:
+    async def _retire(self, connection: SocketModeConnection) -> None:
         """Closes a connection once what came through it is answered, or Slack has closed it."""
         try:
             await self._until_answered(connection)
         finally:
             await connection.close()
 
-    def _note_open(self, slot: int, made: Connection) -> None:
+    def _note_open(self, slot: int, made: SocketModeConnection) -> None:
         self._slots[slot] = made
         if self._last_failure:
             logger.info("a connection to Slack is open again: %d of %d", self._open_count(), len(self._slots))

@@ -18,10 +18,10 @@ from bot.slack.receiving.payloads.fields import log_safe
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.connection_keeper import (
     PING_INTERVAL,
-    Connection,
     ConnectionKeeper,
     Envelope,
     SocketHealth,
+    SocketModeConnection,
 )
 
 logger = logging.getLogger(__name__)
@@ -84,16 +84,16 @@ class SocketReceiver:
         await self._app.drain(max(until - asyncio.get_running_loop().time(), 0.0))
         await self._connections.close()
 
-    def _new_connection(self) -> Connection:
+    def _new_connection(self) -> SocketModeConnection:
         token = self._app_token.get_secret_value()
-        return Connection(self._client, token, self._on_envelope, ping_interval=self._ping_interval)
+        return SocketModeConnection(self._client, token, self._on_envelope, ping_interval=self._ping_interval)
 
-    async def _until_answered(self, connection: Connection) -> None:
+    async def _until_answered(self, connection: SocketModeConnection) -> None:
         unanswered = [task for task in self._envelopes if task.get_name() == _task_name(connection)]
         if unanswered:
             await asyncio.wait(unanswered, timeout=_RETIRING_SECONDS)
 
-    def _on_envelope(self, connection: Connection, envelope: Envelope) -> None:
+    def _on_envelope(self, connection: SocketModeConnection, envelope: Envelope) -> None:
         """Starts work on an envelope. What is left alone here is not acknowledged, so Slack brings it again."""
         if self._stopping:
             return
@@ -104,7 +104,7 @@ class SocketReceiver:
             return
         self._envelopes.spawn(self._answer(connection, envelope), name=_task_name(connection))
 
-    async def _answer(self, connection: Connection, envelope: Envelope) -> None:
+    async def _answer(self, connection: SocketModeConnection, envelope: Envelope) -> None:
         payload = envelope.get("payload")
         if not isinstance(payload, dict):
             kind = log_safe(envelope.get("type")) or "no type"
@@ -121,5 +121,5 @@ class SocketReceiver:
             logger.info("an acknowledgement did not reach Slack (%s)", type(error).__name__)
 
 
-def _task_name(connection: Connection) -> str:
+def _task_name(connection: SocketModeConnection) -> str:
     return f"slack-envelope-{id(connection)}"
