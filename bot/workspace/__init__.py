@@ -5,7 +5,6 @@ tested without a Slack account.
 """
 
 from bot.workspace.delivery.interactions import InteractionResult
-from bot.workspace.failure_injection import Faults
 from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
 from bot.workspace.model.entities import Channel, Message, User
 from bot.workspace.model.errors import SlackError
@@ -20,7 +19,6 @@ __all__ = [
     "AppConfig",
     "Channel",
     "Credentials",
-    "Faults",
     "InteractionResult",
     "Message",
     "Shortcut",

@@ -12,9 +12,8 @@ from bot.workspace.delivery.interactions import Interactions
 from bot.workspace.delivery.response_urls import ResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
-from bot.workspace.delivery.transport import FaultyTransport
 from bot.workspace.delivery.view_interactions import ViewInteractions
-from bot.workspace.failure_injection import Faults
+from bot.workspace.interference import Interference
 from bot.workspace.listener import Listener
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.changes import Changes
@@ -85,7 +84,7 @@ class WorkspaceServer:
     """A Slack workspace on this machine, with one app installed.
 
     Each of its parts has one topic: ``people`` and ``channels`` to act and to look, ``views`` for what the app has
-    opened before people, ``changes`` to wait, ``faults`` and ``listener`` for what goes wrong, ``credentials`` to
+    opened before people, ``changes`` to wait, ``listener`` for what goes wrong, ``credentials`` to
     revoke tokens, ``web_api`` and ``deliveries`` for what went between the app and the workspace, ``socket_mode`` and
     ``signed_http`` for the ways to the app.
 
@@ -99,6 +98,7 @@ class WorkspaceServer:
         trigger_lifetime: Seconds a trigger id is good for.
         rate_limits: Slack's; None lets every call pass.
         now: The clock, in seconds since 1970.
+        interference: What comes between the app and the workspace.
     """
 
     def __init__(
@@ -113,13 +113,14 @@ class WorkspaceServer:
         trigger_lifetime: float = LIFETIME_SECONDS,
         rate_limits: RateLimits | None = None,
         now: Callable[[], float] = time.time,
+        interference: Interference | None = None,
     ) -> None:
         self.app = app or AppConfig()
         self.credentials = credentials or Credentials()
         self.state = State(HOME, now)
         self.channels = Channels(self.state, self.app)
         self.changes = Changes()
-        self.faults = Faults()
+        self._interference = interference or Interference()
         self.listener = Listener()
         self.views = Views()
         self._renderer = Renderer(self.state, self.app, self._origin)
@@ -137,10 +138,15 @@ class WorkspaceServer:
         """Makes what brings payloads to the app."""
         state, app, token = self.state, self.app, self.credentials.verification_token
         self.socket_mode = SocketMode(
-            app.app_id, self.faults, self._take_connection, self._origin, now, ticket_lifetime=ticket_lifetime
+            app.app_id,
+            self._interference.refuses_handshake,
+            self._take_connection,
+            self._origin,
+            now,
+            ticket_lifetime=ticket_lifetime,
         )
         self.signed_http = SignedHttp(app, self.credentials.signing_secret, now)
-        self._transport = FaultyTransport(self.socket_mode if app.socket_mode else self.signed_http, self.faults)
+        self._transport = self._interference.transport(self.socket_mode if app.socket_mode else self.signed_http)
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)
         self.response_urls = ResponseUrls(state, app, now, self._origin)
         payloads = InteractionPayloads(state, app, self._renderer, self.triggers, token)
@@ -161,7 +167,7 @@ class WorkspaceServer:
             origin=self._origin,
             open_socket_url=self.socket_mode.open_url,
         )
-        self.web_api = WebApi(dispatcher, self.credentials, self.faults, self.changes.notify)
+        self.web_api = WebApi(dispatcher, self.credentials, self._interference.answer, self.changes.notify)
         self.files = FileDownloads(self.state, self.app, self.credentials)
         self.people = People(
             ActorContext(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
@@ -212,7 +218,6 @@ class WorkspaceServer:
 
     async def stop(self) -> None:
         """Closes every connection and stops listening. What was to be kept is on disk already."""
-        self.faults.clear()
         await self.deliveries.stop()
         self._page.close()
         self.socket_mode.abort_connections()

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from bot.workspace.delivery.transport import NotDeliveredError
-from bot.workspace.failure_injection import Faults
 from bot.workspace.model.entities import Json
 from bot.workspace.wire.envelopes import (
     Ack,
@@ -82,7 +81,7 @@ class SocketMode:
 
     Args:
         app_id: Told in ``hello``.
-        faults: Says which handshakes are to be refused.
+        refuses_handshake: Whether the next handshake is refused, whatever its ticket.
         on_connection_change: Called when a connection comes or goes, or a handshake is refused.
         origin: Returns the workspace's own address.
         now: The clock, in seconds.
@@ -92,7 +91,7 @@ class SocketMode:
     def __init__(
         self,
         app_id: str,
-        faults: Faults,
+        refuses_handshake: Callable[[], bool],
         on_connection_change: Callable[[], None],
         origin: Callable[[], str],
         now: Callable[[], float],
@@ -102,7 +101,7 @@ class SocketMode:
         self.handshakes_refused = 0
         self._tickets = Tickets(now, ticket_lifetime)
         self._app_id = app_id
-        self._faults = faults
+        self._refuses_handshake = refuses_handshake
         self._on_connection_change = on_connection_change
         self._origin = origin
         self._connections: dict[int, _Connection] = {}
@@ -135,7 +134,7 @@ class SocketMode:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Serves the WebSocket endpoint: from the handshake to the connection's end."""
         redeemed = self._tickets.redeem(request.query.get("ticket", ""))
-        if self._faults.take_handshake_refusal() or not redeemed:
+        if self._refuses_handshake() or not redeemed:
             self.handshakes_refused += 1
             self._on_connection_change()
             return web.json_response({"ok": False, "error": "invalid_ticket"}, status=403)

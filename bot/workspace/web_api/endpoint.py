@@ -1,45 +1,40 @@
-"""The Web API over HTTP: each call is recorded, meets the faults that were injected, and is answered as Slack does."""
+"""The Web API over HTTP: each call is recorded, and answered as Slack does."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
-from bot.workspace.failure_injection import CallFault, Faults
-from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
 from bot.workspace.web_api.credentials import Credentials
 from bot.workspace.web_api.dispatcher import Dispatcher
 from bot.workspace.web_api.method import Method
 from bot.workspace.web_api.methods import METHODS
-from bot.workspace.web_api.requests import read_arguments
+from bot.workspace.web_api.requests import CallRecord, read_arguments
 from bot.workspace.wire.arguments import Arguments
 
 MAX_RECORDED_CALLS = 100_000
 SOCKET_MODE_SCOPE = "connections:write"
-_LATE_FAULTS = frozenset({"drop", "status"})
-"""Those that may strike after the call was carried out."""
 
 
-@dataclass
-class CallRecord:
-    """The outcome of one call.
+@dataclass(frozen=True)
+class ReceivedCall:
+    """A call of the Web API that was not carried out yet.
 
     Args:
-        method: Such as ``chat.postMessage``.
-        args: Its arguments, without the token.
-        at: When it came, in seconds.
-        applied: Whether it was carried out, whatever was then answered.
-        error: Slack's code if it was refused; None if not.
-        response: What was, or would have been, answered.
+        request: As it came.
+        record: What is kept of it.
+        channels: What the channel that it is for is called: its id and its name; empty for none.
+        carry_out: Does what it asks for, and returns the answer.
+        refuse: Returns the answer with one of Slack's codes.
     """
 
-    method: str
-    args: Json
-    at: float
-    applied: bool = False
-    error: str | None = None
-    response: Json = field(default_factory=dict)
+    request: web.Request
+    record: CallRecord
+    channels: frozenset[str]
+    carry_out: Callable[[], web.Response]
+    refuse: Callable[[str], web.Response]
 
 
 class WebApi:
@@ -48,17 +43,21 @@ class WebApi:
     Args:
         dispatcher: Carries the calls out.
         credentials: Whose scopes are told in the headers.
-        faults: Which calls are to suffer what.
+        answer: Answers a call, at best by carrying it out.
         notify: Called when a call comes, and when it was answered.
     """
 
     def __init__(
-        self, dispatcher: Dispatcher, credentials: Credentials, faults: Faults, notify: Callable[[], None]
+        self,
+        dispatcher: Dispatcher,
+        credentials: Credentials,
+        answer: Callable[[ReceivedCall], Awaitable[web.StreamResponse]],
+        notify: Callable[[], None],
     ) -> None:
         self.calls: list[CallRecord] = []
         self._dispatcher = dispatcher
         self._credentials = credentials
-        self._faults = faults
+        self._answer = answer
         self._notify = notify
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -86,19 +85,14 @@ class WebApi:
     async def _respond(
         self, request: web.Request, record: CallRecord, token: str, arguments: Arguments
     ) -> web.StreamResponse:
-        fault = self._faults.take_call_fault(record.method, self._channel_names(arguments))
-        if fault and fault.kind == "delay":
-            if not fault.applied:
-                await self._faults.hold(fault.seconds)
-        elif fault and not (fault.kind in _LATE_FAULTS and fault.applied):
-            return self._fault_response(request, record, token, fault)
+        carry_out, refuse = partial(self._carry_out, record, token, arguments), partial(self._refusal, record, token)
+        call = ReceivedCall(request, record, self._channel_names(arguments), carry_out, refuse)
+        return await self._answer(call)
+
+    def _carry_out(self, record: CallRecord, token: str, arguments: Arguments) -> web.Response:
         self._execute(record, token, arguments)
-        if fault and fault.kind in _LATE_FAULTS:
-            return self._fault_response(request, record, token, fault)
-        if fault and fault.kind == "delay" and fault.applied:
-            await self._faults.hold(fault.seconds)
         if record.error == "ratelimited":
-            return _rate_limited(record.response.pop("retry_after"))
+            return rate_limited(record.response.pop("retry_after"))
         return web.json_response(record.response, headers=self._headers(METHODS.get(record.method), token))
 
     def _execute(self, record: CallRecord, token: str, arguments: Arguments) -> None:
@@ -109,34 +103,18 @@ class WebApi:
             record.error, record.response = error.code, error.response_body()
 
     def _channel_names(self, arguments: Arguments) -> frozenset[str]:
-        """Returns what a fault may call this call's channel: its id and its name."""
+        """Returns the channel's id and its name."""
         given = arguments.as_dict().get("channel")
         if not isinstance(given, str):
             return frozenset()
         channel = self._dispatcher.state.find_channel(given)
         return frozenset({given, channel.id, channel.name} if channel else {given})
 
-    def _fault_response(
-        self, request: web.Request, record: CallRecord, token: str, fault: CallFault
-    ) -> web.StreamResponse:
-        match fault.kind:
-            case "drop":
-                if request.transport is not None:
-                    request.transport.abort()
-                return web.Response()
-            case "ratelimited":
-                record.error = "ratelimited"
-                return _rate_limited(int(fault.seconds))
-            case "error":
-                record.error = fault.code
-                return self._refusal(record, token, fault.code)
-            case _:
-                record.error = record.error or "internal_error"
-                return web.json_response({"ok": False, "error": "internal_error"}, status=fault.status)
-
     def _refusal(self, record: CallRecord, token: str, code: str) -> web.Response:
-        """Answers with one of Slack's codes; a missing scope is named as though the app did not have the method's."""
-        method = METHODS.get(record.method)
+        """Answers a call that was not carried out with one of Slack's codes; a missing scope is named as though the
+        app did not have the method's.
+        """
+        record.error, method = code, METHODS.get(record.method)
         missing = {method.scope} if method and method.scope and code == "missing_scope" else set()
         provided = _listed(self._dispatcher.app.scopes - missing)
         detail = {"needed": ",".join(missing), "provided": provided} if missing else {}
@@ -161,6 +139,7 @@ def _listed(scopes: Collection[str]) -> str:
     return ",".join(sorted(scopes))
 
 
-def _rate_limited(seconds: int) -> web.Response:
+def rate_limited(seconds: int) -> web.Response:
+    """Returns the answer of 429, with Retry-After in whole seconds."""
     body = {"ok": False, "error": "ratelimited"}
     return web.json_response(body, status=429, headers={"Retry-After": str(seconds)})

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -71,3 +72,24 @@ async def _multipart(request: web.Request) -> Json:
     except (ValueError, AssertionError, KeyError, RuntimeError, HttpProcessingError, web.RequestPayloadError):
         raise SlackError("invalid_form_data") from None
     return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+@dataclass
+class CallRecord:
+    """The outcome of one call.
+
+    Args:
+        method: Such as ``chat.postMessage``.
+        args: Its arguments, without the token.
+        at: When it came, in seconds.
+        applied: Whether it was carried out, whatever was then answered.
+        error: Slack's code if it was refused; None if not.
+        response: What was, or would have been, answered.
+    """
+
+    method: str
+    args: Json
+    at: float
+    applied: bool = False
+    error: str | None = None
+    response: Json = field(default_factory=dict)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 from slack_sdk.errors import SlackApiError
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.jobs.job import Job
@@ -44,7 +45,6 @@ from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
 from bot.slack.sending.identity import identify
 from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import new_client, new_session
-from bot.workspace import WorkspaceServer
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 
 LINK = "https://git.example/team/guides/pull/7"
@@ -466,7 +466,7 @@ async def test_without_the_history_nothing_is_looked_for(*, posted: bool) -> Non
 
 # -- faults -----------------------------------------------------------------------------------------------------------
 
-Fault = Callable[[WorkspaceServer], object]
+Fault = Callable[[FaultyWorkspace], object]
 
 
 async def failing(world: SlackWorld, fault: Fault) -> ChatError:

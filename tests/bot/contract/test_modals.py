@@ -30,7 +30,7 @@ from bot.slack.sending.views import ShownView
 from bot.workspace.model.files import Upload
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
-from bot.workspace.web_api.endpoint import CallRecord
+from bot.workspace.web_api.requests import CallRecord
 
 GITHUB = "ghp" + "_" + "a1B2" * 9
 AWS = "AKIA" + "IOSFODNN7EXAMPL2"

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from support.servers.free_ports import free_port
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import JobServerWorld, git, make_bare, running
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
@@ -29,7 +30,7 @@ from bot.domain.requests.request import Person, Reply
 from bot.ports.transaction import Store, Transaction
 from bot.store.schema.migration import migrate
 from bot.store.store import open_store
-from bot.workspace import Credentials, WorkspaceServer
+from bot.workspace import Credentials
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Message
 
@@ -431,7 +432,7 @@ class Town:
     """A workspace and a job server for a bot that runs in a process of its own."""
 
     shell: Shell
-    workspace: WorkspaceServer
+    workspace: FaultyWorkspace
     jobs: JobServerWorld
     gate: Path
 
@@ -483,7 +484,7 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
     repository = make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
     gate, program = shell.directory / "gate", shell.directory / "editor.py"
     program.write_text(WAITS, encoding="utf-8")
-    workspace = WorkspaceServer(app, credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET))
+    workspace = FaultyWorkspace(app, credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET))
     command = (sys.executable, str(program), str(gate))
     async with AsyncExitStack() as stack:
         jobs = await stack.enter_async_context(

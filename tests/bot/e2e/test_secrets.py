@@ -17,11 +17,12 @@ import pytest
 from support.oracles.leaks import leaks
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, Operation, cut, garbage, refusing
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.jobserver_world import git, make_bare
 
 from bot.cli.demo_services import manifest
 from bot.store.schema.tables import metadata
-from bot.workspace import Credentials, WorkspaceServer
+from bot.workspace import Credentials
 
 BOT_TOKEN, APP_TOKEN = "xoxb-planted-secret-bot-token", "xapp-1-planted-secret-app-token"
 SIGNING_SECRET, PASSWORD = "planted-secret-signing", "planted-secret-database-password"
@@ -100,7 +101,7 @@ async def start(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Start]
 class Scene:
     """A workspace and a job API, with what they gave out that lets its holder in."""
 
-    workspace: WorkspaceServer
+    workspace: FaultyWorkspace
     fake_job_api: FakeJobApiServer
     session: aiohttp.ClientSession
 
@@ -145,7 +146,7 @@ class Scene:
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
-    workspace = WorkspaceServer(
+    workspace = FaultyWorkspace(
         manifest(), credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET), ack_timeout=0.5
     )
     fake_job_api = FakeJobApiServer()

@@ -2,10 +2,10 @@
 
 import pytest
 from support.servers.fake_job_api import Operation, cut, refusing
+from support.servers.slack_faults import CallFault
 from support.worlds.app_world import AppWorld
 
 from bot.slack.rendering.blocks import STOP_JOB
-from bot.workspace.failure_injection import CallFault
 from bot.workspace.model.files import Upload
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]

@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import Operation, refusing
+from support.servers.slack_faults import CallFault
 from support.worlds.app_world import PATIENCE, AppWorld, a_world
 
 from bot.app.edges import EdgeTimings
 from bot.domain.notices.messages import Reaction
 from bot.slack.rendering.blocks import SEND_AGAIN
-from bot.workspace.failure_injection import CallFault
 from bot.workspace.wire.envelopes import DisconnectReason
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]

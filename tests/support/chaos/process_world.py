@@ -18,6 +18,7 @@ from support.chaos.process_pool import ProcessPool
 from support.fakes.slack_limits import FasterRateLimits
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
+from support.servers.slack_faults import FaultyWorkspace
 
 from bot.cli.demo_services import manifest
 from bot.store.database.engine import engine_for
@@ -25,7 +26,6 @@ from bot.store.database.url import sqlite_path
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, User
 from bot.workspace.model.sample_data import HOME
-from bot.workspace.server import WorkspaceServer
 
 CHANNELS = ("docs", "general", "ends")
 AMONG_PARTICIPANTS = "general"
@@ -84,7 +84,7 @@ class ProcessWorld:
     name: str
     idempotent: bool
     http: bool
-    workspace: WorkspaceServer
+    workspace: FaultyWorkspace
     fake_job_api: FakeJobApiServer
     process_pool: ProcessPool
     rng: random.Random
@@ -133,7 +133,7 @@ async def world(
     rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
     port = free_port() if http else None
     app = _app(port)
-    workspace = WorkspaceServer(
+    workspace = FaultyWorkspace(
         replace(app, scopes=app.scopes.difference(without)),
         ack_timeout=1.5,
         retry_delays=RETRY_DELAYS,
@@ -206,14 +206,14 @@ def _app(port: int | None) -> AppConfig:
     return replace(manifest(), request_url=url, interactivity_url=url)
 
 
-def _receiving(workspace: WorkspaceServer, port: int | None) -> dict[str, str]:
+def _receiving(workspace: FaultyWorkspace, port: int | None) -> dict[str, str]:
     if port is None:
         return {"SLACK_APP_TOKEN": workspace.credentials.app_token}
     return {"SLACK_SIGNING_SECRET": workspace.credentials.signing_secret, "PORT": str(port)}
 
 
 def _environment(
-    workspace: WorkspaceServer, fake_job_api: FakeJobApiServer, database_url: str, directory: Path, *, idempotent: bool
+    workspace: FaultyWorkspace, fake_job_api: FakeJobApiServer, database_url: str, directory: Path, *, idempotent: bool
 ) -> dict[str, str]:
     return {
         "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
@@ -233,7 +233,7 @@ def _environment(
     }
 
 
-def _projects_file(workspace: WorkspaceServer, directory: Path, name: str) -> Path:
+def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str) -> Path:
     """Two projects, of which a job's is asked for where no word of it tells; and a channel with a mode of replies."""
     file = directory / f"{name}.toml"
     channel_id = workspace.channels[AMONG_PARTICIPANTS].id

@@ -20,6 +20,7 @@ from support.fakes.slack_limits import ANY_NUMBER
 from support.oracles.notice_keys import all_keys, explained, key_of
 from support.oracles.promises import AskedFor, History, Said, Shown, broken, check
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
+from support.servers.slack_faults import FaultyWorkspace
 
 from bot.app.application import App, HealthTimings, Role
 from bot.app.edges import Edges, EdgeTimings, open_edges
@@ -34,7 +35,6 @@ from bot.store.database.engine import engine_for
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text
-from bot.workspace.server import WorkspaceServer
 from bot.workspace.web_api.dispatcher import RateLimits
 
 Found = TypeVar("Found")
@@ -69,7 +69,7 @@ class Instance:
 class AppWorld:
     """A workspace, a job API and a database, with as many bots as a test starts."""
 
-    workspace: WorkspaceServer
+    workspace: FaultyWorkspace
     fake_job_api: FakeJobApiServer
     database_url: str
     settings: dict[str, str]
@@ -384,7 +384,7 @@ async def a_world(
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))
-    workspace = WorkspaceServer(
+    workspace = FaultyWorkspace(
         app,
         ack_timeout=redeliver_after,
         retry_delays=(0.05, 1.0, 30.0),

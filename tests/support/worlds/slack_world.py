@@ -11,6 +11,7 @@ import aiohttp
 from pydantic import SecretStr
 from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.recording_service import RecordingService
+from support.servers.slack_faults import FaultyWorkspace
 
 from bot.domain.threads.thread import Thread
 from bot.slack.receiving.modals.opener import ModalEdges
@@ -26,7 +27,6 @@ from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, new_client, new_session
-from bot.workspace import WorkspaceServer
 from bot.workspace.model.app_config import AppConfig
 
 
@@ -36,7 +36,7 @@ class SlackWorld:
     show no names. `now` is the time of `people`. `projects` are the names of all.
     """
 
-    workspace: WorkspaceServer
+    workspace: FaultyWorkspace
     client: AsyncWebClient
     identity: Identity
     response_urls: ResponseUrls
@@ -138,7 +138,7 @@ async def slack_world(
     **options: Any,
 ) -> AsyncIterator[SlackWorld]:
     """`call_seconds` is how long a call to Slack may take; `options` are those of the workspace."""
-    workspace = WorkspaceServer(config, **options)
+    workspace = FaultyWorkspace(config, **options)
     await workspace.start()
     async with new_session() as session:
         client = new_client(
@@ -153,7 +153,7 @@ async def slack_world(
 
 
 async def _opened(
-    workspace: WorkspaceServer,
+    workspace: FaultyWorkspace,
     client: AsyncWebClient,
     session: aiohttp.ClientSession,
     missing: MissingScopes,

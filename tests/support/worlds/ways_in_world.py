@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 
 from support.oracles.notice_keys import key_of
 from support.servers.fake_job_api import Created, FakeJobApiServer
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.app_world import AppWorld, a_world
 
 from bot.slack.rendering.blocks import Block
 from bot.workspace.model.entities import Message
 from bot.workspace.model.views import View
 from bot.workspace.people import Actor
-from bot.workspace.server import WorkspaceServer
 
 Found = TypeVar("Found")
 PATIENCE = 30.0
@@ -51,7 +51,7 @@ class WaysInWorld:
     app: AppWorld
 
     @property
-    def workspace(self) -> WorkspaceServer:
+    def workspace(self) -> FaultyWorkspace:
         return self.app.workspace
 
     @property

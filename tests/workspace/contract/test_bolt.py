@@ -7,20 +7,21 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 from support.oracles.leaks import SecretWatch
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.bolt_apps import bolt_app, connected
 
-from bot.workspace import SlackError, WorkspaceServer
+from bot.workspace import SlackError
 
 
 @pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(ack_timeout=10.0, retry_delays=(0.01, 0.02, 0.03))
+async def workspace() -> AsyncIterator[FaultyWorkspace]:
+    server = FaultyWorkspace(ack_timeout=10.0, retry_delays=(0.01, 0.02, 0.03))
     await server.start()
     yield server
     await server.stop()
 
 
-async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: WorkspaceServer) -> None:
+async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
     seen: list[dict[str, Any]] = []
 
@@ -41,7 +42,7 @@ async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: Wo
     assert workspace.people["ben"].ephemerals("docs") == []
 
 
-async def test_a_command_that_nobody_acknowledges_times_out(workspace: WorkspaceServer) -> None:
+async def test_a_command_that_nobody_acknowledges_times_out(workspace: FaultyWorkspace) -> None:
     workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)
     release = asyncio.Event()
@@ -59,12 +60,12 @@ async def test_a_command_that_nobody_acknowledges_times_out(workspace: Workspace
     assert [m.text for m in ana.ephemerals("docs")] == ['/docs failed with the error "operation_timeout"']
 
 
-async def test_a_command_without_a_connection_fails_at_once(workspace: WorkspaceServer) -> None:
+async def test_a_command_without_a_connection_fails_at_once(workspace: FaultyWorkspace) -> None:
     answer = await workspace.people["ana"].command("docs", "/docs", "x")
     assert answer.error == "dispatch_failed"
 
 
-async def test_a_whole_conversation(workspace: WorkspaceServer) -> None:
+async def test_a_whole_conversation(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
     replies: list[dict[str, Any]] = []
     pressed: list[dict[str, Any]] = []
@@ -110,7 +111,7 @@ async def test_a_whole_conversation(workspace: WorkspaceServer) -> None:
     assert [m.text for m in workspace.channels.thread("docs", card.ts)] == ["the card", "and also &amp; this"]
 
 
-async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: WorkspaceServer) -> None:
+async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: FaultyWorkspace) -> None:
     workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)
     attempts: list[tuple[str, str]] = []
@@ -133,7 +134,7 @@ async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: Worksp
     assert attempts == [("0", ""), ("1", "timeout"), ("2", "timeout")]
 
 
-async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: WorkspaceServer) -> None:
+async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
 
     @app.command("/docs")
@@ -152,7 +153,7 @@ async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: Worksp
         assert (await workspace.people["ana"].command("docs", "/docs", "x")).text == "here"
 
 
-async def test_each_payload_goes_to_one_of_the_connections(workspace: WorkspaceServer) -> None:
+async def test_each_payload_goes_to_one_of_the_connections(workspace: FaultyWorkspace) -> None:
     taken: dict[str, list[str]] = {"one": [], "two": []}
     apps = {name: bolt_app(workspace) for name in taken}
 
@@ -172,7 +173,7 @@ async def test_each_payload_goes_to_one_of_the_connections(workspace: WorkspaceS
 
 
 async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(
-    workspace: WorkspaceServer, log_watch: SecretWatch
+    workspace: FaultyWorkspace, log_watch: SecretWatch
 ) -> None:
     """slack-sdk's reconnect fault, as it is with Slack: it asks for no new address by itself. And it logs the old one,
     for which reason Pagehand silences it.
@@ -190,7 +191,7 @@ async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(
     assert all(line.startswith("slack_bolt.") for line in logged)
 
 
-async def test_stopping_ends_a_command_that_waits(workspace: WorkspaceServer) -> None:
+async def test_stopping_ends_a_command_that_waits(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
     started = asyncio.Event()
 
@@ -206,7 +207,7 @@ async def test_stopping_ends_a_command_that_waits(workspace: WorkspaceServer) ->
         assert (await waiting).error == "dispatch_failed"
 
 
-async def test_menus_and_the_buttons_of_ephemerals(workspace: WorkspaceServer) -> None:
+async def test_menus_and_the_buttons_of_ephemerals(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
     options = [{"text": {"type": "plain_text", "text": name}, "value": name} for name in ("stop", "again")]
     menu: list[dict[str, Any]] = [
@@ -241,7 +242,7 @@ async def test_menus_and_the_buttons_of_ephemerals(workspace: WorkspaceServer) -
     assert workspace.channels.messages("general") == []
 
 
-async def test_a_menu_of_a_message_tells_what_is_chosen(workspace: WorkspaceServer) -> None:
+async def test_a_menu_of_a_message_tells_what_is_chosen(workspace: FaultyWorkspace) -> None:
     """In the action, and in the state beside what the others hold."""
     app = bolt_app(workspace)
     pressed: list[dict[str, Any]] = []

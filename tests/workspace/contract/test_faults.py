@@ -11,22 +11,21 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
-
-from bot.workspace import WorkspaceServer
+from support.servers.slack_faults import FaultyWorkspace
 
 DOCS = "C0DOCS001"
 
 
 @pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(ack_timeout=0.2, retry_delays=(0.01, 0.02, 0.03))
+async def workspace() -> AsyncIterator[FaultyWorkspace]:
+    server = FaultyWorkspace(ack_timeout=0.2, retry_delays=(0.01, 0.02, 0.03))
     await server.start()
     yield server
     await server.stop()
 
 
 @pytest.fixture
-async def client(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
+async def client(workspace: FaultyWorkspace) -> AsyncIterator[AsyncWebClient]:
     async with ClientSession() as session:
         yield AsyncWebClient(
             token=workspace.credentials.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[]
@@ -34,7 +33,7 @@ async def client(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
 
 
 @pytest.fixture
-async def events(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
+async def events(workspace: FaultyWorkspace) -> AsyncIterator[list[dict[str, Any]]]:
     """The message events that a connected app has taken, in order."""
     client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     app = AsyncApp(client=client, signing_secret=workspace.credentials.signing_secret)
@@ -55,7 +54,7 @@ async def events(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any
 
 
 @pytest.mark.parametrize("applied", [False, True])
-async def test_a_dropped_call_has_no_answer(workspace: WorkspaceServer, client: AsyncWebClient, applied: bool) -> None:  # noqa: FBT001 - parametrized
+async def test_a_dropped_call_has_no_answer(workspace: FaultyWorkspace, client: AsyncWebClient, applied: bool) -> None:  # noqa: FBT001 - parametrized
     fault = workspace.faults.drop(applied=applied, method="chat.postMessage")
     with pytest.raises(aiohttp.ClientConnectionError):
         await client.chat_postMessage(channel=DOCS, text="x")
@@ -66,7 +65,7 @@ async def test_a_dropped_call_has_no_answer(workspace: WorkspaceServer, client: 
 
 @pytest.mark.parametrize("applied", [False, True])
 async def test_a_server_error_before_and_after(
-    workspace: WorkspaceServer,
+    workspace: FaultyWorkspace,
     client: AsyncWebClient,
     applied: bool,  # noqa: FBT001 - parametrized
 ) -> None:
@@ -78,7 +77,7 @@ async def test_a_server_error_before_and_after(
     assert [m.text for m in workspace.channels.messages("docs")] == ["x"] * applied
 
 
-async def test_rate_limits_and_slack_errors(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_rate_limits_and_slack_errors(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     workspace.faults.rate_limit(7, method="chat.postMessage")
     workspace.faults.error("fatal_error", method="chat.postMessage", count=2)
     codes = []
@@ -92,7 +91,7 @@ async def test_rate_limits_and_slack_errors(workspace: WorkspaceServer, client: 
     await client.chat_postMessage(channel=DOCS, text="x")
 
 
-async def test_a_delay_ends_when_the_faults_are_cleared(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_a_delay_ends_when_the_faults_are_cleared(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     fault = workspace.faults.delay(600)
     late = asyncio.create_task(client.chat_postMessage(channel=DOCS, text="late"))
     await workspace.changes.wait_for(lambda: fault.hits == 1)
@@ -102,7 +101,7 @@ async def test_a_delay_ends_when_the_faults_are_cleared(workspace: WorkspaceServ
 
 
 async def test_an_outage_refuses_connections_and_ends_at_the_same_address(
-    workspace: WorkspaceServer, events: list[dict[str, Any]]
+    workspace: FaultyWorkspace, events: list[dict[str, Any]]
 ) -> None:
     client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url, retry_handlers=[])
     await workspace.listener.begin_outage()
@@ -120,7 +119,7 @@ async def test_an_outage_refuses_connections_and_ends_at_the_same_address(
 # envelopes
 
 
-async def test_a_duplicate_has_the_same_event_id(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+async def test_a_duplicate_has_the_same_event_id(workspace: FaultyWorkspace, events: list[dict[str, Any]]) -> None:
     workspace.faults.duplicate_envelope("events_api")
     await workspace.people["ana"].say("docs", "twice")
     await workspace.deliveries.settled()
@@ -128,7 +127,7 @@ async def test_a_duplicate_has_the_same_event_id(workspace: WorkspaceServer, eve
     assert events[0]["event_id"] == events[1]["event_id"]
 
 
-async def test_two_events_out_of_order(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+async def test_two_events_out_of_order(workspace: FaultyWorkspace, events: list[dict[str, Any]]) -> None:
     workspace.faults.reorder_envelope("events_api")
     ana = workspace.people["ana"]
     await ana.say("docs", "first")
@@ -137,7 +136,7 @@ async def test_two_events_out_of_order(workspace: WorkspaceServer, events: list[
     assert [body["event"]["text"] for body in events] == ["second", "first"]
 
 
-async def test_a_lost_ack_brings_the_event_again(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+async def test_a_lost_ack_brings_the_event_again(workspace: FaultyWorkspace, events: list[dict[str, Any]]) -> None:
     workspace.faults.drop_ack("events_api")
     await workspace.people["ana"].say("docs", "again")
     await workspace.deliveries.settled()
@@ -145,14 +144,14 @@ async def test_a_lost_ack_brings_the_event_again(workspace: WorkspaceServer, eve
     assert workspace.deliveries.records[-1].attempts == 2
 
 
-async def test_a_lost_envelope_comes_the_second_time(workspace: WorkspaceServer, events: list[dict[str, Any]]) -> None:
+async def test_a_lost_envelope_comes_the_second_time(workspace: FaultyWorkspace, events: list[dict[str, Any]]) -> None:
     workspace.faults.lose_envelope("events_api")
     await workspace.people["ana"].say("docs", "at last")
     await workspace.deliveries.settled()
     assert [body["event"]["text"] for body in events] == ["at last"]
 
 
-async def test_after_three_resendings_an_event_is_given_up(workspace: WorkspaceServer) -> None:
+async def test_after_three_resendings_an_event_is_given_up(workspace: FaultyWorkspace) -> None:
     await workspace.people["ana"].say("docs", "nobody listens")
     await workspace.deliveries.settled()
     delivery = workspace.deliveries.records[-1]
@@ -165,7 +164,7 @@ async def test_after_three_resendings_an_event_is_given_up(workspace: WorkspaceS
 
 async def test_a_ticket_is_good_once_and_not_for_long() -> None:
     clock = [1_700_000_000.0]
-    server = WorkspaceServer(now=lambda: clock[0], ticket_lifetime=30)
+    server = FaultyWorkspace(now=lambda: clock[0], ticket_lifetime=30)
     await server.start()
     try:
         client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
@@ -193,7 +192,7 @@ async def test_a_ticket_is_good_once_and_not_for_long() -> None:
         await server.stop()
 
 
-async def test_an_eleventh_connection_is_one_too_many(workspace: WorkspaceServer) -> None:
+async def test_an_eleventh_connection_is_one_too_many(workspace: FaultyWorkspace) -> None:
     async with ClientSession() as session:
         sockets = [
             await session.ws_connect(workspace.socket_mode.open_url().replace("ws", "http", 1)) for _ in range(11)
@@ -206,7 +205,7 @@ async def test_an_eleventh_connection_is_one_too_many(workspace: WorkspaceServer
             await socket.close()
 
 
-async def test_a_ping_is_echoed(workspace: WorkspaceServer) -> None:
+async def test_a_ping_is_echoed(workspace: FaultyWorkspace) -> None:
     async with ClientSession() as session:
         url = workspace.socket_mode.open_url()
         async with session.ws_connect(url, autoping=False) as socket:
@@ -216,7 +215,7 @@ async def test_a_ping_is_echoed(workspace: WorkspaceServer) -> None:
             assert (pong.type, bytes(pong.data)) == (aiohttp.WSMsgType.PONG, b"sdk-ping-pong:1.5")
 
 
-async def test_a_warning_leaves_the_connection_open(workspace: WorkspaceServer) -> None:
+async def test_a_warning_leaves_the_connection_open(workspace: FaultyWorkspace) -> None:
     async with ClientSession() as session:
         url = workspace.socket_mode.open_url()
         async with session.ws_connect(url) as socket:

@@ -9,9 +9,10 @@ import pytest
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.bolt_apps import bolt_app, connected
 
-from bot.workspace import SlackError, WorkspaceServer
+from bot.workspace import SlackError
 from bot.workspace.people import Actor
 
 DOCS = "C0DOCS001"
@@ -44,7 +45,7 @@ def modal(*blocks: dict[str, Any], **more: object) -> dict[str, Any]:
 class Desk:
     """An app that opens a modal at its command and answers submissions as it is told to."""
 
-    def __init__(self, workspace: WorkspaceServer) -> None:
+    def __init__(self, workspace: FaultyWorkspace) -> None:
         self.workspace = workspace
         self.ana: Actor = workspace.people["ana"]
         self.client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
@@ -101,15 +102,15 @@ async def refused(call: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer(ack_timeout=20, trigger_lifetime=60)
+async def workspace() -> AsyncIterator[FaultyWorkspace]:
+    server = FaultyWorkspace(ack_timeout=20, trigger_lifetime=60)
     await server.start()
     yield server
     await server.stop()
 
 
 @pytest.fixture
-async def desk(workspace: WorkspaceServer) -> AsyncIterator[Desk]:
+async def desk(workspace: FaultyWorkspace) -> AsyncIterator[Desk]:
     made = Desk(workspace)
     async with connected(workspace, made.app()):
         yield made
@@ -400,7 +401,7 @@ async def test_a_view_may_have_250_kilobytes(desk: Desk) -> None:
     assert answer["error"] == "view_too_large"
 
 
-async def test_without_the_app_nothing_is_lost(workspace: WorkspaceServer) -> None:
+async def test_without_the_app_nothing_is_lost(workspace: FaultyWorkspace) -> None:
     """A submission that nobody acknowledges leaves the modal as it was."""
     desk = Desk(workspace)
     async with connected(workspace, desk.app()):

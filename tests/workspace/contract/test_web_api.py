@@ -9,8 +9,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
+from support.servers.slack_faults import FaultyWorkspace
 
-from bot.workspace import AppConfig, WorkspaceServer
+from bot.workspace import AppConfig
 from bot.workspace.web_api.dispatcher import RateLimits
 
 DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
@@ -18,15 +19,15 @@ METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}
 
 
 @pytest.fixture
-async def workspace() -> AsyncIterator[WorkspaceServer]:
-    server = WorkspaceServer()
+async def workspace() -> AsyncIterator[FaultyWorkspace]:
+    server = FaultyWorkspace()
     await server.start()
     yield server
     await server.stop()
 
 
 @pytest.fixture
-async def client(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
+async def client(workspace: FaultyWorkspace) -> AsyncIterator[AsyncWebClient]:
     async with ClientSession() as session:
         yield AsyncWebClient(
             token=workspace.credentials.bot_token, base_url=workspace.api_url, session=session, retry_handlers=[]
@@ -57,7 +58,7 @@ def section(text: str) -> dict[str, Any]:
 # who calls
 
 
-async def test_auth_test_says_who_the_bot_is(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_auth_test_says_who_the_bot_is(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     answer = await client.auth_test()
     assert answer["user_id"] == workspace.app.bot_user_id
     assert answer["bot_id"] == workspace.app.bot_id
@@ -65,7 +66,7 @@ async def test_auth_test_says_who_the_bot_is(workspace: WorkspaceServer, client:
     assert "chat:write" in answer.headers["x-oauth-scopes"]
 
 
-async def test_tokens_are_refused_as_slack_refuses_them(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_tokens_are_refused_as_slack_refuses_them(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     nobody = AsyncWebClient(base_url=workspace.api_url)
     assert await error(nobody.auth_test()) == "not_authed"
     assert await error(nobody.auth_test(token="xoxb-wrong")) == "invalid_auth"
@@ -82,7 +83,7 @@ async def test_tokens_are_refused_as_slack_refuses_them(workspace: WorkspaceServ
 
 
 async def test_a_missing_scope_is_named() -> None:
-    server = WorkspaceServer(AppConfig(scopes=frozenset({"channels:read"})))
+    server = FaultyWorkspace(AppConfig(scopes=frozenset({"channels:read"})))
     await server.start()
     try:
         client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
@@ -99,7 +100,7 @@ async def test_a_missing_scope_is_named() -> None:
 
 
 async def test_every_answer_to_a_known_token_tells_its_scopes(
-    workspace: WorkspaceServer, client: AsyncWebClient
+    workspace: FaultyWorkspace, client: AsyncWebClient
 ) -> None:
     granted = ",".join(sorted(workspace.app.scopes))
     refused_call = await failed(client.chat_postMessage(channel="C0NOWHERE", text="x"))
@@ -120,7 +121,7 @@ async def test_methods_that_are_not_there_yet(client: AsyncWebClient) -> None:
     assert answer == {"ok": False, "error": "unknown_method", "req_method": "search.messages"}
 
 
-async def test_json_form_and_query_are_one(workspace: WorkspaceServer) -> None:
+async def test_json_form_and_query_are_one(workspace: FaultyWorkspace) -> None:
     url, token = f"{workspace.api_url}chat.postMessage", workspace.credentials.bot_token
     bearer = {"Authorization": f"Bearer {token}"}
     async with ClientSession() as session:
@@ -140,7 +141,7 @@ async def test_json_form_and_query_are_one(workspace: WorkspaceServer) -> None:
 
 
 async def test_a_post_is_answered_with_the_message_as_stored(
-    workspace: WorkspaceServer, client: AsyncWebClient
+    workspace: FaultyWorkspace, client: AsyncWebClient
 ) -> None:
     answer = await client.chat_postMessage(channel=DOCS, text="a & b <c> &lt; <!here>", metadata=METADATA)
     message: dict[str, Any] = answer["message"]
@@ -157,7 +158,7 @@ async def test_timestamps_are_unique_and_increasing(client: AsyncWebClient) -> N
     assert all(len(stamp.partition(".")[2]) == 6 for stamp in stamps)
 
 
-async def test_where_the_bot_may_not_post(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_where_the_bot_may_not_post(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     assert await error(client.chat_postMessage(channel=GENERAL, text="x")) == "not_in_channel"
     assert await error(client.chat_postMessage(channel=LEADS, text="x")) == "channel_not_found"
     assert await error(client.chat_postMessage(channel="C404", text="x")) == "channel_not_found"
@@ -169,7 +170,7 @@ async def test_where_the_bot_may_not_post(workspace: WorkspaceServer, client: As
 
 
 async def test_chat_write_public_posts_without_joining() -> None:
-    server = WorkspaceServer(AppConfig(scopes=frozenset({"chat:write", "chat:write.public"})))
+    server = FaultyWorkspace(AppConfig(scopes=frozenset({"chat:write", "chat:write.public"})))
     await server.start()
     try:
         client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url)
@@ -180,7 +181,7 @@ async def test_chat_write_public_posts_without_joining() -> None:
 
 
 async def test_a_message_to_a_person_goes_to_the_direct_conversation(
-    workspace: WorkspaceServer, client: AsyncWebClient
+    workspace: FaultyWorkspace, client: AsyncWebClient
 ) -> None:
     ana = workspace.people["ana"]
     answer = await client.chat_postMessage(channel=ana.id, text="hello")
@@ -218,7 +219,7 @@ async def test_blocks_that_are_too_much_together(client: AsyncWebClient) -> None
     assert await error(client.chat_postMessage(channel=DOCS, text="x", blocks="{}")) == "invalid_blocks_format"
 
 
-async def test_threads(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_threads(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
     reply = (await client.chat_postMessage(channel=DOCS, text="r1", thread_ts=root))["ts"]
     deeper = await client.chat_postMessage(channel=DOCS, text="r2", thread_ts=reply, reply_broadcast=True)
@@ -249,7 +250,7 @@ async def test_an_update_with_text_alone_removes_the_blocks_and_keeps_the_metada
     assert "metadata" not in gone
 
 
-async def test_only_its_own_messages(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_only_its_own_messages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     said = await workspace.people["ana"].say("docs", "mine")
     assert await error(client.chat_update(channel=DOCS, ts=said.ts, text="x")) == "cant_update_message"
     assert await error(client.chat_delete(channel=DOCS, ts=said.ts)) == "cant_delete_message"
@@ -259,14 +260,14 @@ async def test_only_its_own_messages(workspace: WorkspaceServer, client: AsyncWe
     assert [m.text for m in workspace.channels.messages("docs")] == ["mine"]
 
 
-async def test_a_deleted_thread_leaves_a_tombstone(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_a_deleted_thread_leaves_a_tombstone(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
     await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root)
     await client.chat_delete(channel=DOCS, ts=root)
     assert [m.subtype for m in workspace.channels.thread("docs", root)] == ["tombstone", None]
 
 
-async def test_ephemerals_are_for_one_person(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_ephemerals_are_for_one_person(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     ana, ben = workspace.people["ana"], workspace.people["ben"]
     await client.chat_postEphemeral(channel=DOCS, user=ana.id, text="psst")
     assert [m.text for m in ana.ephemerals("docs")] == ["psst"]
@@ -277,7 +278,7 @@ async def test_ephemerals_are_for_one_person(workspace: WorkspaceServer, client:
 
 
 async def test_ephemerals_show_in_a_thread_only_where_somebody_has_replied(
-    workspace: WorkspaceServer, client: AsyncWebClient
+    workspace: FaultyWorkspace, client: AsyncWebClient
 ) -> None:
     """Elsewhere they are taken, and seen by nobody."""
     ana = workspace.people["ana"]
@@ -288,7 +289,7 @@ async def test_ephemerals_show_in_a_thread_only_where_somebody_has_replied(
     assert [(m.text, m.thread_ts) for m in ana.ephemerals("docs")] == [("after", root.ts)]
 
 
-async def test_reactions(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_reactions(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     said = await workspace.people["ana"].say("docs", "hi")
     target: dict[str, Any] = {"channel": DOCS, "timestamp": said.ts}
     await client.reactions_add(name="eyes", **target)
@@ -311,7 +312,7 @@ async def test_permalinks_lead_to_the_message(client: AsyncWebClient) -> None:
 # conversations
 
 
-async def test_joining(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_joining(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     assert (await client.conversations_info(channel=GENERAL))["channel"]["is_member"] is False
     assert (await client.conversations_join(channel=GENERAL))["channel"]["is_member"] is True
     assert (await client.conversations_join(channel=GENERAL))["warning"] == "already_in_channel"
@@ -333,7 +334,7 @@ async def test_lists_show_what_the_bot_may_see(client: AsyncWebClient) -> None:
     assert await error(client.conversations_list(cursor="rubbish")) == "invalid_cursor"
 
 
-async def test_guests_and_strangers_can_be_told_apart(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_guests_and_strangers_can_be_told_apart(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     guest = (await client.users_info(user=workspace.people["gia"].id))["user"]
     stranger = (await client.users_info(user=workspace.people["emil"].id))["user"]
     assert guest["is_restricted"]
@@ -375,7 +376,7 @@ async def test_replies_in_pages_each_with_the_first_message(client: AsyncWebClie
     assert pages == [["root", "0", "1"], ["root", "2", "3"], ["root", "4"]]
 
 
-async def test_members_come_in_pages(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_members_come_in_pages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     first = await client.conversations_members(channel=DOCS, limit=3)
     cursor = first["response_metadata"]["next_cursor"]
     rest = await client.conversations_members(channel=DOCS, cursor=cursor)
@@ -385,7 +386,7 @@ async def test_members_come_in_pages(workspace: WorkspaceServer, client: AsyncWe
 # response URLs
 
 
-async def test_a_response_url_can_be_used_five_times(workspace: WorkspaceServer) -> None:
+async def test_a_response_url_can_be_used_five_times(workspace: FaultyWorkspace) -> None:
     ana = workspace.people["ana"]
     url = workspace.response_urls.issue("commands", ana.id, GENERAL)
     hook = AsyncWebhookClient(url)
@@ -405,7 +406,7 @@ async def test_a_response_url_can_be_used_five_times(workspace: WorkspaceServer)
 
 async def test_a_response_url_ends_after_half_an_hour() -> None:
     clock = [1_700_000_000.0]
-    server = WorkspaceServer(now=lambda: clock[0])
+    server = FaultyWorkspace(now=lambda: clock[0])
     await server.start()
     try:
         url = server.response_urls.issue("commands", server.people["ana"].id, DOCS)
@@ -421,7 +422,7 @@ async def test_a_response_url_ends_after_half_an_hour() -> None:
 
 async def test_rate_limits_when_they_are_switched_on() -> None:
     clock = [1_700_000_000.0]
-    server = WorkspaceServer(rate_limits=RateLimits(lambda: clock[0]), now=lambda: clock[0])
+    server = FaultyWorkspace(rate_limits=RateLimits(lambda: clock[0]), now=lambda: clock[0])
     await server.start()
     try:
         client = AsyncWebClient(token=server.credentials.bot_token, base_url=server.api_url, retry_handlers=[])

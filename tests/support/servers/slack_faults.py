@@ -1,8 +1,16 @@
-"""Faults that tests inject: each matches some calls or envelopes, a number of times."""
+"""Faults of a Slack workspace: each matches some calls, envelopes or handshakes, a number of times."""
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
+
+from aiohttp import web
+
+from bot.workspace import WorkspaceServer
+from bot.workspace.delivery.transport import NotDeliveredError, Transport
+from bot.workspace.interference import Interference
+from bot.workspace.web_api.endpoint import ReceivedCall, rate_limited
+from bot.workspace.wire.envelopes import Ack, Envelope
 
 CallFaultKind = Literal["delay", "drop", "status", "ratelimited", "error"]
 EnvelopeFaultKind = Literal["duplicate", "reorder", "drop_ack", "lose"]
@@ -64,7 +72,7 @@ AnyFault = TypeVar("AnyFault", CallFault, EnvelopeFault)
 
 
 @dataclass
-class Faults:
+class Faults(Interference):
     """What is to go wrong. The methods that add a fault return it; its ``hits`` tell how often it has struck."""
 
     calls: list[CallFault] = field(default_factory=list)
@@ -146,19 +154,41 @@ class Faults:
         self.refused_handshakes = 0
         self._release()
 
-    def take_call_fault(self, method: str, channels: frozenset[str]) -> CallFault | None:
-        """Returns the fault that this call meets, and counts it as having struck."""
-        return self._counted(next((f for f in self.calls if f.matches(method, channels)), None))
+    async def answer(self, call: ReceivedCall) -> web.StreamResponse:
+        fault = self._counted(next((f for f in self.calls if f.matches(call.record.method, call.channels)), None))
+        if fault is None:
+            return call.carry_out()
+        match fault.kind:
+            case "delay":
+                if not fault.applied:
+                    await self._hold(fault.seconds)
+                answer = call.carry_out()
+                if fault.applied:
+                    await self._hold(fault.seconds)
+                return answer
+            case "ratelimited":
+                call.record.error = "ratelimited"
+                return rate_limited(int(fault.seconds))
+            case "error":
+                return call.refuse(fault.code)
+            case _:
+                if fault.applied:
+                    call.carry_out()
+                return _unanswered(call, fault)
 
-    def take_envelope_fault(self, kind: EnvelopeFaultKind, envelope_type: str) -> EnvelopeFault | None:
-        return self._counted(next((f for f in self.envelopes if f.matches(kind, envelope_type)), None))
+    def transport(self, transport: Transport) -> Transport:
+        return FaultyTransport(transport, self)
 
-    def take_handshake_refusal(self) -> bool:
+    def refuses_handshake(self) -> bool:
         refused = self.refused_handshakes > 0
         self.refused_handshakes -= refused
         return refused
 
-    async def hold(self, seconds: float) -> None:
+    def take_envelope_fault(self, kind: EnvelopeFaultKind, envelope_type: str) -> EnvelopeFault | None:
+        """Returns the fault that this envelope meets, and counts it as having struck."""
+        return self._counted(next((f for f in self.envelopes if f.matches(kind, envelope_type)), None))
+
+    async def _hold(self, seconds: float) -> None:
         """Waits a delay out, or until the faults are switched off."""
         try:
             await asyncio.wait_for(self._released.wait(), seconds)
@@ -182,3 +212,84 @@ class Faults:
     def _add_envelope(self, fault: EnvelopeFault) -> EnvelopeFault:
         self.envelopes.append(fault)
         return fault
+
+
+def _unanswered(call: ReceivedCall, fault: CallFault) -> web.Response:
+    if fault.kind == "drop":
+        if call.request.transport is not None:
+            call.request.transport.abort()
+        return web.Response()
+    call.record.error = call.record.error or "internal_error"
+    return web.json_response({"ok": False, "error": "internal_error"}, status=fault.status)
+
+
+REORDER_SECONDS = 0.5
+
+
+class FaultyTransport:
+    """Duplicates, reorders or loses envelopes and acknowledgements.
+
+    Args:
+        transport: The real way to the app.
+        faults: Which envelopes are to suffer what.
+    """
+
+    def __init__(self, transport: Transport, faults: Faults) -> None:
+        self._transport = transport
+        self._faults = faults
+        self._held: asyncio.Event | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._transport.connected
+
+    async def wait_until_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - as the protocol has it
+        await self._transport.wait_until_connected(timeout)
+
+    async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
+        await self._reorder(envelope)
+        if self._faults.take_envelope_fault("lose", envelope.type):
+            return await _no_ack(ack_timeout)
+        if self._faults.take_envelope_fault("duplicate", envelope.type):
+            return await self._send_twice(envelope, ack_timeout)
+        ack = await self._transport.send(envelope, ack_timeout)
+        if self._faults.take_envelope_fault("drop_ack", envelope.type):
+            return await _no_ack(ack_timeout)
+        return ack
+
+    async def _send_twice(self, envelope: Envelope, ack_timeout: float) -> Ack:
+        twice = (self._transport.send(envelope, ack_timeout) for _ in range(2))
+        results = await asyncio.gather(*twice, return_exceptions=True)
+        acks = [result for result in results if isinstance(result, Ack)]
+        if not acks:
+            raise NotDeliveredError("timeout")
+        return acks[0]
+
+    async def _reorder(self, envelope: Envelope) -> None:
+        """Holds an envelope back until the next one comes, which lets it go."""
+        held, self._held = self._held, None
+        if held:
+            held.set()
+        elif self._faults.take_envelope_fault("reorder", envelope.type):
+            self._held = asyncio.Event()
+            try:
+                await asyncio.wait_for(self._held.wait(), REORDER_SECONDS)
+            except TimeoutError:
+                self._held = None
+
+
+async def _no_ack(ack_timeout: float) -> Ack:
+    await asyncio.sleep(ack_timeout)
+    raise NotDeliveredError("timeout")
+
+
+class FaultyWorkspace(WorkspaceServer):
+    """A workspace with `faults`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.faults = Faults()
+        super().__init__(*args, **options, interference=self.faults)
+
+    async def stop(self) -> None:
+        self.faults.clear()
+        await super().stop()
