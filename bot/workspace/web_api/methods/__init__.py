@@ -4,10 +4,9 @@ What is not here is answered as Slack answers a method it does not know.
 """
 
 from bot.workspace.web_api.method import Method
-from bot.workspace.web_api.methods import apps, auth, chat, conversations, files, reactions, usergroups, users, views
+from bot.workspace.web_api.methods import apps, chat, conversations, files, reactions, usergroups, users, views
 
 METHODS: dict[str, Method] = {
-    **auth.METHODS,
     **apps.METHODS,
     **chat.METHODS,
     **conversations.METHODS,
