@@ -94,7 +94,10 @@ async def _doubt_news(store: Store, thread_id: str) -> None:
     async def work(tx: Transaction) -> None:
         thread = await tx.threads.get(thread_id)
         if thread is not None:
-            state, polling = replace(thread.state, restored=True), Polling()
+            state, polling = (
+                replace(thread.state, told=replace(thread.state.told, restored=True)),
+                Polling(),
+            )
             poll_in = next_poll_in(state, tx.now, polling, jitter=0.5)
             await tx.threads.save_state(thread.id, state, poll_in=poll_in)
 

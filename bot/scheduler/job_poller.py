@@ -273,7 +273,7 @@ class JobPoller(JobApiWorker[DuePoll]):
             case None:
                 return JobNotFound()
             case _:
-                if thread.state.outage_since is None and thread.state.job is not None:
+                if thread.state.failure.outage_since is None and thread.state.job is not None:
                     logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, look)
                 return self._failure(thread.project, look)
 

@@ -237,7 +237,7 @@ class Outbox(Worker[ClaimedNotice]):
 
     async def _say_once(self, item: ClaimedNotice, claimed_at: float) -> str:
         notice, thread = item.notice, item.thread
-        if notice.uncertain or thread.state.restored:
+        if notice.uncertain or thread.state.told.restored:
             found = await self._bounded(self._chat.find(thread, notice.key))
             self._require_lease(claimed_at)
             if found is not None:

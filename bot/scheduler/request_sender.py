@@ -221,12 +221,12 @@ def _asked_state(request: Request, thread: Thread) -> ThreadState:
     """What is known, with who asked: the end of an earlier round may have been told meanwhile. A stop asks nothing."""
     if request.kind in {RequestKind.STOP, RequestKind.DISCARD}:
         return thread.state
-    return replace(thread.state, asker_id=asker_id(request, thread))
+    return replace(thread.state, people=replace(thread.state.people, asker_id=asker_id(request, thread)))
 
 
 def _observed(state: ThreadState) -> tuple[object, ...]:
     """What polling the job can have told."""
-    return state.job, state.round, state.announced, state.links
+    return state.job, state.round, state.told.announced, state.told.links
 
 
 def _jitter() -> float:

@@ -158,9 +158,9 @@ async def _send_new_words(
 
 
 async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
-    if not (muted_by or thread.state.muted_by):
+    if not (muted_by or thread.state.people.muted_by):
         return ActionAnswer.NOT_MUTED
-    await keep_polling(tx, thread, replace(thread.state, muted_by=muted_by), terms)
+    await keep_polling(tx, thread, replace(thread.state, people=replace(thread.state.people, muted_by=muted_by)), terms)
     if muted_by:
         await tx.notices.drop_held(thread.id)
     await tx.notices.add(thread.id, CARD_CHANGED)
@@ -211,7 +211,7 @@ async def _direct_message(
         await begin_job(tx, thread, lines[0], job_of_line(thread, lines[0]), merge_seconds=terms.merge_seconds)
         return None
     job = await alive(tx, thread)
-    if job.state.muted_by:
+    if job.state.people.muted_by:
         return ActionAnswer.NOT_ADDED_MUTED
     if await obstacle(tx, job) is not None:
         return ActionAnswer.NOT_ADDED

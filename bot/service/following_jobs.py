@@ -65,7 +65,7 @@ async def replace_followed(tx: FollowingTransaction, thread: Thread) -> None:
     if found is None:
         return
     followed, start = found
-    if start.way_in is WayIn.SWITCH and is_at_work(followed.state, tx.now) and not followed.state.stopped_by:
+    if start.way_in is WayIn.SWITCH and is_at_work(followed.state, tx.now) and not followed.state.people.stopped_by:
         key = f"{start.source_key}/stop"
         stop = new_request(followed, RequestKind.STOP, key, start.person, "", way_in=WayIn.SWITCH)
         await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))

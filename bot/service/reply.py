@@ -54,7 +54,7 @@ from bot.service.words import record_word, tell_that_muted
 async def obstacle(tx: HasRequests, thread: Thread) -> RejectionReason | None:
     """Why a follow-up cannot be sent any more; None when it can."""
     state = thread.state
-    if state.problem is Problem.GONE:
+    if state.failure.problem is Problem.GONE:
         return RejectionReason.GONE
     if state.job is not None:
         return RejectionReason.ARCHIVED if state.job.status == ARCHIVED else None
@@ -299,7 +299,7 @@ async def record_written(tx: RequestTransaction, thread: Thread, written: Writte
             answer = ActionAnswered(written.person.id, _answer_again(first))
             await tx.notices.add(first.thread_id, NewNotice(keys.action_answered(written.source_key), answer))
         return
-    if thread.state.muted_by:
+    if thread.state.people.muted_by:
         about = beginning(written.text, MAX_QUOTED)
         told = ActionAnswered(written.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(written.source_key), told))

@@ -60,12 +60,12 @@ async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: Cl
         case _:
             state = item.thread.state
     thread, sent_before = item.thread, item.uncertain or item.request.restored
-    state = replace(state, restored=state.restored and sent_before)
+    state = replace(state, told=replace(state.told, restored=state.told.restored and sent_before))
     if state == thread.state:
         return item
     poll_in = next_poll_in(state, tx.now, settings.polling, jitter=settings.jitter())
     await tx.threads.save_state(thread.id, state, poll_in=poll_in)
-    if state.stopped_by != thread.state.stopped_by:
+    if state.people.stopped_by != thread.state.people.stopped_by:
         await tx.notices.add(thread.id, CARD_CHANGED)
     return replace(item, thread=replace(thread, state=state, revision=thread.revision + 1))
 

@@ -35,7 +35,7 @@ from support.worlds.store_world import (
 )
 
 from bot.domain.requests.request import RequestState
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import Announcements, Thread, ThreadState
 from bot.ports.polling import ClaimedPoll, PollResult
 from bot.ports.transaction import Transaction
 from bot.store import notice_claims, turns
@@ -66,7 +66,10 @@ async def fill(url: str, count: int) -> None:
     now = time.time() - 60.0
     everything: list[Thread] = [
         a_thread(
-            f"t{n}", ts=f"{n}.1", state=ThreadState(job=JOB, links=("https://example.com/1",)), prompt="Do it. " * 20
+            f"t{n}",
+            ts=f"{n}.1",
+            state=ThreadState(job=JOB, told=Announcements(links=("https://example.com/1",))),
+            prompt="Do it. " * 20,
         )
         for n in range(count)
     ]

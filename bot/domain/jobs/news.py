@@ -53,7 +53,7 @@ def transitions(state: ThreadState, before: Job | None, details: JobDetails, pol
     if job.status == ACTIVE and before is not None and before.ended and round_:
         if polling.posts is PostMode.ALL:
             yield NewNotice(keys.job_active_again(round_), JobActiveAgain(), polling.hold_back)
-    elif job.status == COMPLETED and state.stopped_by:
+    elif job.status == COMPLETED and state.people.stopped_by:
         yield NewNotice(keys.job_stopped(round_), _stopped(state, job.pr_link, details))
     elif job.status == COMPLETED:
         yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link, details))
@@ -65,14 +65,14 @@ def transitions(state: ThreadState, before: Job | None, details: JobDetails, pol
 
 def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobFinished:
     link = None if _is_pending(details) else link
-    new = link is not None and link not in state.links
+    new = link is not None and link not in state.told.links
     return JobFinished(
         link or "",
         new=new,
-        changed=new and bool(state.links),
-        again=state.finished_before,
+        changed=new and bool(state.told.links),
+        again=state.told.finished_before,
         report=_report(state, details, new_link=new),
-        person_id=state.asker_id,
+        person_id=state.people.asker_id,
     )
 
 
@@ -88,24 +88,24 @@ def _failed(state: ThreadState, link: str | None, details: JobDetails) -> JobFai
 
 def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobStopped:
     end = _finished(state, link, details)
-    return JobStopped(state.stopped_by, end.link, new=end.new, changed=end.changed, report=end.report)
+    return JobStopped(state.people.stopped_by, end.link, new=end.new, changed=end.changed, report=end.report)
 
 
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
     """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
     job = state.job
-    if job is None or job.pr_link is None or job.pr_link in state.links:
+    if job is None or job.pr_link is None or job.pr_link in state.told.links:
         return state, []
-    alone = job.status == ARCHIVED and not any(map(keys.tells_of_an_end, state.announced))
-    found = PullRequestFound(job.pr_link, changed=bool(state.links), alone=alone)
-    state = replace(state, links=(*state.links, job.pr_link))
+    alone = job.status == ARCHIVED and not any(map(keys.tells_of_an_end, state.told.announced))
+    found = PullRequestFound(job.pr_link, changed=bool(state.told.links), alone=alone)
+    state = replace(state, told=replace(state.told, links=(*state.told.links, job.pr_link)))
     return state, [] if _tell_of_an_end(news) else [NewNotice(keys.pull_request_found(found.link), found)]
 
 
 def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNotice]:
     """Tells of a job that is at work and of which nothing was seen for long, where nothing else would."""
     at_work = state.job is not None and not state.job.ended
-    if polling.posts is PostMode.ALL or not at_work or now - state.changed_at < polling.silence:
+    if polling.posts is PostMode.ALL or not at_work or now - state.work.changed_at < polling.silence:
         return []
     return [NewNotice(keys.job_silent(state.round), JobSilent())]
 
@@ -119,14 +119,14 @@ def note_progress(
     A step of the plan counts as a change of the job, which is then polled more often; what it does just now does not.
     """
     progress = progress_of(details, ended=state.job is not None and state.job.ended)
-    progress = replace(progress, changes=progress.changes or state.progress.changes)
-    if progress == state.progress:
+    progress = replace(progress, changes=progress.changes or state.work.progress.changes)
+    if progress == state.work.progress:
         return state
-    only_further = _what_came_of_it(progress) == _what_came_of_it(state.progress) and not other_news
-    if only_further and now - state.progress_at < card_every:
+    only_further = _what_came_of_it(progress) == _what_came_of_it(state.work.progress) and not other_news
+    if only_further and now - state.work.progress_at < card_every:
         return state
-    changed_at = state.changed_at if progress.plan == state.progress.plan else now
-    return replace(state, progress=progress, progress_at=now, changed_at=changed_at)
+    changed_at = state.work.changed_at if progress.plan == state.work.progress.plan else now
+    return replace(state, work=replace(state.work, progress=progress, progress_at=now, changed_at=changed_at))
 
 
 def _what_came_of_it(progress: Progress) -> tuple[object, ...]:
@@ -136,14 +136,18 @@ def _what_came_of_it(progress: Progress) -> tuple[object, ...]:
 def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:
     """Notes when the agent was seen to begin and to end its newest work. `before` is the job as it was seen last."""
     job = state.job
-    if job is None or before is None:
-        return state if job is None else replace(state, work_began_at=now, work_ended_at=now if job.ended else 0.0)
-    if not job.ended:
-        return replace(state, work_began_at=now if before.ended else state.work_began_at, work_ended_at=0.0)
-    if not before.ended:
-        return replace(state, work_ended_at=now)
-    # It was never seen at work, so nobody knows when that began.
-    return replace(state, work_began_at=0.0, work_ended_at=now) if _ended_unseen(state, details) else state
+    if job is None:
+        return state
+    began, ended = state.work.work_began_at, state.work.work_ended_at
+    if before is None:
+        began, ended = now, now if job.ended else 0.0
+    elif not job.ended:
+        began, ended = now if before.ended else began, 0.0
+    elif not before.ended:
+        ended = now
+    elif _ended_unseen(state, details):
+        began, ended = 0.0, now  # it was never seen at work, so nobody knows when that began
+    return replace(state, work=replace(state.work, work_began_at=began, work_ended_at=ended))
 
 
 def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
@@ -151,7 +155,8 @@ def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice])
     if not _tell_of_an_end(news):
         return state
     mark = end_mark(details)
-    return replace(state, last_end=replace(mark, revision=mark.revision or state.last_end.revision), asker_id="")
+    mark = replace(mark, revision=mark.revision or state.told.last_end.revision)
+    return replace(state, told=replace(state.told, last_end=mark), people=replace(state.people, asker_id=""))
 
 
 def note_question(
@@ -161,15 +166,16 @@ def note_question(
     asked anew only once the job was seen without it.
     """
     if not details.question:
-        return replace(state, question="", answered=""), []
+        return replace(state, work=replace(state.work, question="", answered="")), []
     if not _is_new_question(state, details):
         return state, []
     by_end = _tell_of_an_end(news)
     words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
     notice = NewNotice(
-        keys.question_asked(state.round, asked), QuestionAsked(words, details.question_fields, person_id=state.asker_id)
+        keys.question_asked(state.round, asked),
+        QuestionAsked(words, details.question_fields, person_id=state.people.asker_id),
     )
-    return replace(state, question=asked, answered=""), [] if by_end else [notice]
+    return replace(state, work=replace(state.work, question=asked, answered="")), [] if by_end else [notice]
 
 
 def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
@@ -178,10 +184,10 @@ def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
 
 def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:
     """Whether the job's branch is as it was at the last end that was told; None where that cannot be told."""
-    before = state.last_end.revision
+    before = state.told.last_end.revision
     if before and details.revision:
         return before == details.revision and not new_link
-    first_round = not state.finished_before and not state.links
+    first_round = not state.told.finished_before and not state.told.links
     if first_round and not new_link and details.changes is not None:
         return details.changes.file_count == 0
     return None
@@ -190,7 +196,7 @@ def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bo
 def _ended_unseen(state: ThreadState, details: JobDetails) -> bool:
     """Whether a job that has ended did so anew since its last end was told, though it was never seen at work."""
     mark, has_ended = end_mark(details), state.job is not None and state.job.status in {COMPLETED, FAILED}
-    return has_ended and bool(mark) and mark != state.last_end
+    return has_ended and bool(mark) and mark != state.told.last_end
 
 
 def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:
@@ -202,4 +208,4 @@ def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) 
 
 
 def _is_new_question(state: ThreadState, details: JobDetails) -> bool:
-    return bool(details.question) and digest(details.question) not in {state.question, state.answered}
+    return bool(details.question) and digest(details.question) not in {state.work.question, state.work.answered}

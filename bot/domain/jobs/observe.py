@@ -99,12 +99,13 @@ def decide(
             after, notices = note_outage(state, observation, now, polling.patience)
         case _:
             assert_never(observation)
-    if state.muted_by:
+    if state.people.muted_by:
         notices = [notice for notice in notices if told_though_muted(notice.message)]
     after, rejections = _explain_rejections(after, observation, now)
     poll_in = next_poll_in(after, now, polling, jitter=jitter)
     if poll_in is None:
-        after = replace(after, outage_since=None)  # nobody polls any more, so it would count as an outage for ever
+        # Nobody polls any more, so it would count as an outage for ever.
+        after = replace(after, failure=replace(after.failure, outage_since=None))
     elif isinstance(observation, JobApiUnavailable):
         poll_in = max(poll_in, observation.retry_after or 0.0)
     return Decision(after, (*rejections, *notices), _shown(after) != _shown(state), poll_in)
@@ -118,17 +119,10 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
     """
     return replace(
         state,
-        asker_id=state.asker_id if asker_id is None else asker_id,
-        stopped_by="",
-        question="",
-        answered=state.question or state.answered,
         round=state.round + 1,
-        announced=frozenset(),
-        changed_at=now,
-        poll_until=max(state.poll_until, now + polling.grace),
-        unseen=True,
-        finished_before=state.finished_before or any(map(keys.tells_of_a_finish, state.announced)),
-        progress=replace(state.progress, partial_files=0),
+        people=replace(state.people, asker_id=state.people.asker_id if asker_id is None else asker_id, stopped_by=""),
+        work=state.work.in_next_round(now, now + polling.grace),
+        told=state.told.in_next_round(),
     )
 
 
@@ -144,15 +138,16 @@ def note_outage(
 
     `waiting`: a request that waits for its end.
     """
-    since = state.outage_since if state.outage_since is not None else now
-    state = replace(state, outage_since=since)
-    if state.outage_announced:
+    since = state.failure.outage_since if state.failure.outage_since is not None else now
+    state = replace(state, failure=replace(state.failure, outage_since=since))
+    if state.failure.outage_announced:
         # The card tells the newest reason: that of the last poll, or, where there is no job yet, of the request.
         return (state if waiting and state.job else _with_outage(state, failure, now)), []
     if failure.status is None and now - since < patience:
         return state, []
-    state = replace(_with_outage(state, failure, now), outage_announced=True, outage_count=state.outage_count + 1)
-    return state, [outage_notice(keys.outage_started(state.outage_count), failure, now, waiting=waiting)]
+    state, count = _with_outage(state, failure, now), state.failure.outage_count + 1
+    state = replace(state, failure=replace(state.failure, outage_announced=True, outage_count=count))
+    return state, [outage_notice(keys.outage_started(count), failure, now, waiting=waiting)]
 
 
 def outage_notice(
@@ -168,7 +163,7 @@ def outage_notice(
 
 def with_problem(state: ThreadState, problem: Problem | None, text: str = "", until: int | None = None) -> ThreadState:
     """Returns the state with this between the thread and its job, and nothing of what was before."""
-    return replace(state, problem=problem, problem_text=text, problem_until=until)
+    return replace(state, failure=state.failure.with_problem(problem, text, until))
 
 
 def gone(state: ThreadState) -> ThreadState:
@@ -178,7 +173,7 @@ def gone(state: ThreadState) -> ThreadState:
 
 def why_rejected(state: ThreadState, reason: RejectionReason) -> RejectionReason:
     """Returns why a follow-up was rejected, by its job's state; one 404 alone does not mean that the job is gone."""
-    gone_for_good = state.problem is Problem.GONE
+    gone_for_good = state.failure.problem is Problem.GONE
     if state.job is not None and state.job.status == ARCHIVED and not gone_for_good:
         return RejectionReason.ARCHIVED
     return RejectionReason.NOT_FOUND if reason is RejectionReason.GONE and not gone_for_good else reason
@@ -193,11 +188,12 @@ def _explain_rejections(
     state: ThreadState, observation: Observation, now: float
 ) -> tuple[ThreadState, list[NewNotice]]:
     """Announces the rejections that waited for this poll, with what it tells of their reason."""
-    if isinstance(observation, JobApiUnavailable) and state.outage_since is not None:
+    if isinstance(observation, JobApiUnavailable) and state.failure.outage_since is not None:
         next_poll_at = now + (observation.retry_after or 0.0)
-        if next_poll_at - state.outage_since < EXPLAIN_WITHIN:
+        if next_poll_at - state.failure.outage_since < EXPLAIN_WITHIN:
             return state, []
-    rejections, state = state.unexplained, replace(state, unexplained=())
+    rejections = state.told.unexplained
+    state = replace(state, told=replace(state.told, unexplained=()))
     if isinstance(observation, JobNotFound) and any(each.message.reason is RejectionReason.GONE for each in rejections):
         state = gone(state)  # two different calls have said so
     return state, [
@@ -207,9 +203,10 @@ def _explain_rejections(
 
 
 def _not_found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
-    since = state.outage_since if state.outage_announced else None
-    state = replace(state, not_found_count=state.not_found_count + 1, outage_since=since)
-    if state.not_found_count < GONE_AFTER_NOT_FOUND or state.problem is Problem.GONE:
+    count, announced = state.failure.not_found_count + 1, state.failure.outage_announced
+    since = state.failure.outage_since if announced else None
+    state = replace(state, failure=replace(state.failure, not_found_count=count, outage_since=since))
+    if state.failure.not_found_count < GONE_AFTER_NOT_FOUND or state.failure.problem is Problem.GONE:
         return state, []
     return gone(state), [NewNotice(keys.JOB_DISAPPEARED, JobDisappeared())]
 
@@ -219,26 +216,31 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
     details = job.details or NO_DETAILS
     job = _filled(replace(job, details=None), before)
     recovery = _recovery(state)
-    state = replace(state, job=job, unseen=False, not_found_count=0, outage_since=None, outage_announced=False)
-    state = with_problem(state, None)
-    if job != before:
-        state = replace(state, changed_at=now)
-    if job.ended and not (before and before.ended and before.status == job.status):
-        state = replace(state, poll_until=max(state.poll_until, now + polling.grace if link_may_come else now))
+    ends_now = job.ended and not (before and before.ended and before.status == job.status)
+    poll_until = now + polling.grace if link_may_come else now
+    work = replace(
+        state.work,
+        unseen=False,
+        changed_at=now if job != before else state.work.changed_at,
+        poll_until=max(state.work.poll_until, poll_until) if ends_now else state.work.poll_until,
+    )
+    failure = replace(state.failure.with_problem(None), not_found_count=0, outage_since=None, outage_announced=False)
+    state = replace(state, job=job, work=work, failure=failure)
     state = note_progress(state, details, now, polling.card_every, other_news=job != before)
     state = note_work(state, before, details, now)
     told = (*transitions(state, before, details, polling), *note_silence(state, now, polling))
-    news = [notice for notice in told if notice.key not in state.announced]
-    state = replace(state, announced=state.announced | {notice.key for notice in news})
+    news = [notice for notice in told if notice.key not in state.told.announced]
+    announced = state.told.announced | {notice.key for notice in news}
+    state = replace(state, told=replace(state.told, announced=announced))
     state, link = announce_link(state, news)
     state, question = note_question(state, details, news)
     return note_end(state, details, news), recovery + news + link + question
 
 
 def _recovery(state: ThreadState) -> list[NewNotice]:
-    if not state.outage_announced:
+    if not state.failure.outage_announced:
         return []
-    return [NewNotice(keys.outage_ended(state.outage_count), OutageEnded(state.problem))]
+    return [NewNotice(keys.outage_ended(state.failure.outage_count), OutageEnded(state.failure.problem))]
 
 
 def _filled(job: Job, before: Job | None) -> Job:
@@ -259,8 +261,9 @@ def _filled(job: Job, before: Job | None) -> Job:
 
 def _shown(state: ThreadState) -> tuple[object, ...]:
     """Returns what the card shows."""
-    problem = state.problem, state.problem_text, state.problem_until
-    return state.job, *problem, state.progress, bool(state.question), state.work_began_at, state.work_ended_at
+    failure, work = state.failure, state.work
+    problem = failure.problem, failure.problem_text, failure.problem_until
+    return state.job, *problem, work.progress, bool(work.question), work.work_began_at, work.work_ended_at
 
 
 _EVER = 1e9

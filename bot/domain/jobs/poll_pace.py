@@ -80,22 +80,24 @@ class PollPace:
 def pace_of(state: ThreadState) -> PollPace | None:
     """Returns how a job is polled while nothing changes; None: no more."""
     job = state.job
-    if state.problem is Problem.GONE:
+    if state.failure.problem is Problem.GONE:
         return None
     # The end of an outage that was announced is announced, too.
-    ended = job is None or (job.ended and not (state.outage_announced or state.unseen))
-    waits_for_link = job is not None and job.ended and not job.pr_link and state.changed_at <= state.work_ended_at
-    return PollPace(state.changed_at, state.poll_until if ended else None, waits_for_link, _is_pending(state))
+    ended = job is None or (job.ended and not (state.failure.outage_announced or state.work.unseen))
+    waits_for_link = (
+        job is not None and job.ended and not job.pr_link and state.work.changed_at <= state.work.work_ended_at
+    )
+    return PollPace(state.work.changed_at, state.work.poll_until if ended else None, waits_for_link, _is_pending(state))
 
 
 def _is_pending(state: ThreadState) -> bool:
     hopes = state.job is not None and state.job.status in {COMPLETED, FAILED}
-    return hopes and state.progress.pull_request is PullRequestState.PENDING
+    return hopes and state.work.progress.pull_request is PullRequestState.PENDING
 
 
 def next_poll_in(state: ThreadState, now: float, polling: Polling, *, jitter: float) -> float | None:
     """Seconds till the next poll; None: poll no more. `jitter` is a random number from 0 to 1."""
-    if state.unexplained:
+    if state.told.unexplained:
         return polling.fastest
     pace = pace_of(state)
     return None if pace is None else pace.next_poll_in(now, polling, jitter=jitter)

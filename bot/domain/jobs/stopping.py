@@ -50,16 +50,16 @@ def is_at_work(state: ThreadState, now: float) -> bool:
     """Whether there may be something to stop: the job has not ended, or a follow-up went out and it did not show yet
     what comes of that.
     """
-    if state.job is None or state.job.status == ARCHIVED or state.problem is Problem.GONE:
+    if state.job is None or state.job.status == ARCHIVED or state.failure.problem is Problem.GONE:
         return False
-    awaited = state.round > 0 and not state.announced and (state.unseen or now < state.poll_until)
+    awaited = state.round > 0 and not state.told.announced and (state.work.unseen or now < state.work.poll_until)
     return awaited or not state.job.ended
 
 
 def stop_step(state: ThreadState, now: float, *, can_cancel: bool) -> StopStep:
     """Decides what a stop takes, by what is known of the job."""
     if not is_at_work(state, now):
-        return StopStep.DONE if state.stopped_by else StopStep.NOTHING
+        return StopStep.DONE if state.people.stopped_by else StopStep.NOTHING
     return StopStep.CANCEL if can_cancel else StopStep.ASK_AGENT
 
 
@@ -69,7 +69,7 @@ def opened(state: ThreadState, request: Request, step: StopStep) -> ThreadState:
     """
     match step:
         case StopStep.CANCEL:
-            return replace(state, stopped_by=state.stopped_by or request.person_id)
+            return replace(state, people=replace(state.people, stopped_by=state.people.stopped_by or request.person_id))
         case StopStep.NOTHING | StopStep.DONE | StopStep.ASK_AGENT:
             return state
         case _:
@@ -78,12 +78,14 @@ def opened(state: ThreadState, request: Request, step: StopStep) -> ThreadState:
 
 def not_stopped(state: ThreadState, request: Request) -> ThreadState:
     """Returns the state of a job of which this stop certainly came to nothing: its end is one like any other."""
-    return replace(state, stopped_by="") if state.stopped_by == request.person_id else state
+    if state.people.stopped_by != request.person_id:
+        return state
+    return replace(state, people=replace(state.people, stopped_by=""))
 
 
 def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
     """Tells, its person alone, that there is nothing to stop, as far as is known."""
-    unknown = state.job is None and state.problem is Problem.UNCERTAIN
+    unknown = state.job is None and state.failure.problem is Problem.UNCERTAIN
     answer = ActionAnswer.STOP_UNCERTAIN if unknown else ActionAnswer.NOTHING_TO_STOP
     return NewNotice(keys.nothing_to_stop(request), ActionAnswered(request.person_id, answer))
 
@@ -131,7 +133,7 @@ def discard_step(state: ThreadState, now: float) -> DiscardStep:
     """Decides what it takes, by what is known of the job."""
     if is_at_work(state, now):
         return DiscardStep.TOO_LATE
-    return DiscardStep.CALL if state.progress.partial_files else DiscardStep.NOTHING
+    return DiscardStep.CALL if state.work.progress.partial_files else DiscardStep.NOTHING
 
 
 def discard_answer(job: Job) -> ActionAnswer:
@@ -150,4 +152,4 @@ def told_of_discard(request: Request, answer: ActionAnswer) -> NewNotice:
 
 def nothing_kept(state: ThreadState) -> ThreadState:
     """Returns the state of a job of which no work is kept."""
-    return replace(state, progress=replace(state.progress, partial_files=0))
+    return replace(state, work=replace(state.work, progress=replace(state.work.progress, partial_files=0)))

@@ -75,7 +75,7 @@ def person_told(thread: Thread, message: JobEnd | PullRequestFound, notification
 
     Empty: nobody. A link that comes before or after an end mentions nobody, since the end does.
     """
-    if not notification.mention or thread.options.quiet or thread.state.muted_by:
+    if not notification.mention or thread.options.quiet or thread.state.people.muted_by:
         return ""
     match message:
         case JobFinished() | JobFailed():
@@ -95,7 +95,7 @@ def overtakes_held(message: NoticeMessage) -> bool:
 
 def shown_in_channel(thread: Thread, message: NoticeMessage, notification: NotificationSettings) -> bool:
     """Whether a message in the thread is shown in its channel, too: an end, the first with its pull request."""
-    if not notification.broadcast or thread.options.quiet or thread.state.muted_by or _is_direct(thread):
+    if not notification.broadcast or thread.options.quiet or thread.state.people.muted_by or _is_direct(thread):
         return False
     return isinstance(message, JobFinished) and bool(message.link) and (message.new or not message.again)
 

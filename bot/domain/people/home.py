@@ -49,17 +49,17 @@ class HomeContent:
 def waits_for_person(thread: Thread) -> bool:
     """Whether the agent has asked something that nobody has answered."""
     job = thread.state.job
-    return job is not None and bool(thread.state.question) and job.status in {ACTIVE, COMPLETED, FAILED}
+    return job is not None and bool(thread.state.work.question) and job.status in {ACTIVE, COMPLETED, FAILED}
 
 
 def may_be_undecided(thread: Thread) -> bool:
     """Whether the job's project is not known: it is being found out, or its person was asked."""
-    return thread.state.job is None and thread.state.problem is None and not thread.project
+    return thread.state.job is None and thread.state.failure.problem is None and not thread.project
 
 
 def can_be_retried(thread: Thread) -> bool:
     """Whether it makes sense to ask for the same job again: it failed, came to nothing, or may not have arrived."""
-    job, problem = thread.state.job, thread.state.problem
+    job, problem = thread.state.job, thread.state.failure.problem
     if thread.state.replaced_by:
         return False
     if job is None:

@@ -218,7 +218,7 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
     else:  # the next poll of the job tells whether it is archived or gone
         message = RequestRejected(summary(request), outcome.reason, outcome.words)
         waiting = UnexplainedRejection(keys.request_rejected(request), message)
-        state = replace(state, unexplained=(*state.unexplained, waiting))
+        state = replace(state, told=replace(state.told, unexplained=(*state.told.unexplained, waiting)))
     return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=outcome.reason)
 
 
@@ -242,7 +242,7 @@ def _waiting(
     told once for it, since each successful poll would end an outage.
     """
     patience = PATIENCE - (outcome.retry_after or 0.0)
-    if state.job is None or state.outage_since is not None:
+    if state.job is None or state.failure.outage_since is not None:
         return note_outage(state, outcome, now, patience, waiting=summary(request))
     if outcome.status is None and _waited(request, now) < patience:
         return state, []

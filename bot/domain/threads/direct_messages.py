@@ -29,9 +29,9 @@ def job_in_hand(newest_first: Iterable[Thread], now: float) -> Thread | None:
 
 def _is_in_hand(thread: Thread, now: float) -> bool:
     state = thread.state
-    if state.muted_by or state.replaced_by:
+    if state.people.muted_by or state.replaced_by:
         return False
-    begins = state.job is None and state.problem is None
+    begins = state.job is None and state.failure.problem is None
     return begins or is_at_work(state, now) or waits_for_person(thread)
 
 

@@ -66,11 +66,11 @@ def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
     if mode is ReplyMode.MENTIONS and not reply.mentions_us:
         return ReplyMeaning.BETWEEN_PEOPLE
     if is_emoji_alone(reply):
-        asks = waits_for_person(thread) and not thread.state.muted_by
+        asks = waits_for_person(thread) and not thread.state.people.muted_by
         return ReplyMeaning.ASK_FIRST if asks else ReplyMeaning.BETWEEN_PEOPLE
     if is_thanks_alone(reply) and _is_over(thread):
         return ReplyMeaning.THANKS
-    if thread.state.muted_by:
+    if thread.state.people.muted_by:
         return ReplyMeaning.MUTED
     if mode is ReplyMode.PARTICIPANTS and not (reply.mentions_us or takes_part(reply.person.id, thread)):
         return ReplyMeaning.ASK_FIRST
@@ -119,22 +119,22 @@ def may_ask(message_ts: str, edited_at: str) -> bool:
 
 def never_began(thread: Thread) -> bool:
     """Whether a thread's job was taken back before it was sent: a mention there asks for another one."""
-    return thread.state.job is None and thread.state.problem in {Problem.STOPPED, Problem.WITHDRAWN}
+    return thread.state.job is None and thread.state.failure.problem in {Problem.STOPPED, Problem.WITHDRAWN}
 
 
 def takes_part(person_id: str, thread: Thread) -> bool:
     """Whether somebody asked for the job or has steered it."""
-    return person_id == thread.requester_id or person_id in thread.state.participants
+    return person_id == thread.requester_id or person_id in thread.state.people.participants
 
 
 def steered_by(thread: Thread, person_id: str, *, counts: bool) -> ThreadState:
     """Returns a job's state with somebody more who steered it. `counts`: from now on all that they write here does."""
-    state = thread.state
+    state, people = thread.state, thread.state.people
     if person_id == thread.requester_id or (not counts and takes_part(person_id, thread)):
         return state
     if counts:
-        return replace(state, participants=_with_newest(state.participants, person_id))
-    return replace(state, let_through=_with_newest(state.let_through, person_id))
+        return replace(state, people=replace(people, participants=_with_newest(people.participants, person_id)))
+    return replace(state, people=replace(people, let_through=_with_newest(people.let_through, person_id)))
 
 
 def _with_newest(people: tuple[str, ...], person_id: str) -> tuple[str, ...]:

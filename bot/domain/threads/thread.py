@@ -1,11 +1,11 @@
 """A job's thread in Slack, and its state."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from bot.domain.jobs.details import EndMark, Progress
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.notices.keys import NoticeKey
+from bot.domain.notices.keys import NoticeKey, tells_of_a_finish
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
@@ -53,47 +53,19 @@ class UnexplainedRejection:
 
 
 @dataclass(frozen=True)
-class ThreadState:
-    """Where a thread's job stands, and what its people have been told. Times are seconds on the store's clock.
+class Failure:
+    """What is wrong with a job, or keeps us from asking the job API about it.
 
-    `round` counts the follow-ups that went out; what a job does is announced once a round. `announced` holds the keys
-    of this round's announcements, `links` each link announced so far. `finished_before`: in an earlier round the thread
-    was told that the job finished.
-
-    `stopped_by` is who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
-
-    `muted_by` is who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
-    nobody did. `participants` are those who steered it, but for the requester, the newest last; `let_through` those of
-    whom only single replies were sent, when they said so. `read_until` is the `ts` of the last message of the Slack
-    thread up to which what others said there has gone to the agent, with requests that the job API accepted.
-
-    `problem` with its text (the job API's own) is what the card shows; before `problem_until` the job API asked not to
-    be asked again. `not_found_count` counts answers of 404 in a row. `outage_since` is the first failed call of an
-    outage, `outage_announced` whether the thread was told of it, `outage_count` of how many it was told.
-
-    `changed_at` is the last change (polling slows down from there); polling goes on till `poll_until` even though the
-    job has ended, since a link or the work on a follow-up can come late. `unseen`: a follow-up went out, and nobody
-    could look at the job since. `unexplained` are rejections that wait for the
-    next poll.
-
-    Of what a job API tells beyond its specification: `progress` is what the card shows, and came at `progress_at`;
-    `last_end` is by what the last end that was told is known again. `question` is the digest of the agent's question
-    that waits for an answer, `answered` that of the one to which a follow-up went out. `asker_id` is who wrote this
-    round's follow-up, till its end is told; empty: the thread's requester.
-
-    `replaced_by` is the thread of the job that was started instead, by a retry or a switch; empty: none was.
-
-    `work_began_at` is when the agent was first seen at its newest work, `work_ended_at` when that was seen to have
-    ended; 0: it was not seen, or has not ended.
-
-    `restored`: it comes from a backup, and nothing new was sent since that was restored: what is news now may have been
-    told before.
+    Attributes:
+        problem: What the card shows; None: nothing is wrong.
+        problem_text: The job API's own words about it.
+        problem_until: Before this time, in seconds since the epoch, the job API asked not to be asked again.
+        not_found_count: Answers of 404 in a row.
+        outage_since: The first failed call of an outage; None: there is none.
+        outage_announced: The thread was told of this outage.
+        outage_count: Of how many outages the thread was told.
     """
 
-    job: Job | None = None
-    round: int = 0
-    announced: frozenset[NoticeKey] = frozenset()
-    links: tuple[str, ...] = ()
     problem: Problem | None = None
     problem_text: str = ""
     problem_until: int | None = None
@@ -101,26 +73,121 @@ class ThreadState:
     outage_since: float | None = None
     outage_announced: bool = False
     outage_count: int = 0
+
+    def with_problem(self, problem: Problem | None, text: str = "", until: int | None = None) -> "Failure":
+        """With this problem, and nothing of one before."""
+        return replace(self, problem=problem, problem_text=text, problem_until=until)
+
+
+@dataclass(frozen=True)
+class Announcements:
+    """What the thread was told.
+
+    Attributes:
+        announced: The keys of this round's announcements.
+        links: Each link announced so far.
+        finished_before: In an earlier round it was told that the job finished.
+        last_end: By what the last end that was told is known again.
+        unexplained: Rejections that wait for the next poll.
+        restored: It comes from a backup, and nothing new was sent since that was restored: what is news now may have
+            been told before.
+    """
+
+    announced: frozenset[NoticeKey] = frozenset()
+    links: tuple[str, ...] = ()
+    finished_before: bool = False
+    last_end: EndMark = field(default_factory=EndMark)
+    unexplained: tuple[UnexplainedRejection, ...] = ()
+    restored: bool = False
+
+    def in_next_round(self) -> "Announcements":
+        """As a follow-up goes out: whatever the job does from now on is news."""
+        finished = self.finished_before or any(map(tells_of_a_finish, self.announced))
+        return replace(self, announced=frozenset(), finished_before=finished)
+
+
+@dataclass(frozen=True)
+class Work:
+    """How the agent was last seen at work.
+
+    Attributes:
+        progress: What the card shows of it, as far as the job API tells that.
+        progress_at: When that came.
+        question: The digest of the agent's question that waits for an answer; empty: none does.
+        answered: That of the one to which a follow-up went out.
+        changed_at: The last change: polling slows down from there.
+        poll_until: Till then polling goes on even though the job has ended, since a link or the work on a follow-up
+            can come late.
+        unseen: A follow-up went out, and nobody could look at the job since.
+        work_began_at: When it was first seen at its newest work; 0: it was not seen.
+        work_ended_at: When that was seen to have ended; 0: it has not.
+    """
+
+    progress: Progress = field(default_factory=Progress)
+    progress_at: float = 0.0
+    question: str = ""
+    answered: str = ""
     changed_at: float = 0.0
     poll_until: float = 0.0
     unseen: bool = False
-    finished_before: bool = False
-    unexplained: tuple[UnexplainedRejection, ...] = ()
-    progress: Progress = field(default_factory=Progress)
-    progress_at: float = 0.0
-    last_end: EndMark = field(default_factory=EndMark)
-    question: str = ""
-    answered: str = ""
+    work_began_at: float = 0.0
+    work_ended_at: float = 0.0
+
+    def in_next_round(self, now: float, poll_until: float) -> "Work":
+        """As a follow-up goes out: it answers the agent's question, and what was kept of a failure goes on with it."""
+        return replace(
+            self,
+            progress=replace(self.progress, partial_files=0),
+            question="",
+            answered=self.question or self.answered,
+            changed_at=now,
+            poll_until=max(self.poll_until, poll_until),
+            unseen=True,
+        )
+
+
+@dataclass(frozen=True)
+class Participation:
+    """Who takes part in a job, by their ids.
+
+    Attributes:
+        asker_id: Who wrote this round's follow-up, till its end is told; empty: the thread's requester.
+        stopped_by: Who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
+        muted_by: Who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
+            nobody did.
+        participants: Those who steered it, but for the requester, the newest last.
+        let_through: Those of whom only single replies were sent, when they said so.
+    """
+
     asker_id: str = ""
     stopped_by: str = ""
     muted_by: str = ""
-    read_until: str = ""
     participants: tuple[str, ...] = ()
     let_through: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ThreadState:
+    """Where a thread's job stands, and what its people have been told. Times are seconds on the store's clock.
+
+    Databases hold the fields of all parts beside each other, so that a field's name is unique among them.
+
+    Attributes:
+        job: As it was last seen.
+        round: The follow-ups that went out; what a job does is announced once a round.
+        read_until: The `ts` of the last message of the Slack thread up to which what others said there has gone to the
+            agent, with requests that the job API accepted.
+        replaced_by: The thread of the job that was started instead, by a retry or a switch; empty: none was.
+    """
+
+    job: Job | None = None
+    round: int = 0
+    read_until: str = ""
     replaced_by: str = ""
-    work_began_at: float = 0.0
-    work_ended_at: float = 0.0
-    restored: bool = False
+    failure: Failure = field(default_factory=Failure)
+    told: Announcements = field(default_factory=Announcements)
+    work: Work = field(default_factory=Work)
+    people: Participation = field(default_factory=Participation)
 
 
 def shows_another_state(before: ThreadState, after: ThreadState) -> bool:
@@ -130,7 +197,7 @@ def shows_another_state(before: ThreadState, after: ThreadState) -> bool:
 
 def _state_shown(state: ThreadState) -> tuple[object, ...]:
     job = None if state.job is None else (state.job.id, state.job.status, state.job.pr_link)
-    return (job, state.problem, state.problem_text, state.problem_until, state.question)
+    return (job, state.failure.problem, state.failure.problem_text, state.failure.problem_until, state.work.question)
 
 
 @dataclass(frozen=True)

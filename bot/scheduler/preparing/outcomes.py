@@ -173,7 +173,7 @@ async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:
     """Whether a follow-up that waits now may do so for longer than a moment: one before it does, or the job has not
     begun, or there is a problem.
     """
-    if thread.state.job is None or thread.state.problem is not None:
+    if thread.state.job is None or thread.state.failure.problem is not None:
         return True
     return await tx.requests.several_wait(thread.id)
 

@@ -38,7 +38,7 @@ _NOT_STARTED = frozenset(
 def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Block]:
     """The card's row: at most 5, the menu last."""
     job, made = thread.state.job, []
-    is_pending = thread.state.progress.pull_request is PullRequestState.PENDING
+    is_pending = thread.state.work.progress.pull_request is PullRequestState.PENDING
     url = safe_url(job.pr_link) if job and not is_pending else None
     if url is not None:
         made.append(link_button(words.OPEN_PULL_REQUEST, OPEN_PULL_REQUEST, url))
@@ -49,7 +49,7 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
     if takes_follow_ups(thread):
         made.append(button(words.FOLLOW_UP, FOLLOW_UP, thread.id))
     if can_be_retried(thread):
-        twice = thread.state.job is None and thread.state.problem is Problem.UNCERTAIN
+        twice = thread.state.job is None and thread.state.failure.problem is Problem.UNCERTAIN
         made.append(button(words.RETRY, RETRY_JOB, thread.id, confirm=_TWICE if twice else None))
     if has_kept_work(thread):
         made.append(discard_button(thread))
@@ -58,18 +58,20 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
 
 def can_be_stopped(thread: Thread) -> bool:
     """Whether the agent works, or is about to."""
-    job, problem = thread.state.job, thread.state.problem
+    job, problem = thread.state.job, thread.state.failure.problem
     if problem is Problem.GONE:
         return False
     if job is None:
         return problem not in _NOT_STARTED
-    return not job.ended and not thread.state.stopped_by
+    return not job.ended and not thread.state.people.stopped_by
 
 
 def has_kept_work(thread: Thread) -> bool:
     """Whether a failed job has work that nobody has gone on with."""
-    job, problem = thread.state.job, thread.state.problem
-    return job is not None and job.ended and problem is not Problem.GONE and thread.state.progress.partial_files > 0
+    job, problem = thread.state.job, thread.state.failure.problem
+    return (
+        job is not None and job.ended and problem is not Problem.GONE and thread.state.work.progress.partial_files > 0
+    )
 
 
 def discard_button(thread: Thread) -> Block:
@@ -79,18 +81,18 @@ def discard_button(thread: Thread) -> Block:
 
 def takes_follow_ups(thread: Thread) -> bool:
     """Whether there is a job that can be steered, and nobody has muted it."""
-    job, gone = thread.state.job, thread.state.problem is Problem.GONE
-    return job is not None and job.status != ARCHIVED and not gone and not thread.state.muted_by
+    job, gone = thread.state.job, thread.state.failure.problem is Problem.GONE
+    return job is not None and job.status != ARCHIVED and not gone and not thread.state.people.muted_by
 
 
 def is_undecided(thread: Thread) -> bool:
     """Whether the job waits for the choice of its project."""
-    return thread.options.project_reason is None and thread.state.job is None and thread.state.problem is None
+    return thread.options.project_reason is None and thread.state.job is None and thread.state.failure.problem is None
 
 
 def can_switch_project(thread: Thread) -> bool:
     """Whether the same can be asked for another project: not where it may have arrived, and nobody knows."""
-    settled = thread.state.problem in {Problem.UNCERTAIN, Problem.WITHDRAWN, Problem.CANNOT_POST}
+    settled = thread.state.failure.problem in {Problem.UNCERTAIN, Problem.WITHDRAWN, Problem.CANNOT_POST}
     return not (is_undecided(thread) or (thread.state.job is None and settled))
 
 
@@ -98,7 +100,7 @@ def _menu(thread: Thread, *, several_projects: bool) -> dict[str, str]:
     made = {words.SHOW_REQUEST: menu_value(MenuItem.WHOLE_REQUEST, thread.id)}
     if several_projects and can_switch_project(thread):
         made[words.SWITCH_PROJECT] = menu_value(MenuItem.PROJECT, thread.id)
-    if thread.state.muted_by:
+    if thread.state.people.muted_by:
         made[words.UNMUTE] = menu_value(MenuItem.UNMUTE, thread.id)
     else:
         made[words.MUTE] = menu_value(MenuItem.MUTE, thread.id)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.domain.jobs.details import Progress, PullRequestState, StepStatus
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
-from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, ThreadState
+from bot.domain.threads.thread import NO_FOLLOW_UPS, Failure, FollowUpCounts, Thread, ThreadState
 from bot.slack.rendering.blocks import MAX_TEXT, Message, actions, context_block, section
 from bot.slack.rendering.card_buttons import card_buttons, is_undecided
 from bot.slack.rendering.job_report import changed_pages
@@ -45,9 +45,9 @@ def facts(thread: Thread, message_context: MessageContext, follow_ups: FollowUpC
         *(_of_job(state.job, state) if state.job else []),
         words.ASKED_AT(time=day_and_time(thread.created_at)),
         *(_work(state.job, state) if state.job else []),
-        *_kept(state.progress.partial_files),
+        *_kept(state.work.progress.partial_files),
         *_counted(state, follow_ups),
-        *([words.MUTED(who=person(state.muted_by))] if state.muted_by else []),
+        *([words.MUTED(who=person(state.people.muted_by))] if state.people.muted_by else []),
     ]
 
 
@@ -64,7 +64,7 @@ def _of_job(job: Job, state: ThreadState) -> list[Markup]:
         *([words.REPOSITORY(name=link(job.repository, _MAX_FACT))] if job.repository else []),
         *([words.BRANCH(name=one_line(job.ref, _MAX_FACT))] if job.ref else []),
         *([words.MODEL(name=one_line(job.model, _MAX_FACT))] if job.model else []),
-        *_pull_request(job, state.progress),
+        *_pull_request(job, state.work.progress),
     ]
 
 
@@ -87,8 +87,8 @@ def _kept(files: int) -> list[Markup]:
 
 def _work(job: Job, state: ThreadState) -> list[Markup]:
     """Since when the agent is at work; once that has ended, for how long it was."""
-    began, ended = state.work_began_at, state.work_ended_at
-    if state.problem is Problem.GONE:
+    began, ended = state.work.work_began_at, state.work.work_ended_at
+    if state.failure.problem is Problem.GONE:
         return []
     if not job.ended:
         return [words.AT_WORK_SINCE(time=day_and_time(began))] if began else []
@@ -109,10 +109,10 @@ def _counted(state: ThreadState, follow_ups: FollowUpCounts) -> list[Markup]:
 
 
 def _waiting(state: ThreadState, count: int) -> Markup:
-    if state.problem in words.WAIT_FOR:
-        until = NOTHING if state.problem_until is None else words.AT_LEAST_UNTIL(time=moment(state.problem_until))
-        return words.WAIT_FOR[state.problem](count=count, until=until)
-    begins = state.job is None and state.problem is None
+    if state.failure.problem in words.WAIT_FOR:
+        until = _until(state.failure)
+        return words.WAIT_FOR[state.failure.problem](count=count, until=until)
+    begins = state.job is None and state.failure.problem is None
     return words.WAIT_FOR_START(count=count) if begins else words.WAIT(count=count)
 
 
@@ -148,7 +148,7 @@ class _StateWords:
 
 def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> Message:
     """The card of a thread as it is now."""
-    state, progress = _toldof_thread(thread, message_context), thread.state.progress
+    state, progress = _toldof_thread(thread, message_context), thread.state.work.progress
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
     known, pages = facts(thread, message_context, follow_ups), changed_pages(progress.changes)
@@ -174,7 +174,7 @@ def state_line(state: ThreadState, message_context: MessageContext) -> str:
 
 
 def _with_steps(told: _StateWords, state: ThreadState) -> str:
-    steps = checklist(state.progress) if state.job is not None and state.problem is None else []
+    steps = checklist(state.work.progress) if state.job is not None and state.failure.problem is None else []
     own = [quote(told.own_words[:_MAX_DETAIL])] if told.own_words else []
     return "\n".join([f"*{told.headline}*", *([told.meaning] if told.meaning else []), *own, *steps])
 
@@ -183,7 +183,7 @@ def _text(thread: Thread, told: _StateWords, prompt: str, rest: list[str]) -> st
     """What notifications and screen readers get: sentences, the state first; of the rest what there is room for."""
     state = thread.state
     own = words.SPOKEN_AGENT_SAID(words=one_line(told.own_words, _MAX_DETAIL)) if told.own_words else ""
-    steps = _progress(state.progress) if state.job is not None and state.problem is None else ""
+    steps = _progress(state.work.progress) if state.job is not None and state.failure.problem is None else ""
     headline = words.SPOKEN_HEADLINE(headline=told.headline)
     said = " ".join(part for part in (headline, told.meaning, own, steps) if part)
     text = f"{said}\n{asked(thread)} {shorten(prompt, 1_200)}\n"
@@ -205,9 +205,14 @@ def _toldof_thread(thread: Thread, message_context: MessageContext) -> _StateWor
     return _words(thread.state, message_context)
 
 
+def _until(failure: Failure) -> Markup:
+    at = failure.problem_until
+    return NOTHING if at is None else words.AT_LEAST_UNTIL(time=moment(at))
+
+
 def _words(state: ThreadState, message_context: MessageContext) -> _StateWords:
-    problem, own = state.problem, state.problem_text if state.problem else ""
-    until = NOTHING if state.problem_until is None else words.AT_LEAST_UNTIL(time=moment(state.problem_until))
+    problem, own = state.failure.problem, state.failure.problem_text if state.failure.problem else ""
+    until = _until(state.failure)
     if state.job is None:
         if problem is None:
             return _StateWords(words.WAITING)
@@ -227,11 +232,11 @@ def _gone(job: Job) -> _StateWords:
 
 
 def _status(state: ThreadState, job: Job) -> Markup:
-    if state.stopped_by and job.status != ARCHIVED:
+    if state.people.stopped_by and job.status != ARCHIVED:
         return _stopped(state, job)
-    if state.question and job.status in {ACTIVE, COMPLETED, FAILED}:
+    if state.work.question and job.status in {ACTIVE, COMPLETED, FAILED}:
         return words.AGENT_ASKS
-    became = state.progress.pull_request
+    became = state.work.progress.pull_request
     if job.status == COMPLETED and not (job.pr_link or became is PullRequestState.PENDING):
         return words.FINISHED_WITHOUT_PULL_REQUEST
     if job.status == COMPLETED:
@@ -240,7 +245,7 @@ def _status(state: ThreadState, job: Job) -> Markup:
 
 
 def _stopped(state: ThreadState, job: Job) -> Markup:
-    who = person(state.stopped_by)
+    who = person(state.people.stopped_by)
     if not job.ended:
         return words.STOPPING(who=who)
     return words.STOPPED_WITH_PULL_REQUEST(who=who) if job.pr_link else words.STOPPED(who=who)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
 from functools import partial
 from typing import Annotated, Any, get_args
 
@@ -62,6 +63,11 @@ _THREAD_FIELDS = [
 _REQUEST_FIELDS = [
     requests.c[name] for name in Request.__dataclass_fields__ if name not in {"attachments", "context", "requester"}
 ]
+_PARTS_OF_STATE = {
+    name: frozenset(field.type.__dataclass_fields__)
+    for name, field in ThreadState.__dataclass_fields__.items()
+    if is_dataclass(field.type)
+}
 _NOTICE_FIELDS = [notices.c[name] for name in Notice.__dataclass_fields__ if name != "message"]
 LASTING = frozenset({Delivery.CARD, Delivery.REACTION})
 """The deliveries whose notice is one row for good, which opens again."""
@@ -82,8 +88,20 @@ def _read(
 
 
 def state_json(state: ThreadState) -> str:
-    """What is known, as JSON."""
-    return json_text(_STATE.dump_python(state, mode="json"))
+    """What is known, as JSON: the fields of all parts beside each other."""
+    values: dict[str, Any] = _STATE.dump_python(state, mode="json")
+    for part in _PARTS_OF_STATE:
+        values |= values.pop(part)
+    return json_text(values)
+
+
+def state_from(text: str) -> ThreadState:
+    """The state of such JSON, without what a newer version knows; raises ValueError."""
+    values = from_json(text)
+    if isinstance(values, dict):
+        for part, names in _PARTS_OF_STATE.items():
+            values[part] = {name: values[name] for name in names & values.keys()}
+    return _STATE.validate_python(values)
 
 
 def thread_values(thread: Thread) -> dict[str, Any]:
@@ -167,7 +185,11 @@ def thread_to_speak_in(row: RowMapping) -> Thread:
 def _thread_from(row: RowMapping, state: str) -> Thread:
     values = {column.key: row[column] for column in _THREAD_FIELDS}
     options = row[threads.c.options]
-    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, state=state, options=options)
+    try:
+        values["state"] = state_from(state)
+    except ValueError as error:
+        raise UnreadableRow(f"thread {values['id']} cannot be read") from error
+    thread: Thread = _read(_THREAD, f"thread {values['id']}", values, options=options)
     return thread
 
 

@@ -89,12 +89,13 @@ class SqlQuotations:
 
 def without(state: ThreadState, person_id: str) -> ThreadState:
     """What is known of a job, without somebody; but for who muted it, or stopped its work, as long as that counts."""
-    at_work = state.job is not None and not state.job.ended
-    return replace(
-        state,
-        participants=tuple(each for each in state.participants if each != person_id),
-        let_through=tuple(each for each in state.let_through if each != person_id),
-        asker_id="" if state.asker_id == person_id else state.asker_id,
-        stopped_by="" if state.stopped_by == person_id and not at_work else state.stopped_by,
-        unexplained=tuple(each for each in state.unexplained if each.message.request.person_id != person_id),
+    at_work, people = state.job is not None and not state.job.ended, state.people
+    unexplained = tuple(each for each in state.told.unexplained if each.message.request.person_id != person_id)
+    people = replace(
+        people,
+        participants=tuple(each for each in people.participants if each != person_id),
+        let_through=tuple(each for each in people.let_through if each != person_id),
+        asker_id="" if people.asker_id == person_id else people.asker_id,
+        stopped_by="" if people.stopped_by == person_id and not at_work else people.stopped_by,
     )
+    return replace(state, people=people, told=replace(state.told, unexplained=unexplained))

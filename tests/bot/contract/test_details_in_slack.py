@@ -26,7 +26,7 @@ from bot.domain.notices.messages import AnswerRequested, Notice
 from bot.domain.notices.posts import JobFinished
 from bot.domain.people.home import HomeContent
 from bot.domain.requests.request import Requester
-from bot.domain.threads.thread import ThreadState
+from bot.domain.threads.thread import ThreadState, Work
 from bot.slack.sending.permalinks import SlackRequesters
 
 LINK = "https://git.example/team/guides/pull/7"
@@ -86,7 +86,7 @@ async def test_the_whole_of_a_long_answer_reaches_one_person_in_as_many_messages
 async def test_the_card_shows_how_far_the_agent_is(world: SlackWorld) -> None:
     thread = await world.posted()
     plan = (PlanStep("Read <it>", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
-    state = ThreadState(job=Job("j1", "active"), progress=Progress(plan, "Editing a.md"))
+    state = ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan, "Editing a.md")))
     await world.chat.update_card(replace(thread, state=state))
     (card,) = world.workspace.channels.messages("docs")[-1:]
     assert (card.blocks or [])[0]["text"]["text"].splitlines()[1:] == [

@@ -24,7 +24,7 @@ from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, PostNotDelivered
 from bot.domain.notices.posts import RequestRejected, RequestSummary
 from bot.domain.requests.request import Attachments, RejectionReason, RequestContext, RequestKind, RequestState
-from bot.domain.threads.thread import ThreadState, UnexplainedRejection
+from bot.domain.threads.thread import Announcements, Participation, ThreadState, UnexplainedRejection
 from bot.ports.transaction import Store, Transaction
 
 pytestmark = pytest.mark.either_database
@@ -42,7 +42,11 @@ async def forget(url: str, *, person_id: str = "", channel_id: str = "") -> str:
 async def fill(store: Store) -> None:
     """A job of Ben's, in which Ana's words and id are wherever others' rows can hold them."""
     waiting = (UnexplainedRejection(NoticeKey("w"), REJECTED),)
-    state = ThreadState(JOB, participants=("UANA", "UCLEO"), let_through=("UANA",), unexplained=waiting)
+    state = ThreadState(
+        JOB,
+        people=Participation(participants=("UANA", "UCLEO"), let_through=("UANA",)),
+        told=Announcements(unexplained=waiting),
+    )
     await add(
         store,
         a_thread("his", requester_id="UBEN", ts="5.1", state=ThreadState()),
@@ -74,7 +78,7 @@ async def test_what_others_rows_hold_of_somebody_goes(store: Store, database: st
     tables = ("threads", "requests", "notices")
     rows = [str(await sql(f"SELECT * FROM {table}")) for table in tables]  # noqa: S608 - the tests' own words
     assert not [table for table, held in zip(tables, rows, strict=True) if PLANTED in held or "UANA" in held]
-    assert (await get_thread(store, "his")).state.participants == ("UCLEO",)
+    assert (await get_thread(store, "his")).state.people.participants == ("UCLEO",)
     assert (await get_request(store, "his-start")).text == "Do it"
     assert (await forget(database, person_id="UANA")).startswith("There is nothing to delete.")
 

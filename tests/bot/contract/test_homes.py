@@ -15,7 +15,7 @@ from bot.domain.jobs.job import Job
 from bot.domain.people.home import HomeContent, PartHealth
 from bot.domain.people.members import Member, Preference
 from bot.domain.requests.request import Request, RequestState
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.ports.slack import Members, Views
 from bot.ports.transaction import Store, Transaction
@@ -139,7 +139,7 @@ async def test_jobs_come_newest_first_ten_a_page(world: HomeWorld) -> None:
 
 async def test_what_waits_for_a_person_is_there_on_every_page(world: HomeWorld) -> None:
     """The agent's question of an earlier job too."""
-    question = ThreadState(Job("j", "active"), question="digest")
+    question = ThreadState(Job("j", "active"), work=Work(question="digest"))
     await asked(world, 15)
     await world.store.transact(lambda tx: tx.threads.save_state("t0", question, poll_in=None))
     await world.service.open_home("UANA")

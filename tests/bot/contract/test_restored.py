@@ -329,11 +329,11 @@ async def test_after_a_new_request_news_is_told_again(store: Store, clock: FakeC
     await run_on(world)
     await write(world, ts, "again")
     await doubt_all(store)
-    assert (await world.thread(ts)).state.restored
+    assert (await world.thread(ts)).state.told.restored
     await run_on(world)
     (uncertain,) = await requests_in(store, RequestState.UNCERTAIN)
     await world.press_send_again(ANA, uncertain, key="p1")
     await run_on(world)
-    assert not (await world.thread(ts)).state.restored
+    assert not (await world.thread(ts)).state.told.restored
     assert outside.job_api.messages == {"job-1": ["again"]}
     assert before

@@ -136,7 +136,10 @@ async def test_polls_and_answers_do_not_lose_each_other(stores: Sequence[Store],
             items = await claim_polls(store, owner)
             polls = [
                 changed(
-                    item, a_post(f"{owner}{n}"), not_found_count=item.thread.state.not_found_count + 1, next_poll_in=0.0
+                    item,
+                    a_post(f"{owner}{n}"),
+                    not_found_count=item.thread.state.failure.not_found_count + 1,
+                    next_poll_in=0.0,
                 )
                 if index % 2
                 else unchanged(item, next_poll_in=0.0)
@@ -148,7 +151,7 @@ async def test_polls_and_answers_do_not_lose_each_other(stores: Sequence[Store],
     state = [(await get_thread(stores[0], name)).state for name in names]
     assert [item.round for item in state] == [10] * len(names)
     [(posts,)] = await sql("SELECT count(*) FROM notices WHERE delivery = 'post'")
-    assert posts == sum(item.not_found_count for item in state) > 0
+    assert posts == sum(item.failure.not_found_count for item in state) > 0
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, Reaction, ReactionChanged
 from bot.domain.notices.posts import JobFinished, JobStarted, RequestRejected, RequestSummary
 from bot.domain.requests.request import RejectionReason, RequestKind, RequestState
-from bot.domain.threads.thread import ThreadState, UnexplainedRejection
+from bot.domain.threads.thread import Announcements, Failure, ThreadState, UnexplainedRejection, Work
 from bot.errors import StoreError
 from bot.ports.transaction import Store, Transaction
 
@@ -102,15 +102,16 @@ async def test_what_is_known_is_saved_with_a_new_revision(store: Store, clock: F
     state = ThreadState(
         job=replace(JOB, status="completed", pr_link="https://example.com/1"),
         round=2,
-        announced=frozenset({keys.job_finished(2), keys.pull_request_found("https://example.com/1")}),
-        links=("https://example.com/1",),
-        problem=Problem.RATE_LIMITED,
-        problem_until=1_700_000_040,
-        finished_before=True,
-        unexplained=(UnexplainedRejection(NoticeKey("r1/refused/1"), A_REJECTION),),
-        problem_text="no answer",
-        outage_since=12.5,
-        changed_at=3.25,
+        told=Announcements(
+            announced=frozenset({keys.job_finished(2), keys.pull_request_found("https://example.com/1")}),
+            links=("https://example.com/1",),
+            finished_before=True,
+            unexplained=(UnexplainedRejection(NoticeKey("r1/refused/1"), A_REJECTION),),
+        ),
+        failure=Failure(
+            problem=Problem.RATE_LIMITED, problem_until=1_700_000_040, problem_text="no answer", outage_since=12.5
+        ),
+        work=Work(changed_at=3.25),
     )
     await add(store, a_thread())
     await save(store, "t1", state, poll_in=2.0)
@@ -225,9 +226,9 @@ async def test_any_text_is_kept_as_far_as_a_database_can(store: Store) -> None:
         a_start(text=HOSTILE, source_key=HOSTILE, problem=HOSTILE),
         say=[a_post(HOSTILE, repository=HOSTILE)],
     )
-    await save(store, "t1", ThreadState(problem_text=HOSTILE), poll_in=0.0)
+    await save(store, "t1", ThreadState(failure=Failure(problem_text=HOSTILE)), poll_in=0.0)
     thread, request = await get_thread(store), await get_request(store, "t1-start")
-    assert (thread.prompt, thread.state.problem_text) == (KEPT, KEPT)
+    assert (thread.prompt, thread.state.failure.problem_text) == (KEPT, KEPT)
     assert (request.text, request.problem) == (KEPT, KEPT)
     assert not await store.transact(lambda tx: tx.requests.add(a_start(id="another", source_key=HOSTILE)))
     await say(store, a_post(HOSTILE))

@@ -164,7 +164,7 @@ async def test_a_changed_poll_saves_says_and_opens_the_card(store: Store) -> Non
     poll = changed(claimed, a_post("a"), a_post("b"), a_reaction("m", "eyes"), not_found_count=1)
     assert await save_polls(store, poll) == 1
     thread = await get_thread(store)
-    assert (thread.state.not_found_count, thread.revision) == (1, claimed.thread.revision + 1)
+    assert (thread.state.failure.not_found_count, thread.revision) == (1, claimed.thread.revision + 1)
     delivered = await deliver_all(store)
     assert [key for key in delivered if key not in {"t1/m", "t1/card"}] == ["t1/a", "t1/b"]
     assert "t1/card" in delivered
@@ -233,7 +233,7 @@ async def test_polls_are_saved_in_batches_each_by_itself(store: Store) -> None:
     assert await save_polls(store, *polls) == 4
     assert {item.thread.id for item in await claim_polls(store, "two")} == {"t2", "t4"}
     assert sorted(await deliver_all(store)) == ["t1/a", "t1/card", "t3/a", "t3/card"]
-    assert (await get_thread(store, "t3")).state.not_found_count == 3
+    assert (await get_thread(store, "t3")).state.failure.not_found_count == 3
 
 
 async def test_a_poll_says_nothing_twice(store: Store) -> None:

@@ -82,11 +82,11 @@ async def test_a_question_goes_to_whoever_wrote_what_it_is_about_and_the_next_re
     world.job_api.show("job-1", "active", None, JobDetails(question="Which?"))
     await world.pass_time(60)
     assert world.chat.posted_as(QuestionAsked) == [QuestionAsked("Which?", person_id="UBEN")]
-    assert (await world.thread(ts)).state.question
+    assert (await world.thread(ts)).state.work.question
     await world.reply(ts, "the first", "6.1", ANA)
     await world.pass_time(60)
     assert world.job_api.messages["job-1"] == ["shorter", "the first"]
-    assert not (await world.thread(ts)).state.question
+    assert not (await world.thread(ts)).state.work.question
     assert len(world.chat.posted_as(QuestionAsked)) == 1
 
 

@@ -51,7 +51,7 @@ def told(world: CoreWorld) -> list[tuple[str, ActionAnswer]]:
 
 async def kept(world: CoreWorld, ts: str) -> int:
     """In how many files, as the card shows."""
-    return (await world.thread(ts)).state.progress.partial_files
+    return (await world.thread(ts)).state.work.progress.partial_files
 
 
 async def test_what_was_kept_is_told_with_the_failure_and_shown_on_the_card(world: CoreWorld, ts: str) -> None:

@@ -185,7 +185,7 @@ async def test_what_only_messages_meet_is_told_once(world: CoreWorld, error: Job
     await fine_time(world, 200)
     assert world.chat.said(ts) == ["job_started", word]
     assert world.chat.reactions == {"5.1": Reaction.RECORDED}
-    assert (await state(world, ts)).problem is None
+    assert (await state(world, ts)).failure.problem is None
 
 
 async def test_what_is_never_answered_is_told_and_handed_back(world: CoreWorld) -> None:

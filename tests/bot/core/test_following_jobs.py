@@ -618,7 +618,7 @@ async def test_what_a_follow_up_came_to_is_told_though_the_job_api_was_away_for_
     await unreachable_for(world, 240)
     world.job_api.show("job-1", "completed", "https://git.example/pull/7")
     await world.pass_time(120)
-    assert (await world.thread(ts)).state.links == ("https://git.example/pull/7",)
+    assert (await world.thread(ts)).state.told.links == ("https://git.example/pull/7",)
 
 
 async def unreachable_for(world: CoreWorld, seconds: float) -> None:

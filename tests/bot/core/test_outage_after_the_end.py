@@ -25,7 +25,7 @@ async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_tried_again(w
     await world.pass_time(45)
     thread = await world.thread(ts)
     assert world.chat.said(ts)[:4] == ["job_started", "job_failed", "access_denied", "outage_ended"]
-    assert world.chat.cards[thread.id].state.problem is None
+    assert world.chat.cards[thread.id].state.failure.problem is None
 
 
 async def test_what_only_the_reply_meets_is_told_and_is_no_outage(world: CoreWorld) -> None:
@@ -36,7 +36,7 @@ async def test_what_only_the_reply_meets_is_told_and_is_no_outage(world: CoreWor
     thread = await world.thread(ts)
     assert world.job_api.messages == {}
     assert world.chat.said(ts) == ["job_started", "job_failed", "access_denied"]
-    assert world.chat.cards[thread.id].state.problem is None
+    assert world.chat.cards[thread.id].state.failure.problem is None
 
 
 async def test_a_follow_up_that_was_given_back_for_its_age_leaves_no_outage_on_the_card(world: CoreWorld) -> None:
@@ -51,4 +51,4 @@ async def test_a_follow_up_that_was_given_back_for_its_age_leaves_no_outage_on_t
     await world.pass_time(100)
     thread = await world.thread(ts)
     assert world.chat.said(ts)[-1] == "outage_ended"
-    assert world.chat.cards[thread.id].state.problem is None
+    assert world.chat.cards[thread.id].state.failure.problem is None

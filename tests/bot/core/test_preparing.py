@@ -156,7 +156,7 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
         ("UEVA", Refusal.OTHER_ORGANIZATION)
     }
     assert len(world.chat.told) == len(kinds)
-    assert (await world.thread(ts)).state.muted_by == ""
+    assert (await world.thread(ts)).state.people.muted_by == ""
 
 
 # -- when Slack is away -----------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ async def test_a_job_that_was_sent_begins_anew_for_another_project(world: CoreWo
     assert (newest.number, newest.project, newest.options.way_in) == (1, "guides", WayIn.SWITCH)
     assert newest.options.project_reason is ProjectReason.CHOSEN
     first_after = await world.thread(ts)
-    assert first_after.state.stopped_by == "UANA" or world.job_api.messages
+    assert first_after.state.people.stopped_by == "UANA" or world.job_api.messages
     done = [each[0] for each in await audited(world)]
     assert {"project_chosen", "stopped"} <= set(done)
     assert done.count("asked") == 2
@@ -470,7 +470,7 @@ async def test_a_stop_before_the_job_was_sent_sends_nothing(world: CoreWorld) ->
     assert world.job_api.created == []
     assert world.chat.answers() == ["stopped_unsent", "nothing_to_stop"]
     assert world.chat.said(ts) == ["request_rejected", "request_rejected"]
-    assert (await world.thread(ts)).state.problem == "stopped"
+    assert (await world.thread(ts)).state.failure.problem == "stopped"
     assert [each[:2] for each in await audited(world)][-1] == ("stopped", "UBEN")
 
 

@@ -192,7 +192,7 @@ async def test_a_group_is_asked_for_by_its_writer(world: CoreWorld, ts: str) -> 
     """Whom the agent asks if it has a question."""
     await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
     await world.step(world.request_sender)
-    assert (await world.thread(ts)).state.asker_id == BEN.id
+    assert (await world.thread(ts)).state.people.asker_id == BEN.id
 
 
 async def _prepare(request: Request, tx: Transaction) -> None:

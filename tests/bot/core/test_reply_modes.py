@@ -193,7 +193,7 @@ async def test_among_participants_others_are_asked_first(world: CoreWorld) -> No
     assert refused == [("UCLEO", Refusal.NOT_THE_WRITER)]
     assert len(world.chat.told_as(ReplyHeld)) == 2
     thread = await world.thread(ts)
-    assert (thread.state.participants, thread.state.let_through) == ((), ("UBEN",))
+    assert (thread.state.people.participants, thread.state.people.let_through) == ((), ("UBEN",))
 
 
 async def test_sending_all_of_mine_makes_somebody_a_participant(world: CoreWorld) -> None:
@@ -206,7 +206,7 @@ async def test_sending_all_of_mine_makes_somebody_a_participant(world: CoreWorld
     await world.reply(ts, "three", AT[2], BEN)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["one", "two", "three"]
-    assert (await world.thread(ts)).state.participants == ("UBEN",)
+    assert (await world.thread(ts)).state.people.participants == ("UBEN",)
 
 
 async def test_a_held_reply_can_be_discarded(world: CoreWorld) -> None:

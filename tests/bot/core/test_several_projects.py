@@ -45,7 +45,7 @@ async def test_a_job_whose_project_left_the_settings_is_told_and_waits_for_its_r
     gone = NotInTheSettings(world)
     await world.pass_time(400)
     assert gone.asked > 3
-    assert (await world.thread(ts)).state.problem is Problem.OUT_OF_REACH
+    assert (await world.thread(ts)).state.failure.problem is Problem.OUT_OF_REACH
     told = [message for message in world.chat.messages if message.kind == "outage_started"]
     assert len(told) == 1
     assert [status.failing_seconds for status in statuses(world, "docs")] == [0, 0]
@@ -53,4 +53,4 @@ async def test_a_job_whose_project_left_the_settings_is_told_and_waits_for_its_r
     world.job_api.show("job-1", "completed")
     await world.pass_time(120)
     state = (await world.thread(ts)).state
-    assert (state.problem, state.job and state.job.status) == (None, "completed")
+    assert (state.failure.problem, state.job and state.job.status) == (None, "completed")

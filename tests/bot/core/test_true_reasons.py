@@ -151,7 +151,7 @@ async def test_a_404_to_a_message_and_the_card_agree_at_every_moment(world: Core
         assert told == (NO_LONGER in shown) == ("Active" not in shown)
     assert world.chat.said(ts) == ["job_started", "request_rejected"]
     assert (NO_LONGER in await card_of(world, ts)) is lasts
-    assert ((await world.thread(ts)).state.problem is Problem.GONE) is lasts
+    assert ((await world.thread(ts)).state.failure.problem is Problem.GONE) is lasts
 
 
 async def test_a_start_that_meets_a_used_up_allowance_says_so_in_thread_and_card(world: CoreWorld) -> None:

@@ -14,7 +14,7 @@ from bot.domain.jobs.details import PlanStep, Progress, StepStatus
 from bot.domain.jobs.job import ACTIVE, Job
 from bot.domain.people.members import Preference
 from bot.domain.requests.request import Person, RequestContext, RequestKind
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.home import HOME_DEFAULTS
 from bot.slack.rendering.message_context import MessageContext
@@ -150,7 +150,7 @@ def working() -> Thread:
         prompt="Fix the <port> & the guides",
         project="guides",
         created_at=1_700_000_000.0,
-        state=ThreadState(job=job, progress=Progress(plan=steps)),
+        state=ThreadState(job=job, work=Work(progress=Progress(plan=steps))),
     )
 
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.worlds.thread_states import thread_state
 
 from bot.domain.jobs.details import ChangeKind, Changes, FileChange, PlanStep, Progress, PullRequestState, StepStatus
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
-from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
 from bot.slack.rendering.blocks import MenuItem, menu_value, read_menu_value
 from bot.slack.rendering.cards import card, duration
 from bot.slack.rendering.message_context import MessageContext
@@ -25,7 +26,7 @@ NONE = FollowUpCounts()
 
 
 def with_state(job: Job | None = None, **known: Any) -> Thread:
-    return replace(THREAD, state=ThreadState(job=job, **known))
+    return replace(THREAD, state=thread_state(job=job, **known))
 
 
 def facts_of(thread: Thread, context: MessageContext = CONTEXT, follow_ups: FollowUpCounts = NONE) -> list[str]:
@@ -87,7 +88,7 @@ def test_how_long_it_took_is_told_once_it_has_ended() -> None:
     """And of work that was never seen to begin, when it ended alone."""
     ended = with_state(Job("j1", "completed"), work_began_at=NOON, work_ended_at=NOON + 754)
     assert facts_of(ended)[-1].endswith("2023-11-15 12:12 UTC> after 12 minutes")
-    unseen = replace(ended, state=replace(ended.state, work_began_at=0.0))
+    unseen = replace(ended, state=replace(ended.state, work=replace(ended.state.work, work_began_at=0.0)))
     assert facts_of(unseen)[-1].endswith("2023-11-15 12:12 UTC>")
 
 
@@ -115,15 +116,15 @@ def test_durations_are_words(seconds: float, words: str) -> None:
         (ThreadState(Job("j1", "active")), "Follow-ups: 2 sent, 1 waiting"),
         (ThreadState(), "Follow-ups: 2 sent, 1 waiting for the job to begin"),
         (
-            ThreadState(Job("j1", "active"), problem=Problem.RATE_LIMITED, problem_until=int(NOON)),
+            ThreadState(Job("j1", "active"), failure=Failure(problem=Problem.RATE_LIMITED, problem_until=int(NOON))),
             f"Follow-ups: 2 sent, 1 waiting for the agent's hourly limit, at least until {MOMENT}",
         ),
         (
-            ThreadState(Job("j1", "active"), problem=Problem.OUT_OF_REACH),
+            ThreadState(Job("j1", "active"), failure=Failure(problem=Problem.OUT_OF_REACH)),
             "Follow-ups: 2 sent, 1 waiting for the agent to be back",
         ),
         (
-            ThreadState(problem=Problem.UNCERTAIN),
+            ThreadState(failure=Failure(problem=Problem.UNCERTAIN)),
             "Follow-ups: 2 sent, 1 waiting until it's clear that this started",
         ),
     ],
@@ -248,7 +249,9 @@ def test_a_value_that_is_no_item_of_the_menu_is_none(value: str) -> None:
 def test_a_screen_reader_gets_sentences_without_marks() -> None:
     """The plan as a count and what it is at, no emoji, no asterisks."""
     plan = (PlanStep("Read it", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
-    state = ThreadState(Job("j1", "active", ref="main"), progress=Progress(plan, "Editing a.md"), work_began_at=NOON)
+    state = ThreadState(
+        Job("j1", "active", ref="main"), work=Work(progress=Progress(plan, "Editing a.md"), work_began_at=NOON)
+    )
     text = card(replace(THREAD, state=state), CONTEXT).text
     first, asked, facts = text.split("\n")
     assert first == (

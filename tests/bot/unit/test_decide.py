@@ -31,7 +31,7 @@ from bot.domain.notices.posts import (
     PullRequestFound,
 )
 from bot.domain.projects import PostMode
-from bot.domain.threads.thread import ThreadState
+from bot.domain.threads.thread import ThreadState, Work
 
 POLLING = Polling()
 LINK = "https://example.org/pull/1"
@@ -77,7 +77,7 @@ def test_a_job_is_started_then_finished_with_its_link() -> None:
     )
     assert kinds(said) == [JobStarted, JobFinished]
     assert links(said) == [LINK]
-    assert state.links == (LINK,)
+    assert state.told.links == (LINK,)
 
 
 def test_a_create_may_be_answered_with_a_job_that_has_ended() -> None:
@@ -171,11 +171,15 @@ def test_the_card_tells_why_a_job_can_not_be_read_and_changes_with_the_reason() 
     limited = JobApiUnavailable("asks to wait", retry_after=600.0, problem=Problem.RATE_LIMITED, words="slow down")
     state, said = follow(JobObserved(job()), *[limited] * 40)
     assert kinds(said) == [JobStarted, OutageStarted]
-    assert (state.problem, state.problem_text) == (Problem.RATE_LIMITED, "slow down")
+    assert (state.failure.problem, state.failure.problem_text) == (Problem.RATE_LIMITED, "slow down")
     faulty = decide(state, JobApiUnavailable("does not answer properly", problem=Problem.FAULTY), 1_500.0, POLLING)
     assert faulty.card_changed
     assert faulty.notices == ()
-    assert (faulty.state.problem, faulty.state.problem_text, faulty.state.problem_until) == (Problem.FAULTY, "", None)
+    assert (faulty.state.failure.problem, faulty.state.failure.problem_text, faulty.state.failure.problem_until) == (
+        Problem.FAULTY,
+        "",
+        None,
+    )
 
 
 def test_a_follow_up_to_a_job_at_work_is_no_news() -> None:
@@ -210,7 +214,7 @@ def test_polling_ends_with_the_job_and_goes_on_for_a_late_link() -> None:
 
 
 def test_polling_slows_down_and_keeps_to_its_bounds() -> None:
-    state = ThreadState(job=job(), changed_at=0.0)
+    state = ThreadState(job=job(), work=Work(changed_at=0.0))
     pauses = [decide(state, JobObserved(job()), now, POLLING).next_poll_in for now in (1.0, 40.0, 4_000.0)]
     assert pauses == [2.0, 10.0, 30.0]
 
@@ -222,7 +226,7 @@ def test_three_misses_in_a_row_mean_that_the_job_is_gone() -> None:
     assert kinds(said) == [JobStarted]
     state, said = follow(JobNotFound(), JobNotFound(), state=state)
     assert kinds(said) == [JobDisappeared]
-    assert state.problem is Problem.GONE
+    assert state.failure.problem is Problem.GONE
     assert decide(state, JobNotFound(), 1.0, POLLING).next_poll_in is None
 
 
@@ -237,7 +241,7 @@ def test_an_outage_is_said_once_when_it_lasts_and_once_when_it_is_over() -> None
 def test_our_key_is_said_at_once() -> None:
     state, said = follow(JobObserved(job()), JobApiUnavailable("no", status=401), JobApiUnavailable("no", status=401))
     assert kinds(said) == [JobStarted, AccessDenied]
-    assert state.problem is Problem.NOT_ALLOWED
+    assert state.failure.problem is Problem.NOT_ALLOWED
 
 
 def test_retry_after_is_obeyed() -> None:
@@ -354,13 +358,19 @@ def test_every_link_that_is_seen_is_told(history: list[tuple[bool, Observation, 
 @given(steps)
 def test_a_sighting_that_changes_nothing_says_nothing(history: list[tuple[bool, Observation, float]]) -> None:
     for _, state, _ in play(history):
-        if state.job is None or state.outage_announced or state.problem:
+        if state.job is None or state.failure.outage_announced or state.failure.problem:
             continue
-        again = decide(state, JobObserved(state.job), state.changed_at + 1.0, POLLING)
+        again = decide(state, JobObserved(state.job), state.work.changed_at + 1.0, POLLING)
         assert again.notices == ()
         assert not again.card_changed
-        assert replace(again.state, not_found_count=0, outage_since=None, unseen=False) == replace(
-            state, not_found_count=0, outage_since=None, unseen=False
+        assert replace(
+            again.state,
+            failure=replace(again.state.failure, not_found_count=0, outage_since=None),
+            work=replace(again.state.work, unseen=False),
+        ) == replace(
+            state,
+            failure=replace(state.failure, not_found_count=0, outage_since=None),
+            work=replace(state.work, unseen=False),
         )
 
 
@@ -369,6 +379,6 @@ def test_the_next_look_keeps_the_floor_and_ends_only_with_the_job(
     history: list[tuple[bool, Observation, float]], jitter: float
 ) -> None:
     for _, state, _ in play(history):
-        decision = decide(state, JobObserved(job()), state.changed_at + 1.0, POLLING, jitter=jitter)
+        decision = decide(state, JobObserved(job()), state.work.changed_at + 1.0, POLLING, jitter=jitter)
         assert decision.next_poll_in is not None
         assert POLLING.fastest <= decision.next_poll_in <= POLLING.slowest * 1.2

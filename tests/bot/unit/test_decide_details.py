@@ -80,7 +80,7 @@ def test_without_details_nothing_is_told_of_an_end_but_its_status() -> None:
     play.follow_up()
     (failed,) = play.see(job("failed", NO_DETAILS))
     assert failed.message == JobFailed(report=None, link=LINK)
-    assert play.state.progress == Progress()
+    assert play.state.work.progress == Progress()
 
 
 def test_an_answer_goes_with_the_message_of_its_end_and_is_kept_nowhere_else() -> None:
@@ -161,11 +161,11 @@ def test_a_question_at_work_is_asked_once_and_answered_by_the_next_follow_up() -
     play, asking = Play(), job(details=JobDetails(question=WHICH))
     play.see(job())
     assert questions(play.see(asking)) == [(WHICH, "")]
-    assert play.state.question
+    assert play.state.work.question
     assert play.see(asking, asking) == []
     play.follow_up("UBEN")
     assert play.see(asking) == [], "it still stands there, but is answered"
-    assert not play.state.question
+    assert not play.state.work.question
     play.see(job())
     assert questions(play.see(asking)) == [(WHICH, "UBEN")], "asked anew"
 
@@ -185,7 +185,7 @@ def test_a_question_that_comes_with_an_end_is_part_of_its_message() -> None:
     play = Play()
     told = play.see(job(), job("completed", JobDetails(question=WHICH)))
     assert (report(told).question, questions(told)) == (WHICH, [])
-    assert play.state.question
+    assert play.state.work.question
 
 
 def test_a_question_about_somebody_elses_follow_up_mentions_them() -> None:
@@ -195,7 +195,7 @@ def test_a_question_about_somebody_elses_follow_up_mentions_them() -> None:
     told = play.see(job(), job("completed", JobDetails(summary="Well.", question=WHICH)))
     assert (report(told).question, questions(told)) == (WHICH, [])
     assert [m.person_id for m in (each.message for each in told) if isinstance(m, JobFinished)] == ["UBEN"]
-    assert play.state.asker_id == "", "whom it was about is not kept any longer"
+    assert play.state.people.asker_id == "", "whom it was about is not kept any longer"
 
 
 def test_a_question_that_was_asked_at_work_is_not_repeated_by_the_end() -> None:
@@ -217,7 +217,7 @@ def test_a_card_is_edited_at_most_every_few_seconds_and_ends_up_to_date() -> Non
         play.see(job(details=JobDetails(plan=steps(done), activity=f"Reading page {done}")))
     assert 2 <= play.cards - before <= (play.now - began) / POLLING.card_every + 1
     play.see(job("completed", JobDetails(plan=steps(60)), LINK))
-    assert play.state.progress == Progress()
+    assert play.state.work.progress == Progress()
 
 
 def test_a_look_that_shows_the_same_progress_leaves_no_trace() -> None:
@@ -231,11 +231,11 @@ def test_a_look_that_shows_the_same_progress_leaves_no_trace() -> None:
 def test_a_step_that_is_done_has_the_job_polled_more_often_and_what_it_does_just_now_does_not() -> None:
     play = Play()
     play.see(job())
-    changed_at = play.state.changed_at
+    changed_at = play.state.work.changed_at
     play.see(job(details=JobDetails(activity="Reading")))
-    assert play.state.changed_at == changed_at
+    assert play.state.work.changed_at == changed_at
     play.see(job(details=JobDetails(plan=steps(1))))
-    assert play.state.changed_at > changed_at
+    assert play.state.work.changed_at > changed_at
 
 
 def test_what_became_of_the_pull_request_is_on_the_card() -> None:
@@ -243,7 +243,7 @@ def test_what_became_of_the_pull_request_is_on_the_card() -> None:
     play.see(job(), job("completed", link=LINK))
     merged = JobDetails(pull_request=PullRequest(PullRequestState.MERGED))
     assert play.see(job("completed", merged, LINK)) == []
-    assert play.state.progress.pull_request is PullRequestState.MERGED
+    assert play.state.work.progress.pull_request is PullRequestState.MERGED
 
 
 PENDING = JobDetails(pull_request=PullRequest(PullRequestState.PENDING, reason="GitHub is away"))
@@ -253,9 +253,9 @@ def test_a_pull_request_that_is_pending_is_on_the_card_with_its_reason_and_waite
     """However late it comes, it is posted; meanwhile the job is polled slowly."""
     play = Play()
     play.see(job(), job("completed", PENDING))
-    assert play.state.progress.pull_request is PullRequestState.PENDING
-    assert play.state.progress.why_pending == "GitHub is away"
-    week_later = play.state.changed_at + 7 * 24 * 3600
+    assert play.state.work.progress.pull_request is PullRequestState.PENDING
+    assert play.state.work.progress.why_pending == "GitHub is away"
+    week_later = play.state.work.changed_at + 7 * 24 * 3600
     assert next_poll_in(play.state, week_later, POLLING, jitter=0.5) == PENDING_SLOWEST
     play.now = week_later
     told = play.see(job("completed", JobDetails(pull_request=PullRequest(PullRequestState.OPEN)), LINK))
@@ -268,7 +268,7 @@ def test_nobody_waits_for_a_pending_one_for_ever(status: str, days: int) -> None
     """An archived job gets none any more, and after a month nobody hopes for it."""
     play = Play()
     play.see(job(), job(status, PENDING))
-    later = play.state.changed_at + days * 24 * 3600
+    later = play.state.work.changed_at + days * 24 * 3600
     assert next_poll_in(play.state, later, POLLING, jitter=0.5) is None
 
 
@@ -341,14 +341,14 @@ def test_when_the_work_began_and_ended_is_noted_each_round() -> None:
     """As it was seen; the time between two rounds is nobody's work."""
     play = Play()
     play.see(job(), job())
-    assert (play.state.work_began_at, play.state.work_ended_at) == (1_000.0, 0.0)
+    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_000.0, 0.0)
     play.see(job("completed"), job("completed"))
-    assert (play.state.work_began_at, play.state.work_ended_at) == (1_000.0, 1_020.0)
+    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_000.0, 1_020.0)
     play.follow_up()
     play.see(job())
-    assert (play.state.work_began_at, play.state.work_ended_at) == (1_040.0, 0.0)
+    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_040.0, 0.0)
     play.see(job("failed"))
-    assert (play.state.work_began_at, play.state.work_ended_at) == (1_040.0, 1_050.0)
+    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_040.0, 1_050.0)
 
 
 def test_of_work_that_nobody_saw_only_the_end_is_known() -> None:
@@ -357,7 +357,7 @@ def test_of_work_that_nobody_saw_only_the_end_is_known() -> None:
     play.see(job(), job("completed", JobDetails(summary="Done.")))
     before = play.cards
     play.see(job("completed", JobDetails(summary="Done again.")))
-    assert (play.state.work_began_at, play.state.work_ended_at) == (0.0, 1_020.0)
+    assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (0.0, 1_020.0)
     assert play.cards == before + 1
 
 
@@ -368,22 +368,22 @@ def test_the_card_keeps_the_changed_pages_while_they_are_not_told() -> None:
     play.see(job(), job("completed", JobDetails(changes=first), LINK))
     play.follow_up()
     play.see(job("active", JobDetails(activity="Reading"), LINK))
-    assert play.state.progress.changes == first
+    assert play.state.work.progress.changes == first
     play.see(job("completed", JobDetails(changes=second), LINK))
-    assert play.state.progress.changes == second
+    assert play.state.work.progress.changes == second
 
 
 def test_a_muted_job_tells_failures_and_pull_requests_alone() -> None:
     """What was not told then is not made up for later."""
     play = Play()
     play.see(job())
-    play.state = replace(play.state, muted_by="UBEN")
+    play.state = replace(play.state, people=replace(play.state.people, muted_by="UBEN"))
     assert [notice.message.kind for notice in play.see(job("active", link=LINK))] == ["pull_request_found"]
     assert play.see(job("active", JobDetails(question=WHICH), LINK)) == []
     assert [notice.message.kind for notice in play.see(job("failed", link=LINK))] == ["job_failed"]
     play.follow_up()
     assert play.see(job("active", link=LINK)) == []
-    play.state = replace(play.state, muted_by="")
+    play.state = replace(play.state, people=replace(play.state.people, muted_by=""))
     assert play.see(job("active", link=LINK)) == []
 
 

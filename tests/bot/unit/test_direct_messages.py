@@ -20,7 +20,7 @@ from bot.domain.threads.direct_messages import (
     to_ask_about,
 )
 from bot.domain.threads.reply_rules import ReplyMeaning
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import Failure, Participation, Thread, ThreadState, Work
 
 NOW = 1_700_000_100.0
 AT_WORK, DONE, GONE = (
@@ -44,14 +44,14 @@ def lines(*times: float) -> list[Request]:
         (ThreadState(), True),
         (ThreadState(AT_WORK), True),
         (ThreadState(DONE), False),
-        (ThreadState(DONE, question="Which?"), True),
+        (ThreadState(DONE, work=Work(question="Which?")), True),
         (ThreadState(GONE), False),
-        (ThreadState(GONE, question="Which?"), False),
-        (ThreadState(AT_WORK, muted_by="UBEN"), False),
+        (ThreadState(GONE, work=Work(question="Which?")), False),
+        (ThreadState(AT_WORK, people=Participation(muted_by="UBEN")), False),
         (ThreadState(AT_WORK, replaced_by="t2"), False),
-        (ThreadState(AT_WORK, stopped_by="UANA"), True),
-        (ThreadState(DONE, round=1, unseen=True), True),
-        *((ThreadState(problem=problem), False) for problem in Problem),
+        (ThreadState(AT_WORK, people=Participation(stopped_by="UANA")), True),
+        (ThreadState(DONE, round=1, work=Work(unseen=True)), True),
+        *((ThreadState(failure=Failure(problem=problem)), False) for problem in Problem),
     ],
 )
 def test_a_job_in_hand_begins_is_at_work_or_waits_for_an_answer(state: ThreadState, *, in_hand: bool) -> None:

@@ -17,7 +17,7 @@ from bot.domain.jobs.details import (
 from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import AnswerMissing, AnswerRequested, Notice, NoticeMessage
 from bot.domain.notices.posts import JobFailed, JobFinished, JobStopped, QuestionAsked
-from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState, Work
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
@@ -103,19 +103,21 @@ def test_a_card_without_details_is_as_it_was() -> None:
 
 
 def test_a_card_that_waits_for_an_answer_says_so() -> None:
-    assert "reply in the thread to answer" in card_text(ThreadState(job=Job("j1", "completed"), question="0a"))
+    assert "reply in the thread to answer" in card_text(
+        ThreadState(job=Job("j1", "completed"), work=Work(question="0a"))
+    )
 
 
 @pytest.mark.parametrize("became", [PullRequestState.MERGED, PullRequestState.CLOSED])
 def test_a_card_says_what_became_of_the_pull_request(became: PullRequestState) -> None:
-    state = ThreadState(job=Job("j1", "completed", pr_link=LINK), progress=Progress(pull_request=became))
+    state = ThreadState(job=Job("j1", "completed", pr_link=LINK), work=Work(progress=Progress(pull_request=became)))
     assert f"Finished: the pull request is {became}" in card_text(state)
     assert f"<{LINK}> ({became})" in card_text(state)
 
 
 def test_of_a_long_plan_the_card_shows_what_is_next() -> None:
     plan = tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < 15 else StepStatus.PENDING) for n in range(20))
-    text = state_line(ThreadState(job=Job("j1", "active"), progress=Progress(plan)), MessageContext())
+    text = state_line(ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan))), MessageContext())
     assert "Step 15" in text
     assert "Step 5" not in text
     assert "_15 of 20 steps done_" in text

@@ -25,14 +25,23 @@ from bot.domain.notices.posts import (
     PullRequestFound,
     QuestionAsked,
 )
-from bot.domain.threads.thread import Surface, Thread, ThreadOptions, ThreadState, home_key, surface_of
+from bot.domain.threads.thread import Participation, Surface, Thread, ThreadOptions, ThreadState, home_key, surface_of
 
 LINK = "https://git.example/pull/7"
 END = JobFinished(LINK, new=True)
-THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "docs", 0.0, state=ThreadState(participants=("U0BEN", "U0CAI")))
+THREAD = Thread(
+    "th1",
+    "T1",
+    "C1",
+    "U0ANA",
+    "Do it",
+    "docs",
+    0.0,
+    state=ThreadState(people=Participation(participants=("U0BEN", "U0CAI"))),
+)
 LOUD = NotificationSettings(broadcast=True)
 QUIET = replace(THREAD, options=ThreadOptions(quiet=True))
-MUTED = replace(THREAD, state=replace(THREAD.state, muted_by="U0BEN"))
+MUTED = replace(THREAD, state=replace(THREAD.state, people=replace(THREAD.state.people, muted_by="U0BEN")))
 
 
 @pytest.mark.parametrize(

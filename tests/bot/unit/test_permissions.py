@@ -20,7 +20,7 @@ from bot.domain.people.permissions import (
     may,
 )
 from bot.domain.requests.request import Person, RequestKind, WayIn
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import Participation, Thread, ThreadState
 
 ANA, BEN = Person("UANA", "T1"), Person("UBEN", "T1")
 THREAD = Thread("th1", "T1", "C1", "UANA", "Do it", "docs", 0.0)
@@ -105,7 +105,7 @@ def test_who_asked_for_the_job_may_do_everything_about_it(verb: RequestKind) -> 
 def test_only_who_takes_part_chooses_the_project() -> None:
     refused = Refused(Refusal.NOT_A_PARTICIPANT)
     assert may(BEN, RequestKind.CHOOSE_PROJECT, facts(BEN)) == refused
-    steered = replace(THREAD, state=ThreadState(participants=("UBEN",)))
+    steered = replace(THREAD, state=ThreadState(people=Participation(participants=("UBEN",))))
     assert may(BEN, RequestKind.CHOOSE_PROJECT, facts(BEN, steered)) == Allowed()
 
 

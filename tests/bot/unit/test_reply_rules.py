@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds.thread_states import thread_state
 
 from bot.domain.jobs.job import Problem
 from bot.domain.projects import ReplyMode
 from bot.domain.requests.request import Person, Reply
 from bot.domain.threads.reply_rules import ReplyMeaning, asks_for_a_job, meaning, steered_by, takes_part
-from bot.domain.threads.thread import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import MAX_PARTICIPANTS, Failure, Thread, ThreadOrigin, ThreadState
 
 PEOPLE = st.sampled_from(["UANA", "UBEN", "UCLEO", "UDORA"])
 MODES = st.sampled_from(ReplyMode)
@@ -34,7 +35,7 @@ THREADS = st.builds(
     st.just(0.0),
     origin=st.sampled_from(ThreadOrigin),
     state=st.builds(
-        ThreadState,
+        thread_state,
         muted_by=st.sampled_from(["", "", "UANA"]),
         participants=st.lists(PEOPLE, unique=True).map(tuple),
     ),
@@ -45,7 +46,7 @@ THREADS = st.builds(
 def test_a_mention_always_counts(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
     """It is sent, unless the job is muted: that is told."""
     if reply.mentions_us:
-        expected = ReplyMeaning.MUTED if thread.state.muted_by else ReplyMeaning.SEND
+        expected = ReplyMeaning.MUTED if thread.state.people.muted_by else ReplyMeaning.SEND
         assert meaning(reply, thread, mode) is expected
 
 
@@ -60,7 +61,7 @@ def test_in_somebody_elses_conversation_only_mentions_count(reply: Reply, thread
 @given(REPLIES, THREADS, MODES)
 def test_nothing_is_sent_while_a_job_is_muted(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
     """Nor is anybody asked whether to."""
-    if thread.state.muted_by:
+    if thread.state.people.muted_by:
         assert meaning(reply, thread, mode) in {ReplyMeaning.MUTED, ReplyMeaning.BETWEEN_PEOPLE}
 
 
@@ -77,17 +78,17 @@ def test_only_strangers_are_asked_and_only_where_participants_count(
 @given(THREADS, PEOPLE)
 def test_whoever_steers_is_the_newest_participant_and_there_are_not_too_many(thread: Thread, person_id: str) -> None:
     """Nobody is there twice, and who asked is none of them."""
-    after = steered_by(thread, person_id, counts=True).participants
+    after = steered_by(thread, person_id, counts=True).people.participants
     assert len(after) == len(set(after)) <= MAX_PARTICIPANTS
     assert person_id == thread.requester_id or after[-1] == person_id
-    assert set(after) == set(thread.state.participants) | ({person_id} - {thread.requester_id})
+    assert set(after) == set(thread.state.people.participants) | ({person_id} - {thread.requester_id})
 
 
 @given(THREADS, PEOPLE)
 def test_whose_single_reply_was_let_through_is_known_and_no_participant_by_that(thread: Thread, person_id: str) -> None:
     after = steered_by(thread, person_id, counts=False)
-    assert after.participants == thread.state.participants
-    assert (person_id in after.let_through) != takes_part(person_id, thread)
+    assert after.people.participants == thread.state.people.participants
+    assert (person_id in after.people.let_through) != takes_part(person_id, thread)
     assert steered_by(replace(thread, state=after), person_id, counts=False) == after
 
 
@@ -101,6 +102,8 @@ def test_a_job_is_asked_for_by_a_mention_with_words_alone(reply: Reply) -> None:
 def test_thanks_where_a_job_was_taken_back_before_it_began_are_thanks() -> None:
     """There is nothing that they could be an answer to."""
     thanks = Reply(Person("UANA", "T1"), "C1", "1.1", "2.1", "Thanks!", mentions_us=True)
-    thread = Thread("t1", "T1", "C1", "UANA", "Do it", "docs", 0.0, state=ThreadState(problem=Problem.STOPPED))
+    thread = Thread(
+        "t1", "T1", "C1", "UANA", "Do it", "docs", 0.0, state=ThreadState(failure=Failure(problem=Problem.STOPPED))
+    )
     assert meaning(thanks, thread, ReplyMode.EVERYONE) is ReplyMeaning.THANKS
     assert meaning(thanks, replace(thread, state=ThreadState()), ReplyMode.EVERYONE) is ReplyMeaning.SEND

@@ -30,7 +30,7 @@ from bot.domain.requests.settle import (
     settle,
     summary,
 )
-from bot.domain.threads.thread import ThreadState
+from bot.domain.threads.thread import Announcements, ThreadState, Work
 
 START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, attempts=1)
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)
@@ -63,7 +63,9 @@ def test_a_follow_up_that_is_taken_is_marked() -> None:
 
 def test_an_answer_that_is_older_than_what_is_known_does_not_take_the_job_back() -> None:
     ended = ThreadState(
-        job=Job("j1", "completed", pr_link=LINK), round=1, announced=frozenset({keys.job_finished(1)}), links=(LINK,)
+        job=Job("j1", "completed", pr_link=LINK),
+        round=1,
+        told=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
     )
     settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended)
     assert settlement.reaction is Reaction.ACCEPTED
@@ -74,7 +76,9 @@ def test_an_answer_that_is_older_than_what_is_known_does_not_take_the_job_back()
 
 def test_what_the_job_does_after_an_outdated_answer_is_news_even_if_it_was_before() -> None:
     ended = ThreadState(
-        job=Job("j1", "completed", pr_link=LINK), round=1, announced=frozenset({keys.job_finished(1)}), links=(LINK,)
+        job=Job("j1", "completed", pr_link=LINK),
+        round=1,
+        told=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
     )
     state = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended).state
     again = decide(state, JobObserved(Job("j1", "active")), 1.0, Polling())
@@ -113,7 +117,7 @@ def test_why_a_follow_up_is_refused_is_told_by_the_next_look_at_its_job(
     (rejection,) = rejected(decision)
     assert NewNotice(NoticeKey("r2/refused/1"), rejection) in decision.notices
     assert (rejection.reason, rejection.api_text, rejection.request.text) == (told, "no, sorry", "More")
-    assert (decision.state.problem is Problem.GONE) is (told is RejectionReason.GONE)
+    assert (decision.state.failure.problem is Problem.GONE) is (told is RejectionReason.GONE)
     assert (decision.next_poll_in is None) is (told in {RejectionReason.GONE, RejectionReason.ARCHIVED})
     assert decide(decision.state, look, 4.0, Polling()).notices == ()
 
@@ -140,7 +144,7 @@ def test_a_refusal_does_not_wait_long_for_a_look_that_can_not_be_had(
 
 
 def test_a_look_ends_even_where_the_job_had_ended_long_ago() -> None:
-    ended = ThreadState(job=Job("j1", "completed"), poll_until=0.0)
+    ended = ThreadState(job=Job("j1", "completed"), work=Work(poll_until=0.0))
     settlement = settled(FOLLOW_UP, Rejected(RejectionReason.API), ended, now=9_000.0)
     assert settlement.poll_in == Polling().fastest
     assert decide(settlement.state, JobObserved(Job("j1", "completed")), 9_002.0, Polling()).next_poll_in is None
@@ -150,7 +154,7 @@ def test_a_look_ends_even_where_the_job_had_ended_long_ago() -> None:
 def test_a_follow_up_to_a_job_that_is_known_to_be_archived_is_told_at_once(reason: RejectionReason) -> None:
     settlement = settled(FOLLOW_UP, Rejected(reason, "it is archived"), ThreadState(job=Job("j1", "archived")))
     assert [rejection.reason for rejection in rejected(settlement)] == [RejectionReason.ARCHIVED]
-    assert settlement.state.unexplained == ()
+    assert settlement.state.told.unexplained == ()
 
 
 def test_a_follow_up_that_an_archived_job_takes_is_not_said_to_be_on_its_way() -> None:
@@ -188,10 +192,14 @@ def test_a_start_that_has_to_wait_tells_why_and_until_when(outcome: JobApiUnavai
         outcome.problem, outcome.reason, outcome.words, 1_001_820, waiting=summary(START)
     )
     state = settlement.state
-    assert state.problem_until == 1_001_820
-    assert (state.problem, state.problem_text) == (outcome.problem, outcome.words)
+    assert state.failure.problem_until == 1_001_820
+    assert (state.failure.problem, state.failure.problem_text) == (outcome.problem, outcome.words)
     taken = settled(START, Accepted(Job("j1", "active")), state, now=1_001_900.0)
-    assert (taken.state.problem, taken.state.problem_text, taken.state.problem_until) == (None, "", None)
+    assert (taken.state.failure.problem, taken.state.failure.problem_text, taken.state.failure.problem_until) == (
+        None,
+        "",
+        None,
+    )
     assert taken.notices[0].message == OutageEnded(outcome.problem)
 
 
@@ -208,8 +216,8 @@ def test_the_card_follows_the_newest_reason_and_nothing_is_said_again() -> None:
     state = settled(START, LIMITED, now=1_000_000.0).state
     settlement = settled(START, JobApiUnavailable("cannot be reached"), state, now=1_001_900.0)
     assert settlement.notices == ()
-    assert (settlement.state.problem, settlement.state.problem_text) == (Problem.OUT_OF_REACH, "")
-    assert settlement.state.problem_until is None
+    assert (settlement.state.failure.problem, settlement.state.failure.problem_text) == (Problem.OUT_OF_REACH, "")
+    assert settlement.state.failure.problem_until is None
 
 
 def test_a_follow_up_that_has_to_wait_is_named_and_is_no_trouble_of_its_job() -> None:
@@ -217,7 +225,7 @@ def test_a_follow_up_that_has_to_wait_is_named_and_is_no_trouble_of_its_job() ->
     (notice,) = settlement.notices
     assert isinstance(notice.message, OutageStarted)
     assert (notice.key, notice.message.waiting) == ("r2/out", RequestSummary("r2", "U1", RequestKind.FOLLOW_UP, "More"))
-    assert settlement.state.problem is None
+    assert settlement.state.failure.problem is None
 
 
 @pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds.any_notices import KINDS, messages_of
+from support.worlds.thread_states import thread_state
 
 from bot.domain.jobs.details import (
     ChangeKind,
@@ -53,7 +54,7 @@ from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import Doubt, RejectionReason, RequestKind, WayIn
-from bot.domain.threads.thread import FollowUpCounts, Thread, ThreadOptions, ThreadState
+from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.ephemeral_texts import help_text
@@ -180,7 +181,7 @@ progresses = st.builds(
     changes=st.none() | st.builds(Changes, st.lists(files, max_size=12).map(tuple), st.integers(0, 999)),
 )
 knowns = st.builds(
-    ThreadState,
+    thread_state,
     job=st.none() | jobs,
     problem=st.none() | st.sampled_from(list(Problem)),
     problem_text=texts,
@@ -417,7 +418,7 @@ def test_a_long_prompt_is_one_click_away() -> None:
 
 def test_a_pull_request_that_is_pending_says_so_and_why() -> None:
     progress = Progress(pull_request=PullRequestState.PENDING, why_pending="*GitHub* is away")
-    shown = str(card(thread(state=ThreadState(job=job("completed"), progress=progress)), CONTEXT))
+    shown = str(card(thread(state=ThreadState(job=job("completed"), work=Work(progress=progress))), CONTEXT))
     assert "the pull request is still to be opened" in shown
     assert "Pull request: pending: " in shown
     assert "GitHub" in shown
@@ -447,28 +448,37 @@ def test_a_link_that_is_no_address_is_text() -> None:
     ("state", "words"),
     [
         (ThreadState(), "Waiting to be sent"),
-        (ThreadState(problem=Problem.OUT_OF_REACH), "I can't reach the agent"),
-        (ThreadState(problem=Problem.NOT_ALLOWED), "<@U0ADMIN>"),
-        (ThreadState(problem=Problem.REJECTED, problem_text="prompt too <long>"), ">prompt too &lt;long&gt;"),
-        (ThreadState(problem=Problem.UNCERTAIN), "I can't tell if this started"),
+        (ThreadState(failure=Failure(problem=Problem.OUT_OF_REACH)), "I can't reach the agent"),
+        (ThreadState(failure=Failure(problem=Problem.NOT_ALLOWED)), "<@U0ADMIN>"),
+        (
+            ThreadState(failure=Failure(problem=Problem.REJECTED, problem_text="prompt too <long>")),
+            ">prompt too &lt;long&gt;",
+        ),
+        (ThreadState(failure=Failure(problem=Problem.UNCERTAIN)), "I can't tell if this started"),
         (ThreadState(job=job("active")), "Active"),
         (ThreadState(job=job("completed")), "Finished without a pull request"),
         (ThreadState(job=job("failed")), "Failed"),
         (ThreadState(job=job("archived")), "Archived"),
         (ThreadState(job=job("pondering <deeply>")), "Status: pondering &lt;deeply&gt;"),
-        (ThreadState(job=job("active"), problem=Problem.OUT_OF_REACH), "may be out of date"),
+        (ThreadState(job=job("active"), failure=Failure(problem=Problem.OUT_OF_REACH)), "may be out of date"),
         (ThreadState(job=job("archived")), "follow-ups are no longer sent"),
-        (ThreadState(problem=Problem.RATE_LIMITED), "hourly limit is used up*\nIt goes out"),
-        (ThreadState(problem=Problem.RATE_LIMITED, problem_text="100 <an> hour"), ">100 &lt;an&gt; hour"),
-        (ThreadState(problem=Problem.BUSY), "the agent is busy"),
-        (ThreadState(problem=Problem.FAULTY), "isn't answering properly"),
+        (ThreadState(failure=Failure(problem=Problem.RATE_LIMITED)), "hourly limit is used up*\nIt goes out"),
         (
-            ThreadState(job=job("active"), problem=Problem.RATE_LIMITED),
+            ThreadState(failure=Failure(problem=Problem.RATE_LIMITED, problem_text="100 <an> hour")),
+            ">100 &lt;an&gt; hour",
+        ),
+        (ThreadState(failure=Failure(problem=Problem.BUSY)), "the agent is busy"),
+        (ThreadState(failure=Failure(problem=Problem.FAULTY)), "isn't answering properly"),
+        (
+            ThreadState(job=job("active"), failure=Failure(problem=Problem.RATE_LIMITED)),
             "limit is used up, so this may be out of date",
         ),
-        (ThreadState(job=job("active"), problem=Problem.BUSY), "busy, so this may be out of date"),
-        (ThreadState(job=job("active"), problem=Problem.FAULTY), "isn't answering properly, so this may"),
-        (ThreadState(job=job("failed"), problem=Problem.GONE), "When last seen: Failed"),
+        (ThreadState(job=job("active"), failure=Failure(problem=Problem.BUSY)), "busy, so this may be out of date"),
+        (
+            ThreadState(job=job("active"), failure=Failure(problem=Problem.FAULTY)),
+            "isn't answering properly, so this may",
+        ),
+        (ThreadState(job=job("failed"), failure=Failure(problem=Problem.GONE)), "When last seen: Failed"),
     ],
 )
 def test_the_state_in_honest_words(state: ThreadState, words: str) -> None:
@@ -478,13 +488,13 @@ def test_the_state_in_honest_words(state: ThreadState, words: str) -> None:
 @pytest.mark.parametrize("problem", [Problem.RATE_LIMITED, Problem.BUSY])
 @pytest.mark.parametrize("found", [None, job()])
 def test_a_card_tells_in_each_readers_zone_until_when_it_waits(problem: Problem, found: Job | None) -> None:
-    words = state_line(ThreadState(job=found, problem=problem, problem_until=1_700_000_040), CONTEXT)
+    words = state_line(ThreadState(job=found, failure=Failure(problem=problem, problem_until=1_700_000_040)), CONTEXT)
     assert ", at least until <!date^1700000040^{time}|22:14 UTC>" in words
     assert "can't reach" not in words
 
 
 def test_the_card_of_a_job_that_is_gone_has_one_truth() -> None:
-    words = state_line(ThreadState(job=job("active"), problem=Problem.GONE), CONTEXT)
+    words = state_line(ThreadState(job=job("active"), failure=Failure(problem=Problem.GONE)), CONTEXT)
     assert words == "*The agent no longer has this job*"
 
 

@@ -5,12 +5,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worlds.thread_states import thread_state
 
 from bot.domain.jobs.details import PlanStep, Progress, StepStatus
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
 from bot.domain.people.members import Preference
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import Thread
 from bot.slack.rendering.home import HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.workspace.wire.views import checked_view
@@ -19,7 +20,7 @@ CONTEXT = MessageContext()
 
 
 def thread(thread_id: str = "th1", prompt: str = "Fix the guides", **state: Any) -> Thread:
-    return Thread(thread_id, "T1", "C1", "U1", prompt, "p", 0.0, "1.1", "1.1", state=ThreadState(**state))
+    return Thread(thread_id, "T1", "C1", "U1", prompt, "p", 0.0, "1.1", "1.1", state=thread_state(**state))
 
 
 def shown(content: HomeContent, links: dict[str, str] | None = None, projects: tuple[str, ...] = ()) -> str:

@@ -1,22 +1,26 @@
 """What the store makes of text and of values, without a database."""
 
+from typing import get_type_hints
+
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic_core import from_json
 from support.worlds.any_notices import any_messages
+from support.worlds.thread_states import PARTS, thread_state
 
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NoticeMessage
 from bot.domain.threads.thread import ThreadState
 from bot.store.schema.column_types import LONGEST_KEY, shortened_key, storable, storable_json
-from bot.store.schema.rows import _STATE, message_from, message_text, state_json
+from bot.store.schema.rows import _STATE, message_from, message_text, state_from, state_json
 
 any_text = st.text(st.characters(), max_size=40)
 """Lone surrogates and NUL are among these."""
 times = st.floats(min_value=0, max_value=1e10)
 jobs = st.builds(Job, any_text, any_text, *([st.none() | any_text] * 6))
-knowns = st.builds(
-    ThreadState,
+states = st.builds(
+    thread_state,
     job=st.none() | jobs,
     round=st.integers(0, 1000),
     announced=st.frozensets(any_text.map(NoticeKey)),
@@ -29,6 +33,7 @@ knowns = st.builds(
     outage_count=st.integers(0, 10),
     changed_at=times,
     poll_until=times,
+    participants=st.lists(any_text).map(tuple),
 )
 
 
@@ -52,12 +57,12 @@ def test_two_halves_of_a_character_are_made_whole() -> None:
     assert storable("\ud83d\ude00") == "\U0001f600"
 
 
-@given(knowns)
+@given(states)
 def test_what_is_known_comes_back_clean_and_otherwise_the_same(state: ThreadState) -> None:
     text = state_json(state)
     text.encode()
     expected = storable_json(_STATE.dump_python(state, mode="json"))
-    assert _STATE.validate_json(text) == _STATE.validate_python(expected)
+    assert state_from(text) == _STATE.validate_python(expected)
 
 
 @given(any_messages())
@@ -72,7 +77,14 @@ def test_any_message_is_one_line_of_json_that_any_database_takes_and_comes_back(
 
 
 def test_fields_of_a_newer_version_are_passed_over_and_missing_ones_filled() -> None:
-    assert _STATE.validate_json('{"round": 3, "mood": "good"}') == ThreadState(round=3)
+    assert state_from('{"round": 3, "mood": "good"}') == ThreadState(round=3)
+
+
+def test_the_fields_of_all_parts_of_a_state_stand_beside_each_other() -> None:
+    names = [name for name in ThreadState.__dataclass_fields__ if name not in PARTS]
+    names += [name for part in PARTS.values() for name in get_type_hints(part)]
+    assert len(set(names)) == len(names)
+    assert from_json(state_json(ThreadState())).keys() == set(names)
 
 
 @given(st.text(max_size=LONGEST_KEY * 2), st.text(max_size=5))

@@ -127,7 +127,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
 
     def _is_well(self, thread: Thread) -> bool:
         uncertain = [row for row in self.rows("requests") if row["state"] == "uncertain"]
-        return thread.state.problem is None and not any(row["thread_id"] == thread.id for row in uncertain)
+        return thread.state.failure.problem is None and not any(row["thread_id"] == thread.id for row in uncertain)
 
     def live_in(self, place: Place) -> Thread | None:
         """The newest job of a Slack thread that was started."""
@@ -173,7 +173,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         live = self.live_in(place)
         assert live is not None
         assert live.state.job is not None
-        if live.state.muted_by or not self._is_newest(live):
+        if live.state.people.muted_by or not self._is_newest(live):
             return
         self.outside.job_api.show(live.state.job.id, "completed", details=JobDetails(question="Is it meant?"))
         self._look_at(live)
@@ -237,7 +237,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
 
     def _look_at(self, thread: Thread) -> None:
         """The job is looked at once more, as after a webhook."""
-        state = replace(thread.state, poll_until=self.outside.clock.time + 60.0)
+        state = replace(thread.state, work=replace(thread.state.work, poll_until=self.outside.clock.time + 60.0))
         self.read(lambda tx: tx.threads.save_state(thread.id, state, poll_in=0.0))
         self.in_process(0, self.processes[0].settle())
 

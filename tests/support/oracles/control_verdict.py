@@ -357,7 +357,7 @@ class ControlVerdict(LineVerdict):
         )
         root = self.root_of(written) if written else self.place(thread)
         for job in self.jobs.values():
-            if job.root == root and job.call.step < recorded and job.thread.state.problem is None:
+            if job.root == root and job.call.step < recorded and job.thread.state.failure.problem is None:
                 yield f"false: {key} says that no job was started, and {job.call.job_id} lives in that thread"
 
     def _was_at_work(self, key: str, row: Row, told: int) -> Iterator[str]:

@@ -134,7 +134,7 @@ class Verdict:
         )
         for written in self.model.replies:
             thread = self._thread_of(written)
-            if thread.state.problem is not Problem.CANNOT_POST and _source(written) not in sources:
+            if thread.state.failure.problem is not Problem.CANNOT_POST and _source(written) not in sources:
                 yield AskedFor(written.text, written.acked, taken=0)
 
     def _asked_for(self, row: Row) -> AskedFor:
@@ -249,7 +249,7 @@ class Verdict:
         thread = self._thread_of(written)
         request = next((row for row in self.requests if row["source_key"] == _source(written)), None)
         allowed = not is_outsider(written.person, thread)
-        if thread.state.problem is not Problem.CANNOT_POST:
+        if thread.state.failure.problem is not Problem.CANNOT_POST:
             assert request, written
             assert allowed or request["state"] in {"rejected", "withdrawn"}, request
         if allowed:
@@ -307,15 +307,19 @@ class Verdict:
     def thread(self, thread: Thread) -> None:
         state, job = thread.state, thread.state.job
         assert job is None or job.details is None, "what an agent wrote is kept"
-        assert state.problem is Problem.GONE or job is None or job.ended
-        assert state.problem not in PASSING, "all answers, and yet the card says that it does not"
-        assert not state.outage_announced or state.problem in {Problem.GONE, Problem.UNCERTAIN, Problem.REJECTED}
+        assert state.failure.problem is Problem.GONE or job is None or job.ended
+        assert state.failure.problem not in PASSING, "all answers, and yet the card says that it does not"
+        assert not state.failure.outage_announced or state.failure.problem in {
+            Problem.GONE,
+            Problem.UNCERTAIN,
+            Problem.REJECTED,
+        }
         own = [row for row in self.notices.values() if row["thread_id"] == thread.id]
-        assert state.unexplained == (), "a refusal that nobody was told the reason of"
-        silenced = bool(state.muted_by) or any('"muted"' in row["message"] for row in own)
+        assert state.told.unexplained == (), "a refusal that nobody was told the reason of"
+        silenced = bool(state.people.muted_by) or any('"muted"' in row["message"] for row in own)
         told = {row["key"].removeprefix(f"{thread.id}/") for row in own}
-        assert silenced or self._may_be_left_out(state.announced - told, told), state.announced - told
-        untold = [link for link in state.links if not any(link in row["message"] for row in own)]
+        assert silenced or self._may_be_left_out(state.told.announced - told, told), state.told.announced - told
+        untold = [link for link in state.told.links if not any(link in row["message"] for row in own)]
         assert not untold, f"{untold} of {thread.id} were not told: {[(row['key'], row['message']) for row in own]}"
         messages = [message for message in self.outside.chat.messages if message.key.startswith(f"{thread.id}/")]
         posts = [message for message in messages if message.kind != "card_changed"]
@@ -355,8 +359,15 @@ def _source(written: Written) -> str:
 
 def _on_card(state: ThreadState) -> object:
     """What of a thread's state its card shows."""
-    times = state.work_began_at, state.work_ended_at
-    told = state.problem, state.problem_text, state.progress, bool(state.question), state.stopped_by, state.muted_by
+    times = state.work.work_began_at, state.work.work_ended_at
+    told = (
+        state.failure.problem,
+        state.failure.problem_text,
+        state.work.progress,
+        bool(state.work.question),
+        state.people.stopped_by,
+        state.people.muted_by,
+    )
     return state.job, *told, *times
 
 

@@ -48,7 +48,7 @@ from bot.domain.requests.request import (
     RequestState,
 )
 from bot.domain.slack_limits import SLACK_LIMITS
-from bot.domain.threads.thread import ThreadOptions, ThreadOrigin, ThreadState
+from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports.polling import KnownPoll, UnchangedPoll
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import Store, Transaction
@@ -406,7 +406,9 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.drafts.save("UCLEO", "job/C1", "Fix"))
     await add(
         store,
-        a_thread("named", requester_id="UCLEO", ts="9.5", state=ThreadState(participants=("UANA",))),
+        a_thread(
+            "named", requester_id="UCLEO", ts="9.5", state=ThreadState(people=Participation(participants=("UANA",)))
+        ),
         a_follow_up("9.6", "named", person_id="UCLEO", state=RequestState.ACCEPTED, context=RequestContext("words")),
         say=[NewNotice(NoticeKey("told"), PostNotDelivered("UCLEO", RecordDamaged(), may_be_posted=False))],
     )

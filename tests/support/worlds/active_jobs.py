@@ -6,7 +6,7 @@ from sqlalchemy import insert
 from support.worlds.store_world import JOB, a_thread
 
 from bot.domain.notices import keys
-from bot.domain.threads.thread import ThreadState
+from bot.domain.threads.thread import Announcements, ThreadState, Work
 from bot.store.database.engine import engine_for
 from bot.store.schema.rows import thread_values
 from bot.store.schema.tables import polls, threads
@@ -15,7 +15,11 @@ from bot.store.schema.tables import polls, threads
 async def fill_with_active_jobs(url: str, count: int, *, due_over: float = 0.0) -> None:
     """So many jobs; they fall due one after the other over so many seconds, or all at once."""
     now = time.time() - 10.0
-    state = ThreadState(job=JOB, changed_at=now - 3_600.0, announced=frozenset({keys.JOB_STARTED}))
+    state = ThreadState(
+        job=JOB,
+        work=Work(changed_at=now - 3_600.0),
+        told=Announcements(announced=frozenset({keys.JOB_STARTED})),
+    )
     everything = [a_thread(f"t{n}", ts=f"{n}.1", state=state, prompt="Do it. " * 20) for n in range(count)]
     engine = engine_for(url)
     async with engine.begin() as connection:

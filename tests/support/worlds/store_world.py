@@ -164,7 +164,10 @@ def unchanged(item: ClaimedPoll, next_poll_in: float | None = 5.0) -> PollResult
     return PollResult(item.thread, item.thread.state, (), card_changed=False, next_poll_in=next_poll_in)
 
 
-def changed(item: ClaimedPoll, *notices: NewNotice, next_poll_in: float | None = 5.0, **state: Any) -> PollResult:
-    return PollResult(
-        item.thread, replace(item.thread.state, **state), notices, card_changed=True, next_poll_in=next_poll_in
-    )
+def changed(
+    item: ClaimedPoll, *notices: NewNotice, next_poll_in: float | None = 5.0, not_found_count: int | None = None
+) -> PollResult:
+    state = item.thread.state
+    if not_found_count is not None:
+        state = replace(state, failure=replace(state.failure, not_found_count=not_found_count))
+    return PollResult(item.thread, state, notices, card_changed=True, next_poll_in=next_poll_in)
