@@ -33,7 +33,7 @@ from bot.slack.rendering.text import Markup, one_line, person, pieces, quote, sh
 from bot.slack.rendering.words import job_news as words
 
 _MAX_NAME, _MAX_PROBLEM = 120, 120
-_MAX_REASON, _MAX_QUESTION = 700, 1_500
+_MAX_REASON, _MAX_QUESTION, _MAX_ANSWER = 700, 1_500, 1_500
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -42,9 +42,10 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     if report is None:
         return message
     parts: list[tuple[str, Block]] = []
-    answer = report.answer.text if report.answer else ""
-    if defused(answer).strip():
-        parts.append((shorten(answer, 1_500), markdown(defused(answer))))
+    answer = shorten(report.answer.text, _MAX_ANSWER) if report.answer else ""
+    shown = defused(answer)
+    if shown.strip():
+        parts.append((answer, markdown(shown)))
     choices = answer_choices(thread, report.question_fields) if report.question else []
     asked = _question(thread, report.question, choices)
     texts = [_failed_checks(report.failed_checks), asked]

@@ -12,6 +12,7 @@ from support.worlds.any_notices import KINDS, messages_of
 from support.worlds.thread_states import thread_state
 
 from bot.domain.jobs.details import (
+    Answer,
     ChangeKind,
     Changes,
     FileChange,
@@ -262,6 +263,12 @@ def test_a_failure_with_a_long_reason_and_a_long_link_fits_into_its_paragraph() 
     """Both of characters that grow when they are escaped, with all that can stand beside them."""
     report = JobReport(reason="<!channel>" * 44, partial_files=1)
     for made in say(JobFailed(report=report, link="<!channel>" * 125, person_id="0" * 85 + "<" * 22)):
+        assert_sendable(made)
+
+
+def test_an_answer_longer_than_any_that_is_kept_fits_into_its_block() -> None:
+    """Of characters that grow when they are escaped: the message cuts it, whoever kept it."""
+    for made in say(JobFinished(LINK, report=JobReport(answer=Answer("<!channel>" * 2_000, "0" * 64)))):
         assert_sendable(made)
 
 
