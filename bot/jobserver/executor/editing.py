@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Protocol
 
 from bot.jobserver.editors.interface import Editor, EditResult, EditTask, Exchange
 from bot.jobserver.editors.job_log import append_line
@@ -15,18 +16,29 @@ from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.budget import Allowance, Spending
 from bot.jobserver.executor.descriptions import commit_message, task_from_checks, with_titles
 from bot.jobserver.executor.foreign_text import bounded_result
-from bot.jobserver.executor.interfaces import Checks, JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.masked_texts import described, masked_checks, masked_result, masked_update
 from bot.jobserver.executor.progress import RecordedProgress
 from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import Changes, CheckResult, CheckStatus
+from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 
 logger = logging.getLogger(__name__)
 _DOES_NOT_FIT = "the partial work of the request before does not fit any more: the branch has changed the same lines"
+
+
+class Checks(Protocol):
+    """Finds the faults that a change introduced."""
+
+    async def run(
+        self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
+    ) -> tuple[CheckResult, ...]:
+        """Returns a result for each check that applies. `copy` contains the same files as `after`. Never raises."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,7 @@ class PartialWorkKeeping:
     It is never proposed alone: only together with what a later instruction makes of it.
     """
 
-    repository: JobRepository
+    repository: GitRepository
     records: InstructionQueue
     folders: JobFolders
     masking: Masking
@@ -97,7 +109,7 @@ class Editing:
     of it, or the wrong thing.
     """
 
-    repository: JobRepository
+    repository: GitRepository
     editor: Editor
     checks: Checks
     records: InstructionQueue

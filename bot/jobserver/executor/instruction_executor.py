@@ -30,7 +30,7 @@ _FINISHING_S = 10.0
 
 @dataclass(frozen=True)
 class InstructionExecutor:
-    """Implements `interfaces.Executor`."""
+    """Implements `job_runner.Executor`."""
 
     editing: Editing
     publishing: Publishing

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
 from bot.jobserver.executor.foreign_text import MAX_REASON
-from bot.jobserver.executor.interfaces import Executor
 from bot.jobserver.models import JobDetails
+from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome
 from bot.jobserver.text import shortened
 from bot.runtime.tasks import BackgroundTasks
@@ -22,18 +22,22 @@ _RETRY_S = 2.0
 T = TypeVar("T")
 
 
-class Queue(Protocol):
-    """What the runner needs of the queue of instructions."""
+class Executor(Protocol):
+    """Executes instructions."""
 
-    async def requeue_interrupted(self) -> list[str]: ...
+    async def execute(self, instruction: Instruction) -> Outcome:
+        """Executes an instruction.
 
-    async def next_instruction(self, job_id: str) -> Instruction | None: ...
+        A cancellation ends it within 5 s; if the change is just being pushed, it may still return.
 
-    async def is_stopped(self, instruction: Instruction) -> bool: ...
+        Raises:
+            JobServerError: why it failed.
+        """
+        ...
 
-    async def release(self, instruction: Instruction) -> None: ...
-
-    async def finish(self, instruction: Instruction, outcome: Outcome) -> None: ...
+    async def finish_pushed(self, instruction: Instruction) -> Outcome:
+        """Finishes what an interrupted instruction has pushed, without executing it again."""
+        ...
 
 
 class JobRunner:
@@ -47,7 +51,7 @@ class JobRunner:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: InstructionQueue,
         executor: Executor,
         *,
         max_concurrent_jobs: int,

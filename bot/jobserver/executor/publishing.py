@@ -15,12 +15,12 @@ from bot.jobserver.executor.descriptions import (
     trailer_value,
 )
 from bot.jobserver.executor.editing import EditOutcome
-from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.masked_texts import described
 from bot.jobserver.executor.proposing import Proposed, Proposing
 from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import CheckResult, JobDetails
 from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.interface import StartingPoint
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome, OwedProposal
@@ -33,7 +33,7 @@ _PUSHES = 3
 class Publishing:
     """Each step is recorded when it is done, so that a restart goes on after it."""
 
-    repository: JobRepository
+    repository: GitRepository
     pull_requests: PullRequests
     records: InstructionQueue
     proposing: Proposing

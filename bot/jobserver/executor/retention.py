@@ -8,10 +8,10 @@ from functools import partial
 from typing import Protocol
 
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.executor.interfaces import JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.models import PullRequestState
 from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.store.retention import JobRetention
 from bot.jobserver.store.uploads import UploadStore
 
@@ -64,7 +64,7 @@ class JobCleanup:
         jobs: JobRetention,
         folders: JobFolders,
         branches: BranchRemoval,
-        repository: JobRepository,
+        repository: GitRepository,
         uploads: UploadStore,
         *,
         archive_after: timedelta,

@@ -10,9 +10,8 @@ from pathlib import Path
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.budget import Spending
-from bot.jobserver.executor.editing import Editing, PartialWorkKeeping
+from bot.jobserver.executor.editing import Checks, Editing, PartialWorkKeeping
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
-from bot.jobserver.executor.interfaces import Checks, JobRepository
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.masked_texts import SecretGuard
@@ -21,6 +20,7 @@ from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
 from bot.jobserver.leaks.interface import LeakScan, Masking
 from bot.jobserver.pull_requests.interface import PullRequests
+from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
@@ -39,7 +39,7 @@ class ExecutorDependencies:
     `caches` are folders in HOME that the editor's program does without in its next run, and `users` whose its jobs are.
     """
 
-    repository: JobRepository
+    repository: GitRepository
     editor: Editor
     checks: Checks
     pull_requests: PullRequests

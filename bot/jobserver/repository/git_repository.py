@@ -79,7 +79,10 @@ class Overlays:
 
 
 class GitRepository:
-    """Implements `Repository` with git. `copies`: how a directory gets its files, if not by a checkout."""
+    """The repository that jobs work on. All methods raise GitError.
+
+    `copies`: how a directory gets its files, if not by a checkout.
+    """
 
     def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits, copies: Copies | None = None) -> None:
         self._mirror = mirror
@@ -88,6 +91,7 @@ class GitRepository:
         self._check_out = copies.check_out if copies else self._check_out_anew
 
     async def start(self, branch: str) -> StartingPoint:
+        """Fetches the base and the branch; a branch that does not exist yet starts at the base."""
         tips = await self._fetch(branch)
         base, head = tips[self._base.name], tips.get(branch)
         parted = await self._merge_base(base.commit, head.commit) if head else ""
@@ -127,18 +131,21 @@ class GitRepository:
         return _Merged(tree, tuple(filter(None, files)) if result.exit_code else ())
 
     async def check_out(self, tree: str, directory: Path) -> None:
+        """Writes the files of a tree or commit to an empty directory, without a git directory and without links."""
         await self._check_out(tree, directory)
 
     async def _check_out_anew(self, tree: str, directory: Path) -> None:
         await WorkingCopy(self._mirror, directory, self._limits).check_out(tree)
 
     async def collect(self, tree: str, directory: Path) -> Collected:
+        """Takes the files back from a directory into which `tree` was checked out; the same tree if none changed."""
         return await WorkingCopy(self._mirror, directory, self._limits).collect(tree)
 
     async def commit(self, start: StartingPoint, tree: str, message: str) -> str:
         return await self._commit_tree(start.parents, tree, message)
 
     async def push(self, commit: str, branch: str) -> None:
+        """Pushes a commit without force. Raises PushRejectedError if somebody else's commits are in the way."""
         pushed = await self._mirror.git.push(self._mirror.directory, commit, branch)
         if pushed.exit_code:
             kind = PushRejectedError if any(words in pushed.errors for words in _IN_THE_WAY) else GitError
@@ -159,9 +166,11 @@ class GitRepository:
         await self._mirror.set_branch(branch, None)
 
     async def keep_partial(self, job_id: str, commit: str) -> None:
+        """Keeps a commit that is not pushed anywhere, in place of the job's previous one."""
         await self._mirror.run("update-ref", f"{_PARTIAL}{job_id}", commit)
 
     async def forget_partials(self, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
+        """Forgets the partial work of all jobs except those that `kept` returns; it is asked after the listing."""
         if not self._mirror.directory.exists():
             return
         listed = (await self._mirror.run("for-each-ref", "--format=%(refname)", _PARTIAL)).split()
@@ -171,7 +180,11 @@ class GitRepository:
                 await self._mirror.run("update-ref", "-d", name)
 
     async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
-        """Merges by way of commits without a past: what the branch of `commit` held besides does not come back."""
+        """Applies to a directory, into which `tree` was checked out, what `commit` changed in its parent.
+
+        Returns False and changes nothing if both changed the same lines. The merge uses commits without a history,
+        so that nothing else from the branch of `commit` comes back.
+        """
         root = await self._commit_tree((), await self._tree_of(f"{commit}^"), "Before\n")
         now = await self._commit_tree((root,), tree, "Now\n")
         partial = await self._commit_tree((root,), await self._tree_of(commit), "Partial\n")
@@ -185,13 +198,16 @@ class GitRepository:
         return await self._mirror.pack()
 
     async def newest(self, branch: str) -> str | None:
+        """Returns the branch's newest commit as of the last fetch, or None."""
         return await self._mirror.revision(branch)
 
     async def trailer(self, commit: str, key: str) -> str:
+        """Returns the value of a trailer of a commit's message, or an empty string."""
         output = await self._mirror.run("log", "-1", f"--format=%(trailers:key={key},valueonly)", commit, "--")
         return output.strip()
 
     async def changes(self, start: str, end: str) -> Changes:
+        """Returns what a pull request of `end` into `start` changes, without the titles of pages."""
         output = await self._mirror.run(
             "diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat",
             await self._merge_base(start, end) or start, end, "--",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.executor.job_runner import JobRunner, Queue
+from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.models import AgentJob, JobDetails, PlanStep, Requester, Status
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -87,7 +87,7 @@ class ScriptedExecutor:
 
 
 def runner_of(
-    queue: Queue, execute: Callable[[Instruction], Awaitable[Outcome | None]], *, at_once: int = 1
+    queue: InstructionQueue, execute: Callable[[Instruction], Awaitable[Outcome | None]], *, at_once: int = 1
 ) -> JobRunner:
     return JobRunner(queue, ScriptedExecutor(execute), max_concurrent_jobs=at_once, retry_pause=0.01)
 

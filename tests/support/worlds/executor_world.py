@@ -11,9 +11,8 @@ from support.worlds.jobserver_world import KEY, git, make_bare, until
 
 from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.budget import Spending
-from bot.jobserver.executor.editing import Editing, PartialWorkKeeping
+from bot.jobserver.executor.editing import Checks, Editing, PartialWorkKeeping
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
-from bot.jobserver.executor.interfaces import Checks
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.masked_texts import SecretGuard
