@@ -15,7 +15,6 @@ BELOW = {
     "blocks": {"ui", "text"},
     "messages": {"ui", "text", "blocks"},
     "composer": {"ui", "text"},
-    "modals": {"ui", "text", "blocks"},
     "panes": {"ui", "text", "blocks", "messages", "composer"},
 }
 """What each folder of the page may import."""

@@ -1,8 +1,8 @@
-/** What the acting person does: a call each. What does not work is told, where nobody else tells it. */
+/** What the acting person can do: a function each, with the questions that are asked first. */
 
-import * as api from "./data/api.js";
-import { confirmDialog } from "./ui/dialog.js";
-import { forwardDialog } from "./messages/forward_dialog.js";
+import { post, send } from "./data/api.js";
+import { confirmDialog, formDialog } from "./ui/dialog.js";
+import { freshId, h } from "./ui/dom.js";
 
 const DELETION = {
   title: "Delete this message?",
@@ -18,25 +18,65 @@ export function makeActions(store, tell) {
     const { ok, error } = await answer;
     if (!ok) tell(error);
   };
-  const share = ({ channel, ts }, where) => api.forward({ as: as(), channel, ts, ...where });
+  const share = ({ channel, ts }, where) => post("forward", { as: as(), channel, ts, ...where });
   return {
-    send: (body) => api.send(body),
-    invite: (body) => told(api.send({ as: as(), ...body })),
-    join: (body) => told(api.join({ as: as(), ...body })),
-    react: ({ channel, ts }, name) => told(api.react({ as: as(), channel, ts, name })),
-    saveEdit: ({ channel, ts }, text) => api.edit({ as: as(), channel, ts, text }),
+    send,
+    invite: (body) => told(send({ as: as(), ...body })),
+    join: (body) => told(post("join", { as: as(), ...body })),
+    react: ({ channel, ts }, name) => told(post("react", { as: as(), channel, ts, name })),
+    saveEdit: ({ channel, ts }, text) => post("edit", { as: as(), channel, ts, text }),
     openThread: ({ channel, ts, thread_ts }) => (location.hash = store.href({ channel, thread: thread_ts || ts })),
     press: ({ channel, ts }, { action_id }, { block_id }, value) =>
-      told(api.press({ as: as(), channel, ts, block_id, action_id, value })),
+      told(post("press", { as: as(), channel, ts, block_id, action_id, value })),
     forward: (message) => forwardDialog(message, { store, share }),
     runShortcut: ({ callback_id }, message = {}) =>
-      told(api.runShortcut({ as: as(), callback_id, channel: message.channel, ts: message.ts })),
-    openHome: (tab) => told(api.openHome({ as: as(), tab })),
-    use: ({ id }, body) => api.useView({ as: as(), view_id: id, ...body }),
-    submit: ({ id }, values) => api.submitView({ as: as(), view_id: id, values }),
-    close: ({ id }, { all }) => api.closeView({ as: as(), view_id: id, all }),
+      told(post("shortcut", { as: as(), callback_id, channel: message.channel, ts: message.ts })),
+    openHome: (tab) => told(post("home", { as: as(), tab })),
+    use: ({ id }, body) => post("use", { as: as(), view_id: id, ...body }),
+    submit: ({ id }, values) => post("submit", { as: as(), view_id: id, values }),
+    close: ({ id }, { all }) => post("close", { as: as(), view_id: id, all }),
     remove: async ({ channel, ts }) => {
-      if (await confirmDialog(DELETION)) await told(api.remove({ as: as(), channel, ts }));
+      if (await confirmDialog(DELETION)) await told(post("delete", { as: as(), channel, ts }));
     },
   };
+}
+
+/**
+ * Asks where to share a message to, and what to say with it.
+ * `share(message, {channel, thread_ts, text})` answers `{ok, error}`.
+ */
+function forwardDialog(message, { store, share }) {
+  const places = placesOf(store);
+  const ids = { place: freshId("place"), text: freshId("text") };
+  const place = h(
+    "select",
+    { id: ids.place, class: "menu-select" },
+    places.map(({ label }, index) => h("option", { value: index }, label)),
+  );
+  const text = h("textarea", { id: ids.text, class: "text-input", rows: 2, dir: "auto" });
+  const fields = h(
+    "div",
+    { class: "dialog-fields" },
+    h("label", { for: ids.place }, "Share to"),
+    place,
+    h("label", { for: ids.text }, "Say something with it (optional)"),
+    text,
+  );
+  const submit = () => {
+    const { channel, thread_ts } = places[place.value];
+    return share(message, { to: channel, thread_ts, text: text.value.trim() });
+  };
+  formDialog({ title: "Share message", fields, confirm: "Share", submit });
+}
+
+/** The thread that is open comes first, then every conversation that one can write in. */
+function placesOf(store) {
+  const { channel: open, thread } = store.route;
+  const name = (channel) => (channel.is_im ? store.title(channel) : `#${channel.name}`);
+  const channels = store.conversations.filter((channel) => store.canWrite(channel));
+  const here = thread && channels.find((channel) => channel.id === open);
+  return [
+    ...(here ? [{ label: `The open thread in ${name(here)}`, channel: here.id, thread_ts: thread }] : []),
+    ...channels.map((channel) => ({ label: name(channel), channel: channel.id })),
+  ];
 }

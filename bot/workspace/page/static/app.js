@@ -4,8 +4,8 @@ import * as api from "./data/api.js";
 import { ChannelPane } from "./panes/channel_pane.js";
 import { h } from "./ui/dom.js";
 import { Banner, Toast } from "./ui/alerts.js";
-import { ModalStack } from "./modals/modal_stack.js";
 import { lastPerson, makeHref, readRoute, rememberPerson } from "./data/route.js";
+import { ModalStack } from "./panes/modals.js";
 import { Sidebar } from "./panes/sidebar.js";
 import { Store } from "./data/store.js";
 import { Stream } from "./data/stream.js";
@@ -17,7 +17,7 @@ class App {
   #store = new Store();
   #toast = new Toast();
   #stream = null;
-  #marks = null;
+  #marks = new ReadMarks();
   #newAfter = { view: null, mark: null };
   #title = document.title;
 
@@ -28,7 +28,7 @@ class App {
     this.banner = new Banner({ retry: () => this.#stream?.retryNow() });
     this.sidebar = new Sidebar({
       store,
-      unread: (channel) => this.#marks.unread(channel, store.all(channel.id), store.me.id),
+      unread: (channel) => this.#marks.unread(store.me.id, channel, store.all(channel.id)),
     });
     this.channel = new ChannelPane({ store, actions, openSidebar: () => this.#drawer(true) });
     this.modals = new ModalStack({ store, actions });
@@ -104,7 +104,6 @@ class App {
       },
       snapshot: (snapshot) => {
         rememberPerson(snapshot.me.id);
-        this.#marks = new ReadMarks(snapshot.team.id, snapshot.me.id);
         this.#store.replace(snapshot);
         this.#openSomeChannel();
       },
@@ -144,20 +143,20 @@ class App {
   #newLine() {
     const { route } = this.#store;
     const view = `${route.as} ${route.channel}`;
-    if (view !== this.#newAfter.view) this.#newAfter = { view, mark: this.#marks.mark(route.channel) };
+    if (view !== this.#newAfter.view) this.#newAfter = { view, mark: this.#marks.mark(route.as, route.channel) };
     return this.#newAfter.mark;
   }
 
   #markRead() {
-    const { route } = this.#store;
-    if (route.channel && !document.hidden) this.#marks.read(route.channel, this.#store.all(route.channel));
+    const { route, me } = this.#store;
+    if (route.channel && !document.hidden) this.#marks.read(me.id, route.channel, this.#store.all(route.channel));
   }
 
   #titleBar() {
     const store = this.#store;
     const channel = store.channel(store.route.channel);
     const calls = store.conversations.reduce(
-      (sum, c) => sum + this.#marks.unread(c, store.all(c.id), store.me.id).calls,
+      (sum, c) => sum + this.#marks.unread(store.me.id, c, store.all(c.id)).calls,
       0,
     );
     document.title = `${calls ? `(${calls}) ` : ""}${channel ? `${store.title(channel)} · ` : ""}${store.team.name || this.#title}`;

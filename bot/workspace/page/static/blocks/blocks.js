@@ -1,17 +1,14 @@
 /**
- * Block Kit as DOM, for messages, modals and Home alike. A block this page does not know is a quiet note, never an error.
+ * Block Kit as DOM, for messages, modals and Home alike. A block or element that this page does not know becomes a note.
  *
- * `surface` is where the blocks stand: `view` (the store), `form` (what was typed and chosen, see form.js), `heading` (the
- * tag of headings) and `act(element, block, value)`, which tells the app that an element was used and answers a promise.
+ * `surface` says where the blocks are: `view` (the store), `form` (what was typed and chosen, see form.js), `heading` (the
+ * tag of headings) and `act(element, block, value)`, which tells the app that an element was used and returns a promise.
  */
 
-import { h } from "../ui/dom.js";
+import { freshId, h } from "../ui/dom.js";
 import { textObject } from "../text/inline.js";
 import { markdown } from "../text/markdown.js";
-import { richText } from "../text/rich_text.js";
 import { element } from "./elements.js";
-import { input } from "./input_block.js";
-import { picture } from "./picture.js";
 
 const RENDERERS = {
   section,
@@ -19,10 +16,7 @@ const RENDERERS = {
   context,
   divider,
   actions,
-  image,
   input,
-  alert,
-  rich_text: (b, { view }) => richText(b, view),
   markdown: (b, { view }) => markdown(b.text, view),
 };
 
@@ -57,17 +51,8 @@ function header({ text }, { view, heading = "h3" }) {
 }
 
 function context({ elements }, { view }) {
-  const parts = (elements ?? []).map((part) =>
-    part.type === "image"
-      ? picture(part, "context-image")
-      : h("span", { class: "text", dir: "auto" }, textObject(part, view)),
-  );
-  return h("div", { class: "block context" }, parts);
-}
-
-function alert({ text, level }, { view }) {
-  const kind = ["info", "warning", "error", "success"].includes(level) ? level : "info";
-  return h("div", { class: `block alert alert-${kind}`, role: "note", dir: "auto" }, textObject(text, view));
+  const words = (part) => h("span", { class: "text", dir: "auto" }, textObject(part, view));
+  return h("div", { class: "block context" }, (elements ?? []).map(words));
 }
 
 function divider() {
@@ -79,7 +64,45 @@ function actions(given, surface) {
   return h("div", { class: "block actions" }, elements);
 }
 
-function image(given, { view }) {
-  const title = given.title && h("figcaption", {}, textObject(given.title, view));
-  return h("figure", { class: "block image-block" }, title, picture(given, "image"));
+const FIELD = "input:not([type=radio], [type=checkbox]), textarea, select";
+
+function input(given, surface) {
+  const { view, act } = surface;
+  const ids = { label: freshId("label"), hint: freshId("hint"), problem: freshId("problem") };
+  const told = (...used) => (given.dispatch_action ? act(...used) : Promise.resolve());
+  const described = given.hint ? `${ids.hint} ${ids.problem}` : ids.problem;
+  const names = { "aria-labelledby": ids.label, "aria-describedby": described };
+  const control = element(given.element, given, { ...surface, act: told }, names);
+  return h(
+    "div",
+    { class: "block input-block", "data-block-id": given.block_id },
+    labelOf(given, control, ids.label, view),
+    control,
+    given.hint && h("p", { class: "input-hint", id: ids.hint, dir: "auto" }, textObject(given.hint, view)),
+    h("p", { class: "problem", id: ids.problem, hidden: true }),
+  );
+}
+
+/** A press on the label leads to the field it names; a group of choices has no single one. */
+function labelOf({ label, optional }, control, id, view) {
+  const field = control.matches(FIELD) ? control : control.querySelector(FIELD);
+  const words = [
+    h("span", { dir: "auto" }, textObject(label, view)),
+    optional && h("span", { class: "input-optional" }, " (optional)"),
+  ];
+  if (!field) return h("div", { class: "input-label", id }, words);
+  field.id = freshId("field");
+  if (!optional) field.setAttribute("aria-required", "true");
+  return h("label", { class: "input-label", id, for: field.id }, words);
+}
+
+/** Shows at its field what is wrong, or that nothing is. `block` is what input() made. */
+export function showProblem(block, words) {
+  const problem = block.querySelector(":scope > .problem");
+  problem.textContent = words ?? "";
+  problem.hidden = !words;
+  for (const field of block.querySelectorAll("[aria-describedby]")) {
+    if (words) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  }
 }

@@ -1,21 +1,16 @@
 /** The interactive elements of blocks. See blocks.js for `surface`. */
 
 import { confirmDialog } from "../ui/dialog.js";
-import { h, safeUrl } from "../ui/dom.js";
+import { fitHeight, freshId, h, safeUrl } from "../ui/dom.js";
 import { menuButton } from "../ui/menu.js";
 import { shortcodes } from "../text/inline.js";
-import { choiceList } from "./choice_list.js";
-import { picture } from "./picture.js";
-import { select } from "./select.js";
-import { textInput } from "./text_input.js";
+import { choiceList, select } from "./choices.js";
+import { lengthOf } from "./form.js";
 
 const RENDERERS = {
   button,
   overflow,
-  image: (part) => picture(part, "accessory-image"),
   static_select: select,
-  users_select: select,
-  channels_select: select,
   conversations_select: select,
   radio_buttons: choiceList,
   checkboxes: choiceList,
@@ -51,7 +46,6 @@ function button(part, block, { act }) {
     "data-action-id": part.action_id,
     "data-block-id": block.block_id,
     "data-focus": `${block.block_id}/${part.action_id}`,
-    "aria-label": part.accessibility_label,
   };
   const label = part.text?.emoji === false ? part.text.text : shortcodes(part.text?.text);
   const node = href
@@ -72,12 +66,7 @@ async function pressed(event, node, { part, block, act, href }) {
 }
 
 function overflow(part, block, { act }) {
-  const item = (option) => ({
-    label: option.text?.text,
-    detail: option.description?.text,
-    href: option.url && safeUrl(option.url),
-    click: () => act(part, block, option.value),
-  });
+  const item = (option) => ({ label: option.text?.text, click: () => act(part, block, option.value) });
   const props = { class: "button overflow", "data-action-id": part.action_id };
   return menuButton({
     label: "More options",
@@ -95,4 +84,50 @@ function confirmation({ title, text, confirm, deny, style }) {
     deny: deny?.text || "Cancel",
     danger: style === "danger",
   };
+}
+
+// text inputs: what is typed stays as it is; text that is too long gets a message and is not cut off
+
+const COUNT_FROM = 0.8; // of the most that may be typed
+
+function textInput(part, block, { form, act }, label) {
+  const props = {
+    class: "text-input",
+    dir: "auto",
+    placeholder: part.placeholder?.text,
+    "data-action-id": part.action_id,
+    "data-focus": `${block.block_id}/${part.action_id}`,
+    ...label,
+  };
+  const input = part.multiline
+    ? h("textarea", { ...props, rows: 4, spellcheck: "true" })
+    : h("input", { ...props, type: "text", inputmode: part.type === "number_input" ? "decimal" : undefined });
+  const counter = part.max_length ? new Counter(part.max_length) : null;
+  const { trigger_actions_on: triggers } = part.dispatch_action_config ?? {};
+  const tellsWhileTyping = block.dispatch_action && triggers?.includes("on_character_entered");
+  input.value = form.value(block, part) ?? "";
+  counter?.count(input.value);
+  input.addEventListener("input", () => {
+    form.set(block, part, input.value === "" ? null : input.value);
+    counter?.count(input.value);
+    if (part.multiline) fitHeight(input);
+    if (tellsWhileTyping) act(part, block, form.value(block, part), { typing: true });
+  });
+  return counter ? h("div", { class: "counted" }, input, counter.element) : input;
+}
+
+class Counter {
+  element = h("p", { class: "counter", id: freshId("counter"), role: "status", hidden: true });
+  #most;
+
+  constructor(most) {
+    this.#most = most;
+  }
+
+  count(text) {
+    const left = this.#most - lengthOf(text);
+    this.element.hidden = left > this.#most * (1 - COUNT_FROM);
+    this.element.classList.toggle("too-long", left < 0);
+    this.element.textContent = left < 0 ? `${-left} too many` : `${left} left`;
+  }
 }

@@ -8,8 +8,6 @@ const FIELDS = {
   radio_buttons: ["selected_option", "initial_option", null],
   checkboxes: ["selected_options", "initial_options", []],
   multi_static_select: ["selected_options", "initial_options", []],
-  users_select: ["selected_user", "initial_user", null],
-  channels_select: ["selected_channel", "initial_channel", null],
   conversations_select: ["selected_conversation", "initial_conversation", null],
 };
 
@@ -88,9 +86,7 @@ function problemOf(element, optional, value) {
   if (element.type === "number_input") return isNumber(value, element) ? "" : "Please enter a number.";
   if (element.type !== "plain_text_input") return "";
   const surplus = lengthOf(value) - (element.max_length ?? Infinity);
-  if (surplus > 0) return `This is ${surplus} ${surplus === 1 ? "character" : "characters"} too long.`;
-  const least = element.min_length ?? 0;
-  return lengthOf(value) < least ? `Please write at least ${least} characters.` : "";
+  return surplus > 0 ? `This is ${surplus} ${surplus === 1 ? "character" : "characters"} too long.` : "";
 }
 
 const isNumber = (value, { is_decimal_allowed: decimal }) => (decimal ? /^-?\d+(\.\d+)?$/ : /^-?\d+$/).test(value);

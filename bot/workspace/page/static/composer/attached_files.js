@@ -2,7 +2,7 @@
 
 import { h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
-import { sizeOf } from "../text/sizes.js";
+import { sizeOf } from "../text/formats.js";
 
 export class AttachedFiles {
   files = [];

@@ -1,12 +1,10 @@
-/** Where one writes: Enter sends, Shift+Enter starts a new line, and a draft stays with its channel or thread. */
+/** Where people write: Enter sends, Shift+Enter starts a new line, and a draft stays with its channel or thread. */
 
-import { AttachedFiles } from "./attached_files.js";
-import { commandBeingTyped } from "./completion.js";
-import { h } from "../ui/dom.js";
+import { fitHeight, h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
-import { shortcutMenu } from "./shortcut_menu.js";
-import { Suggestions } from "./suggestions.js";
-import { fitHeight } from "../ui/textarea.js";
+import { menuButton } from "../ui/menu.js";
+import { AttachedFiles } from "./attached_files.js";
+import { commandBeingTyped, Suggestions } from "./suggestions.js";
 
 const EMPTY = { text: "", files: [] };
 
@@ -193,4 +191,21 @@ export class Composer {
 function keysHint() {
   const keys = [h("kbd", {}, "Shift"), " + ", h("kbd", {}, "Enter")];
   return h("span", { class: "keys", "aria-hidden": "true" }, keys, " for a new line");
+}
+
+/** The menu of the app's global shortcuts; `onShortcut(shortcut)` is called for the chosen one. */
+function shortcutMenu(store, onShortcut) {
+  return menuButton({ label: "Shortcuts", name: "bolt", items: () => shortcutItems(store, onShortcut) });
+}
+
+function shortcutItems({ shortcuts, me }, onShortcut) {
+  const offered = shortcuts
+    .filter(({ type }) => type === "global")
+    .map((shortcut) => ({
+      label: shortcut.name,
+      detail: me.is_external ? "Not for people of other organisations" : shortcut.description,
+      disabled: me.is_external,
+      click: () => onShortcut(shortcut),
+    }));
+  return offered.length ? offered : [{ label: "No app has a shortcut here", disabled: true }];
 }

@@ -16,7 +16,8 @@ export class SnapshotError extends Error {
   }
 }
 
-const post = (path, body) => call(path, "application/json", JSON.stringify(body));
+/** Runs the operation of that name. */
+export const post = (name, body) => call(`/page/${name}`, "application/json", JSON.stringify(body));
 
 async function call(path, type, body) {
   try {
@@ -37,22 +38,10 @@ export async function send({ files = [], ...body }) {
     if (!answer.ok) return answer;
     uploads.push(answer.upload);
   }
-  return post("/page/send", { ...body, uploads });
+  return post("send", { ...body, uploads });
 }
 
 function upload(as, file) {
   const query = new URLSearchParams({ as, name: file.name, type: file.type });
   return call(`/page/upload?${query}`, "application/octet-stream", file);
 }
-
-export const press = (body) => post("/page/press", body);
-export const edit = (body) => post("/page/edit", body);
-export const remove = (body) => post("/page/delete", body);
-export const react = (body) => post("/page/react", body);
-export const join = (body) => post("/page/join", body);
-export const forward = (body) => post("/page/forward", body);
-export const runShortcut = (body) => post("/page/shortcut", body);
-export const useView = (body) => post("/page/use", body);
-export const submitView = (body) => post("/page/submit", body);
-export const closeView = (body) => post("/page/close", body);
-export const openHome = (body) => post("/page/home", body);

@@ -1,54 +1,30 @@
-/** How far each person has read each channel, kept in this browser. */
+/** How far each person has read each channel since this page was opened. */
 
-const started = Date.now() / 1000;
+const opened = Date.now() / 1000;
 const number = (ts) => Number.parseFloat(ts);
 
 export class ReadMarks {
-  #key;
-  #marks;
+  #marks = new Map();
 
-  constructor(team, person) {
-    this.#key = `pagehand-read:${team}:${person}`;
-    this.#marks = load(this.#key);
+  /** The `ts` up to which a person has read a channel; what was there when the page was opened counts as read. */
+  mark(person, channel) {
+    return this.#marks.get(`${person} ${channel}`) ?? opened;
   }
 
-  /** The `ts` up to which a channel is read; what was there before the first visit counts as read. */
-  mark(channel) {
-    return this.#marks[channel] ?? started;
+  read(person, channel, messages) {
+    const newest = Math.max(this.mark(person, channel), ...messages.map((m) => number(m.ts)));
+    this.#marks.set(`${person} ${channel}`, newest);
   }
 
-  read(channel, messages) {
-    const newest = Math.max(this.mark(channel), ...messages.map((m) => number(m.ts)));
-    if (this.#marks[channel] === newest) return;
-    this.#marks[channel] = newest;
-    save(this.#key, this.#marks);
-  }
-
-  /** @returns {{any: boolean, calls: number}} is something new there, and how often does it call on `me` */
-  unread(channel, messages, me) {
-    const mark = this.mark(channel.id);
-    const fresh = messages.filter((m) => number(m.ts) > mark && m.user !== me && !m.ephemeral);
-    const calls = fresh.filter((m) => channel.is_im || callsOn(m, me)).length;
+  /** @returns {{any: boolean, calls: number}} whether something is new there, and how many new messages address `person` */
+  unread(person, channel, messages) {
+    const mark = this.mark(person, channel.id);
+    const fresh = messages.filter((m) => number(m.ts) > mark && m.user !== person && !m.ephemeral);
+    const calls = fresh.filter((m) => channel.is_im || callsOn(m, person)).length;
     return { any: calls > 0 || fresh.some((m) => !m.thread_ts || m.thread_ts === m.ts), calls };
   }
 }
 
-function callsOn(message, me) {
-  return message.text.includes(`<@${me}>`) || /<!(?:here|channel|everyone)\b/.test(message.text);
-}
-
-function load(key) {
-  try {
-    return JSON.parse(localStorage.getItem(key)) ?? {};
-  } catch {
-    return {}; // storage may be switched off; then everything counts as read since the page was opened
-  }
-}
-
-function save(key, marks) {
-  try {
-    localStorage.setItem(key, JSON.stringify(marks));
-  } catch {
-    // see load()
-  }
+function callsOn(message, person) {
+  return message.text.includes(`<@${person}>`) || /<!(?:here|channel|everyone)\b/.test(message.text);
 }

@@ -1,24 +1,61 @@
-/** What hangs on a message: another message that was shared, or what an app or a link brought. */
+/** What comes with a message: files (pictures as they are, texts with their first lines) and other messages shared in it. */
 
 import { h, safeUrl } from "../ui/dom.js";
-import { link, mrkdwn } from "../text/inline.js";
-import { fullTime } from "../text/times.js";
+import { icon } from "../ui/icons.js";
 import { avatar, displayName } from "../ui/people.js";
-import { files } from "./files.js";
+import { fullTime, sizeOf } from "../text/formats.js";
+import { mrkdwn } from "../text/inline.js";
 
-export function attachments(list, view) {
-  return (list ?? []).map((each) =>
-    h("div", { class: "attachment", "data-testid": "attachment" }, content(each, view)),
+const PICTURES = /^image\/(?:png|jpeg|gif|webp)$/;
+
+export function files(list, view) {
+  if (!list?.length) return null;
+  return h(
+    "ul",
+    { class: "files", "aria-label": "Files" },
+    list.map((file) => h("li", { class: "file", "data-testid": "file" }, fileContent(file, view))),
   );
 }
 
-function content(attachment, view) {
-  const { title, title_link: address, text, fallback, pretext } = attachment;
-  const words = text || (title ? "" : fallback);
+function fileContent(file, view) {
+  if (file.is_deleted || file.mode === "tombstone")
+    return [icon("file"), h("span", { class: "quiet" }, "This file was deleted.")];
+  const href = `/page/files/${encodeURIComponent(file.id)}?${new URLSearchParams({ as: view.me.id })}`;
+  const picture =
+    PICTURES.test(file.mimetype) &&
+    h("img", { class: "thumbnail", src: href, alt: `Picture ${file.name}`, loading: "lazy", decoding: "async" });
+  const shown = typeof file.preview === "string" && snippet(file);
+  const link = h(
+    "a",
+    { class: "file-name", href, download: file.name, "aria-label": `Download ${file.name}, ${sizeOf(file.size)}` },
+    h("bdi", {}, file.name),
+  );
   return [
-    attachment.is_share || attachment.is_msg_unfurl ? author(attachment, view) : null,
-    pretext && h("div", { class: "text", dir: "auto" }, mrkdwn(pretext, view)),
-    title && h("div", { class: "attachment-title", dir: "auto" }, address ? link(address, title, view) : title),
+    picture || icon("file"),
+    h("span", { class: "file-words" }, link, h("span", { class: "file-size" }, sizeOf(file.size))),
+    shown,
+  ];
+}
+
+/** The first lines of a text, and how many more there are. */
+function snippet({ name, preview, lines }) {
+  const more = lines - preview.split("\n").length;
+  return [
+    h("pre", { class: "snippet", tabindex: "0", "aria-label": `The beginning of ${name}` }, preview),
+    more > 0 && h("span", { class: "file-size" }, more === 1 ? "1 more line" : `${more} more lines`),
+  ];
+}
+
+export function attachments(list, view) {
+  return (list ?? []).map((each) =>
+    h("div", { class: "attachment", "data-testid": "attachment" }, sharedMessage(each, view)),
+  );
+}
+
+function sharedMessage(attachment, view) {
+  const words = attachment.text || attachment.fallback;
+  return [
+    attachment.is_msg_unfurl && author(attachment, view),
     words && h("div", { class: "text", dir: "auto" }, mrkdwn(words, view)),
     files(attachment.files, view),
     attachment.from_url && origin(attachment, view),

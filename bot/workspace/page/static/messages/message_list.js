@@ -1,13 +1,11 @@
-/** A list of messages that keeps its rows, its scroll position and the keyboard's place while messages come and change. */
+/** A list of messages that keeps its rows, its scroll position and the keyboard's place while messages arrive and change. */
 
 import { h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
-import { focusEditor, messageEditor } from "./message_editor.js";
+import { dayKey, dayLabel } from "../text/formats.js";
 import { MessageMenu } from "./message_menu.js";
-import { messageRow } from "./message_row.js";
-import { timeline } from "./timeline.js";
+import { focusEditor, messageEditor, messageRow } from "./message_row.js";
 
-const PAGE = 150; // messages drawn at first, and more each time somebody asks
 const NEAR_BOTTOM = 80; // pixels
 
 export class MessageList {
@@ -16,12 +14,10 @@ export class MessageList {
   #inThread;
   #log;
   #jump;
-  #earlier;
   #intro = h("div", { class: "intro" });
   #menu;
   #rows = new Map(); // key -> { node, signature }
   #view = null; // the channel or thread shown
-  #limit = PAGE;
   #atBottom = true;
   #top = 0; // where the list stood when #atBottom was found out
   #last = null;
@@ -34,18 +30,13 @@ export class MessageList {
     this.#actions = { ...actions, startEdit: (message) => this.edit(message) };
     this.#menu = new MessageMenu(store, this.#actions);
     this.#log = h("div", { class: "log", role: "log", "data-testid": testid });
-    this.#earlier = h(
-      "button",
-      { type: "button", class: "button earlier", on: { click: () => this.#showMore() } },
-      "Show earlier messages",
-    );
     this.#jump = h(
       "button",
       { type: "button", class: "jump", hidden: true, on: { click: () => this.toBottom() } },
       icon("down"),
       "New messages",
     );
-    this.scroller = h("div", { class: "scroller" }, this.#intro, this.#earlier, this.#log);
+    this.scroller = h("div", { class: "scroller" }, this.#intro, this.#log);
     this.element = h("div", { class: "list" }, this.scroller, this.#jump);
     this.#listen();
   }
@@ -69,17 +60,13 @@ export class MessageList {
     const fresh = view !== this.#view;
     if (this.scroller.scrollTop !== this.#top) this.#noteScroll(); // the scroll event may still be on its way
     if (fresh) this.#reset(view, label);
-    const visible = messages.slice(-this.#limit);
-    this.#earlier.hidden = visible.length === messages.length;
-    this.#intro.hidden = !this.#earlier.hidden;
     this.#intro.replaceChildren(...intro);
-    this.#reconcile(this.#items(parent, visible, newAfter));
+    this.#reconcile(this.#items(parent, messages, newAfter));
     this.#place(fresh, messages.at(-1));
   }
 
   #reset(view, label) {
     this.#view = view;
-    this.#limit = PAGE;
     this.#editing = null;
     this.#unfolded.clear();
     this.#rows.clear();
@@ -251,12 +238,35 @@ export class MessageList {
     this.#top = scrollTop;
     if (this.#atBottom) this.#jump.hidden = true;
   }
+}
 
-  #showMore() {
-    const { scrollHeight, scrollTop } = this.scroller;
-    this.#limit += PAGE;
-    this.#atBottom = false;
-    this.#store.changed();
-    queueMicrotask(() => (this.scroller.scrollTop = scrollTop + this.scroller.scrollHeight - scrollHeight));
+const GROUP_SECONDS = 300;
+const seconds = (message) => Number.parseFloat(message.ts);
+
+/**
+ * What the list shows, in order: day dividers, the line above what is new, and messages, grouped where one person goes on.
+ * @param {object} options `days`: with day dividers; `newAfter`: the `ts` after which others' messages are new, or null
+ */
+function timeline(messages, { days = true, newAfter = null, me = null } = {}) {
+  const items = [];
+  let previous = null;
+  let marked = false;
+  for (const message of messages) {
+    const newDay = !previous || dayKey(previous.ts) !== dayKey(message.ts);
+    if (days && newDay) items.push({ key: `day ${dayKey(message.ts)}`, type: "day", label: dayLabel(message.ts) });
+    const isNew = newAfter !== null && !marked && seconds(message) > newAfter && message.user !== me;
+    if (isNew) items.push({ key: "new", type: "new", label: "New" });
+    marked ||= isNew;
+    const grouped = !newDay && !isNew && continues(previous, message);
+    items.push({ key: message.ts, type: "message", message, grouped });
+    previous = message;
   }
+  return items;
+}
+
+function continues(previous, message) {
+  const alike = ["user", "bot_id", "ephemeral", "subtype"].every((field) => previous[field] === message[field]);
+  return (
+    alike && !message.subtype && previous.reply_count === 0 && seconds(message) - seconds(previous) < GROUP_SECONDS
+  );
 }

@@ -7,8 +7,7 @@ import { inline } from "../text/inline.js";
 import { MessageList } from "../messages/message_list.js";
 import { parseInline } from "../text/mrkdwn.js";
 import { avatar, badges, displayName } from "../ui/people.js";
-import { Tabs } from "../ui/tabs.js";
-import { HomeTab } from "./home_tab.js";
+import { HomeTab, Tabs } from "./home_tab.js";
 
 export class ChannelPane {
   #store;

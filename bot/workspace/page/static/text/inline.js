@@ -3,9 +3,9 @@
 import { h, safeUrl } from "../ui/dom.js";
 import { emoji } from "./emoji.js";
 import { parseMrkdwn } from "./mrkdwn.js";
-import { formatDate } from "./times.js";
+import { formatDate } from "./formats.js";
 
-const STYLE_TAGS = { bold: "strong", italic: "em", strike: "s", underline: "u" };
+const STYLE_TAGS = { bold: "strong", italic: "em", strike: "s" };
 
 export function inline(nodes, view) {
   return nodes.map((node) => inlineNode(node, view));
@@ -17,7 +17,7 @@ function inlineNode(node, view) {
     case "code":
       return h("code", {}, node.text);
     case "link":
-      return link(node.url, node.label, view);
+      return link(node.url, node.label);
     case "user":
       return userMention(node, view);
     case "channel":
@@ -36,9 +36,9 @@ function inlineNode(node, view) {
 }
 
 /** A link opens in a new tab and tells the other side nothing; an address of another scheme stays text. */
-export function link(url, label, view, children = null) {
+function link(url, label) {
   const href = safeUrl(url);
-  const content = children ?? (label ? shortcodes(label) : url);
+  const content = label ? shortcodes(label) : url;
   if (!href) return h("span", { class: "dead-link", title: "This address cannot be opened from here" }, content);
   return h("a", { href, target: "_blank", rel: "noopener noreferrer", title: href, dir: "auto" }, content);
 }
@@ -66,7 +66,7 @@ function channelMention({ id, label }, view) {
 
 function date(node, view) {
   const text = formatDate(node.seconds, node.format) ?? node.fallback;
-  return node.url ? link(node.url, text, view) : h("time", {}, text);
+  return node.url ? link(node.url, text) : h("time", {}, text);
 }
 
 /** Text with nothing but `:shortcodes:` made into emoji. */

@@ -1,8 +1,7 @@
-/** The `markdown` block: the Markdown that agents write (headings, lists, tasks, tables, quotes, fences, emphasis, links). Parsed to nodes, then DOM. */
+/** The `markdown` block: the Markdown that agents write (headings, lists, tasks, tables, quotes, fences, emphasis, links). */
 
 import { h } from "../ui/dom.js";
 import { inline } from "./inline.js";
-import { alignments, beginsTable, cellsOf } from "./markdown_tables.js";
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const HEADING = /^ {0,3}(#{1,6}) +(.*)$/;
@@ -131,7 +130,7 @@ const PATTERNS = [
 ];
 const PLAIN = /(?:[^\\`!\[<h:*_~]|h(?!ttps?:))+|[\p{L}\p{N}]_(?=[\p{L}\p{N}])/uy;
 
-export function parseSpans(text) {
+function parseSpans(text) {
   const nodes = [];
   let plain = "";
   let at = 0;
@@ -159,4 +158,37 @@ function firstMatch(text, at) {
     if (match) return [build(match), match[0].length];
   }
   return [null, 1];
+}
+
+// tables; parsing takes time linear in the text's length
+
+const RULE_CELL = /^:?-{1,200}:?$/;
+
+/** The cells of a row; an escaped bar belongs to its cell. */
+function cellsOf(line) {
+  const cells = [""];
+  const text = line.trim();
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === "\\" && text[at + 1] === "|") cells.push(`${cells.pop()}${text[(at += 1)]}`);
+    else if (text[at] === "|") cells.push("");
+    else cells.push(cells.pop() + text[at]);
+  }
+  if (text.startsWith("|")) cells.shift();
+  if (text.endsWith("|") && cells.length > 1) cells.pop();
+  return cells.map((cell) => cell.trim());
+}
+
+/** @returns {boolean} whether a table begins at this line */
+function beginsTable(lines, at) {
+  if (!lines[at].includes("|") || !lines[at + 1]?.includes("-")) return false;
+  const rule = cellsOf(lines[at + 1]);
+  return rule.every((cell) => RULE_CELL.test(cell)) && rule.length === cellsOf(lines[at]).length;
+}
+
+/** @returns {("left" | "center" | "right")[]} how the line of dashes aligns each column */
+function alignments(line) {
+  return cellsOf(line).map((cell) => {
+    if (cell.endsWith(":")) return cell.startsWith(":") ? "center" : "right";
+    return "left";
+  });
 }

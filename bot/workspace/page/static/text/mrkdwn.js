@@ -17,7 +17,7 @@ const BARE_BROADCAST = /@(here|channel|everyone)(?![\p{L}\p{N}_])/uy;
 const BARE_CHANNEL = /#([\p{L}\p{N}_-]{1,80})/uy;
 
 /** Slack escapes exactly these three, once. */
-export function unescapeEntities(text) {
+function unescapeEntities(text) {
   return text.replace(/&(?:amp|lt|gt);/g, (entity) => ENTITIES[entity]);
 }
 
@@ -184,4 +184,16 @@ function matched(pattern, line, at, build) {
 function sticky(pattern, line, at) {
   pattern.lastIndex = at;
   return pattern.exec(line);
+}
+
+/** A stored message as the person typed it, for editing: references become @name, #channel and plain addresses again. */
+export function asTyped(text, store) {
+  const readable = text.replace(/<([^<>\n]+)>/g, (_, inner) => {
+    const [target, label] = inner.split("|");
+    if (target.startsWith("@")) return `@${store.person(target.slice(1))?.name ?? label ?? target.slice(1)}`;
+    if (target.startsWith("#")) return `#${store.channel(target.slice(1))?.name ?? label ?? target.slice(1)}`;
+    if (target.startsWith("!")) return label ?? `@${target.slice(1)}`;
+    return target;
+  });
+  return unescapeEntities(readable);
 }

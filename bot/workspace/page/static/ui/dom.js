@@ -41,6 +41,12 @@ function setProp(node, name, value) {
   }
 }
 
+/** Makes a text area as high as its text, up to what the style sheet allows. */
+export function fitHeight(input) {
+  input.style.height = "auto";
+  input.style.height = `${input.scrollHeight + input.offsetHeight - input.clientHeight}px`;
+}
+
 /** The address as the browser would open it, or null where the scheme is not one a person should follow from a message. */
 export function safeUrl(raw) {
   try {

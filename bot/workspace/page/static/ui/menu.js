@@ -7,7 +7,7 @@ const GAP = 4; // pixels between the button and its menu
 const EDGE = 8; // pixels kept free at the window's edges
 
 /**
- * @param {object} menu `label`, `name` (an icon), `items()` (answers `{label, detail, href, disabled, click}[]`, asked each
+ * @param {object} menu `label`, `name` (an icon), `items()` (returns `{label, detail, disabled, click}[]`, asked each
  *   time it opens), `props` (for the button)
  */
 export function menuButton({ label, name, items, props = {} }) {
@@ -57,15 +57,13 @@ function close(list, button) {
   button.focus({ preventScroll: true });
 }
 
-function item({ label, detail, href, disabled, click }, closed) {
+function item({ label, detail, disabled, click }, closed) {
   const words = [
     h("span", { class: "popup-label", dir: "auto" }, label),
     detail && h("span", { class: "popup-detail", dir: "auto" }, detail),
   ];
   const props = { class: "popup-item", role: "menuitem", tabindex: "-1", "aria-disabled": disabled && "true" };
-  const node = href
-    ? h("a", { ...props, href, target: "_blank", rel: "noopener noreferrer" }, words)
-    : h("button", { ...props, type: "button" }, words);
+  const node = h("button", { ...props, type: "button" }, words);
   node.addEventListener("click", () => {
     if (disabled) return;
     closed();

@@ -1,16 +1,67 @@
-/** One view of a modal. It keeps what was typed through errors, updates and the views that are pushed on top of it. */
+/** The modals that the app has open for this person. The topmost is shown; those below keep what was typed into them. */
 
 import { freshId, h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
 import { shortcodes } from "../text/inline.js";
 import { BlockList } from "../blocks/block_list.js";
+import { showProblem } from "../blocks/blocks.js";
 import { Form } from "../blocks/form.js";
-import { showProblem } from "../blocks/input_block.js";
-import { TypingDelay } from "./typing_delay.js";
 
 const FIELDS = "input, textarea, select";
+const PAUSE_MS = 400;
 
-export class Modal {
+export class ModalStack {
+  element = h("div", { class: "modals" });
+  #store;
+  #actions;
+  #modals = [];
+  #person = null;
+  #returnTo = null; // where the keyboard was before the first view came
+
+  constructor({ store, actions }) {
+    this.#store = store;
+    this.#actions = actions;
+  }
+
+  render() {
+    const { modals: views, me } = this.#store;
+    if (me.id !== this.#person) this.#leave(this.#modals);
+    this.#person = me.id;
+    if (views.length && !this.#modals.length) this.#returnTo = document.activeElement;
+    const known = new Map(this.#modals.map((modal) => [modal.id, modal]));
+    this.#leave(this.#modals.filter((modal) => !views.some((view) => view.id === modal.id)));
+    this.#modals = views.map((view) => this.#modal(view, known.get(view.id)));
+    this.#modals.slice(0, -1).forEach((modal) => modal.hide());
+    if (this.#modals.length) this.#modals.at(-1).open();
+    else this.#giveFocusBack();
+  }
+
+  #modal(view, known) {
+    if (known) {
+      known.show(view);
+      return known;
+    }
+    const modal = new Modal(view, { store: this.#store, actions: this.#actions });
+    this.element.append(modal.element);
+    return modal;
+  }
+
+  #leave(modals) {
+    for (const modal of modals) {
+      modal.hide();
+      modal.element.remove();
+    }
+    this.#modals = this.#modals.filter((modal) => !modals.includes(modal));
+  }
+
+  #giveFocusBack() {
+    if (this.#returnTo?.isConnected) this.#returnTo.focus({ preventScroll: true });
+    this.#returnTo = null;
+  }
+}
+
+/** One view of a modal. It keeps what was typed through errors, updates and the views that are pushed on top of it. */
+class Modal {
   #view;
   #actions;
   #form;
@@ -165,3 +216,30 @@ export class Modal {
 }
 
 const isEmpty = (object) => Object.keys(object ?? {}).length === 0;
+
+/** Waits until somebody pauses in typing before it tells the app. */
+class TypingDelay {
+  #waiting = new Map(); // key -> { timer, tell }
+  #told = Promise.resolve();
+
+  /** Tells after a pause; for the same key, only the last. */
+  later(key, tell) {
+    clearTimeout(this.#waiting.get(key)?.timer);
+    const timer = setTimeout(() => this.#tell(key), PAUSE_MS);
+    this.#waiting.set(key, { timer, tell });
+  }
+
+  /** Tells at once what still waits, and answers when the app has it. */
+  flush() {
+    for (const key of [...this.#waiting.keys()]) this.#tell(key);
+    return this.#told;
+  }
+
+  /** One after the other, so that the app does not take an older text for the newest. */
+  #tell(key) {
+    const { timer, tell } = this.#waiting.get(key);
+    clearTimeout(timer);
+    this.#waiting.delete(key);
+    this.#told = this.#told.then(tell);
+  }
+}

@@ -1,4 +1,4 @@
-/** Times as people read them: the clock in the browser's manner, days in the page's English. */
+/** Times and sizes as people read them. Clocks follow the browser's locale; days and dates are in English, like the page. */
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const clockSeconds = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit", second: "2-digit" });
@@ -7,7 +7,7 @@ const dayWithWeekday = english({ weekday: "long", month: "long", day: "numeric" 
 const dayWithYear = english({ weekday: "long", year: "numeric", month: "long", day: "numeric" });
 
 /** A message's `ts` is its Unix time in seconds, with a counter after the point. */
-export const when = (ts) => new Date(Number.parseFloat(ts) * 1000);
+const when = (ts) => new Date(Number.parseFloat(ts) * 1000);
 export const timeOf = (ts) => clock.format(when(ts));
 export const fullTime = (ts) => `${dayWithYear.format(when(ts))} at ${clockSeconds.format(when(ts))}`;
 export const dayKey = (ts) => when(ts).toDateString();
@@ -30,16 +30,12 @@ const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.ge
 const PRETTY = { Today: "today", Yesterday: "yesterday" };
 const TOKENS = {
   date_num: (d) => new Intl.DateTimeFormat("sv").format(d), // Swedish dates are written year-month-day
-  date: (d) => english({ year: "numeric", month: "long", day: "numeric" }).format(d),
-  date_slash: (d) => english({ year: "numeric", month: "2-digit", day: "2-digit" }).format(d),
   date_short: (d) => english({ year: "numeric", month: "short", day: "numeric" }).format(d),
-  date_long: (d) => dayWithYear.format(d),
   time: (d) => clock.format(d),
-  time_secs: (d) => clockSeconds.format(d),
   ago: (d) => ago(d),
 };
 
-/** Slack's `<!date>` format filled in, or null where the time or a token is not one Slack knows. */
+/** Fills in a `<!date>` format with the tokens that Pagehand and the tests use. Returns null for a bad time or another token. */
 export function formatDate(seconds, format) {
   const date = new Date(seconds * 1000);
   if (!format || Number.isNaN(date.getTime())) return null;
@@ -64,4 +60,13 @@ function ago(date) {
     if (Math.abs(seconds) >= size) return relative.format(Math.round(seconds / size), unit);
   }
   return relative.format(Math.round(seconds), "second");
+}
+
+const UNITS = ["bytes", "kB", "MB", "GB"];
+
+export function sizeOf(bytes) {
+  if (bytes === 1) return "1 byte";
+  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), UNITS.length - 1);
+  const value = bytes / 1000 ** power;
+  return `${value >= 10 || power === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`;
 }
