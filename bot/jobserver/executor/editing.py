@@ -21,8 +21,7 @@ from bot.jobserver.executor.masked_texts import described, masked_checks, masked
 from bot.jobserver.executor.progress import RecordedProgress
 from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import Changes, CheckResult, CheckStatus
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, ProgressUpdate

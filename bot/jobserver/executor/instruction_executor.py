@@ -17,7 +17,7 @@ from bot.jobserver.executor.proposing import pull_request_details
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.models import JobDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import OpenedPullRequest
-from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.repository.git_repository import StartingPoint
 from bot.jobserver.store.records import Instruction, Outcome
 
 logger = logging.getLogger(__name__)

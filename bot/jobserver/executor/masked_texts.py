@@ -9,7 +9,7 @@ from bot.jobserver.errors import HeldBackError, LeakScanError
 from bot.jobserver.leaks.interface import Leak, LeakScan, Masking, Trees
 from bot.jobserver.models import CheckResult
 from bot.jobserver.questions import Question, QuestionField
-from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.repository.git_repository import StartingPoint
 from bot.jobserver.settings import PREFIX
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 

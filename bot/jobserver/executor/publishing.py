@@ -20,8 +20,7 @@ from bot.jobserver.executor.proposing import Proposed, Proposing
 from bot.jobserver.leaks.interface import Masking
 from bot.jobserver.models import CheckResult, JobDetails
 from bot.jobserver.pull_requests.interface import PullRequests
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.interface import StartingPoint
+from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome, OwedProposal
 from bot.jobserver.usage import Spent

@@ -10,10 +10,9 @@ from typing import Protocol
 from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
 from bot.jobserver.models import ChangeKind, Changes, FileChange
 from bot.jobserver.repository.git import explain, printable
-from bot.jobserver.repository.interface import Collected, StartingPoint
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
 from bot.jobserver.repository.snapshot import lay_over
-from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
+from bot.jobserver.repository.working_copy import ChangeLimits, Collected, WorkingCopy
 
 _LISTED_AT_MOST = 300
 """Files that are listed; all are counted."""
@@ -56,23 +55,38 @@ def _lines(number: str) -> int | None:
 
 
 @dataclass(frozen=True)
+class StartingPoint:
+    """The state of the repository that an instruction starts from.
+
+    `parents` are the parents of the instruction's commit; the first is on the job's branch. `tree` is the git tree to
+    check out: the branch's files, merged with the base where that was clean. `base` is the commit of the base branch.
+    `note` says what was done, or could not be done, to bring the branch up to date; it is empty if nothing was needed.
+    """
+
+    parents: tuple[str, ...]
+    tree: str
+    base: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class _Merged:
-    """`conflicts` are the files that both sides changed in the same lines."""
+    """`conflicts` are the files in which both sides changed the same lines."""
 
     tree: str
     conflicts: tuple[str, ...]
 
 
 class Copies(Protocol):
-    """Where the files of jobs come from."""
+    """Fills the directories of jobs with files."""
 
     async def check_out(self, tree: str, directory: Path) -> None:
-        """Makes an empty directory a copy of a tree. Raises GitError."""
+        """Turns an empty directory into a copy of a tree. Raises GitError."""
         ...
 
 
 class Overlays:
-    """Copies whose files stay in git, for an editor that reads them there."""
+    """Copies whose files stay in git, for an editor that reads them from there."""
 
     async def check_out(self, tree: str, directory: Path) -> None:
         await asyncio.to_thread(lay_over, tree, directory)
@@ -81,14 +95,14 @@ class Overlays:
 class GitRepository:
     """The repository that jobs work on. All methods raise GitError.
 
-    `copies`: how a directory gets its files, if not by a checkout.
+    `copies` fills directories with files; by default they are checked out.
     """
 
     def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits, copies: Copies | None = None) -> None:
         self._mirror = mirror
         self._base = base
         self._limits = limits
-        self._check_out = copies.check_out if copies else self._check_out_anew
+        self._copies = copies
 
     async def start(self, branch: str) -> StartingPoint:
         """Fetches the base and the branch; a branch that does not exist yet starts at the base."""
@@ -112,11 +126,11 @@ class GitRepository:
             return await self._mirror.fetch(self._base.name, branch)
 
     async def _brought_up_to_date(self, branch: str, head: Tip, base: str) -> StartingPoint:
-        """Merges the base into a branch that is behind it; where that is not clean, the branch stays as it is."""
+        """Merges the base into a branch that is behind it; if there are conflicts, leaves the branch alone."""
         merged = await self._merge_tree(head.commit, base)
         if merged.conflicts:
             named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
-            note = f"the branch is behind {self._base.name}, and both changed {named}: it was left as it is"
+            note = f"the branch is behind {self._base.name}, and both changed {named}, so it was not updated"
             return StartingPoint((head.commit,), head.tree, base, note)
         commit = await self._commit_tree((head.commit, base), merged.tree, f"Merge {self._base.name} into {branch}\n")
         return StartingPoint((commit,), merged.tree, base, f"{self._base.name} was merged into the branch")
@@ -130,18 +144,22 @@ class GitRepository:
         tree, *files = result.output.strip("\0\n").split("\0")
         return _Merged(tree, tuple(filter(None, files)) if result.exit_code else ())
 
-    async def check_out(self, tree: str, directory: Path) -> None:
-        """Writes the files of a tree or commit to an empty directory, without a git directory and without links."""
-        await self._check_out(tree, directory)
+    def _working_copy(self, directory: Path) -> WorkingCopy:
+        return WorkingCopy(self._mirror, directory, self._limits)
 
-    async def _check_out_anew(self, tree: str, directory: Path) -> None:
-        await WorkingCopy(self._mirror, directory, self._limits).check_out(tree)
+    async def check_out(self, tree: str, directory: Path) -> None:
+        """Writes the files of a tree or commit into an empty directory, without a git directory or links."""
+        if self._copies:
+            await self._copies.check_out(tree, directory)
+        else:
+            await self._working_copy(directory).check_out(tree)
 
     async def collect(self, tree: str, directory: Path) -> Collected:
-        """Takes the files back from a directory into which `tree` was checked out; the same tree if none changed."""
-        return await WorkingCopy(self._mirror, directory, self._limits).collect(tree)
+        """Takes back the files of a directory into which `tree` was checked out."""
+        return await self._working_copy(directory).collect(tree)
 
     async def commit(self, start: StartingPoint, tree: str, message: str) -> str:
+        """Commits a tree and returns the commit's id."""
         return await self._commit_tree(start.parents, tree, message)
 
     async def push(self, commit: str, branch: str) -> None:
@@ -154,23 +172,23 @@ class GitRepository:
         await self._mirror.set_branch(branch, commit)
 
     async def merge(self, first: str, second: str) -> str | None:
-        """Returns the tree of a merge of two commits; None where both changed the same lines."""
+        """Returns the tree of a merge of two commits; None if both changed the same lines."""
         merged = await self._merge_tree(first, second)
         return None if merged.conflicts else merged.tree
 
     async def delete_branch(self, branch: str) -> None:
-        """Deletes a branch of the repository and of the mirror, if it is there."""
+        """Deletes a branch of the repository and of the mirror, if it exists."""
         deleted = await self._mirror.git.push(self._mirror.directory, "", branch)
         if deleted.exit_code and "remote ref does not exist" not in deleted.errors:
             raise GitError(f"the branch {branch} could not be deleted: {' '.join(deleted.errors.split())[-300:]}")
         await self._mirror.set_branch(branch, None)
 
     async def keep_partial(self, job_id: str, commit: str) -> None:
-        """Keeps a commit that is not pushed anywhere, in place of the job's previous one."""
+        """Keeps a commit that was not pushed, in place of the job's previous one."""
         await self._mirror.run("update-ref", f"{_PARTIAL}{job_id}", commit)
 
     async def forget_partials(self, kept: Callable[[], Awaitable[Collection[str]]]) -> None:
-        """Forgets the partial work of all jobs except those that `kept` returns; it is asked after the listing."""
+        """Drops those of all jobs except the ones that `kept` returns; it is called after they were listed."""
         if not self._mirror.directory.exists():
             return
         listed = (await self._mirror.run("for-each-ref", "--format=%(refname)", _PARTIAL)).split()
@@ -180,29 +198,29 @@ class GitRepository:
                 await self._mirror.run("update-ref", "-d", name)
 
     async def put_back(self, commit: str, tree: str, directory: Path) -> bool:
-        """Applies to a directory, into which `tree` was checked out, what `commit` changed in its parent.
+        """Applies the change that `commit` made to a directory into which `tree` was checked out.
 
-        Returns False and changes nothing if both changed the same lines. The merge uses commits without a history,
-        so that nothing else from the branch of `commit` comes back.
+        Returns False and changes nothing if both changed the same lines. The merged commits have no history, so that
+        nothing else from the branch of `commit` comes back.
         """
         root = await self._commit_tree((), await self._tree_of(f"{commit}^"), "Before\n")
         now = await self._commit_tree((root,), tree, "Now\n")
         partial = await self._commit_tree((root,), await self._tree_of(commit), "Partial\n")
         merged = await self.merge(now, partial)
         if merged is not None:
-            await WorkingCopy(self._mirror, directory, self._limits).overlay(merged)
+            await self._working_copy(directory).overlay(merged)
         return merged is not None
 
     async def pack(self) -> bool:
-        """Makes the mirror small and quick again, if it has become neither; returns whether it did."""
+        """Packs the mirror if it has grown untidy; returns whether it did."""
         return await self._mirror.pack()
 
     async def newest(self, branch: str) -> str | None:
-        """Returns the branch's newest commit as of the last fetch, or None."""
+        """Returns the branch's newest commit as of the last fetch; None if there is none."""
         return await self._mirror.revision(branch)
 
     async def trailer(self, commit: str, key: str) -> str:
-        """Returns the value of a trailer of a commit's message, or an empty string."""
+        """Returns the value of a trailer in a commit's message; empty if there is none."""
         output = await self._mirror.run("log", "-1", f"--format=%(trailers:key={key},valueonly)", commit, "--")
         return output.strip()
 
@@ -215,6 +233,7 @@ class GitRepository:
         return parse_changes(printable(output))
 
     def snapshot(self, tree: str) -> TreeSnapshot:
+        """Returns the files of a tree or commit."""
         return TreeSnapshot(self._mirror, tree)
 
     async def _commit_tree(self, parents: tuple[str, ...], tree: str, message: str) -> str:
@@ -228,5 +247,5 @@ class GitRepository:
         return (await self._mirror.run("rev-parse", "--verify", "--end-of-options", f"{tree}^{{tree}}")).strip()
 
     async def _merge_base(self, first: str, second: str) -> str:
-        """Returns where two commits parted; nothing where they have nothing in common."""
+        """Returns the common ancestor of two commits; empty if there is none."""
         return (await self._mirror.git.try_run(self._mirror.directory, "merge-base", first, second)).output.strip()

@@ -20,7 +20,6 @@ from bot.jobserver.repository.foreign_files import (
 )
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.held_out import HeldOut, held_out, not_allowed, settle_modes
-from bot.jobserver.repository.interface import Collected
 from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.snapshot import lower_tree, note_of
 from bot.jobserver.repository.tree_files import Mode, TreeListing, unportable
@@ -42,8 +41,17 @@ class ChangeLimits:
     allowed: AllowedPaths = AllowedPaths()  # noqa: RUF009 - immutable
 
 
+@dataclass(frozen=True)
+class Collected:
+    """The tree of what an editor left, what was left out and why, and notes about the rest."""
+
+    tree: str
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 class WorkingCopy:
-    """A directory with the files of one tree; git's index of it lies beside the directory."""
+    """A directory with the files of one tree; git's index is a file beside the directory."""
 
     def __init__(self, mirror: Mirror, directory: Path, limits: ChangeLimits) -> None:
         self._mirror = mirror

@@ -12,10 +12,9 @@ from bot.jobserver.editors.builtin.worker import EditorAnswer, answer
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
 from bot.jobserver.repository.git_repository import GitRepository, Overlays
-from bot.jobserver.repository.interface import Collected
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.snapshot import lower_tree
-from bot.jobserver.repository.working_copy import ChangeLimits
+from bot.jobserver.repository.working_copy import ChangeLimits, Collected
 from bot.jobserver.settings import JobServerSettings
 
 FILES = {

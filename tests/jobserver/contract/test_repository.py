@@ -14,10 +14,9 @@ from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.models import ChangeKind
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.git import Git
-from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.repository.interface import Collected, StartingPoint
+from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
-from bot.jobserver.repository.working_copy import ChangeLimits
+from bot.jobserver.repository.working_copy import ChangeLimits, Collected
 from bot.jobserver.settings import JobServerSettings
 
 FILES = {
