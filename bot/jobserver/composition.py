@@ -13,8 +13,8 @@ from typing import assert_never
 from bot.jobserver.agents.choice import agent_editor
 from bot.jobserver.agents.named import agent_for
 from bot.jobserver.api.handlers import JobApiHandlers
+from bot.jobserver.checks.checker import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
-from bot.jobserver.checks.program import CheckProgram
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
 from bot.jobserver.documents.navigation import only_navigation
 from bot.jobserver.editors.builtin import editor

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.checks import links, navigation, page_syntax
 from bot.jobserver.checks.change import CheckedChange
-from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
+from bot.jobserver.checks.checker import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
 from bot.jobserver.models import CheckResult, CheckStatus
 from bot.jobserver.repository.snapshot import Snapshot

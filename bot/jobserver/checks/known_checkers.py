@@ -8,8 +8,14 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from bot.jobserver.checks.checker import Checker, LineFault, SharedSettings, could_not_run
-from bot.jobserver.checks.program import CheckCouldNotRunError, Finished
+from bot.jobserver.checks.checker import (
+    CheckCouldNotRunError,
+    Checker,
+    Finished,
+    LineFault,
+    SharedSettings,
+    could_not_run,
+)
 
 _MARKDOWNLINT = re.compile(
     r"(?P<path>[^\n]{1,4000}?):(?P<line>\d{1,9})(?::\d{1,9})? (?:(?:error|warning) )?(?P<words>[^\n]+)"

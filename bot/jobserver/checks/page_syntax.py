@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from bot.jobserver.checks.change import CheckedChange, text_of
-from bot.jobserver.documents.brackets import Tag
+from bot.jobserver.documents.delimiters import Tag
 from bot.jobserver.documents.front_matter import find_front_matter
 from bot.jobserver.documents.masking import MaskedText, mask
 

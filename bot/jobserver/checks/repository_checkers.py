@@ -14,9 +14,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from bot.jobserver.checks.change import CheckedChange
-from bot.jobserver.checks.checker import Checker, LineFault
+from bot.jobserver.checks.checker import CheckCouldNotRunError, Checker, CheckProgram, LineFault
 from bot.jobserver.checks.known_checkers import CODESPELL, CSPELL, LYCHEE, MARKDOWNLINT, VALE
-from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.documents.parsing import is_page
 from bot.jobserver.file_owners import hand_over, owner
 from bot.jobserver.repository.foreign_files import remove

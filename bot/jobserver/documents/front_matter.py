@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import yaml
 
-from bot.jobserver.documents.fences import Fence, opening_fence
+from bot.jobserver.documents.delimiters import Fence, opening_fence
 from bot.jobserver.documents.page import FrontMatter, Span
 
 _Result = TypeVar("_Result")

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from bot.jobserver.documents.brackets import Tag
+from bot.jobserver.documents.delimiters import Tag
 from bot.jobserver.documents.front_matter import find_front_matter
 from bot.jobserver.documents.inline import ContentSpan, Recording, RecordingInline
 from bot.jobserver.documents.masking import MASK, mask

@@ -9,8 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bot.jobserver.documents.brackets import Tag, UnclosedBraceError, expression_end, tag_at
-from bot.jobserver.documents.fences import Fence, opening_fence
+from bot.jobserver.documents.delimiters import Fence, Tag, UnclosedBraceError, expression_end, opening_fence, tag_at
 from bot.jobserver.documents.page import Region, RegionKind, Span
 
 MASK = "\ue000"

@@ -1,10 +1,15 @@
 """A page in Markdown or MDX as safe HTML: no scripts, no HTML of the author's, no picture from elsewhere.
 
-Runs in a process of its own (`render_worker`): some texts take a Markdown parser very long.
+Some texts take a Markdown parser very long, so this module is also run as a process that the server can end. Its
+standard input is a JSON list of pages, each a list of the three fields of a `PageSource`. As soon as a page is done, it
+writes a line of JSON: the HTML, or null if that is too long or the page cannot be rendered.
 """
 
+import json
 import posixpath
 import re
+import resource
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -23,6 +28,8 @@ from bot.jobserver.documents.pictures import PICTURE_FORMATS
 _TAG = re.compile(r"</?(?:[A-Za-z][\w.-]*)?(?=[\s/>]|$)|<!--")
 _STATEMENT = re.compile(r"(?:import|export)\s")
 _LONGEST_TAG = 60  # lines
+_MEMORY = 1_000_000_000
+LONGEST_HTML = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -149,3 +156,18 @@ def picture_path(address: str, page_path: str) -> str:
     folder = "" if target.startswith("/") else posixpath.dirname(page_path)
     path = posixpath.normpath(posixpath.join(folder, target.lstrip("/")))
     return "" if path.startswith("../") or "\0" in path else path
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    for fields in json.load(sys.stdin):
+        sys.stdout.write(f"{json.dumps(_rendered(PageSource(*fields)))}\n")
+        sys.stdout.flush()
+
+
+def _rendered(page: PageSource) -> str | None:
+    try:
+        html = render(page)
+    except (RecursionError, MemoryError, ValueError, IndexError):
+        return None
+    return html if len(html) <= LONGEST_HTML else None

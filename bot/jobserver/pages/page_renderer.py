@@ -11,7 +11,7 @@ from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 10.0
 _OUTPUT_BYTES = 8_000_000
-_WORKER = "bot.jobserver.pages.render_worker"
+_WORKER = "bot.jobserver.pages.markdown"
 _KNOWN_CHARACTERS = 8_000_000
 
 

@@ -11,7 +11,7 @@ import pytest
 from support.fakes.fake_progress import FakeProgress
 from support.worlds.agent_world import agent_world
 
-from bot.jobserver.checks.program import CheckCouldNotRunError, CheckProgram
+from bot.jobserver.checks.checker import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.editors.command import CommandEditor
 from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.run_egress import OpenEgress

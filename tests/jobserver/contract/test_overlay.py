@@ -6,8 +6,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from support.worlds.jobserver_world import KEY, git, make_repository
 
-from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.lower_files import LowerFiles
+from bot.jobserver.editors.builtin.files import LowerFiles, WorkingFiles
 from bot.jobserver.editors.builtin.worker import EditorAnswer, answer
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git

@@ -10,8 +10,8 @@ import pytest
 from support.agents.packages import NotInstalled, Package, program_folder, python_program_folder
 from support.fakes.fake_snapshot import FakeSnapshot
 
+from bot.jobserver.checks.checker import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
-from bot.jobserver.checks.program import CheckProgram
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
 from bot.jobserver.egress.run_egress import ListedEgress, OpenEgress
 from bot.jobserver.models import CheckResult, CheckStatus

@@ -14,9 +14,9 @@ from support.fakes.fake_progress import FakeProgress
 
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
-from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
+from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.places import find_page, find_place, most_common_suffix
-from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, Replacement, replace_in_page
+from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, LinkedAnchors, Replacement, replace_in_page
 from bot.jobserver.editors.builtin.typos import parse_report
 from bot.jobserver.editors.builtin.worker import work
 from bot.jobserver.editors.interface import EditResult, EditTask

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobserver.pages.handlers import shown_description
-from bot.jobserver.pages.markdown import PageSource, picture_path, render
+from bot.jobserver.pages.markdown import LONGEST_HTML, PageSource, picture_path, render
 from bot.jobserver.pages.page_renderer import MarkdownRenderer
-from bot.jobserver.pages.render_worker import LONGEST_HTML
 
 TEXT_TAGS = {"a", "p", "pre", "code", "em", "strong", "s", "span", "img", "br", "hr", "blockquote", "ul", "ol", "li"}
 TAGS = TEXT_TAGS | {"h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"}

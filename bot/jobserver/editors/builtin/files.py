@@ -5,17 +5,17 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
 
 from bot.jobserver.documents.front_matter import quick_title
 from bot.jobserver.documents.navigation import NAVIGATION_FILES
-from bot.jobserver.documents.page import ParsedPage, Span
 from bot.jobserver.documents.parsing import decoded, is_markdown, is_page
-from bot.jobserver.editors.builtin.lower_files import LowerFiles
+from bot.jobserver.repository.git_reader import GitReader, TreeEntry
+from bot.jobserver.repository.snapshot import note_removed
+from bot.jobserver.repository.tree_files import folders_of
 
 _SKIPPED_FOLDERS = {".git", "node_modules", ".venv"}
 _SIZE_LIMIT = 5_000_000
@@ -24,7 +24,73 @@ _MAY_LIST_PAGES = re.compile(
     r"\.(?:json|ya?ml|toml|[cm]?[jt]sx?)|conf\.py|\.pages|_redirects)"
 )
 _MOST_SETTINGS = 50
-_ANCHOR = re.compile(r"#([\w%.:-]{1,300}+)")
+
+
+class LowerFiles:
+    """The lower layer of a copy: a tree of git. Without `git` there is none, and all files lie in the copy.
+
+    `note` is the file that tells the server what was removed of the tree.
+    """
+
+    def __init__(self, git: GitReader | None = None, tree: str = "", note: Path = Path()) -> None:
+        self._git = git
+        self._tree = tree
+        self._note = note
+        self._hidden: set[PurePosixPath] = set()
+        self._removed: set[PurePosixPath] = set()
+        self._opened = contextlib.ExitStack()
+
+    def paths(self) -> Collection[PurePosixPath]:
+        """Returns all plain files of at most 5 MB that are not hidden."""
+        return [path for path in self._blobs if path not in self._hidden]
+
+    def has(self, path: PurePosixPath) -> bool:
+        """Tells whether this is one of them."""
+        return path in self._blobs and path not in self._hidden
+
+    def is_taken(self, path: PurePosixPath) -> bool:
+        """Tells whether anything has this name: a file, a link, a folder."""
+        return (path in self._entries and path not in self._removed) or self.has_folder(path)
+
+    def has_folder(self, path: PurePosixPath) -> bool:
+        return path in self._folders
+
+    def read(self, path: PurePosixPath) -> bytes:
+        """Returns the contents of what is in `paths`. Raises OSError."""
+        return self._read(self._blobs[path])
+
+    def hide(self, path: PurePosixPath) -> None:
+        """Notes that the upper layer has this file from now on."""
+        self._hidden.add(path)
+
+    def remove(self, path: PurePosixPath) -> None:
+        """Notes that this file was removed; a path that is not there is ignored."""
+        if path in self._entries:
+            note_removed(path, self._note)
+            self._hidden.add(path)
+            self._removed.add(path)
+
+    def close(self) -> None:
+        self._opened.close()
+
+    @cached_property
+    def _read(self) -> Callable[[str], bytes]:
+        if self._git is None:
+            raise OSError(errno.ENOENT, "there is no lower layer")
+        return self._opened.enter_context(self._git.blobs())
+
+    @cached_property
+    def _entries(self) -> dict[PurePosixPath, TreeEntry]:
+        return self._git.entries(self._tree) if self._git else {}
+
+    @cached_property
+    def _blobs(self) -> dict[PurePosixPath, str]:
+        return {path: entry.id for path, entry in self._entries.items() if entry.is_readable}
+
+    @cached_property
+    def _folders(self) -> set[PurePosixPath]:
+        submodules = {path for path, entry in self._entries.items() if entry.kind == "commit"}
+        return folders_of(self._entries) | submodules if self._git else set()
 
 
 @dataclass(frozen=True)
@@ -180,27 +246,3 @@ def _is_plain(path: str) -> bool:
         status = os.lstat(path)
         return stat.S_ISREG(status.st_mode) and status.st_size <= _SIZE_LIMIT
     return False
-
-
-class LinkedAnchors:
-    """The anchors that pages link to: a heading that is linked to keeps its words.
-
-    Reads all pages once, when it is first asked.
-    """
-
-    def __init__(self, files: WorkingFiles) -> None:
-        self._files = files
-
-    def hold(self, page: ParsedPage, span: Span) -> bool:
-        """Tells whether a place is in a heading whose anchor comes from its words and is linked to."""
-        for heading in page.headings:
-            if heading.content.start <= span.start < heading.content.end:
-                return not heading.has_explicit_anchor and heading.anchor in self._anchors
-        return False
-
-    @cached_property
-    def _anchors(self) -> frozenset[str]:
-        found: set[str] = set()
-        for path in self._files.paths():
-            found.update(_ANCHOR.findall(self._files.read(path) or ""))
-        return frozenset(unquote(anchor) for anchor in found)

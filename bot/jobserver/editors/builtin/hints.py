@@ -10,10 +10,10 @@ from bot.jobserver.documents.languages import is_translation
 from bot.jobserver.documents.page import is_record, slug
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.editors.builtin.edits import short
-from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
+from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.page_edits import with_section
 from bot.jobserver.editors.builtin.places import find_page
-from bot.jobserver.editors.builtin.replacement import replace_in_page
+from bot.jobserver.editors.builtin.replacement import LinkedAnchors, replace_in_page
 from bot.jobserver.editors.builtin.spelling import misspelt_pages
 from bot.jobserver.errors import EditError
 

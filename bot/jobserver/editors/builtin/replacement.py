@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import unquote
 
 from bot.jobserver.documents.page import ParsedPage, Region, RegionKind, Span
 from bot.jobserver.documents.words import NameKind, ProseWord, words_in
-from bot.jobserver.editors.builtin.files import LinkedAnchors
+from bot.jobserver.editors.builtin.files import WorkingFiles
 
 _JOINTS = frozenset("-\u2010\u2011'\u2019\u00ad\u200c\u200d\u2060*_~")
 """Hyphens, apostrophes, invisible characters and marks of emphasis: a word continues after them."""
@@ -29,6 +30,7 @@ NAMES, OTHER_WORDS, LINKED_HEADINGS = "names", "other words", "headings that lin
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
 _GOES_ON = re.compile(r"[\w-]|\.\w")
 _LINE = re.compile(r"[^\r\n]+")
+_ANCHOR = re.compile(r"#([\w%.:-]{1,300}+)")
 
 
 def is_whole(text: str, span: Span) -> bool:
@@ -65,6 +67,30 @@ def _goes_on(text: str, position: int, *, step: int) -> bool:
 def _is_letter(sign: str) -> bool:
     is_part = sign.isalnum() or (sign != "" and unicodedata.category(sign).startswith("M"))
     return is_part and not _WITHOUT_SPACES.match(sign)
+
+
+class LinkedAnchors:
+    """The anchors that pages link to: a heading that is linked to keeps its words.
+
+    Reads all pages once, when it is first asked.
+    """
+
+    def __init__(self, files: WorkingFiles) -> None:
+        self._files = files
+
+    def hold(self, page: ParsedPage, span: Span) -> bool:
+        """Tells whether a place is in a heading whose anchor comes from its words and is linked to."""
+        for heading in page.headings:
+            if heading.content.start <= span.start < heading.content.end:
+                return not heading.has_explicit_anchor and heading.anchor in self._anchors
+        return False
+
+    @cached_property
+    def _anchors(self) -> frozenset[str]:
+        found: set[str] = set()
+        for path in self._files.paths():
+            found.update(_ANCHOR.findall(self._files.read(path) or ""))
+        return frozenset(unquote(anchor) for anchor in found)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from bot.jobserver.documents.languages import has_foreign_words, is_english
 from bot.jobserver.documents.page import ParsedPage, Span
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.documents.words import ProseWord, words_in
-from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
+from bot.jobserver.editors.builtin.files import WorkingFiles
+from bot.jobserver.editors.builtin.replacement import LinkedAnchors
 from bot.jobserver.editors.builtin.typos import ACCEPTED, Misspelling, find_misspellings
 
 _MOST_OCCURRENCES = 5

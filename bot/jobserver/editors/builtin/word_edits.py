@@ -16,9 +16,9 @@ from bot.jobserver.editors.builtin.edits import (
     taken,
     were,
 )
-from bot.jobserver.editors.builtin.files import LinkedAnchors, WorkingFiles
+from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.places import Place, find_place
-from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, Replacement, replace_in_page
+from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, LinkedAnchors, Replacement, replace_in_page
 from bot.jobserver.editors.builtin.spelling import DoubtfulWord, SpellingResult, fix_spelling
 
 _MOST_NAMED = 3

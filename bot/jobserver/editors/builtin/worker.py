@@ -22,8 +22,7 @@ from bot.jobserver.editors.builtin.edits import (
     RenamePage,
     Replace,
 )
-from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.lower_files import LowerFiles
+from bot.jobserver.editors.builtin.files import LowerFiles, WorkingFiles
 from bot.jobserver.editors.builtin.page_edits import add_page, add_section
 from bot.jobserver.editors.builtin.prompt_parser import not_understood, parse
 from bot.jobserver.editors.builtin.renames import rename, rename_page

@@ -1,4 +1,4 @@
-"""Finds the ends of HTML and JSX tags and of expressions in braces. Each search is linear in what it passes."""
+"""Finds where tags, expressions in braces and fenced code begin and end. Each search takes linear time."""
 
 import re
 from dataclasses import dataclass
@@ -7,6 +7,11 @@ _TAG_NAME = re.compile(r"/?(?P<name>[A-Za-z][\w.-]*(?::[\w.-]+)?)?")
 _IN_TAG = re.compile(r"[\"'{<>]")
 _IN_EXPRESSION = re.compile(r"[\"'`{}]|/\*|//")
 _QUOTES = "\"'"
+_FENCE = re.compile(r"(?P<fence>`{3,}+|~{3,}+|\${2})(?P<info>.*)", re.DOTALL)
+_CONTAINER_SIGNS = " \t>"
+_LIST_MARKER = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
+_CLOSING_INDENT = 3
+"""Columns by which a closing fence may be indented further than the opening one (CommonMark)."""
 
 
 @dataclass(frozen=True)
@@ -95,3 +100,46 @@ def _past(text: str, sign: str, position: int) -> int:
 def _line_end(text: str, position: int) -> int:
     end = text.find("\n", position)
     return len(text) if end < 0 else end
+
+
+@dataclass(frozen=True)
+class Fence:
+    """The opening of a block of code, in a list, quotation, tab or component too.
+
+    `indent` is the column that it starts in, after the marks of its containers.
+    """
+
+    sign: str
+    length: int
+    indent: int
+
+    def is_closed_by(self, line: str) -> bool:
+        body = line.lstrip(_CONTAINER_SIGNS)
+        mark = body.rstrip()
+        if len(mark) < self.length or mark.strip(self.sign):
+            return False
+        return len(line) - len(body) <= self.indent + _CLOSING_INDENT
+
+
+def opening_fence(line: str) -> Fence | None:
+    """Returns the fence that this line opens; `$$` on a line of its own opens a formula."""
+    indent = _content_start(line)
+    match = _FENCE.match(line, indent)
+    if match is None:
+        return None
+    sign = match["fence"][0]
+    if sign in match["info"] or (sign == "$" and match["info"].strip()):
+        return None
+    return Fence(sign, len(match["fence"]), indent)
+
+
+def _content_start(line: str) -> int:
+    position = 0
+    while position < len(line):
+        if line[position] in _CONTAINER_SIGNS:
+            position += 1
+        elif match := _LIST_MARKER.match(line, position):
+            position = match.end()
+        else:
+            break
+    return position
