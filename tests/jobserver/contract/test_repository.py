@@ -298,7 +298,7 @@ async def test_a_branch_that_conflicts_with_its_base_goes_on_as_it_is(world: Wor
     world.commit_of_theirs("main", "docs/start.md", "Theirs\n")
     start = await world.repository.start(BRANCH)
     assert start.parents == (ours,)
-    assert start.note == "the branch is behind main, and both changed `docs/start.md`: it was left as it is"
+    assert start.note == "the branch is behind main, and both changed `docs/start.md`, so it was not updated"
 
 
 async def test_a_branch_that_was_merged_starts_at_the_base_again(world: World) -> None:
