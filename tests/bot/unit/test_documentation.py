@@ -13,7 +13,7 @@ from bot.jobserver.settings import JobServerSettings
 ROOT = Path(__file__).parents[3]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
-    for folder in (".", ".github", "bot", "bot/jobserver", "bot/workspace", "tests")
+    for folder in (".", ".deploy", ".github", "bot", "bot/jobserver", "bot/workspace", "tests")
     for page in sorted((ROOT / folder).glob("*.md"))
 }
 LINKS = [
@@ -31,6 +31,7 @@ def headings(page: str) -> set[str]:
 def test_there_is_a_page_for_each_part() -> None:
     assert set(PAGES) == {
         "README.md",
+        ".deploy/README.md",
         ".github/CHANGELOG.md",
         ".github/CONTRIBUTING.md",
         ".github/SECURITY.md",

@@ -1,0 +1,49 @@
+"""The files in .deploy agree with the settings and the versions that they name. `.ci/deploy` checks their form."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bot.app.settings.config import Config
+from bot.jobserver.agents.named import CLAUDE
+from bot.jobserver.settings.server import JobServerSettings
+from bot.runtime.settings import variable_name
+
+DEPLOY = Path(__file__).parents[3] / ".deploy"
+COMPOSE = sorted(DEPLOY.glob("compose*.yml"))
+FILES = [*COMPOSE, *DEPLOY.glob("systemd/*.service"), DEPLOY / "Dockerfile"]
+OF_PROGRAMS = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "PATH"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_variable_that_is_set_is_a_setting(file: Path) -> None:
+    settings = {variable_name(kind, field) for kind in (Config, JobServerSettings) for field in kind.model_fields}
+    known = OF_PROGRAMS | settings | {f"{name}_FILE" for name in settings}
+    if file.suffix == ".yml":
+        composed = yaml.safe_load(file.read_text(encoding="utf-8"))["services"].values()
+        named = {name for service in composed for name in service.get("environment", {})}
+    else:
+        lines = re.findall(r"^(?:ENV |Environment=)(.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+        named = {name for line in lines for name in re.findall(r"(?:^| )([A-Z_]+)=", line)}
+    assert named
+    assert named <= known
+
+
+def test_the_image_has_the_agent_that_the_job_server_names() -> None:
+    default = re.search(r"^ARG AGENT_PACKAGE=(\S+)$", (DEPLOY / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert default is not None
+    assert CLAUDE.install.endswith(f" {default[1]}")
+
+
+def test_everything_that_a_container_writes_is_in_a_volume() -> None:
+    for file in COMPOSE:
+        composed = yaml.safe_load(file.read_text(encoding="utf-8"))
+        named = {
+            volume.partition(":")[0]
+            for service in composed["services"].values()
+            for volume in service.get("volumes", [])
+        }
+        declared = yaml.safe_load((DEPLOY / "compose.yml").read_text(encoding="utf-8"))["volumes"]
+        assert named <= set(declared) | set(composed.get("volumes", {}))
