@@ -90,10 +90,12 @@ CODESPELL = Checker(
 )
 
 
-class ValeAlert(BaseModel):
-    """One finding of Vale (https://vale.sh, JSON output); `suggestion` is the mildest severity, and is not told."""
-
+class _Report(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+class ValeAlert(_Report):
+    """A finding of Vale (https://vale.sh, JSON output); those of the mildest severity, `suggestion`, are dropped."""
 
     check: str = Field(alias="Check", max_length=200)
     line: int = Field(alias="Line")
@@ -101,7 +103,7 @@ class ValeAlert(BaseModel):
     severity: Literal["suggestion", "warning", "error"] = Field(alias="Severity")
 
 
-_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
+_VALE_REPORT = TypeAdapter(dict[str, list[ValeAlert]])
 
 
 def _vale(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
@@ -115,7 +117,7 @@ def parse_report(output: str) -> Mapping[str, Sequence[ValeAlert]]:
         CheckCouldNotRunError: it is not what Vale documents.
     """
     try:
-        return _REPORT.validate_json(output)
+        return _VALE_REPORT.validate_json(output)
     except ValidationError:
         raise CheckCouldNotRunError("its report cannot be read") from None
 
@@ -139,27 +141,23 @@ def _words(output: str, exit_code: int) -> str:
 VALE = Checker("Vale", "vale", _vale, _read_vale, settings=re.compile(r"\.vale\.ini|_vale\.ini|vale\.ini"))
 
 
-class _Span(BaseModel):
-    model_config = ConfigDict(frozen=True)
+class _LycheeSpan(_Report):
     line: int
 
 
-class _Status(BaseModel):
-    model_config = ConfigDict(frozen=True)
+class _LycheeStatus(_Report):
     text: str = Field(max_length=_LONGEST)
 
 
-class _LycheeLink(BaseModel):
-    model_config = ConfigDict(frozen=True)
+class _LycheeLink(_Report):
     url: str = Field(max_length=_LONGEST)
-    status: _Status
-    span: _Span
+    status: _LycheeStatus
+    span: _LycheeSpan
 
 
-class _Report(BaseModel):
+class _LycheeReport(_Report):
     """The JSON output of lychee (https://lychee.cli.rs)."""
 
-    model_config = ConfigDict(frozen=True)
     error_map: dict[str, list[_LycheeLink]]
 
 
@@ -178,7 +176,7 @@ def _read_lychee(done: Finished) -> Iterator[LineFault]:
     if done.exit_code not in {0, _BROKEN_LINKS}:
         raise could_not_run(done)
     try:
-        report = _Report.model_validate_json(done.output[done.output.find("{") :])
+        report = _LycheeReport.model_validate_json(done.output[done.output.find("{") :])
     except ValidationError:
         raise CheckCouldNotRunError("its report cannot be read") from None
     for name, links in report.error_map.items():

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from bot.jobserver.documents.page import line_end
+
 _TAG_NAME = re.compile(r"/?(?P<name>[A-Za-z][\w.-]*(?::[\w.-]+)?)?")
 _IN_TAG = re.compile(r"[\"'{<>]")
 _IN_EXPRESSION = re.compile(r"[\"'`{}]|/\*|//")
@@ -88,18 +90,13 @@ def _past(text: str, sign: str, position: int) -> int:
     """Returns the place after a string or comment. A quotation mark that its line does not close is an apostrophe."""
     if sign == "//":
         is_address = text[position - 3 : position - 2] == ":"
-        return position if is_address else _line_end(text, position)
+        return position if is_address else line_end(text, position)
     closing = {"/*": "*/"}.get(sign, sign)
-    limit = _line_end(text, position) if sign in _QUOTES else len(text)
+    limit = line_end(text, position) if sign in _QUOTES else len(text)
     found = text.find(closing, position, limit)
     if found < 0 and sign not in _QUOTES:
         raise UnclosedBraceError
     return position if found < 0 else found + len(closing)
-
-
-def _line_end(text: str, position: int) -> int:
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end
 
 
 @dataclass(frozen=True)

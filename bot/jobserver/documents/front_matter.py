@@ -10,7 +10,7 @@ from typing import TypeVar
 import yaml
 
 from bot.jobserver.documents.delimiters import Fence, opening_fence
-from bot.jobserver.documents.page import FrontMatter, Span
+from bot.jobserver.documents.page import FrontMatter, Span, line_end
 
 _Result = TypeVar("_Result")
 _MAX_LENGTH = 20_000
@@ -46,8 +46,7 @@ def _block(text: str) -> _Block | None:
         return None
     inner = position = end + 1
     while position < len(text):
-        end = text.find("\n", position)
-        end = len(text) if end < 0 else end
+        end = line_end(text, position)
         if text[position:end].rstrip() in _MARKS[mark]:
             return _Block(Span(begin, min(end + 1, len(text))), text[inner:position], mark)
         position = end + 1
@@ -136,10 +135,8 @@ def quick_title(text: str) -> str | None:
     """Returns the title that the front matter or the first heading gives, within the first 20,000 characters."""
     text = text[:_LOOKED_AT]
     front_matter = find_front_matter(text)
-    if front_matter is not None:
-        title = front_matter.values.get("title")
-        if isinstance(title, str) and title.strip():
-            return title.strip()
+    if front_matter and front_matter.title:
+        return front_matter.title
     return _first_heading(text[front_matter.span.end :] if front_matter else text)
 
 

@@ -23,6 +23,7 @@ from bot.jobserver.documents.page import (
     Region,
     RegionKind,
     Span,
+    line_starts,
 )
 
 _MAX_TAG = 20_000
@@ -68,7 +69,7 @@ class _MarkdownReader:
         self._mdx = mdx
         self._front_matter = find_front_matter(text)
         self._masked = mask(text, start=self._body_start(), mdx=mdx)
-        self._line_starts = _line_starts(self._masked.text)
+        self._line_starts = line_starts(self._masked.text)
         self._id_places = list(self._masked.ids)
         self._inline = RecordingInline()
         self._anchor_names = AnchorNames()
@@ -119,12 +120,9 @@ class _MarkdownReader:
 
     def _read_tags(self) -> None:
         for tag in self._masked.tags:
-            for name, value in _attributes(self._text, tag):
-                if name in {"id", "name"}:
-                    self._found.anchors.add(value)
-                else:
-                    link = Link(value, self._line_of(tag.start), link_kind(value), is_image=name == "src")
-                    self._found.links.append(link)
+            anchors, links = anchors_and_links(self._text, tag, self._line_of(tag.start))
+            self._found.anchors |= anchors
+            self._found.links += links
 
     def _read_tokens(self, tokens: Sequence[Token], parser: MarkdownIt) -> None:
         cursor = 0
@@ -279,20 +277,16 @@ def subtracted(places: Sequence[ContentSpan], holes: Sequence[ContentSpan]) -> I
             yield ContentSpan(start, place.end)
 
 
-def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    position = text.find("\n")
-    while position >= 0:
-        starts.append(position + 1)
-        position = text.find("\n", position + 1)
-    return starts
-
-
-def _attributes(text: str, tag: Tag) -> list[tuple[str, str]]:
-    written = text[tag.start : min(tag.end, tag.start + _MAX_TAG)]
-    found = [(match["name"], match["value"]) for match in _ATTRIBUTE.finditer(written)]
-    # To the element of a page that Vue moves something to.
-    return [each for each in found if each[0] != "to"] if written.startswith("<Teleport") else found
+def anchors_and_links(text: str, tag: Tag, line: int, *, html: bool = False) -> tuple[set[str], list[Link]]:
+    """Returns the anchors and links in the attributes of a tag on this line; those of components unless it is HTML."""
+    anchors, links = set[str](), list[Link]()
+    for match in _ATTRIBUTE.finditer(text, tag.start, min(tag.end, tag.start + _MAX_TAG)):
+        name, value = match["name"], match["value"]
+        if name in {"id", "name"}:
+            anchors.add(value)
+        elif name != "to" or not (html or tag.name == "Teleport"):  # Vue teleports to an element, not to a page
+            links.append(Link(value, line, link_kind(value), is_image=name == "src"))
+    return anchors, links
 
 
 def _plain_text(tokens: Sequence[Token]) -> str:
@@ -302,7 +296,6 @@ def _plain_text(tokens: Sequence[Token]) -> str:
 
 
 def _title(front_matter: FrontMatter | None, headings: Sequence[Heading]) -> str | None:
-    named = front_matter.values.get("title") if front_matter else None
-    if isinstance(named, str) and named.strip():
-        return named.strip()
+    if front_matter and front_matter.title:
+        return front_matter.title
     return next((heading.title for heading in headings if heading.level == 1 and heading.title), None)

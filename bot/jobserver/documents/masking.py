@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bot.jobserver.documents.delimiters import Fence, Tag, UnclosedBraceError, expression_end, opening_fence, tag_at
-from bot.jobserver.documents.page import Region, RegionKind, Span
+from bot.jobserver.documents.page import Region, RegionKind, Span, line_end
 
 MASK = "\ue000"
 _SPECIAL = re.compile(r"[`<{\\\n$\[]")
@@ -111,28 +111,28 @@ class _Scanner:
 
     def _line_construct(self) -> int | None:
         """Returns the start of the line after what this line begins; None if it begins nothing but text."""
-        line_end = self._line_end(self.position)
-        line = self._text[self.position : line_end]
+        end = line_end(self._text, self.position)
+        line = self._text[self.position : end]
         fence = opening_fence(line)
         if fence is not None:
-            return self._after_fence(fence, line_end)
+            return self._after_fence(fence, end)
         module_code = _MODULE_CODE if self._mdx else _SURE_MODULE_CODE
         if module_code.match(line) and self._follows_blank():
             return self._after_module_code()
         if _NOT_PROSE_LINE.match(line):
-            self.mark(self.position, line_end, RegionKind.CODE)
-            return line_end + 1
+            self.mark(self.position, end, RegionKind.CODE)
+            return end + 1
         return None
 
-    def _after_fence(self, fence: Fence, line_end: int) -> int:
-        start, position = self.position, line_end + 1
+    def _after_fence(self, fence: Fence, end: int) -> int:
+        start, position = self.position, end + 1
         while position < len(self._text):
-            line_end = self._line_end(position)
-            if fence.is_closed_by(self._text[position:line_end]):
+            end = line_end(self._text, position)
+            if fence.is_closed_by(self._text[position:end]):
                 break
-            position = line_end + 1
-        self.mark(start, min(line_end, len(self._text)), RegionKind.CODE)
-        return line_end + 1
+            position = end + 1
+        self.mark(start, min(end, len(self._text)), RegionKind.CODE)
+        return end + 1
 
     def _follows_blank(self) -> bool:
         before = self._text[max(0, self.position - 200) : self.position].rstrip(" \t")
@@ -214,10 +214,6 @@ class _Scanner:
     def _next_blank(self, position: int) -> int:
         index = bisect_left(self._blanks, position)
         return self._blanks[index] if index < len(self._blanks) else len(self._text)
-
-    def _line_end(self, position: int) -> int:
-        end = self._text.find("\n", position)
-        return len(self._text) if end < 0 else end
 
 
 def _blanked(text: str, start: int, regions: list[Region]) -> str:

@@ -10,7 +10,7 @@ import yaml
 
 from bot.jobserver.documents.front_matter import compose_yaml
 from bot.jobserver.documents.markdown import parse_markdown
-from bot.jobserver.documents.page import LinkKind
+from bot.jobserver.documents.page import LinkKind, line_end, line_starts
 
 _PLAIN = re.compile(r"[A-Za-z][\w ()./-]*+")
 _PAGE_ENDINGS = (".md", ".mdx", ".markdown")
@@ -50,10 +50,9 @@ def insert(text: str, neighbour: Entry, new: NewEntry) -> str:
     return text[: neighbour.end] + rendered + text[neighbour.end :]
 
 
-def line_end(text: str, position: int) -> int:
-    """Returns where the line of a position ends, before its line end."""
-    end = text.find("\n", position)
-    end = len(text) if end < 0 else end
+def _text_end(text: str, position: int) -> int:
+    """Returns the position before the line break, of either kind, that ends a line."""
+    end = line_end(text, position)
     return end - 1 if text[max(0, end - 1) : end] == "\r" else end
 
 
@@ -117,7 +116,7 @@ def _entry(text: str, node: yaml.ScalarNode, place: _Place) -> Entry:
     line = text[line_start:start]
     indent = line[: len(line) - len(line.lstrip())]
     if line.lstrip().startswith("-") and not place.in_line:
-        return Entry(node.value, line_end(text, end), partial(_render_line, indent, place), place.folder)
+        return Entry(node.value, _text_end(text, end), partial(_render_line, indent, place), place.folder)
     return Entry(node.value, end, _render_in_line, place.folder)
 
 
@@ -181,16 +180,13 @@ def _render_json(before: str, new: NewEntry) -> str:
 
 def list_entries(text: str) -> list[Entry]:
     """Returns the pages of docsify's `_sidebar.md`, or of GitBook's and mdBook's `SUMMARY.md`: a list of links."""
-    lines = text.split("\n")
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    lines, starts = text.split("\n"), line_starts(text)
     found = []
     for link in parse_markdown(text, mdx=False).links:
         item = _ITEM.match(lines[link.line - 1])
         if item and link.kind is LinkKind.RELATIVE and not link.is_image:
             last = _last_line_of_item(lines, link.line - 1)
-            found.append(Entry(link.target, line_end(text, starts[last]), partial(_render_list_item, item["before"])))
+            found.append(Entry(link.target, _text_end(text, starts[last]), partial(_render_list_item, item["before"])))
     return found
 
 

@@ -79,6 +79,11 @@ class FrontMatter:
     values: Mapping[str, object] = field(default_factory=dict)
     error: str = ""
 
+    @property
+    def title(self) -> str | None:
+        title = self.values.get("title")
+        return (title.strip() or None) if isinstance(title, str) else None
+
 
 @dataclass(frozen=True)
 class ParsedPage:
@@ -97,6 +102,17 @@ class ParsedPage:
     """What is text for people and nothing else, in order; names of things in it are found by `words`."""
     regions: tuple[Region, ...] = ()
     not_parsed: str = ""
+
+
+def line_starts(text: str) -> list[int]:
+    """Returns the position at which each line of a text starts."""
+    return [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
+
+
+def line_end(text: str, position: int) -> int:
+    """Returns the position of the line feed that ends a line, or of the end of the text."""
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end
 
 
 def is_record(path: PurePosixPath) -> bool:

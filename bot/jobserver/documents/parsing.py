@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from bot.jobserver.documents.markdown import link_kind, parse_markdown
+from bot.jobserver.documents.markdown import anchors_and_links, parse_markdown
 from bot.jobserver.documents.masking import mask
-from bot.jobserver.documents.page import AnchorNames, Link, ParsedPage
+from bot.jobserver.documents.page import AnchorNames, Link, ParsedPage, line_starts
 
 _RST_UNDERLINE = re.compile(r"(?P<sign>[=\-`:.'\"~^_*+#<>])(?P=sign){2,}+[ \t\r]*")
 _ASCIIDOC_TITLE = re.compile(r"={1,6}[ \t]++(?P<title>\S.*)")
 _HTML_TITLE = re.compile(r"<title[^>\n]{0,200}+>([^<]{1,500}+)<", re.IGNORECASE)
-_HTML_LINK = re.compile(r"""(?<![\w:.@-])(?P<name>id|name|href|src)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
+
 _LOADED = re.compile(r"<(?:script|link|iframe)\b", re.IGNORECASE)
 """Not followed by readers, and often made by a build."""
 MAX_CHARACTERS = 600_000
@@ -63,16 +63,13 @@ def parse_page(path: PurePosixPath, text: str) -> ParsedPage:
 
 def _parse_html(text: str) -> ParsedPage:
     """Finds the title, links and anchors in tags outside of comments, scripts and code."""
-    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    starts = line_starts(text)
     title = _HTML_TITLE.search(text)
-    links, anchors = [], set()
+    links, anchors = list[Link](), set[str]()
     for tag in mask(text, start=0, mdx=False).tags:
-        for match in _HTML_LINK.finditer(text[tag.start : min(tag.end, tag.start + 20_000)]):
-            if match["name"] in {"id", "name"}:
-                anchors.add(match["value"])
-            elif not _LOADED.match(text, tag.start):
-                line, target = bisect_right(line_starts, tag.start), match["value"]
-                links.append(Link(target, line, link_kind(target), is_image=match["name"] == "src"))
+        more_anchors, more_links = anchors_and_links(text, tag, bisect_right(starts, tag.start), html=True)
+        anchors |= more_anchors
+        links += [] if _LOADED.match(text, tag.start) else more_links
     return ParsedPage(text, title[1].strip() if title else None, anchors=frozenset(anchors), links=tuple(links))
 
 

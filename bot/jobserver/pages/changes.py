@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.jobserver.models import ChangeKind
-from bot.jobserver.pages.diff import Hunk, RawHunk, WordMarker, first_lines, parse_patch, shown_hunk
-from bot.jobserver.pull_requests.local.change import ChangedFile, GitFileMode, PullRequestChange, fair_shares
-from bot.jobserver.pull_requests.local.contents import Patch
+from bot.jobserver.pages.diff import Hunk, WordMarker, first_lines, parse_patch, with_marked_words
+from bot.jobserver.pull_requests.local.contents import fair_shares
+from bot.jobserver.repository.changed_files import ChangedFile, GitFileMode, PullRequestChange
 
 FILES_ON_A_PAGE = 100
 FILE_LINES = 1500
@@ -51,9 +51,9 @@ def page_of_files(change: PullRequestChange, page: int, length: int = FILES_ON_A
     return PageOfFiles(change, change.files[start : start + length], start + 1, page, pages)
 
 
-def file_diffs(files: Sequence[ChangedFile], patches: Sequence[Patch]) -> tuple[FileDiff, ...]:
-    """Returns the files with their lines; the shortest are shown whole first, so that a long one hides no other."""
-    hunks = [parse_patch(patch.text) for patch in patches]
+def file_diffs(files: Sequence[ChangedFile], patches: Sequence[str]) -> tuple[FileDiff, ...]:
+    """Returns the files with their lines; the shortest get their room first, so that a long one hides no other."""
+    hunks = [parse_patch(patch) for patch in patches]
     lengths = [sum(len(hunk.lines) for hunk in found) for found in hunks]
     room = fair_shares(lengths, each=FILE_LINES, total=PAGE_LINES)
     shown = [first_lines(found, limit) for found, limit in zip(hunks, room, strict=True)]
@@ -75,8 +75,8 @@ def omissions(page: PageOfFiles, diffs: Sequence[FileDiff]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _file_diff(file: ChangedFile, hunks: Sequence[RawHunk], words: WordMarker) -> FileDiff:
-    shown = tuple(shown_hunk(hunk, words) for hunk in hunks)
+def _file_diff(file: ChangedFile, hunks: Sequence[Hunk], words: WordMarker) -> FileDiff:
+    shown = tuple(with_marked_words(hunk, words) for hunk in hunks)
     return FileDiff(file, shown, tuple(_notes(file)), _omission(file, shown))
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
@@ -100,90 +100,67 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines that changed together; `heading` is git's guess of what they stand in."""
+    """Lines that changed together; `heading` is git's guess of the section that they are in."""
 
     heading: str
     lines: tuple[DiffLine, ...]
 
 
-@dataclass(frozen=True)
-class RawLine:
-    """A line as git has it, before its words are compared."""
-
-    kind: LineKind
-    old_number: int | None
-    new_number: int | None
-    text: str
-
-
-@dataclass(frozen=True)
-class RawHunk:
-    heading: str
-    lines: tuple[RawLine, ...]
-
-
-def parse_patch(patch: str) -> tuple[RawHunk, ...]:
-    """Reads git's unified diff of one file, also where it is cut off at the end of a line."""
+def parse_patch(patch: str) -> tuple[Hunk, ...]:
+    """Reads git's unified diff of one file, even if it is cut off at the end of a line. No words are marked yet."""
     parts = re.split(r"^(?=@@ |diff --git )", patch, flags=re.MULTILINE)
     found = ((_HUNK.match(part), part) for part in parts)
     return tuple(
-        RawHunk(visible_line(match[3]), tuple(_numbered(part.split("\n")[1:], int(match[1]), int(match[2]))))
+        Hunk(visible_line(match[3]), tuple(_numbered(part.split("\n")[1:], int(match[1]), int(match[2]))))
         for match, part in found
         if match
     )
 
 
-def _numbered(lines: Sequence[str], old: int, new: int) -> Iterator[RawLine]:
+def _numbered(lines: Sequence[str], old: int, new: int) -> Iterator[DiffLine]:
     for line in lines:
         kind = _KINDS.get(line[:1])
         if kind is None:  # "\ No newline at end of file"
             continue
-        yield RawLine(kind, None if kind == "added" else old, None if kind == "removed" else new, line[1:])
+        spans, hidden = whole(visible_line(line[1 : LONGEST_LINE + 1])), max(0, len(line) - 1 - LONGEST_LINE)
+        yield DiffLine(kind, None if kind == "added" else old, None if kind == "removed" else new, spans, hidden)
         old += kind != "added"
         new += kind != "removed"
 
 
-def first_lines(hunks: Sequence[RawHunk], room: int) -> tuple[RawHunk, ...]:
+def first_lines(hunks: Sequence[Hunk], room: int) -> tuple[Hunk, ...]:
     """Returns the first `room` lines."""
-    kept: list[RawHunk] = []
+    kept: list[Hunk] = []
     for hunk in hunks:
         if room <= 0:
             break
-        kept.append(RawHunk(hunk.heading, hunk.lines[:room]))
+        kept.append(Hunk(hunk.heading, hunk.lines[:room]))
         room -= len(hunk.lines)
     return tuple(kept)
 
 
-def shown_hunk(hunk: RawHunk, words: WordMarker) -> Hunk:
+def with_marked_words(hunk: Hunk, words: WordMarker) -> Hunk:
+    """Returns a hunk in which each run of changes has its removed lines first and its changed words marked."""
     lines: list[DiffLine] = []
     for is_context, run in groupby(hunk.lines, key=lambda line: line.kind == "context"):
         group = list(run)
-        lines += [_shown(line, whole(_text(line))) for line in group] if is_context else _changes(group, words)
+        lines += group if is_context else _marked(group, words)
     return Hunk(hunk.heading, tuple(lines))
 
 
-def _changes(group: list[RawLine], words: WordMarker) -> Iterator[DiffLine]:
-    removed = [line for line in group if line.kind == "removed"]
-    added = [line for line in group if line.kind == "added"]
-    before, after = words.mark([_text(line) for line in removed], [_text(line) for line in added])
+def _marked(changes: list[DiffLine], words: WordMarker) -> Iterator[DiffLine]:
+    removed = [line for line in changes if line.kind == "removed"]
+    added = [line for line in changes if line.kind == "added"]
+    before, after = words.mark([line.spans[0].text for line in removed], [line.spans[0].text for line in added])
     for line, spans in zip(removed + added, before + after, strict=True):
-        yield _shown(line, spans)
-
-
-def _shown(line: RawLine, spans: Spans) -> DiffLine:
-    return DiffLine(line.kind, line.old_number, line.new_number, spans, max(0, len(line.text) - LONGEST_LINE))
-
-
-def _text(line: RawLine) -> str:
-    return visible_line(line.text[:LONGEST_LINE])
+        yield replace(line, spans=spans)
 
 
 def visible_line(value: str) -> str:
-    """Returns a line without its end; signs that would hide or turn around what it says are spelt out."""
-    line = value.removesuffix("\n").removesuffix("\r")
-    return visible(line)
+    """Returns a line without its end, and otherwise as `visible` does."""
+    return visible(value.removesuffix("\n").removesuffix("\r"))
 
 
 def visible(text: str) -> str:
-    """Returns a text in which signs that would hide or turn around what it says are spelt out."""
+    """Returns a text in which characters that would hide or reverse its contents are written as their code points."""
     return _DECEPTIVE.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)

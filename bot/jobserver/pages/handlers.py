@@ -20,7 +20,6 @@ from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.page_renderer import MarkdownRenderer
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, rendered_files
 from bot.jobserver.pages.rendering import error_page, form_field, render_page
-from bot.jobserver.pull_requests.local.contents import Patch
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
 
 PICTURE_BYTES = 5_000_000
@@ -173,7 +172,7 @@ class PullRequestPages:
         return render_page(template, status=status, repository=self._repository, viewer=viewer, **values)
 
 
-def _shown_changes(page: PageOfFiles, patches: tuple[Patch, ...]) -> dict[str, Any]:
+def _shown_changes(page: PageOfFiles, patches: tuple[str, ...]) -> dict[str, Any]:
     diffs = file_diffs(page.files, patches)
     return {"diffs": diffs, "omissions": omissions(page, diffs)}
 

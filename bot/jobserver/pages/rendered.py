@@ -5,18 +5,19 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from bot.jobserver.documents.parsing import MARKDOWN_SUFFIXES
 from bot.jobserver.documents.pictures import PICTURE_FORMATS
 from bot.jobserver.pages.changes import PageOfFiles
 from bot.jobserver.pages.diff import visible
 from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.page_renderer import MarkdownRenderer
-from bot.jobserver.pull_requests.local.change import ChangedFile, FileVersion, GitFileMode
 from bot.jobserver.pull_requests.local.contents import ContentsReader
+from bot.jobserver.repository.changed_files import ChangedFile, FileVersion, GitFileMode
 
 FILES_ON_A_PAGE = 20
 FILE_BYTES = 200_000
 PAGE_BYTES = 1_000_000
-_MARKDOWN = (".md", ".mdx", ".markdown")
+
 _TOO_LARGE = f"Not shown: it is larger than {FILE_BYTES // 1000} kB, or the files of this page are larger than 1 MB."
 _TOO_SLOW = "Not rendered: it took too long, or became too large. Its changes are under Changes."
 
@@ -64,7 +65,7 @@ class _Sides:
     def page(self, version: FileVersion) -> PageSource | None:
         """Returns a file that is to be rendered; None for whatever is shown otherwise, or not at all."""
         text = self._text(version)
-        if text is None or not version.path.lower().endswith(_MARKDOWN):
+        if text is None or not version.path.lower().endswith(MARKDOWN_SUFFIXES):
             return None
         return PageSource(text, version.path, self._address)
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 from urllib.parse import quote
 
 from bot.jobserver.errors import GitError, JobServerError
@@ -50,24 +50,27 @@ class CredentialSource(Protocol):
         ...
 
 
-class _Result(Protocol):
-    @property
-    def exit_code(self) -> int: ...
+@dataclass(frozen=True)
+class GitResult:
+    """How a git command ended; `is_complete` is False if the output was cut off at 8 MB."""
 
-    @property
-    def errors(self) -> str: ...
+    exit_code: int
+    output: str
+    errors: str
+    is_complete: bool = True
 
 
-ResultT = TypeVar("ResultT", bound=_Result)
+Run = Callable[[Sequence[str]], Awaitable[GitResult]]
+"""Runs a git command with additional options."""
 
 
 def speaks_to_remote(arguments: Sequence[str]) -> bool:
-    """Whether a git command with these arguments speaks to the remote repository."""
+    """Tells whether a git command with these arguments connects to the remote repository."""
     return next((word for word in arguments if not word.startswith("-")), "") in _REMOTE_COMMANDS
 
 
-async def run_with_credentials(source: CredentialSource, run: Callable[[Sequence[str]], Awaitable[ResultT]]) -> ResultT:
-    """Runs git, which gets further options from here; once more where a credential was refused and could be renewed.
+async def run_with_credentials(source: CredentialSource, run: Run) -> GitResult:
+    """Runs git with options that give it a credential, and once more if that was refused and could be renewed.
 
     Raises:
         GitError: no credential can be obtained.
@@ -95,13 +98,13 @@ def remove_abandoned() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _run_once(origin: str, credential: Credential, run: Callable[[Sequence[str]], Awaitable[ResultT]]) -> ResultT:
-    async with _lent(origin, credential) as options:
+async def _run_once(origin: str, credential: Credential, run: Run) -> GitResult:
+    async with _credential_file(origin, credential) as options:
         return await run(options)
 
 
 @asynccontextmanager
-async def _lent(origin: str, credential: Credential) -> AsyncIterator[Sequence[str]]:
+async def _credential_file(origin: str, credential: Credential) -> AsyncIterator[Sequence[str]]:
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=_PREFIX, dir=_place()))
     try:
         file = folder / "credentials"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import GitError
-from bot.jobserver.repository.credentials import CredentialSource, run_with_credentials, speaks_to_remote
+from bot.jobserver.repository.credentials import CredentialSource, GitResult, run_with_credentials, speaks_to_remote
 from bot.jobserver.settings import JobServerSettings, is_branch_name, repository_protocol
 from bot.jobserver.text import cut
 
@@ -128,16 +128,6 @@ def _environment(settings: JobServerSettings) -> dict[str, str]:
         "GIT_COMMITTER_NAME": name.strip(),
         "GIT_COMMITTER_EMAIL": address,
     }
-
-
-@dataclass(frozen=True)
-class GitResult:
-    """How a git command ended; `is_complete` is False where the output was cut off at 8 MB."""
-
-    exit_code: int
-    output: str
-    errors: str
-    is_complete: bool = True
 
 
 @dataclass(frozen=True)

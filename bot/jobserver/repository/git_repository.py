@@ -1,14 +1,14 @@
 """The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
-from bot.jobserver.models import ChangeKind, Changes, FileChange
+from bot.jobserver.models import Changes, FileChange
+from bot.jobserver.repository.changed_files import parse_files
 from bot.jobserver.repository.git import explain, printable
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
 from bot.jobserver.repository.snapshot import lay_over
@@ -16,8 +16,7 @@ from bot.jobserver.repository.working_copy import ChangeLimits, Collected, Worki
 
 _LISTED_AT_MOST = 300
 """Files that are listed; all are counted."""
-_KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED, "R": ChangeKind.RENAMED, "C": ChangeKind.ADDED}
-_TWO_PATHS = "RC"
+
 _CONFLICTS_NAMED = 5
 _PARTIAL = "refs/pagehand/partial/"
 _IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info")
@@ -25,33 +24,16 @@ _IN_THE_WAY = ("non-fast-forward", "fetch first", "cannot lock ref", "stale info
 
 def parse_changes(output: str) -> Changes:
     """Reads `git diff-tree --raw --numstat -z` (git's documentation, "Raw output format")."""
-    fields = iter(output.split("\0"))
-    kinds: dict[str, ChangeKind] = {}
-    files: list[FileChange] = []
-    for field in fields:
-        if field.startswith(":"):
-            letter = field.rsplit(" ", 1)[-1][:1]
-            kinds[_path(fields, has_two=letter in _TWO_PATHS)] = _KINDS.get(letter, ChangeKind.CHANGED)
-        elif field:
-            added, removed, path = field.split("\t", 2)
-            path = path or _path(fields, has_two=True)
-            files.append(FileChange(path=path, kind=kinds[path], added=_lines(added), removed=_lines(removed)))
+    files = parse_files(output)
     return Changes(
-        files=tuple(files[:_LISTED_AT_MOST]),
+        files=tuple(
+            FileChange(path=file.path, kind=file.kind, added=file.added, removed=file.removed)
+            for file in files[:_LISTED_AT_MOST]
+        ),
         file_count=len(files),
         added=sum(file.added or 0 for file in files),
         removed=sum(file.removed or 0 for file in files),
     )
-
-
-def _path(fields: Iterator[str], *, has_two: bool) -> str:
-    """Returns the path that follows; of a rename's two paths the new one."""
-    *_, path = islice(fields, 2 if has_two else 1)
-    return path
-
-
-def _lines(number: str) -> int | None:
-    return None if number == "-" else int(number)
 
 
 @dataclass(frozen=True)
@@ -67,14 +49,6 @@ class StartingPoint:
     tree: str
     base: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class _Merged:
-    """`conflicts` are the files in which both sides changed the same lines."""
-
-    tree: str
-    conflicts: tuple[str, ...]
 
 
 class Copies(Protocol):
@@ -108,7 +82,7 @@ class GitRepository:
         """Fetches the base and the branch; a branch that does not exist yet starts at the base."""
         tips = await self._fetch(branch)
         base, head = tips[self._base.name], tips.get(branch)
-        parted = await self._merge_base(base.commit, head.commit) if head else ""
+        parted = await self._mirror.merge_base(base.commit, head.commit) if head else ""
         if head is None or parted == head.commit:
             return StartingPoint((base.commit,), base.tree, base.commit)
         if parted == base.commit:
@@ -127,22 +101,14 @@ class GitRepository:
 
     async def _brought_up_to_date(self, branch: str, head: Tip, base: str) -> StartingPoint:
         """Merges the base into a branch that is behind it; if there are conflicts, leaves the branch alone."""
-        merged = await self._merge_tree(head.commit, base)
+        merged = await self._mirror.merge(head.commit, base)
         if merged.conflicts:
             named = ", ".join(f"`{printable(name)}`" for name in merged.conflicts[:_CONFLICTS_NAMED])
             note = f"the branch is behind {self._base.name}, and both changed {named}, so it was not updated"
             return StartingPoint((head.commit,), head.tree, base, note)
-        commit = await self._commit_tree((head.commit, base), merged.tree, f"Merge {self._base.name} into {branch}\n")
+        message = f"Merge {self._base.name} into {branch}\n"
+        commit = await self._mirror.commit((head.commit, base), merged.tree, message)
         return StartingPoint((commit,), merged.tree, base, f"{self._base.name} was merged into the branch")
-
-    async def _merge_tree(self, first: str, second: str) -> _Merged:
-        result = await self._mirror.git.try_run(
-            self._mirror.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second
-        )
-        if result.exit_code not in {0, 1}:
-            raise GitError(f"git merge-tree: {' '.join(result.errors.split())[-300:]}")
-        tree, *files = result.output.strip("\0\n").split("\0")
-        return _Merged(tree, tuple(filter(None, files)) if result.exit_code else ())
 
     def _working_copy(self, directory: Path) -> WorkingCopy:
         return WorkingCopy(self._mirror, directory, self._limits)
@@ -160,7 +126,7 @@ class GitRepository:
 
     async def commit(self, start: StartingPoint, tree: str, message: str) -> str:
         """Commits a tree and returns the commit's id."""
-        return await self._commit_tree(start.parents, tree, message)
+        return await self._mirror.commit(start.parents, tree, message)
 
     async def push(self, commit: str, branch: str) -> None:
         """Pushes a commit without force. Raises PushRejectedError if somebody else's commits are in the way."""
@@ -173,7 +139,7 @@ class GitRepository:
 
     async def merge(self, first: str, second: str) -> str | None:
         """Returns the tree of a merge of two commits; None if both changed the same lines."""
-        merged = await self._merge_tree(first, second)
+        merged = await self._mirror.merge(first, second)
         return None if merged.conflicts else merged.tree
 
     async def delete_branch(self, branch: str) -> None:
@@ -203,9 +169,9 @@ class GitRepository:
         Returns False and changes nothing if both changed the same lines. The merged commits have no history, so that
         nothing else from the branch of `commit` comes back.
         """
-        root = await self._commit_tree((), await self._tree_of(f"{commit}^"), "Before\n")
-        now = await self._commit_tree((root,), tree, "Now\n")
-        partial = await self._commit_tree((root,), await self._tree_of(commit), "Partial\n")
+        root = await self._mirror.commit((), await self._mirror.tree_of(f"{commit}^"), "Before\n")
+        now = await self._mirror.commit((root,), tree, "Now\n")
+        partial = await self._mirror.commit((root,), await self._mirror.tree_of(commit), "Partial\n")
         merged = await self.merge(now, partial)
         if merged is not None:
             await self._working_copy(directory).overlay(merged)
@@ -228,24 +194,10 @@ class GitRepository:
         """Returns what a pull request of `end` into `start` changes, without the titles of pages."""
         output = await self._mirror.run(
             "diff-tree", "-r", "-z", "--no-ext-diff", "--no-textconv", "--find-renames", "--raw", "--numstat",
-            await self._merge_base(start, end) or start, end, "--",
+            await self._mirror.merge_base(start, end) or start, end, "--",
         )  # fmt: skip
         return parse_changes(printable(output))
 
     def snapshot(self, tree: str) -> TreeSnapshot:
         """Returns the files of a tree or commit."""
         return TreeSnapshot(self._mirror, tree)
-
-    async def _commit_tree(self, parents: tuple[str, ...], tree: str, message: str) -> str:
-        options = [part for parent in parents for part in ("-p", parent)]
-        made = await self._mirror.git.run(
-            self._mirror.directory, "commit-tree", *options, "-F", "-", tree, stdin=message.encode()
-        )
-        return made.strip()
-
-    async def _tree_of(self, tree: str) -> str:
-        return (await self._mirror.run("rev-parse", "--verify", "--end-of-options", f"{tree}^{{tree}}")).strip()
-
-    async def _merge_base(self, first: str, second: str) -> str:
-        """Returns the common ancestor of two commits; empty if there is none."""
-        return (await self._mirror.git.try_run(self._mirror.directory, "merge-base", first, second)).output.strip()

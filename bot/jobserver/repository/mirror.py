@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +25,8 @@ _MOST_PACKS = 20
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
 _PAUSE_S = 60.0
+_CONFLICT = 1
+"""The exit code of `git merge-tree` when both sides changed the same lines."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,16 @@ class Tip:
     tree: str
 
 
+@dataclass(frozen=True)
+class Merge:
+    """The tree of a merge; `conflicts` are the files in which both sides changed the same lines."""
+
+    tree: str
+    conflicts: tuple[str, ...] = ()
+
+
 class Mirror:
-    """The bare repository in `directory`; whatever changes its branches waits for its turn."""
+    """The bare repository in `directory`; only one operation at a time changes its branches."""
 
     def __init__(self, git: Git, directory: Path) -> None:
         self.git = git
@@ -97,18 +107,41 @@ class Mirror:
             target = (commit,) if commit else ()
             await self.run("update-ref", *(() if commit else ("-d",)), f"refs/heads/{branch}", *target)
 
-    async def pack(self) -> bool:
-        """Packs what has come together, if it is much, and drops what nothing has named for two weeks.
+    async def tree_of(self, revision: str) -> str:
+        return (await self.run("rev-parse", "--verify", "--end-of-options", f"{revision}^{{tree}}")).strip()
 
-        Returns whether it did. Jobs can go on meanwhile: what they just made is not two weeks old.
+    async def merge_base(self, first: str, second: str) -> str:
+        """Returns the common ancestor of two commits; empty if there is none."""
+        return (await self.git.try_run(self.directory, "merge-base", first, second)).output.strip()
+
+    async def merge(self, first: str, second: str) -> Merge:
+        """Merges two commits into a tree. Raises GitError."""
+        merged = await self.git.try_run(
+            self.directory, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", first, second
+        )
+        tree, *files = merged.output.strip("\0\n").split("\0")
+        conflicts = tuple(filter(None, files)) if merged.exit_code == _CONFLICT else ()
+        if merged.exit_code and not conflicts:
+            raise GitError(f"git merge-tree: {' '.join(merged.errors.split())[-300:]}")
+        return Merge(tree, conflicts)
+
+    async def commit(self, parents: Sequence[str], tree: str, message: str) -> str:
+        """Commits a tree and returns the commit's id."""
+        options = [part for parent in parents for part in ("-p", parent)]
+        return (await self.run("commit-tree", *options, "-F", "-", tree, stdin=message.encode())).strip()
+
+    async def pack(self) -> bool:
+        """Packs loose objects and small packs if there are many, and drops objects unreferenced for two weeks.
+
+        Returns whether it did. Jobs can run meanwhile, since the objects that they create are new.
         """
-        if not self.directory.exists() or not _is_much(await self.run("count-objects", "-v")):
+        if not self.directory.exists() or not _needs_packing(await self.run("count-objects", "-v")):
             return False
         await self.run("gc", "--quiet", "--cruft", "--prune=2.weeks.ago")  # or what nothing names stays loose till then
         return True
 
-    async def run(self, *arguments: str) -> str:
-        return await self.git.run(self.directory, *arguments)
+    async def run(self, *arguments: str, stdin: bytes = b"") -> str:
+        return await self.git.run(self.directory, *arguments, stdin=stdin)
 
     async def _ensure_made(self) -> None:
         if not self.directory.exists():
@@ -130,8 +163,8 @@ def _refspec(branch: str) -> str:
     return f"+refs/heads/{branch}:refs/heads/{branch}"
 
 
-def _is_much(counted: str) -> bool:
-    """Whether `git count-objects -v` tells of many loose objects or packs."""
+def _needs_packing(counted: str) -> bool:
+    """Tells whether the output of `git count-objects -v` reports many loose objects or packs."""
     counts = dict(line.split(": ", 1) for line in counted.splitlines() if ": " in line)
     return int(counts.get("count", 0)) > _MOST_LOOSE or int(counts.get("packs", 0)) > _MOST_PACKS
 

@@ -57,7 +57,7 @@ class ReadyCopy:
         while True:
             self._looks.clear()
             try:
-                self._tree = await self._tree_of(base)
+                self._tree = await self._mirror.tree_of(f"refs/heads/{base.name}")
                 async with self._making:
                     await self._make(self._tree)
                 has_failed = False
@@ -69,10 +69,6 @@ class ReadyCopy:
                 async with asyncio.timeout(_LOOKS_S):
                     await self._looks.wait()
                 await asyncio.sleep(self._settles)
-
-    async def _tree_of(self, base: BaseBranch) -> str:
-        named = f"refs/heads/{base.name}^{{tree}}"
-        return (await self._mirror.run("rev-parse", "--verify", "--end-of-options", named)).strip()
 
     async def _make(self, tree: str) -> None:
         """Checks a tree out into a temporary folder, which gets its name when it is complete."""

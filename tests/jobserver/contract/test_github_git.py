@@ -17,7 +17,8 @@ from support.worlds.github_world import as_app, branch_with_a_commit, connected,
 
 from bot.jobserver.errors import GitError
 from bot.jobserver.pull_requests.github.authentication import GitCredentials, PersonalToken
-from bot.jobserver.repository.git import Git, GitResult, explain
+from bot.jobserver.repository.credentials import GitResult
+from bot.jobserver.repository.git import Git, explain
 
 BRANCH = "pagehand/1"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from support.agents.packages import NotInstalled, Package, installed_folder
+from support.builtin_editor import work
 from support.oracles.mdx_pages import BAD, GOOD
 
 from bot.jobserver.checks.page_syntax import mdx_fault
-from bot.jobserver.editors.builtin.worker import work
 
 MDX = Package("@mdx-js/mdx", "3.1.1")
 _COMPILE = """

@@ -4,8 +4,8 @@ from pathlib import Path, PurePosixPath
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builtin_editor import work
 
-from bot.jobserver.editors.builtin.worker import work
 from bot.jobserver.executor.job_folders import safe_names
 
 LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")

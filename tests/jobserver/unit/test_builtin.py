@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builtin_editor import work
 from support.fakes.fake_progress import FakeProgress
 
 from bot.jobserver.documents.parsing import parse_page
@@ -18,7 +19,6 @@ from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.places import find_page, find_place, most_common_suffix
 from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, LinkedAnchors, Replacement, replace_in_page
 from bot.jobserver.editors.builtin.typos import parse_report
-from bot.jobserver.editors.builtin.worker import work
 from bot.jobserver.editors.interface import EditResult, EditTask
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Workspace

@@ -15,19 +15,18 @@ from bot.jobserver.pages.diff import (
     WordMarker,
     compare_words,
     parse_patch,
-    shown_hunk,
+    with_marked_words,
 )
-from bot.jobserver.pull_requests.local.change import (
+from bot.jobserver.pull_requests.local.contents import fair_shares
+from bot.jobserver.repository.changed_files import (
     ChangedFile,
     FileVersion,
     GitFileMode,
     PullRequestChange,
     Totals,
-    fair_shares,
     parse_files,
     parse_totals,
 )
-from bot.jobserver.pull_requests.local.contents import Patch
 
 PATCH = """diff --git a/docs/a.md b/docs/a.md
 index 1111111..2222222 100644
@@ -64,13 +63,13 @@ def changed(path: str = "a.md", added: int | None = 1, removed: int | None = 0, 
     )
 
 
-def added_lines(count: int, text: str = "x") -> Patch:
-    return Patch(f"diff --git a/a b/a\n@@ -0,0 +1,{count} @@\n" + f"+{text}\n" * count)
+def added_lines(count: int, text: str = "x") -> str:
+    return f"diff --git a/a b/a\n@@ -0,0 +1,{count} @@\n" + f"+{text}\n" * count
 
 
 def shown(patch: str) -> tuple[Hunk, ...]:
     words = WordMarker()
-    return tuple(shown_hunk(hunk, words) for hunk in parse_patch(patch))
+    return tuple(with_marked_words(hunk, words) for hunk in parse_patch(patch))
 
 
 def test_lines_and_their_numbers() -> None:
@@ -165,7 +164,7 @@ def test_a_long_line_is_cut_and_says_so() -> None:
     ],
 )
 def test_what_is_no_line_is_said_in_words(file: ChangedFile, notes: tuple[str, ...], omission: str) -> None:
-    [diff] = file_diffs([file], [Patch("")])
+    [diff] = file_diffs([file], [("")])
     assert diff.notes == notes
     assert diff.omission.startswith(omission)
     assert bool(diff.omission) == bool(omission)

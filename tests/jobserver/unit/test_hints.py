@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builtin_editor import work
 
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.hints import answer
-from bot.jobserver.editors.builtin.worker import work
 from bot.jobserver.repository.sample import make_sample_repository
 
 SITE = {

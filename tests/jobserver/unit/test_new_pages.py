@@ -6,10 +6,10 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builtin_editor import work
 
 from bot.jobserver.documents.page import is_record
 from bot.jobserver.editors.builtin.new_page_places import place_for
-from bot.jobserver.editors.builtin.worker import work
 
 DOCS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/index.md", "docs/setup.md")
 PLACES: list[tuple[str, Sequence[str], str]] = [

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.builtin_editor import work
 
 from bot.jobserver.editors.builtin.renaming import with_new_address, with_redirect
-from bot.jobserver.editors.builtin.worker import work
 
 RENAME = "Rename the getting started page to Quickstart"
 

@@ -3,10 +3,10 @@
 import asyncio
 import json
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from bot.jobserver import subprocesses
-from bot.jobserver.editors.builtin.worker import LowerTask
+from bot.jobserver.editors.builtin.worker import EditorAnswer, LowerTask
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import EditError
@@ -17,14 +17,8 @@ from bot.jobserver.warm_module import WarmModule
 TIME_LIMIT_S = 120.0
 """Repositories of 680 to 1,080 pages took 3 to 6 s."""
 _ANSWER_LIMIT = 1_000_000
+_ANSWER = TypeAdapter(EditorAnswer)
 WORKER = "bot.jobserver.editors.builtin.worker"
-
-
-class _Answer(BaseModel):
-    summary: str = ""
-    reason: str = ""
-    error: str = ""
-    examples: tuple[str, ...] = ()
 
 
 class BuiltinEditor:
@@ -52,7 +46,7 @@ class BuiltinEditor:
         await asyncio.to_thread(append_line, task.log, answer.summary or answer.reason)
         return EditResult(answer.summary, answer.reason, examples=answer.examples)
 
-    async def _ask_worker(self, task: EditTask) -> _Answer:
+    async def _ask_worker(self, task: EditTask) -> EditorAnswer:
         output, errors, code = subprocesses.FirstBytes(_ANSWER_LIMIT), subprocesses.FirstBytes(_ANSWER_LIMIT), None
         try:
             code = await self._worker.run(
@@ -61,7 +55,7 @@ class BuiltinEditor:
                 stdout=output,
                 stderr=errors,
             )
-            return _Answer.model_validate_json(output.getvalue())
+            return _ANSWER.validate_json(output.getvalue())
         except subprocesses.ProcessTimeoutError:
             raise EditError(
                 f"the built-in editor gave up after {self._time_limit:g} s; try a part of the pages"

@@ -14,6 +14,7 @@ from bot.jobserver.editors.builtin import places
 from bot.jobserver.editors.builtin.edits import AddPage, AddSection, Note, short, taken
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.new_page_places import NewPlace, is_neighbour, place_for, suffix_in
+from bot.jobserver.repository.tree_files import folders_of
 from bot.jobserver.text import cut
 
 _COUNTING_KEYS = frozenset(("sidebar_position", "nav_order", "weight", "order", "position"))
@@ -114,7 +115,7 @@ def add_page(edit: AddPage, files: WorkingFiles) -> Note:
 def _place(edit: AddPage, files: WorkingFiles, paths: Sequence[PurePosixPath]) -> NewPlace | None:
     if edit.where is None:
         return place_for(edit.title, paths, _sites(files))
-    named = places.named_folder(places.folders_of(paths), edit.where)
+    named = places.named_folder(folders_of(paths), edit.where)
     return NewPlace(named, suffix_in(named, paths)) if named is not None else None
 
 

@@ -98,10 +98,6 @@ def most_common_suffix(paths: Sequence[PurePosixPath]) -> str:
     return max(counts, key=lambda suffix: (counts[suffix], suffix), default=".md")
 
 
-def folders_of(paths: Sequence[PurePosixPath]) -> set[PurePosixPath]:
-    return {parent for path in paths for parent in path.parents}
-
-
 def named_folder(folders: set[PurePosixPath], place: str) -> PurePosixPath | None:
     """Returns the folder that a person means; None if none is called so."""
     wanted = PurePosixPath(place.removeprefix("./"))

@@ -3,12 +3,12 @@
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from bot.jobserver.documents.languages import has_foreign_words, is_english
-from bot.jobserver.documents.page import ParsedPage, Span
+from bot.jobserver.documents.page import ParsedPage, Span, line_starts
 from bot.jobserver.documents.parsing import parse_page
 from bot.jobserver.documents.words import ProseWord, words_in
 from bot.jobserver.editors.builtin.files import WorkingFiles
@@ -203,7 +203,7 @@ class _MisspellingPlaces:
     def __init__(self, page: ParsedPage) -> None:
         self._page = page
         self._lines = page.text.split("\n")
-        self._starts = list(_starts(self._lines))
+        self._starts = line_starts(page.text)
         self._prose_starts = [span.start for span in page.prose]
         self._words: dict[int, tuple[list[ProseWord], list[int]]] = {}
         self._last = _Reached(0, b"")
@@ -256,13 +256,6 @@ def _tells_of_spelling(line: str, corrections: Sequence[str]) -> bool:
     """Tells whether a line has the right spelling, too, as a changelog does, or speaks of typos."""
     words = f" {' '.join(_WORD.findall(line.lower()))} "
     return bool(_SPELLING.search(words)) or any(f" {right.lower()} " in words for right in corrections)
-
-
-def _starts(lines: Sequence[str]) -> Iterator[int]:
-    position = 0
-    for line in lines:
-        yield position
-        position += len(line) + 1
 
 
 def _is_whole(text: str, word: ProseWord, wrong: str) -> bool:

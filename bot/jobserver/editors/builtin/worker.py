@@ -72,18 +72,8 @@ class EditorAnswer:
     examples: tuple[str, ...] = ()
 
 
-def work(prompt: str, root: Path, attached: Sequence[str] = ()) -> dict[str, str]:
-    """Carries out a prompt; returns `summary`, or `reason` where nothing was changed, or `error`.
-
-    `attached`: the names of the files that came with it.
-    """
-    answered = answer(prompt, WorkingFiles(root), attached)
-    texts = {"summary": answered.summary, "reason": answered.reason, "error": answered.error}
-    return {name: text for name, text in texts.items() if text}
-
-
 def answer(prompt: str, files: WorkingFiles, attached: Sequence[str] = ()) -> EditorAnswer:
-    """Carries out a prompt. Raises nothing: what goes wrong is in the answer."""
+    """Carries out a prompt; `attached` are the names of its files. Raises nothing: failures are in the answer."""
     edits = parse(prompt)
     left_alone = [f"Attached, and left alone: {', '.join(attached)}."] if attached else []
     try:

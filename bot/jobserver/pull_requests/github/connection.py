@@ -2,12 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import aiohttp
-from pydantic import SecretStr
 
 from bot.jobserver.pull_requests.github.api import GitHubRestApi
 from bot.jobserver.pull_requests.github.authentication import (
@@ -30,7 +29,6 @@ _PUBLIC_API = "https://api.github.com"
 class GitHubConnection:
     """One identity at GitHub, for its API and for git. `credentials` is None where git does not use https."""
 
-    address: GitHubAddress
     session: aiohttp.ClientSession = field(repr=False)
     repository: RepositoryApi = field(repr=False)
     credentials: GitCredentials | None
@@ -64,34 +62,28 @@ async def connect(
 def _connection(
     settings: JobServerSettings, address: GitHubAddress, api: GitHubRestApi, session: aiohttp.ClientSession
 ) -> GitHubConnection:
-    tokens = _tokens(api, settings.github_token, settings.github_app_id, settings.github_app_private_key, address)
+    tokens = _tokens(settings, address, api)
     return GitHubConnection(
-        address,
         session,
         RepositoryApi(api, tokens, owner=address.owner, repository=address.name),
         _credentials(settings.repository, tokens),
-        _options(settings.draft, settings.labels, settings.github_users, api.url),
+        PullRequestOptions(settings.draft, settings.labels, settings.github_users, api.url == _PUBLIC_API),
     )
 
 
-def _tokens(
-    api: GitHubRestApi, token: SecretStr | None, app_id: str | None, key: SecretStr | None, address: GitHubAddress
-) -> TokenSource:
+def _tokens(settings: JobServerSettings, address: GitHubAddress, api: GitHubRestApi) -> TokenSource:
+    token, app_id, key = settings.github_token, settings.github_app_id, settings.github_app_private_key
     if token is not None:
         return PersonalToken(token.get_secret_value())
-    app = GitHubApp(app_id or "", key.get_secret_value() if key else "")  # the settings see to it that both are there
+    app = GitHubApp(app_id or "", key.get_secret_value() if key else "")  # the settings require both
     return InstallationTokens(api, app, owner=address.owner, repository=address.name)
 
 
 def _credentials(repository: str, tokens: TokenSource) -> GitCredentials | None:
-    """For the origin as the address has it, and the user that it names: git compares both as they are written."""
+    """Takes the origin and the user as they are written in the address, since git compares them like that."""
     parts = urlsplit(repository)
     if parts.scheme not in {"http", "https"}:
         return None
     user, _, host = parts.netloc.rpartition("@")
     origin = f"{parts.scheme}://{host}"
     return GitCredentials(origin, tokens, user) if user else GitCredentials(origin, tokens)
-
-
-def _options(draft: bool, labels: tuple[str, ...], users: Mapping[str, str], api_url: str) -> PullRequestOptions:  # noqa: FBT001 - as the setting is
-    return PullRequestOptions(draft, labels, users, has_redirecting_host=api_url == _PUBLIC_API)

@@ -6,11 +6,10 @@ from datetime import datetime
 from pathlib import Path
 
 from bot.jobserver.errors import GitError
-from bot.jobserver.pull_requests.local.change import (
+from bot.jobserver.repository.changed_files import (
     ChangedFile,
     FileVersion,
     PullRequestChange,
-    fair_shares,
     parse_files,
     parse_totals,
 )
@@ -45,13 +44,6 @@ class Commit:
     subject: str
 
 
-@dataclass(frozen=True)
-class Patch:
-    """A file's difference as git writes it; cut short at a line's end where it is too long."""
-
-    text: str
-
-
 class ContentsReader:
     """Reads commits, which never change: safe for concurrent use."""
 
@@ -80,17 +72,20 @@ class ContentsReader:
         totals = await self._run(*_DIFF, "--shortstat", "--find-renames", start, end, "--")
         return PullRequestChange(start, end, parse_files(compared.output), parse_totals(totals))
 
-    async def patches(self, change: PullRequestChange, files: Sequence[ChangedFile]) -> tuple[Patch, ...]:
-        """Returns each file's patch. One huge file hides no other: the smallest get their room first."""
+    async def patches(self, change: PullRequestChange, files: Sequence[ChangedFile]) -> tuple[str, ...]:
+        """Returns each file's patch, cut at the end of a line if it is too long.
+
+        The smallest get their room first, so that a huge file hides no other.
+        """
         sizes = await self._blob_sizes(files)
-        patches: dict[ChangedFile, Patch] = {}
+        patches: dict[ChangedFile, str] = {}
         for group in _groups(files, sizes):
             patches |= await self._patches_together(change, group)
         for file in files:
             if file not in patches:
                 patches[file] = await self._patch(change, file, sizes[file])
         found = [patches[file] for file in files]
-        room = fair_shares([len(patch.text) for patch in found], each=PATCH_BYTES, total=ALL_PATCH_BYTES)
+        room = fair_shares([len(patch) for patch in found], each=PATCH_BYTES, total=ALL_PATCH_BYTES)
         return tuple(_cut(patch, limit) for patch, limit in zip(found, room, strict=True))
 
     async def texts(self, versions: Iterable[FileVersion], *, each: int, total: int) -> dict[str, bytes]:
@@ -111,7 +106,7 @@ class ContentsReader:
         mode, _, blob, size = [*kind.split(), "", "", "", ""][:4]
         if name != path or not mode.startswith("100") or int(size) > limit:
             return None
-        return (await self._blob(blob)).encode(errors="surrogateescape")
+        return (await self._run("cat-file", "blob", blob)).encode(errors="surrogateescape")
 
     async def _blob_sizes(self, files: Sequence[ChangedFile]) -> dict[ChangedFile, int]:
         """Returns the bytes on both sides of each file; links and submodules are small."""
@@ -127,27 +122,36 @@ class ContentsReader:
 
     async def _patches_together(
         self, change: PullRequestChange, files: Sequence[ChangedFile]
-    ) -> dict[ChangedFile, Patch]:
-        """One run of git for many files; nothing where its sections are not one a file."""
+    ) -> dict[ChangedFile, str]:
+        """Runs git once for many files; returns nothing unless its output has one section for each file."""
         paths = [file.path for file in files]
         text = await self._run(*_DIFF, "--no-renames", change.start, change.end, "--", *paths)
         sections = _sections(text)
-        return dict(zip(files, map(Patch, sections), strict=True)) if len(sections) == len(files) else {}
+        return dict(zip(files, sections, strict=True)) if len(sections) == len(files) else {}
 
-    async def _patch(self, change: PullRequestChange, file: ChangedFile, size: int) -> Patch:
+    async def _patch(self, change: PullRequestChange, file: ChangedFile, size: int) -> str:
         if size > _BLOB_BYTES:
-            return Patch("")
+            return ""
         paths = {file.before.path, file.after.path}
         result = await self._git.try_run(
             self._directory, *_DIFF, "--find-renames", change.start, change.end, "--", *sorted(paths)
         )
-        return Patch(result.output)
-
-    async def _blob(self, blob: str) -> str:
-        return await self._run("cat-file", "blob", blob)
+        return result.output
 
     async def _run(self, *arguments: str, stdin: bytes = b"") -> str:
         return await self._git.run(self._directory, *arguments, stdin=stdin)
+
+
+def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
+    """Returns how much each gets: at most `each`, and all together at most `total`.
+
+    The smallest come first, so that a huge one takes nothing from the others.
+    """
+    shares = [0] * len(wanted)
+    for index in sorted(range(len(wanted)), key=wanted.__getitem__):
+        shares[index] = min(wanted[index], each, total)
+        total -= shares[index]
+    return shares
 
 
 def _groups(files: Sequence[ChangedFile], sizes: dict[ChangedFile, int]) -> list[list[ChangedFile]]:
@@ -181,10 +185,8 @@ def _sections(text: str) -> list[str]:
     return [f"diff --git {part}\n" for part in starts]
 
 
-def _cut(patch: Patch, limit: int) -> Patch:
-    if len(patch.text) <= limit:
-        return patch
-    return Patch(patch.text[:limit].rpartition("\n")[0])
+def _cut(patch: str, limit: int) -> str:
+    return patch if len(patch) <= limit else patch[:limit].rpartition("\n")[0]
 
 
 def _parse_log(log: str) -> tuple[Commit, ...]:

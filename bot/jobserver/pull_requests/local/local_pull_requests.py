@@ -17,11 +17,11 @@ from bot.jobserver.pull_requests.interface import (
     NewPullRequest,
     OpenedPullRequest,
 )
-from bot.jobserver.pull_requests.local.change import PullRequestChange
 from bot.jobserver.pull_requests.local.contents import Commit, ContentsReader
 from bot.jobserver.pull_requests.local.history import History
 from bot.jobserver.pull_requests.local.table import STEPS, PullRequestRow, PullRequestTable, StateCounts
 from bot.jobserver.pull_requests.recent_states import RecentStates
+from bot.jobserver.repository.changed_files import PullRequestChange
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.store.database import Database
 from bot.runtime.tasks import BackgroundTasks

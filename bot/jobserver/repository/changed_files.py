@@ -1,7 +1,7 @@
 """The changed files of a pull request, with git's numbers for each and for all."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -119,15 +119,3 @@ def parse_totals(shortstat: str) -> Totals:
     """Reads `git diff --shortstat`."""
     found = {word: int(number) for number, word in _SHORTSTAT.findall(shortstat)}
     return Totals(found.get("file", 0), found.get("insertion", 0), found.get("deletion", 0))
-
-
-def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
-    """Returns the room for each: none gets more than `each`, all together at most `total`.
-
-    The smallest come first, so that one that is huge takes nothing from the others.
-    """
-    shares = [0] * len(wanted)
-    for index in sorted(range(len(wanted)), key=wanted.__getitem__):
-        shares[index] = min(wanted[index], each, total)
-        total -= shares[index]
-    return shares
