@@ -20,7 +20,8 @@ from bot.scheduler.request_sender import RequestSender
 
 pytestmark = pytest.mark.chaos
 A_COMMAND = "listener.record.committed"
-PATIENCE = 20.0
+PATIENCE = 60.0
+"""Seconds: a start alone takes over twenty on a machine that is busy with other tests."""
 
 
 def test_the_workers_are_those_of_the_scheduler() -> None:
