@@ -5,11 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
 
 from bot.app.settings.config import database_url, passwords_in
-from bot.ports.transaction import HasRetention, Store, Transaction
-from bot.ports.upkeep_store import Deleted, HasChannelIds, Step
+from bot.ports.transaction import Store, Transaction, UpkeepTransaction
+from bot.ports.upkeep_store import Deleted, Step
 from bot.runtime.logging import configure_logging
 from bot.store.database.backup import clear_traces
 from bot.store.database.url import existing_file
@@ -19,10 +18,6 @@ logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 200
 """Threads, and rows of each table, that are deleted in one transaction."""
-
-
-class ForgettingTransaction(HasRetention, HasChannelIds, Protocol):
-    """What forgetting touches."""
 
 
 def existing_database(environ: Mapping[str, str]) -> str:
@@ -81,7 +76,7 @@ async def _step(step: Callable[[Transaction, str], Awaitable[Step | None]], afte
     return await step(tx, after)
 
 
-async def _forget_batch(tx: ForgettingTransaction, person_id: str, channel_id: str) -> Deleted:
+async def _forget_batch(tx: UpkeepTransaction, person_id: str, channel_id: str) -> Deleted:
     if person_id:
         return await tx.retention.forget_person(person_id, limit=BATCH_SIZE)
     deleted = Deleted()

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from bot.ports.people_store import Audit, Drafts, EarlyReplies, Homes, Limits, MessageVersions, Preferences
 from bot.ports.polling import Polls
 from bot.ports.store import Claims, NoticeQueue, Notices, RequestParts, RequestQueue, Requests, Threads
-from bot.ports.upkeep_store import DatabaseCheck, HasChannelIds, HasSlackCalls, Quotations, Restoration, Retention
+from bot.ports.upkeep_store import ChannelIds, DatabaseCheck, Quotations, Restoration, Retention, SlackCalls
 
 T = TypeVar("T")
 
@@ -21,156 +21,105 @@ class Clock(Protocol):
         """Seconds since some fixed point; goes on while the process is paused."""
 
 
-class HasNow(Protocol):
-    """A transaction that tells the time."""
+class RecordingTransaction(Protocol):
+    """What it takes to record what comes from Slack: nothing is claimed, sent or delivered by that."""
 
     @property
     def now(self) -> float:
         """The time of this transaction on the store's clock (the database's own on PostgreSQL)."""
 
-
-class HasThreads(Protocol):
-    """A transaction with the threads."""
-
     @property
     def threads(self) -> Threads: ...
-
-
-class HasRequests(Protocol):
-    """A transaction with what people asked for."""
 
     @property
     def requests(self) -> Requests: ...
 
-
-class HasRequestQueue(Protocol):
-    """A transaction with what people asked for, and sending it."""
-
-    @property
-    def requests(self) -> RequestQueue: ...
-
-
-class HasRequestParts(Protocol):
-    """A transaction with what goes along with requests."""
-
-    @property
-    def request_parts(self) -> RequestParts: ...
-
-
-class HasNotices(Protocol):
-    """A transaction with what is owed to threads."""
-
     @property
     def notices(self) -> Notices: ...
-
-
-class HasNoticeQueue(Protocol):
-    """A transaction with what is owed to threads, and delivering it."""
-
-    @property
-    def notices(self) -> NoticeQueue: ...
-
-
-class HasPolls(Protocol):
-    """A transaction with the polling."""
-
-    @property
-    def polls(self) -> Polls: ...
-
-
-class HasEarlyReplies(Protocol):
-    """A transaction with replies that came before their card."""
 
     @property
     def early_replies(self) -> EarlyReplies: ...
 
-
-class HasMessageVersions(Protocol):
-    """A transaction in which versions of messages can be noted."""
-
     @property
     def message_versions(self) -> MessageVersions: ...
 
+    @property
+    def channel_ids(self) -> ChannelIds: ...
 
-class HasAudit(Protocol):
-    """A transaction with the audit trail."""
+
+class RequestTransaction(RecordingTransaction, Protocol):
+    """What it takes to prepare requests, and to carry them out or send them."""
+
+    @property
+    def requests(self) -> RequestQueue: ...
+
+    @property
+    def request_parts(self) -> RequestParts: ...
+
+    @property
+    def preferences(self) -> Preferences: ...
+
+    @property
+    def limits(self) -> Limits: ...
 
     @property
     def audit(self) -> Audit: ...
 
 
-class HasLimits(Protocol):
-    """A transaction with how much people have asked for lately."""
+class OutboxTransaction(RequestTransaction, Protocol):
+    """What it takes to deliver notices. Requests and early replies wait for a card to be posted or given up."""
 
     @property
-    def limits(self) -> Limits: ...
-
-
-class HasDrafts(Protocol):
-    """A transaction with drafts."""
-
-    @property
-    def drafts(self) -> Drafts: ...
-
-
-class HasPreferences(Protocol):
-    """A transaction with what people prefer."""
-
-    @property
-    def preferences(self) -> Preferences: ...
-
-
-class HasHomes(Protocol):
-    """A transaction with App Homes."""
+    def notices(self) -> NoticeQueue: ...
 
     @property
     def homes(self) -> Homes: ...
 
+    @property
+    def slack_calls(self) -> SlackCalls: ...
 
-class HasRetention(Protocol):
-    """A transaction with deleting."""
+
+class UpkeepTransaction(Protocol):
+    """What it takes to keep the database in order: to delete, to restore, to check."""
 
     @property
-    def retention(self) -> Retention: ...
+    def now(self) -> float:
+        """See RecordingTransaction."""
 
+    @property
+    def notices(self) -> Notices: ...
 
-class Transaction(
-    HasNow,
-    HasThreads,
-    HasRequestQueue,
-    HasRequestParts,
-    HasNoticeQueue,
-    HasPolls,
-    HasEarlyReplies,
-    HasMessageVersions,
-    HasChannelIds,
-    HasSlackCalls,
-    HasRetention,
-    HasAudit,
-    HasLimits,
-    HasDrafts,
-    HasPreferences,
-    HasHomes,
-    Protocol,
-):
-    """One database transaction, whole: all of it happens, or nothing.
-
-    Whoever works in one declares a protocol of what it touches, and is given this, which has it all:
-
-        class PollerTransaction(HasNow, HasPolls, Protocol): ...
-    """
+    @property
+    def channel_ids(self) -> ChannelIds: ...
 
     @property
     def claims(self) -> Claims: ...
 
     @property
-    def database_check(self) -> DatabaseCheck: ...
+    def retention(self) -> Retention: ...
 
     @property
     def quotations(self) -> Quotations: ...
 
     @property
     def restoration(self) -> Restoration: ...
+
+    @property
+    def database_check(self) -> DatabaseCheck: ...
+
+
+class Transaction(OutboxTransaction, UpkeepTransaction, Protocol):
+    """One database transaction, whole: all of it happens, or nothing.
+
+    The store gives out this one. A function's signature says which part of it the function may touch: one of the
+    transactions above, or, where it needs one or two subjects only, those (`threads: Threads`).
+    """
+
+    @property
+    def polls(self) -> Polls: ...
+
+    @property
+    def drafts(self) -> Drafts: ...
 
 
 class Store(Protocol):

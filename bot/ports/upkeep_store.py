@@ -164,20 +164,6 @@ class SlackCalls(Protocol):
         """Records a 429: for so many seconds nobody calls the method, in that channel where it is bound to one."""
 
 
-class HasSlackCalls(Protocol):
-    """A transaction with what was called of Slack."""
-
-    @property
-    def slack_calls(self) -> SlackCalls: ...
-
-
-class HasChannelIds(Protocol):
-    """A transaction with the ids of channels."""
-
-    @property
-    def channel_ids(self) -> ChannelIds: ...
-
-
 class DatabaseCheck(Protocol):
     """How the database is."""
 

@@ -11,7 +11,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from bot.domain.context.fetched_parts import PATIENCE, FileOutcome, SettledFile, with_files
 from bot.domain.context.slack_files import FileProblem
@@ -28,12 +27,12 @@ from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
 from bot.ports.job_api import JobApi
 from bot.ports.slack import Files
 from bot.ports.store import ClaimedFile
-from bot.ports.transaction import HasRequestParts, Store
+from bot.ports.transaction import RequestTransaction, Store
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
 from bot.scheduler.worker import WorkerSettings
-from bot.service.settle import SenderTransaction, record_result, show_state
+from bot.service.settle import record_result, show_state
 
 READ_SECONDS = 30.0
 """For reading one file from Slack."""
@@ -42,10 +41,6 @@ logger = logging.getLogger(__name__)
 
 Result = FileOutcome | JobApiUnavailable | LookupFailed
 """What one try came to: the file is settled, the job API could not be asked, or Slack could not."""
-
-
-class UploaderTransaction(SenderTransaction, HasRequestParts, Protocol):
-    """What uploading files touches."""
 
 
 class FileUploader(JobApiWorker[ClaimedFile]):
@@ -129,11 +124,11 @@ class FileUploader(JobApiWorker[ClaimedFile]):
 
     # -- what follows ---------------------------------------------------------------------------------------------
 
-    async def _hand_back(self, item: ClaimedFile, tx: UploaderTransaction) -> None:
+    async def _hand_back(self, item: ClaimedFile, tx: RequestTransaction) -> None:
         if await tx.request_parts.is_claimed_by(item, self._owner):
             await tx.request_parts.postpone(item, due_in=0.0)
 
-    async def _record(self, item: ClaimedFile, result: Result, jitter: float, tx: UploaderTransaction) -> None:
+    async def _record(self, item: ClaimedFile, result: Result, jitter: float, tx: RequestTransaction) -> None:
         request = await tx.requests.get(item.request_id)
         thread = await tx.threads.get(item.thread.id)
         if request is None or thread is None or not await tx.request_parts.is_claimed_by(item, self._owner):
@@ -154,7 +149,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
 
 
 async def _wait_for_job_api(
-    tx: UploaderTransaction, item: ClaimedFile, thread: Thread, request: Request, settlement: Settlement
+    tx: RequestTransaction, item: ClaimedFile, thread: Thread, request: Request, settlement: Settlement
 ) -> None:
     """As a request that could not be sent: with the same words, and for as long."""
     await tx.request_parts.postpone(item, due_in=settlement.due_in)
@@ -167,7 +162,7 @@ async def _wait_for_job_api(
 
 
 async def _wait_for_slack(
-    tx: UploaderTransaction, item: ClaimedFile, request: Request, failure: LookupFailed, jitter: float
+    tx: RequestTransaction, item: ClaimedFile, request: Request, failure: LookupFailed, jitter: float
 ) -> None:
     failing_since = await tx.request_parts.fails(item)
     if tx.now - failing_since >= PATIENCE:
@@ -177,7 +172,7 @@ async def _wait_for_slack(
     await tx.request_parts.postpone(item, due_in=min(due_in, PATIENCE))
 
 
-async def _settled(tx: UploaderTransaction, item: ClaimedFile, request: Request, outcome: FileOutcome) -> None:
+async def _settled(tx: RequestTransaction, item: ClaimedFile, request: Request, outcome: FileOutcome) -> None:
     """Has the request sent with its last file, and its person told of those that the agent does not get."""
     await tx.request_parts.settle(item, outcome)
     files = await tx.request_parts.settled(request.id)

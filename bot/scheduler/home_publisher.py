@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Protocol
 
 from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
 from bot.domain.requests.request import RequestState
@@ -11,7 +10,7 @@ from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.ports.people_store import ClaimedHome
 from bot.ports.slack import Members, Views
-from bot.ports.transaction import HasHomes, HasNow, HasPreferences, HasRequests, HasThreads, Store
+from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
 
@@ -22,10 +21,6 @@ _AGAIN_AFTER_FAILURE, _AGAIN_NOT_ALLOWED = 30.0, 300.0
 _LOOKED_THROUGH = 50
 """A person's newest jobs, in which is looked for what waits for them."""
 _MOST_UNDECIDED = 10
-
-
-class HomeTransaction(HasNow, HasThreads, HasRequests, HasPreferences, HasHomes, Protocol):
-    """What a Home touches."""
 
 
 class HomePublisher(Worker[ClaimedHome]):
@@ -103,7 +98,7 @@ class HomePublisher(Worker[ClaimedHome]):
         return [PartHealth(part.name, part.failing_seconds, part.reason) for part in failing]
 
 
-async def _content(tx: HomeTransaction, item: ClaimedHome, failing: Sequence[PartHealth] | None) -> HomeContent:
+async def _content(tx: RequestTransaction, item: ClaimedHome, failing: Sequence[PartHealth] | None) -> HomeContent:
     person_id, page = item.person_id, max(item.page, 0)
     jobs = await tx.threads.of_person(person_id, offset=page * JOBS_A_PAGE, limit=JOBS_A_PAGE + 1)
     newest = await tx.threads.of_person(person_id, offset=0, limit=_LOOKED_THROUGH)
@@ -120,7 +115,7 @@ async def _content(tx: HomeTransaction, item: ClaimedHome, failing: Sequence[Par
     )
 
 
-async def _undecided(tx: HomeTransaction, threads: Sequence[Thread]) -> Sequence[Thread]:
+async def _undecided(tx: RequestTransaction, threads: Sequence[Thread]) -> Sequence[Thread]:
     """Returns those whose person was asked for the project."""
     candidates = [thread for thread in threads if may_be_undecided(thread)][:_MOST_UNDECIDED]
     starts = [(thread, await tx.requests.find_start(thread.id)) for thread in candidates]

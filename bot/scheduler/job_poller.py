@@ -6,8 +6,7 @@ import logging
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import (
@@ -32,8 +31,8 @@ from bot.errors import (
     StoreUnavailable,
 )
 from bot.ports.job_api import JobReader, SeenJob
-from bot.ports.polling import ClaimedPoll, KnownPoll, PollResult, UnchangedPoll
-from bot.ports.transaction import HasNow, HasPolls, Store
+from bot.ports.polling import ClaimedPoll, KnownPoll, PollResult, Polls, UnchangedPoll
+from bot.ports.transaction import Store
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, unavailable
 from bot.scheduler.worker import Work, WorkerSettings
@@ -133,10 +132,6 @@ class DuePoll:
     now: float
 
 
-class PollerTransaction(HasNow, HasPolls, Protocol):
-    """What polling touches."""
-
-
 class JobPoller(JobApiWorker[DuePoll]):
     """Polls jobs that are due. `batch_window` is in seconds; at most `max_unsaved` polls are not saved at any time;
     `memory` is what is known of jobs already; `posts` says what a channel wants to be told.
@@ -185,16 +180,16 @@ class JobPoller(JobApiWorker[DuePoll]):
         """Claims polls that are due, in transactions that each read a few threads."""
         claimed: list[DuePoll] = []
         while True:
-            some = await self._store.transact(partial(self._claim_some, limit - len(claimed)))
-            claimed += some
+            some = await self._store.transact(lambda tx: self._claim_some(tx.polls, tx.now, limit - len(claimed)))
+            claimed.extend(some)
             if len(claimed) >= limit or sum(isinstance(due.poll, ClaimedPoll) for due in some) < MOST_READ:
                 return claimed
 
-    async def _claim_some(self, limit: int, tx: PollerTransaction) -> list[DuePoll]:
-        claimed = await tx.polls.claim(
+    async def _claim_some(self, polls: Polls, now: float, limit: int) -> list[DuePoll]:
+        claimed = await polls.claim(
             self._owner, lease=self._lease, limit=limit, known=self._memory, most_read=MOST_READ
         )
-        return [DuePoll(poll, tx.now) for poll in claimed]
+        return [DuePoll(poll, now) for poll in claimed]
 
     def claim_interval(self, claimed: int) -> float:
         """Returns how long to wait for the next claim: less while there is much to do, which is then spread better."""

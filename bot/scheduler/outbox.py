@@ -51,11 +51,11 @@ from bot.errors import (
 from bot.ports.job_api import JobApi
 from bot.ports.slack import Chat
 from bot.ports.store import ClaimedNotice
-from bot.ports.transaction import Store
+from bot.ports.transaction import OutboxTransaction, Store
 from bot.scheduler.worker import Worker, WorkerSettings, left_by_delivering
 from bot.service.early_replies import record_early
 from bot.service.following_jobs import replace_followed
-from bot.service.undeliverable import OutboxTransaction, give_up
+from bot.service.undeliverable import give_up
 
 BLOCKS_REFUSED = frozenset(
     {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}

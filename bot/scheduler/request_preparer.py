@@ -14,7 +14,7 @@ from bot.domain.context.fetched_parts import ThreadPart
 from bot.domain.people.members import Preference
 from bot.domain.people.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
 from bot.domain.projects import ReplyMode, Route, Routed, route
-from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reading import part_of_thread, seconds_for_others
 from bot.domain.threads.reply_rules import mode_of
@@ -22,11 +22,10 @@ from bot.domain.threads.thread import Thread
 from bot.ports.job_api import JobApi
 from bot.ports.slack import People, SlackReading
 from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import Store, Transaction
+from bot.ports.transaction import RequestTransaction, Store, Transaction
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
     PreparedRequest,
-    PreparerTransaction,
     ask_whether_meant,
     keep_parts,
     postpone,
@@ -47,7 +46,6 @@ from bot.scheduler.preparing.slack_reading import (
 from bot.scheduler.worker import ANYTHING, Work, Worker, WorkerSettings, left_by_preparing
 from bot.service.action_terms import ActionTerms
 from bot.service.actions import carry_out, stop_unsent, writer_of
-from bot.service.audit_trail import note
 from bot.service.reply import SETTLING
 
 AWAITING_START = 1.0
@@ -161,7 +159,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         async with self._recording:
             return await self._store.transact(partial(self._known, item, seen))
 
-    async def _known(self, item: ClaimedRequest, seen: PersonAndPlace, tx: PreparerTransaction) -> RequestFacts:
+    async def _known(self, item: ClaimedRequest, seen: PersonAndPlace, tx: RequestTransaction) -> RequestFacts:
         request, thread = item.request, item.thread
         found = RequestFacts(seen, await tx.preferences.get(request.person_id), tx.now)
         verdict = may(request.person, request.kind, self._facts(thread, request, found))
@@ -188,7 +186,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             of_person=preference.project,
         )
 
-    async def _part_of_thread(self, tx: PreparerTransaction, thread: Thread, request: Request) -> ThreadPart | None:
+    async def _part_of_thread(self, tx: RequestTransaction, thread: Thread, request: Request) -> ThreadPart | None:
         return part_of_thread(thread, request, self._mode(thread), await tx.requests.on_their_way(thread.id))
 
     def _mode(self, thread: Thread) -> ReplyMode:
@@ -205,17 +203,17 @@ class RequestPreparer(Worker[ClaimedRequest]):
             self.record_failure(error, retry_after=error.retry_after)
         await self.record(partial(self._postpone, item, error))
 
-    async def _postpone(self, item: ClaimedRequest, error: LookupFailed, tx: PreparerTransaction) -> None:
+    async def _postpone(self, item: ClaimedRequest, error: LookupFailed, tx: RequestTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
             await postpone(tx, *held, error)
 
-    async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: PreparerTransaction) -> None:
+    async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: RequestTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
             await keep_parts(tx, held[1], fetch)
 
-    async def _held(self, tx: PreparerTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
+    async def _held(self, tx: RequestTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
         """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""
         for thread_id in sorted({item.thread.id, item.thread.follows} - {""}):
             await tx.threads.get(thread_id)  # locks are taken in the order of ids
@@ -225,7 +223,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             return None
         return thread, request
 
-    async def _conclude(self, item: ClaimedRequest, found: RequestFacts, tx: PreparerTransaction) -> None:
+    async def _conclude(self, item: ClaimedRequest, found: RequestFacts, tx: RequestTransaction) -> None:
         held = await self._held(tx, item)
         if held is None:
             return
@@ -241,12 +239,12 @@ class RequestPreparer(Worker[ClaimedRequest]):
             case _:
                 assert_never(verdict)
 
-    async def _verdict(self, tx: PreparerTransaction, thread: Thread, request: Request, found: RequestFacts) -> Verdict:
+    async def _verdict(self, tx: RequestTransaction, thread: Thread, request: Request, found: RequestFacts) -> Verdict:
         facts = self._facts(thread, request, found)
         facts = replace(facts, writer_id=await writer_of(tx, request), free_at=await self._free_at(tx, request))
         return may(request.person, request.kind, facts)
 
-    async def _free_at(self, tx: PreparerTransaction, request: Request) -> float | None:
+    async def _free_at(self, tx: RequestTransaction, request: Request) -> float | None:
         """Where somebody has asked for as much as one may in an hour, when they may ask again."""
         if request.kind not in LIMITED:
             return None
@@ -255,7 +253,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         return None if free_at is None else math.ceil(free_at)
 
     async def _take_effect(
-        self, tx: PreparerTransaction, item: ClaimedRequest, found: RequestFacts, thread: Thread, request: Request
+        self, tx: RequestTransaction, item: ClaimedRequest, found: RequestFacts, thread: Thread, request: Request
     ) -> None:
         if request.way_in is WayIn.WORD and await tx.requests.has_pending_start(thread.id):
             # Which job it is about is not known till then.
@@ -270,12 +268,12 @@ class RequestPreparer(Worker[ClaimedRequest]):
                 await self._stop(tx, thread, request)
             case RequestKind.DISCARD:
                 await tx.requests.prepared(replace(request, state=RequestState.WAITING))
-                await note(tx, AuditAction.DISCARDED, request, thread)
+                await tx.audit.add(audited(AuditAction.DISCARDED, request, thread))
             case _:
                 await carry_out(tx, thread, request, terms)
 
     async def _have_sent(
-        self, tx: PreparerTransaction, item: ClaimedRequest, ready: PreparedRequest, found: RequestFacts
+        self, tx: RequestTransaction, item: ClaimedRequest, ready: PreparedRequest, found: RequestFacts
     ) -> None:
         thread, request = ready.thread, ready.request
         now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
@@ -291,7 +289,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         elif now_for is not None:
             await wait_for_project(tx, ready, now_for)
 
-    async def _stop(self, tx: PreparerTransaction, thread: Thread, stop: Request) -> None:
+    async def _stop(self, tx: RequestTransaction, thread: Thread, stop: Request) -> None:
         if not await stop_unsent(tx, thread, stop):
             await tx.requests.prepared(replace(stop, state=RequestState.WAITING))
-            await note(tx, AuditAction.STOPPED, stop, thread)
+            await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))

@@ -25,12 +25,12 @@ from bot.errors import (
 from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import People
 from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import Store
+from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.request_calls import RequestCalls
 from bot.scheduler.worker import NOTHING, WorkerSettings, left_by_sending
-from bot.service.settle import ClaimSettings, SenderTransaction, asker_id, give_back, open_claimed, record_result
+from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         """Claims requests that are due, each with what goes out with it as one message."""
         turn = random.random()  # noqa: S311 - says with whom to begin, guards nothing
 
-        async def work(tx: SenderTransaction) -> list[ClaimedRequest]:
+        async def work(tx: RequestTransaction) -> list[ClaimedRequest]:
             claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit, turn=turn)
             # Each locks its thread: in the order of `bot.store.session`.
             in_order = sorted(claimed, key=lambda item: item.thread.id)
@@ -132,14 +132,14 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         return cancels or request.kind is RequestKind.DISCARD or self._abilities(thread.project).idempotent
 
     async def _keep_text(self, request_id: str, text: str) -> None:
-        async def work(tx: SenderTransaction) -> None:
+        async def work(tx: RequestTransaction) -> None:
             if await tx.requests.is_claimed_by(request_id, self._owner):
                 await tx.requests.set_text(request_id, text)
 
         await self.record(work, leaves=NOTHING)
 
     async def _keep_requester(self, request_id: str, requester: Requester) -> None:
-        async def work(tx: SenderTransaction) -> None:
+        async def work(tx: RequestTransaction) -> None:
             if await tx.requests.is_claimed_by(request_id, self._owner):
                 await tx.requests.set_requester(request_id, requester)
 
@@ -168,7 +168,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 doubt = Doubt.SERVER_FAILED if isinstance(error, JobApiFailed) else Doubt.NO_ANSWER
                 return Uncertain(str(error), ask_again=self._may_repeat(request, thread), doubt=doubt)
 
-    async def _settle(self, tx: SenderTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
+    async def _settle(self, tx: RequestTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
         thread = await tx.threads.get(item.thread.id)
         request = await tx.requests.get(item.request.id)
         if thread is None or request is None:
@@ -200,7 +200,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             case _:
                 return outcome
 
-    async def _hand_back(self, tx: SenderTransaction, request: Request) -> None:
+    async def _hand_back(self, tx: RequestTransaction, request: Request) -> None:
         """Gives a request back that was certainly not sent, if nobody else has taken it over."""
         newest = await tx.requests.get(request.id)
         if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):

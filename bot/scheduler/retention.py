@@ -3,13 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import RequestKind
 from bot.errors import StoreError
-from bot.ports.transaction import HasNotices, HasNow, HasRetention, Store
+from bot.ports.transaction import Store, UpkeepTransaction
 
 logger = logging.getLogger(__name__)
 
@@ -31,11 +30,7 @@ HELD_DAYS = 7.0
 """For how long somebody can answer whether a reply is for the agent."""
 
 
-class RetentionTransaction(HasNow, HasRetention, HasNotices, Protocol):
-    """What deleting touches."""
-
-
-Deletion = Callable[[RetentionTransaction], Awaitable[int]]
+Deletion = Callable[[UpkeepTransaction], Awaitable[int]]
 
 
 class Retention:
@@ -102,19 +97,19 @@ class Retention:
                 return removed
             await asyncio.sleep(self._pause)
 
-    async def _delete_jobs(self, tx: RetentionTransaction) -> int:
+    async def _delete_jobs(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_finished(before=tx.now - self._days * DAY, limit=self._batch_size)
 
-    async def _delete_audit(self, tx: RetentionTransaction) -> int:
+    async def _delete_audit(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_audit(before=tx.now - self._days * DAY, limit=self._batch_size)
 
-    async def _delete_drafts(self, tx: RetentionTransaction) -> int:
+    async def _delete_drafts(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_drafts(before=tx.now - DRAFT_DAYS * DAY, limit=self._batch_size)
 
-    async def _delete_homes(self, tx: RetentionTransaction) -> int:
+    async def _delete_homes(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_homes(before=tx.now - HOME_DAYS * DAY, limit=self._batch_size)
 
-    async def _delete_held(self, tx: RetentionTransaction) -> int:
+    async def _delete_held(self, tx: UpkeepTransaction) -> int:
         held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)
         for thread_id, person_id in sorted(
             {(each.thread_id, each.person_id) for each in held if each.kind is RequestKind.FOLLOW_UP}
@@ -123,15 +118,15 @@ class Retention:
             await tx.notices.add(thread_id, NewNotice(keys.reply_expired(person_id, tx.now), told))
         return len(held)
 
-    async def _delete_message_versions(self, tx: RetentionTransaction) -> int:
+    async def _delete_message_versions(self, tx: UpkeepTransaction) -> int:
         before = tx.now - VERSION_MINUTES * MINUTE
         return await tx.retention.delete_message_versions(before=before, limit=self._batch_size)
 
-    async def _delete_counted(self, tx: RetentionTransaction) -> int:
+    async def _delete_counted(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_counted(before=tx.now - COUNTED_HOURS * HOUR, limit=self._batch_size)
 
-    async def _delete_slack_calls(self, tx: RetentionTransaction) -> int:
+    async def _delete_slack_calls(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_slack_calls(before=tx.now - HOUR, limit=self._batch_size)
 
-    async def _delete_channel_ids(self, tx: RetentionTransaction) -> int:
+    async def _delete_channel_ids(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_channel_ids(before=tx.now - self._days * DAY, limit=self._batch_size)

@@ -7,7 +7,6 @@ the other modules are parts of such a transaction, in which the thread is locked
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
@@ -15,29 +14,14 @@ from bot.domain.requests.request import Action, MessageVersion, Reply
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
 from bot.domain.threads.thread import Thread
 from bot.errors import UnreadableRow
-from bot.ports.transaction import HasDrafts, HasEarlyReplies, HasHomes, HasPreferences, Store
-from bot.service.channel_changes import (
-    ChannelTransaction,
-    is_first_answer,
-    is_newest,
-    known_job,
-    known_reply,
-    known_thread,
-)
+from bot.ports.transaction import RecordingTransaction, Store, Transaction
+from bot.service.channel_changes import is_first_answer, is_newest, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
 from bot.service.following_jobs import alive
 from bot.service.reply import record_mention, record_reply, record_written, thread_of
-from bot.service.start import RequestTransaction, new_request, record_start
+from bot.service.start import new_request, record_start
 
 logger = logging.getLogger(__name__)
-
-
-class ReplyTransaction(ChannelTransaction, HasEarlyReplies, Protocol):
-    """What recording a reply touches."""
-
-
-class PreferenceTransaction(HasPreferences, HasHomes, Protocol):
-    """What somebody's preferences touch."""
 
 
 class Service:
@@ -55,7 +39,7 @@ class Service:
         it came before.
         """
 
-        async def work(tx: ReplyTransaction) -> None:
+        async def work(tx: RecordingTransaction) -> None:
             if asked.version is None or await is_newest(tx, asked.version):
                 known = await known_job(tx, asked)
                 if not await record_line(tx, known):
@@ -67,7 +51,7 @@ class Service:
     async def thank(self, thanks: Reply) -> None:
         """Records that somebody thanks in a direct message, outside its threads."""
 
-        async def work(tx: ReplyTransaction) -> None:
+        async def work(tx: RecordingTransaction) -> None:
             if await is_newest(tx, thanks.version):
                 await record_thanks(tx, await known_reply(tx, thanks))
 
@@ -85,7 +69,7 @@ class Service:
         return await self._record(reply)
 
     async def _record(self, received: Reply) -> bool:
-        async def work(tx: ReplyTransaction) -> bool:
+        async def work(tx: RecordingTransaction) -> bool:
             if may_be_for_us(received) and not await is_newest(tx, received.version):
                 return True
             reply = await known_reply(tx, received)
@@ -113,7 +97,7 @@ class Service:
         False where there is no record of that job, or of the request that it is about.
         """
 
-        async def work(tx: ChannelTransaction) -> bool:
+        async def work(tx: RecordingTransaction) -> bool:
             thread = await _thread_of(tx, action)
             if thread is not None:
                 request = new_request(
@@ -131,10 +115,10 @@ class Service:
         there is no record of that job.
         """
 
-        async def work(tx: RequestTransaction) -> bool:
+        async def work(tx: RecordingTransaction) -> bool:
             thread = await tx.threads.get(written.thread_id)
             if thread is not None:  # somebody may look at the card of a job that another one has replaced
-                await record_written(tx, await alive(tx, thread), written)
+                await record_written(tx, await alive(tx.threads, thread), written)
             return thread is not None
 
         known = await self._store.transact(work, urgent=True)
@@ -158,7 +142,7 @@ class Service:
     async def save_draft(self, person_id: str, place: str, text: str) -> None:
         """Keeps what somebody typed; nothing: forgets it."""
 
-        async def work(tx: HasDrafts) -> None:
+        async def work(tx: Transaction) -> None:
             if text.strip():
                 await tx.drafts.save(person_id, place, text)
             else:
@@ -173,7 +157,7 @@ class Service:
     async def save_preference(self, person_id: str, preference: Preference) -> None:
         """Keeps what somebody prefers."""
 
-        async def work(tx: PreferenceTransaction) -> None:
+        async def work(tx: Transaction) -> None:
             await tx.preferences.save(person_id, preference)
             await tx.homes.changed(person_id, due_in=0.0)
 
@@ -186,7 +170,7 @@ class Service:
         self._on_commit()
 
 
-async def _thread_of(tx: ChannelTransaction, action: Action) -> Thread | None:
+async def _thread_of(tx: RecordingTransaction, action: Action) -> Thread | None:
     if action.argument and not action.thread_id and not action.card_ts:
         request = await tx.requests.get(action.argument)
         return await tx.threads.get(request.thread_id) if request else None

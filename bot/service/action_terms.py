@@ -1,23 +1,18 @@
 """What actions touch, and what they go by. Each function is part of a transaction in which the thread is locked."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.projects import Projects
 from bot.domain.requests.request import RequestState
 from bot.domain.threads.reply_rules import steered_by
 from bot.domain.threads.thread import Thread, ThreadState
-from bot.ports.transaction import HasAudit, HasLimits, HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.ports.transaction import RequestTransaction
 
 NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
 )
 """Of a start: its job can be changed or taken back before the job API hears of it."""
-
-
-class ActionTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, HasLimits, Protocol):
-    """What carrying out an action touches."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,7 @@ class ActionTerms:
 
 
 async def note_steering(
-    tx: ActionTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
+    tx: RequestTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
 ) -> None:
     """Notes that somebody steers a job. `counts`: from now on all that they write in its thread does."""
     state = steered_by(thread, person_id, counts=counts)
@@ -41,7 +36,7 @@ async def note_steering(
         await keep_polling(tx, thread, state, terms)
 
 
-async def keep_polling(tx: ActionTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
+async def keep_polling(tx: RequestTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
     """Saves what is known of a job that is polled on, if it is polled."""
     poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
     await tx.threads.save_state(thread.id, state, poll_in=poll_in)

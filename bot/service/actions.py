@@ -21,14 +21,14 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.people.home import can_be_retried
-from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, with_new_words
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.requests.settle import summary
 from bot.domain.threads.direct_messages import lines_with, may_be_job
 from bot.domain.threads.thread import Thread, surface_of
-from bot.service.action_terms import NOT_SENT, ActionTerms, ActionTransaction, keep_polling, note_steering
-from bot.service.audit_trail import note
+from bot.ports.transaction import RequestTransaction
+from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling, note_steering
 from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
 from bot.service.following_jobs import alive, choose_project, keep_followed
 from bot.service.reply import catch_up, obstacle, release, send_new_words
@@ -53,18 +53,18 @@ _ABOUT_REPLIES = frozenset(
 """The text of each is the id of a reply's request."""
 
 
-async def writer_of(tx: ActionTransaction, action: Request) -> str:
+async def writer_of(tx: RequestTransaction, action: Request) -> str:
     """Who wrote the reply that an action is about; empty where it is about none that is known."""
     reply = await _reply_of(tx, action)
     return reply.person_id if reply else ""
 
 
-async def _reply_of(tx: ActionTransaction, action: Request) -> Request | None:
+async def _reply_of(tx: RequestTransaction, action: Request) -> Request | None:
     reply = await tx.requests.get(action.text) if action.kind in _ABOUT_REPLIES else None
     return None if reply is None or reply.thread_id != action.thread_id else reply
 
 
-async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
+async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
     """Does what an action asks for, answers it, and ends it."""
     if (shown := _shown(thread, action)) is not None:
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), shown))
@@ -76,7 +76,7 @@ async def carry_out(tx: ActionTransaction, thread: Thread, action: Request, term
         told = ActionAnswered(action.person_id, answer, about, asked_on=surface_of(action.source_key))
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), told))
         if answer in _AUDITED:
-            await note(tx, _AUDITED[answer], action, thread)
+            await tx.audit.add(audited(_AUDITED[answer], action, thread))
     await tx.requests.prepared(replace(action, state=RequestState.ACCEPTED))
 
 
@@ -95,7 +95,7 @@ def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
             return None
 
 
-async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     match action.kind:
         case RequestKind.SEND_AGAIN:
             answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text), terms)
@@ -117,7 +117,7 @@ async def _answer(tx: ActionTransaction, thread: Thread, action: Request, terms:
 
 
 async def _send_again(
-    tx: ActionTransaction, thread: Thread, request: Request | None, terms: ActionTerms
+    tx: RequestTransaction, thread: Thread, request: Request | None, terms: ActionTerms
 ) -> ActionAnswer:
     if request is not None and request.merged_into:
         request = await tx.requests.get(request.merged_into)
@@ -133,7 +133,7 @@ async def _send_again(
     return ActionAnswer.SENT_AGAIN
 
 
-async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request, terms: ActionTerms) -> None:
+async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request, terms: ActionTerms) -> None:
     await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
     await catch_up(tx, replace(request, state=RequestState.WAITING))
     if request.kind is not RequestKind.START:
@@ -146,18 +146,18 @@ async def _wait_again(tx: ActionTransaction, thread: Thread, request: Request, t
 
 
 async def _send_new_words(
-    tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
+    tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms
 ) -> ActionAnswer | None:
     request = await tx.requests.get(action.text)
     if request is None:
         return ActionAnswer.NOTHING_NEW
-    answer = await send_new_words(tx, await alive(tx, thread), request, terms.merge_seconds)
+    answer = await send_new_words(tx, await alive(tx.threads, thread), request, terms.merge_seconds)
     if answer is ActionAnswer.NEW_WORDS_SENT:
         await tx.limits.count(action.person_id, with_new_words(request, tx.now).id)
     return answer
 
 
-async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
+async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
     if not (muted_by or thread.state.people.muted_by):
         return ActionAnswer.NOT_MUTED
     await keep_polling(tx, thread, replace(thread.state, people=replace(thread.state.people, muted_by=muted_by)), terms)
@@ -167,7 +167,7 @@ async def _mute(tx: ActionTransaction, thread: Thread, muted_by: str, terms: Act
     return ActionAnswer.MUTED if muted_by else ActionAnswer.UNMUTED
 
 
-async def _retry(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+async def _retry(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     """The same once more: a start that may have arrived is sent again, what ended badly becomes a job of its own."""
     start = await tx.requests.find_start(thread.id)
     if start is None:
@@ -180,7 +180,7 @@ async def _retry(tx: ActionTransaction, thread: Thread, action: Request, terms: 
     return None
 
 
-async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
     """Does with a held reply what its person answered."""
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
@@ -202,7 +202,7 @@ async def _held(tx: ActionTransaction, thread: Thread, action: Request, terms: A
 
 
 async def _direct_message(
-    tx: ActionTransaction, thread: Thread, action: Request, lines: Sequence[Request], terms: ActionTerms
+    tx: RequestTransaction, thread: Thread, action: Request, lines: Sequence[Request], terms: ActionTerms
 ) -> ActionAnswer | None:
     """Makes lines of a direct message a job, or follow-ups of the one above; where that takes none, they wait on."""
     if not lines:
@@ -210,23 +210,23 @@ async def _direct_message(
     if action.kind is RequestKind.DISCARD_HELD:
         await begin_job(tx, thread, lines[0], job_of_line(thread, lines[0]), merge_seconds=terms.merge_seconds)
         return None
-    job = await alive(tx, thread)
+    job = await alive(tx.threads, thread)
     if job.state.people.muted_by:
         return ActionAnswer.NOT_ADDED_MUTED
-    if await obstacle(tx, job) is not None:
+    if await obstacle(tx.requests, job) is not None:
         return ActionAnswer.NOT_ADDED
     await add_to_job(tx, job, lines, merge_seconds=terms.merge_seconds)
     return ActionAnswer.HELD_SENT
 
 
-async def _discard(tx: ActionTransaction, held: Request | None) -> ActionAnswer:
+async def _discard(tx: RequestTransaction, held: Request | None) -> ActionAnswer:
     if held is None:
         return ActionAnswer.NOTHING_NEW
     await tx.requests.save(replace(held, state=RequestState.WITHDRAWN))
     return ActionAnswer.HELD_DISCARDED
 
 
-async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> bool:
+async def stop_unsent(tx: RequestTransaction, thread: Thread, stop: Request) -> bool:
     """Ends a job that was not sent yet, for a stop, and tells that. False where there is something to stop at the job
     API, or may be.
     """
@@ -244,7 +244,7 @@ async def stop_unsent(tx: ActionTransaction, thread: Thread, stop: Request) -> b
         if has_card or start.person_id != stop.person_id:  # without a card, it is told to who asked, privately
             stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
             await tx.notices.add(thread.id, NewNotice(keys.request_rejected(start), stopped))
-        await note(tx, AuditAction.STOPPED, stop, thread)
+        await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
     told = ActionAnswered(stop.person_id, answer)
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
     return True

@@ -3,46 +3,40 @@ requests, which are derived from it.
 """
 
 from dataclasses import replace
-from typing import Protocol
 
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, MessageVersion, Reply
 from bot.domain.threads.thread import Thread
-from bot.ports.transaction import HasMessageVersions
-from bot.ports.upkeep_store import HasChannelIds
-from bot.service.start import RequestTransaction, request_id, source_key
+from bot.ports.transaction import RecordingTransaction
+from bot.service.start import request_id, source_key
 
 
-class ChannelTransaction(RequestTransaction, HasChannelIds, HasMessageVersions, Protocol):
-    """What finding what is known of a channel touches."""
-
-
-async def is_newest(tx: ChannelTransaction, version: MessageVersion) -> bool:
+async def is_newest(tx: RecordingTransaction, version: MessageVersion) -> bool:
     """Notes a version of a message. False where a newer one was seen, by whichever of the channel's ids."""
     ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
     return all([await tx.message_versions.note(replace(version, channel_id=each)) for each in ids])
 
 
-async def is_first_answer(tx: ChannelTransaction, version: MessageVersion) -> bool:
+async def is_first_answer(tx: RecordingTransaction, version: MessageVersion) -> bool:
     """Notes that the writer of a message gets a private answer. False where they got it, by whichever of the ids."""
     ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
     return all([await tx.message_versions.answer(replace(version, channel_id=each)) for each in ids])
 
 
-async def known_job(tx: ChannelTransaction, asked: NewJob) -> NewJob:
+async def known_job(tx: RecordingTransaction, asked: NewJob) -> NewJob:
     """Returns a job to start as it is known, whatever its channel's id was when it was asked for."""
     channel_id = await _known_channel(tx, asked.channel_id, asked.message_ts, asked.thread_ts)
     key = source_key(channel_id, asked.message_ts) if asked.message_ts else asked.source_key
     return replace(asked, channel_id=channel_id, source_key=key)
 
 
-async def known_reply(tx: ChannelTransaction, reply: Reply) -> Reply:
+async def known_reply(tx: RecordingTransaction, reply: Reply) -> Reply:
     """The same of a message."""
     channel_id = await _known_channel(tx, reply.channel_id, reply.message_ts, reply.thread_ts)
     return replace(reply, channel_id=channel_id)
 
 
-async def known_thread(tx: ChannelTransaction, action: Action) -> Thread | None:
+async def known_thread(tx: RecordingTransaction, action: Action) -> Thread | None:
     """Returns the thread that an action names, or in which its card is; None where there is none, or in another
     channel.
     """
@@ -56,7 +50,7 @@ async def known_thread(tx: ChannelTransaction, action: Action) -> Thread | None:
     return None
 
 
-async def _known_channel(tx: ChannelTransaction, channel_id: str, message_ts: str, thread_ts: str) -> str:
+async def _known_channel(tx: RecordingTransaction, channel_id: str, message_ts: str, thread_ts: str) -> str:
     """Returns by which of its ids a channel is known here. What was recorded before it was known that the id had
     changed is found by the id that it has.
     """

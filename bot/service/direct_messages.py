@@ -4,7 +4,6 @@ be a job of its own while a job there is active.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from bot.domain.context.message_text import beginning
 from bot.domain.notices import keys
@@ -15,18 +14,14 @@ from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
 from bot.domain.threads.thread import Surface, Thread, ThreadOrigin
-from bot.ports.transaction import HasNotices, HasRequestQueue
-from bot.service.start import RequestTransaction, new_request, reaction_notice, record_start, request_id, source_key_of
+from bot.ports.transaction import RecordingTransaction
+from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
 
 MOST_ASKED = 5
 """Replies, the newest, that somebody is asked about at once; one of the answers is for all of them."""
 
 
-class HoldTransaction(HasRequestQueue, HasNotices, Protocol):
-    """What asking again touches."""
-
-
-async def hold(tx: RequestTransaction, thread: Thread, request: Request) -> None:
+async def hold(tx: RecordingTransaction, thread: Thread, request: Request) -> None:
     """Records a reply that waits for its person's answer, and asks for that; one that was recorded before is asked
     about again, if it was not.
     """
@@ -34,7 +29,7 @@ async def hold(tx: RequestTransaction, thread: Thread, request: Request) -> None
     await tx.notices.add(thread.id, NewNotice(keys.reply_held(request), _question(request)))
 
 
-async def ask_again(tx: HoldTransaction, thread: Thread, action: Request) -> None:
+async def ask_again(tx: RecordingTransaction, thread: Thread, action: Request) -> None:
     """Asks somebody who wants to know how the job is about their replies that wait for an answer: the question, which
     only they see, may be lost.
     """
@@ -53,7 +48,7 @@ MOST_LOOKED_AT = 10
 """Jobs, the newest, among which the last one in hand is looked for."""
 
 
-async def record_line(tx: RequestTransaction, asked: NewJob) -> bool:
+async def record_line(tx: RecordingTransaction, asked: NewJob) -> bool:
     """Records what may be for the job above, and asks its person; what is written right after it needs no question of
     its own. False where it is a job, or nothing new.
     """
@@ -75,19 +70,19 @@ async def record_line(tx: RequestTransaction, asked: NewJob) -> bool:
     return True
 
 
-async def _jobs_of(tx: RequestTransaction, person: Person, channel_id: str) -> list[Thread]:
+async def _jobs_of(tx: RecordingTransaction, person: Person, channel_id: str) -> list[Thread]:
     newest = await tx.threads.newest_of(channel_id, limit=MOST_LOOKED_AT)
     return [thread for thread in newest if thread.requester_id == person.id]
 
 
-def _line(tx: RequestTransaction, above: Thread, asked: NewJob) -> Request:
+def _line(tx: RecordingTransaction, above: Thread, asked: NewJob) -> Request:
     way_in = WayIn.DIRECT_MESSAGE
     line = new_request(above, RequestKind.FOLLOW_UP, asked.source_key, asked.person, asked.prompt, way_in=way_in)
     line = replace(line, written_at=asked.message_ts, recorded_at=tx.now, edited_at=asked.edited_at)
     return replace(line, attachments=asked.attachments, state=RequestState.AWAITING_PERSON)
 
 
-async def record_thanks(tx: RequestTransaction, thanks: Reply) -> None:
+async def record_thanks(tx: RecordingTransaction, thanks: Reply) -> None:
     """Has thanks carry their reaction, where there is a job that they can be for; they go nowhere."""
     for last in (await _jobs_of(tx, thanks.person, thanks.channel_id))[:1]:
         key, way_in = source_key_of(thanks), WayIn.DIRECT_MESSAGE
@@ -99,7 +94,7 @@ async def record_thanks(tx: RequestTransaction, thanks: Reply) -> None:
 
 
 async def begin_job(
-    tx: RequestTransaction, above: Thread, line: Request, asked: NewJob, *, merge_seconds: float
+    tx: RecordingTransaction, above: Thread, line: Request, asked: NewJob, *, merge_seconds: float
 ) -> None:
     """Makes a line, which waits in the thread of the job above, a job; what was written in one go with it, follow-ups
     of that.
@@ -129,7 +124,7 @@ def job_of_line(above: Thread, line: Request) -> NewJob:
     )
 
 
-async def add_to_job(tx: RequestTransaction, job: Thread, lines: Sequence[Request], *, merge_seconds: float) -> None:
+async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Request], *, merge_seconds: float) -> None:
     """Has lines go on as follow-ups of a job, each in its turn."""
     for line in lines:
         released = replace(line, state=RequestState.RECEIVED)
@@ -139,7 +134,7 @@ async def add_to_job(tx: RequestTransaction, job: Thread, lines: Sequence[Reques
         await tx.notices.add(job.id, reaction_notice(released, Reaction.RECORDED, merge_seconds=merge_seconds))
 
 
-async def ask_about_lines(tx: RequestTransaction, thread: Thread, person_id: str) -> None:
+async def ask_about_lines(tx: RecordingTransaction, thread: Thread, person_id: str) -> None:
     """Asks somebody about their lines of which they were not asked: the question stood for another one as well, which
     is gone.
     """

@@ -8,12 +8,13 @@ from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_ask
 from bot.domain.threads.thread import Thread
+from bot.ports.transaction import RecordingTransaction
 from bot.service.reply import record_mention, record_reply, thread_of
-from bot.service.start import RequestTransaction, source_key_of
+from bot.service.start import source_key_of
 from bot.service.words import help_for
 
 
-async def record_early(tx: RequestTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
+async def record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
     """Records what was written while this thread's card was on its way; some of it turns out to be elsewhere."""
     for reply in replies:
         if reply.thread_ts in {thread.ts, thread.card_ts}:
@@ -22,7 +23,7 @@ async def record_early(tx: RequestTransaction, thread: Thread, replies: Sequence
             await _record_elsewhere(tx, thread, reply, terms)
 
 
-async def _record_elsewhere(tx: RequestTransaction, card: Thread, reply: Reply, terms: ReplyTerms) -> None:
+async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply, terms: ReplyTerms) -> None:
     """Records a reply in another thread, whose job may have become known meanwhile. Where there is none, whoever wants
     something of Pagehand is told; what others say there is between people.
     """

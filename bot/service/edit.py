@@ -10,13 +10,14 @@ from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests.edits import certainly_unsent, offer, project_too_late, revised, revised_options, taken_back
 from bot.domain.requests.request import NOT_SENT_YET, Reply, Request, RequestState, WayIn
 from bot.domain.threads.thread import Thread
+from bot.ports.transaction import RecordingTransaction
 from bot.service.following_jobs import keep_followed
-from bot.service.start import RequestTransaction, StartEnding, asked_in, end_start
+from bot.service.start import StartEnding, asked_in, end_start
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 
 
-async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, reply: Reply) -> None:
+async def revise_start(tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply) -> None:
     """Records a newer version of the message that asked for a job: it changes what is not sent yet. What was sent stays
     as it is, and its new words are offered as a follow-up.
     """
@@ -44,7 +45,7 @@ async def revise_start(tx: RequestTransaction, thread: Thread, start: Request, r
 
 
 async def _with_options(
-    tx: RequestTransaction, thread: Thread, start: Request, after: Request, said: Options
+    tx: RecordingTransaction, thread: Thread, start: Request, after: Request, said: Options
 ) -> Request:
     """A start that was not sent, with the options that its message has by now. What they, or its words, can change is
     found out again.
@@ -60,13 +61,13 @@ async def _with_options(
     return replace(after, state=RequestState.RECEIVED) if prepared else after
 
 
-async def _project_of_earlier(tx: RequestTransaction, thread: Thread) -> str:
+async def _project_of_earlier(tx: RecordingTransaction, thread: Thread) -> str:
     """The project of the job that a thread follows; empty where it follows none."""
     earlier = await tx.threads.get(thread.follows) if thread.follows else None
     return earlier.project if earlier else ""
 
 
-async def start_caught_up(tx: RequestTransaction, before: Request, after: Request) -> None:
+async def start_caught_up(tx: RecordingTransaction, before: Request, after: Request) -> None:
     """Has a thread say what the message that asked for its job came to say while that was being sent, to no avail."""
     thread = await tx.threads.get(after.thread_id)
     if thread is None or after == before:
@@ -78,12 +79,12 @@ async def start_caught_up(tx: RequestTransaction, before: Request, after: Reques
         await _show(tx, thread, before)
 
 
-async def _start_after_all(tx: RequestTransaction, thread: Thread, start: Request) -> None:
+async def _start_after_all(tx: RecordingTransaction, thread: Thread, start: Request) -> None:
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
     await _show(tx, thread, start)
 
 
-async def _show(tx: RequestTransaction, thread: Thread, before: Request) -> None:
+async def _show(tx: RecordingTransaction, thread: Thread, before: Request) -> None:
     """Has the card show it, where there is one or was to be one: before a start is prepared it has none."""
     if thread.card_ts is not None or before.state in {RequestState.WAITING, RequestState.SENDING}:
         await tx.notices.add(thread.id, CARD_CHANGED)

@@ -5,7 +5,6 @@ refused, or has no room, nothing about the other one changes. Both threads are l
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from bot.domain.context.message_text import beginning
 from bot.domain.jobs.following import goes_along, may_replace
@@ -16,14 +15,14 @@ from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import ProjectReason
-from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
-from bot.ports.transaction import HasAudit, HasNotices, HasNow, HasRequestQueue, HasThreads
-from bot.service.action_terms import NOT_SENT, ActionTerms, ActionTransaction, keep_polling
-from bot.service.audit_trail import note
-from bot.service.start import EndingTransaction, StartEnding, end_start, new_request, once_more, record_start
+from bot.ports.store import Threads
+from bot.ports.transaction import RecordingTransaction, RequestTransaction
+from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling
+from bot.service.start import StartEnding, end_start, new_request, once_more, record_start
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
@@ -32,11 +31,7 @@ _AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_
 _CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
 
 
-class FollowingTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, HasAudit, Protocol):
-    """What it touches that one job follows another."""
-
-
-async def take_place(tx: ActionTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
+async def take_place(tx: RequestTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
     """Has a job that passed its checks take its place: from now on, replies in its Slack thread are for it, and what
     waits there goes along. None where the job that it was to replace is not to be replaced any more, which is told.
     """
@@ -59,7 +54,7 @@ async def take_place(tx: ActionTransaction, thread: Thread, start: Request, term
     return thread
 
 
-async def replace_followed(tx: FollowingTransaction, thread: Thread) -> None:
+async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
     """Ends the job that another one replaces, now that this one has its card; whoever asked for that is told."""
     found = await _replaced_by(tx, thread)
     if found is None:
@@ -69,12 +64,12 @@ async def replace_followed(tx: FollowingTransaction, thread: Thread) -> None:
         key = f"{start.source_key}/stop"
         stop = new_request(followed, RequestKind.STOP, key, start.person, "", way_in=WayIn.SWITCH)
         await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
-        await note(tx, AuditAction.STOPPED, stop, followed)
+        await tx.audit.add(audited(AuditAction.STOPPED, stop, followed))
     await _answer(tx, followed, start, _DONE[start.way_in])
-    await note(tx, _AUDITED[start.way_in], start, followed)
+    await tx.audit.add(audited(_AUDITED[start.way_in], start, followed))
 
 
-async def give_back(tx: EndingTransaction, thread: Thread) -> None:
+async def give_back(tx: RecordingTransaction, thread: Thread) -> None:
     """Has a job be as it was before another one, which came to nothing, was to follow or replace it. What went along is
     for it again, if it lives.
     """
@@ -92,17 +87,17 @@ async def give_back(tx: EndingTransaction, thread: Thread) -> None:
         await tx.notices.add(followed.id, CARD_CHANGED)
 
 
-async def keep_followed(tx: EndingTransaction, thread: Thread) -> None:
+async def keep_followed(tx: RecordingTransaction, thread: Thread) -> None:
     """Has a job be as it was before one that is ended before it began, unless it was replaced already."""
     if thread.card_ts is None or await _replaced_by(tx, thread) is None:
         await give_back(tx, thread)
 
 
-async def alive(tx: HasThreads, thread: Thread) -> Thread:
+async def alive(threads: Threads, thread: Thread) -> Thread:
     """The thread of the job that was started instead, however often that was done."""
     seen = {thread.id}
     while thread.state.replaced_by not in {"", *seen}:
-        instead = await tx.threads.get(thread.state.replaced_by)
+        instead = await threads.get(thread.state.replaced_by)
         if instead is None:
             break
         seen.add(instead.id)
@@ -110,7 +105,7 @@ async def alive(tx: HasThreads, thread: Thread) -> Thread:
     return thread
 
 
-async def _replaced_by(tx: EndingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
+async def _replaced_by(tx: RecordingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
     """The job that this one replaces, with this one's start; None where it replaces none."""
     followed = await tx.threads.get(thread.follows) if thread.follows else None
     start = await tx.requests.find_start(thread.id)
@@ -119,13 +114,13 @@ async def _replaced_by(tx: EndingTransaction, thread: Thread) -> tuple[Thread, R
     return followed, start
 
 
-async def _answer(tx: FollowingTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
+async def _answer(tx: RequestTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:
     told = ActionAnswered(start.person_id, answer, asked_on=surface_of(start.source_key))
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(start.source_key), told))
 
 
 async def choose_project(
-    tx: ActionTransaction, thread: Thread, action: Request, terms: ActionTerms
+    tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms
 ) -> ActionAnswer | None:
     """Of a job that waits for the choice, or another one than was chosen for it; without a name, which is asked."""
     start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
@@ -154,7 +149,7 @@ def _is_prepared_anew(thread: Thread, start: Request, project: str) -> bool:
 
 
 async def _switch_project(
-    tx: ActionTransaction, thread: Thread, start: Request, action: Request, project: str
+    tx: RequestTransaction, thread: Thread, start: Request, action: Request, project: str
 ) -> ActionAnswer | None:
     """The same job for another project, in the same thread, instead of the one that was sent."""
     if thread.ts is None and not thread.root_ts:
@@ -183,7 +178,7 @@ def _offered(thread: Thread, names: tuple[str, ...]) -> ProjectQuestion:
     return ProjectQuestion(tuple(name for name in names if name != thread.project), current=thread.project)
 
 
-async def ask_for_project(tx: ActionTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:
+async def ask_for_project(tx: RequestTransaction, thread: Thread, request: Request, question: ProjectQuestion) -> None:
     """Asks somebody, privately, which project a job is for."""
     text = beginning(thread.prompt, MAX_QUOTED)
     asked = ProjectAsked(request.person_id, thread.id, question.names, question.said, text, question.current)

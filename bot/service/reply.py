@@ -35,11 +35,11 @@ from bot.domain.requests.settle import rejection
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, asks_for_a_job, meaning, never_began
 from bot.domain.threads.thread import Thread
-from bot.ports.transaction import HasRequests
+from bot.ports.store import Requests
+from bot.ports.transaction import RecordingTransaction
 from bot.service.direct_messages import ask_about_lines, begin_job, hold, record_line
 from bot.service.edit import revise_start, start_caught_up
 from bot.service.start import (
-    RequestTransaction,
     job_of_reply,
     new_request,
     newest_in,
@@ -51,14 +51,14 @@ from bot.service.start import (
 from bot.service.words import record_word, tell_that_muted
 
 
-async def obstacle(tx: HasRequests, thread: Thread) -> RejectionReason | None:
+async def obstacle(requests: Requests, thread: Thread) -> RejectionReason | None:
     """Why a follow-up cannot be sent any more; None when it can."""
     state = thread.state
     if state.failure.problem is Problem.GONE:
         return RejectionReason.GONE
     if state.job is not None:
         return RejectionReason.ARCHIVED if state.job.status == ARCHIVED else None
-    start = await tx.requests.find_start(thread.id)
+    start = await requests.find_start(thread.id)
     if start is None or start.state in {RequestState.REJECTED, RequestState.WITHDRAWN}:
         return RejectionReason.NOT_STARTED
     return None
@@ -69,7 +69,7 @@ SETTLING = 1.0
 """Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
 
 
-async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
     """Records a message in the Slack thread of a job: as a follow-up, as what it wants of Pagehand, or with the reason
     why it cannot be one. What is between people is left alone.
     """
@@ -87,7 +87,7 @@ async def record_reply(tx: RequestTransaction, thread: Thread, reply: Reply, ter
         await _record_words(tx, thread, reply, terms)
 
 
-async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
     means = meaning(reply, thread, terms.modes(thread.channel_id))
     if means is ReplyMeaning.BETWEEN_PEOPLE:
         return
@@ -110,14 +110,14 @@ async def _record_words(tx: RequestTransaction, thread: Thread, reply: Reply, te
                 await _explain(tx, request, reply.attachments, terms.merge_seconds)
 
 
-def _follow_up(tx: RequestTransaction, thread: Thread, reply: Reply) -> Request:
+def _follow_up(tx: RecordingTransaction, thread: Thread, reply: Reply) -> Request:
     way_in = WayIn.MENTION if reply.mentions_us else WayIn.REPLY
     request = new_request(thread, RequestKind.FOLLOW_UP, source_key_of(reply), reply.person, reply.text, way_in=way_in)
     request = replace(request, written_at=reply.message_ts, recorded_at=tx.now, edited_at=reply.edited_at)
     return replace(request, attachments=reply.attachments)
 
 
-async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> bool:
+async def _revised_before(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> bool:
     """Records a newer version of what was made of a message before; False where nothing was."""
     first = await tx.requests.get(request_id(source_key_of(reply)))
     if first is None:
@@ -137,7 +137,7 @@ async def _revised_before(tx: RequestTransaction, thread: Thread, reply: Reply, 
     return True
 
 
-async def record_mention(tx: RequestTransaction, reply: Reply, terms: ReplyTerms) -> bool:
+async def record_mention(tx: RecordingTransaction, reply: Reply, terms: ReplyTerms) -> bool:
     """Records a job to start where a message in a thread without one mentions Pagehand. Of two at the same moment, the
     second is for the job of the first. False where it asks for nothing.
     """
@@ -152,7 +152,7 @@ async def record_mention(tx: RequestTransaction, reply: Reply, terms: ReplyTerms
     return True
 
 
-async def catch_up(tx: RequestTransaction, request: Request) -> None:
+async def catch_up(tx: RecordingTransaction, request: Request) -> None:
     """Does what edits ask for that came while a request was being sent. `request` is as it came back from that."""
     after = came_back(request)
     if after != request:
@@ -168,7 +168,7 @@ async def catch_up(tx: RequestTransaction, request: Request) -> None:
 
 
 async def _revise(
-    tx: RequestTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
+    tx: RecordingTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
 ) -> None:
     """Records a newer version of a reply. What was made of it last is what it changes."""
     request, mode = before[-1], terms.modes(thread.channel_id)
@@ -201,7 +201,13 @@ async def _revise(
 
 
 async def _revise_held(
-    tx: RequestTransaction, thread: Thread, request: Request, now: Request, means: ReplyMeaning, *, merge_seconds: float
+    tx: RecordingTransaction,
+    thread: Thread,
+    request: Request,
+    now: Request,
+    means: ReplyMeaning,
+    *,
+    merge_seconds: float,
 ) -> None:
     """Of a reply whose person was asked: they are asked about its new words, unless these say whom they are for."""
     says_more = (now.text, now.attachments) != (request.text, request.attachments)
@@ -214,7 +220,7 @@ async def _revise_held(
 
 
 async def _reopen_otherwise(
-    tx: RequestTransaction, thread: Thread, request: Request, reply: Reply, means: ReplyMeaning
+    tx: RecordingTransaction, thread: Thread, request: Request, reply: Reply, means: ReplyMeaning
 ) -> None:
     """Of a reply that was withdrawn, and says something again that cannot simply be sent."""
     match means:
@@ -232,19 +238,19 @@ def _holds_more(reply: Reply, request: Request) -> bool:
     return bool(reply.attachments) and not reply.withdrawn and reply.attachments != request.attachments
 
 
-async def _react_to_withdrawal(tx: RequestTransaction, request: Request, before: Sequence[Request]) -> None:
+async def _react_to_withdrawal(tx: RecordingTransaction, request: Request, before: Sequence[Request]) -> None:
     """Takes the reaction off a reply that is not sent, or goes back to that of its earlier words."""
     reaction = reaction_of(before[-1].state) if before else None
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
 
 
-async def checked(tx: RequestTransaction, thread: Thread, request: Request) -> Request:
+async def checked(tx: RecordingTransaction, thread: Thread, request: Request) -> Request:
     """A new request, refused where there is a reason for it."""
-    problem = await obstacle(tx, thread) or ("" if request.text or request.attachments else NO_WORDS)
+    problem = await obstacle(tx.requests, thread) or ("" if request.text or request.attachments else NO_WORDS)
     return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
 
 
-async def _explain(tx: RequestTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
+async def _explain(tx: RecordingTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
     """Puts the reaction on the reply of a request that was just recorded, and says why it is not sent."""
     reaction = reaction_of(request.state)
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction, merge_seconds=merge_seconds))
@@ -255,7 +261,7 @@ async def _explain(tx: RequestTransaction, request: Request, attachments: Attach
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-async def release(tx: RequestTransaction, thread: Thread, held: Request, merge_seconds: float) -> bool:
+async def release(tx: RecordingTransaction, thread: Thread, held: Request, merge_seconds: float) -> bool:
     """Has a reply that waited for its person's answer go on to the agent. False where it cannot, which is told."""
     released = await checked(tx, thread, replace(held, state=RequestState.RECEIVED))
     await tx.requests.save(released)
@@ -264,7 +270,7 @@ async def release(tx: RequestTransaction, thread: Thread, held: Request, merge_s
 
 
 async def send_new_words(
-    tx: RequestTransaction, thread: Thread, request: Request, merge_seconds: float
+    tx: RecordingTransaction, thread: Thread, request: Request, merge_seconds: float
 ) -> ActionAnswer:
     """Records the newest words of a message as a follow-up to this job, which may have replaced the one that got the
     earlier words; the answer says how that went.
@@ -280,15 +286,15 @@ async def send_new_words(
     return ActionAnswer.NEW_WORDS_SENT if waits else ActionAnswer.SEE_THREAD
 
 
-async def thread_of(tx: RequestTransaction, reply: Reply) -> Thread | None:
+async def thread_of(tx: RecordingTransaction, reply: Reply) -> Thread | None:
     """The thread of a message, locked: that of what was made of it before, or else the newest of its Slack thread."""
     request = await tx.requests.get(request_id(source_key_of(reply)))
     if request is not None:
         return await tx.threads.get(request.thread_id)
-    return await newest_in(tx, reply.channel_id, reply.thread_ts) if reply.thread_ts else None
+    return await newest_in(tx.threads, reply.channel_id, reply.thread_ts) if reply.thread_ts else None
 
 
-async def record_written(tx: RequestTransaction, thread: Thread, written: Written) -> None:
+async def record_written(tx: RecordingTransaction, thread: Thread, written: Written) -> None:
     """Records a follow-up that is no message of its thread, so that it carries no reaction, once.
 
     Whoever presses its button again is told how the first press ended.
@@ -309,7 +315,7 @@ async def record_written(tx: RequestTransaction, thread: Thread, written: Writte
         await tx.notices.add(request.thread_id, rejection(request, RejectionReason(request.problem)))
 
 
-def _written_follow_up(tx: RequestTransaction, thread: Thread, written: Written) -> Request:
+def _written_follow_up(tx: RecordingTransaction, thread: Thread, written: Written) -> Request:
     person, text, way_in = written.person, written.text, written.way_in
     request = new_request(thread, RequestKind.FOLLOW_UP, written.source_key, person, text, way_in=way_in)
     return replace(request, written_at=f"{tx.now:.6f}", recorded_at=tx.now)

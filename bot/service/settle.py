@@ -7,7 +7,6 @@ a poll sees it before it is recorded that the request was accepted.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Protocol
 
 from bot.domain.context.fetched_parts import files_reach
 from bot.domain.jobs import stopping
@@ -21,13 +20,9 @@ from bot.domain.requests.settle import Settlement
 from bot.domain.threads.reading import continues
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.store import ClaimedRequest
-from bot.ports.transaction import HasNotices, HasNow, HasRequestQueue, HasThreads
+from bot.ports.transaction import RequestTransaction
 from bot.service.reply import catch_up
 from bot.service.start import reaction_notice, refuse_follow_ups
-
-
-class SenderTransaction(HasNow, HasThreads, HasRequestQueue, HasNotices, Protocol):
-    """What sending requests touches."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class ClaimSettings:
     jitter: Callable[[], float]
 
 
-async def open_claimed(tx: SenderTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest | None:
+async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest | None:
     """Prepares for what a claimed request does to its job. None where it has to be prepared anew: one before it, which
     was to take a part of the Slack thread along, did not arrive; or its files are at another project's job API.
     """
@@ -85,7 +80,7 @@ def asker_id(request: Request, thread: Thread) -> str:
     return "" if request.person_id == thread.requester_id else request.person_id
 
 
-async def _with_others(tx: SenderTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest:
+async def _with_others(tx: RequestTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest:
     """The request with what goes out with it as one message. What went with it before does so again (a person may have
     asked for that), and nothing else where it may have arrived: then it has to be the same.
     """
@@ -109,7 +104,7 @@ def _stop_opened(item: ClaimedRequest, now: float, settings: ClaimSettings) -> T
     return stopping.opened(thread.state, item.request, step)
 
 
-async def show_state(tx: SenderTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
+async def show_state(tx: RequestTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
     """Saves what is known, if it is news, and has the card show it."""
     if state == thread.state:
         return
@@ -118,7 +113,7 @@ async def show_state(tx: SenderTransaction, thread: Thread, state: ThreadState, 
 
 
 async def record_result(
-    tx: SenderTransaction, thread: Thread, requests: Sequence[Request], settlement: Settlement
+    tx: RequestTransaction, thread: Thread, requests: Sequence[Request], settlement: Settlement
 ) -> None:
     """Has each of the requests that went out as one message become what the first did, and tells it."""
     await _settle_each(tx, requests, settlement)
@@ -135,7 +130,7 @@ async def record_result(
         await refuse_follow_ups(tx, thread.id)
 
 
-async def _settle_each(tx: SenderTransaction, requests: Sequence[Request], settlement: Settlement) -> None:
+async def _settle_each(tx: RequestTransaction, requests: Sequence[Request], settlement: Settlement) -> None:
     certainly_unsent = settlement.request_state is RequestState.WAITING and not (
         requests[0].uncertain or settlement.uncertain
     )
@@ -153,7 +148,7 @@ async def _settle_each(tx: SenderTransaction, requests: Sequence[Request], settl
             await tx.notices.add(request.thread_id, reaction_notice(request, settlement.reaction))
 
 
-async def give_back(tx: SenderTransaction, request: Request, others: Sequence[Request]) -> None:
+async def give_back(tx: RequestTransaction, request: Request, others: Sequence[Request]) -> None:
     """Has requests wait again that were claimed, and not sent since. What was never sent can be edited, and goes out
     with whatever waits then; what may have been sent earlier stays one message.
     """

@@ -1,7 +1,6 @@
 """How a job begins, and how a start ends without a job."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_options
@@ -14,7 +13,8 @@ from bot.domain.requests.request import Person, RejectionReason, Reply, Request,
 from bot.domain.requests.settle import rejection
 from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
-from bot.ports.transaction import HasNotices, HasNow, HasRequests, HasThreads
+from bot.ports.store import Threads
+from bot.ports.transaction import RecordingTransaction
 
 _FROM_WITHIN_THE_THREAD = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
@@ -22,16 +22,12 @@ _RACES = 3
 """How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
 
 
-class RequestTransaction(HasNow, HasThreads, HasRequests, HasNotices, Protocol):
-    """What recording what people ask for touches: nothing is claimed, sent or delivered by that."""
-
-
-async def record_start(tx: RequestTransaction, asked: NewJob) -> bool:
+async def record_start(tx: RecordingTransaction, asked: NewJob) -> bool:
     """Records a job to start. False, and nothing recorded, where it was recorded before, or where the Slack thread has
     a job and no other was asked for on purpose.
     """
     for _ in range(_RACES):
-        before = await newest_in(tx, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
+        before = await newest_in(tx.threads, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
         if before is not None and asked.way_in not in _FROM_WITHIN_THE_THREAD and not _begins_the_thread(asked):
             return False
         if await tx.threads.get(request_id(asked.source_key)):
@@ -46,7 +42,7 @@ def _begins_the_thread(asked: NewJob) -> bool:
     return bool(asked.message_ts) and asked.message_ts == asked.thread_ts
 
 
-async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) -> bool:
+async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None) -> bool:
     options = ThreadOptions(
         asked.way_in,
         quiet=bool(asked.quiet),
@@ -84,20 +80,20 @@ async def _record(tx: RequestTransaction, asked: NewJob, before: Thread | None) 
     return await tx.requests.add(start)
 
 
-async def newest_in(tx: HasThreads, channel_id: str, ts: str) -> Thread | None:
+async def newest_in(threads: Threads, channel_id: str, ts: str) -> Thread | None:
     """The job of a Slack thread that replies there are for, locked: the newest, but for one that was taken back before
     it began, where the job before it lives.
     """
-    thread = newest = await tx.threads.find_newest(channel_id, ts)
-    while thread is not None and (followed := await _not_replaced_by(tx, thread)) is not None:
+    thread = newest = await threads.find_newest(channel_id, ts)
+    while thread is not None and (followed := await _not_replaced_by(threads, thread)) is not None:
         thread = followed
     return newest if thread is None or never_began(thread) else thread
 
 
-async def _not_replaced_by(tx: HasThreads, thread: Thread) -> Thread | None:
+async def _not_replaced_by(threads: Threads, thread: Thread) -> Thread | None:
     if not thread.follows or not never_began(thread):
         return None
-    followed = await tx.threads.get(thread.follows)
+    followed = await threads.get(thread.follows)
     return None if followed is None or followed.state.replaced_by == thread.id else followed
 
 
@@ -194,10 +190,6 @@ _WITH_A_CARD = frozenset({RequestState.WAITING, RequestState.SENDING, RequestSta
 """A start in one of these has a card, or one is on its way."""
 
 
-class EndingTransaction(HasThreads, HasRequests, HasNotices, Protocol):
-    """What ending a start touches."""
-
-
 _SENDING = 2.0
 """Seconds in which a reply goes out where nothing is in its way, once no other can be merged with it."""
 
@@ -219,7 +211,7 @@ class StartEnding:
     state: RequestState = RequestState.REJECTED
 
 
-async def end_start(tx: EndingTransaction, thread: Thread, start: Request, ending: StartEnding) -> bool:
+async def end_start(tx: RecordingTransaction, thread: Thread, start: Request, ending: StartEnding) -> bool:
     """Ends a start, has the card show it, and tells those who have replied already. False where there is no card, and
     none to come: then replies in the Slack thread are for this job no more.
     """
@@ -236,7 +228,7 @@ async def end_start(tx: EndingTransaction, thread: Thread, start: Request, endin
     return has_card
 
 
-async def refuse_follow_ups(tx: EndingTransaction, thread_id: str) -> None:
+async def refuse_follow_ups(tx: RecordingTransaction, thread_id: str) -> None:
     """Tells those who have replied already that there will be no job to steer."""
     for follow_up in await tx.requests.waiting_follow_ups(thread_id):
         await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)

@@ -1,7 +1,6 @@
 """How a notice is handled that cannot be posted in its thread: its requester gets it instead, where that works."""
 
 import logging
-from typing import Protocol
 
 from bot.domain.jobs.job import Problem
 from bot.domain.notices import keys
@@ -20,19 +19,12 @@ from bot.domain.notices.questions import ToPerson
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.ports.store import ClaimedNotice
-from bot.ports.transaction import HasAudit, HasEarlyReplies, HasHomes, HasNoticeQueue, HasRequestQueue
-from bot.ports.upkeep_store import HasSlackCalls
+from bot.ports.transaction import OutboxTransaction
 from bot.service.early_replies import record_early
 from bot.service.following_jobs import give_back
-from bot.service.start import RequestTransaction, StartEnding, end_start
+from bot.service.start import StartEnding, end_start
 
 logger = logging.getLogger(__name__)
-
-
-class OutboxTransaction(
-    HasNoticeQueue, HasRequestQueue, RequestTransaction, HasEarlyReplies, HasHomes, HasAudit, HasSlackCalls, Protocol
-):
-    """What delivering touches. A card that arrives or is given up has requests and early replies wait for it."""
 
 
 async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, terms: ReplyTerms) -> None:

@@ -12,10 +12,11 @@ from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import Reply, RequestKind, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import Thread
-from bot.service.start import RequestTransaction, job_of_reply, new_request, record_start, source_key_of
+from bot.ports.transaction import RecordingTransaction
+from bot.service.start import job_of_reply, new_request, record_start, source_key_of
 
 
-async def record_word(tx: RequestTransaction, thread: Thread, reply: Reply, word: ThreadWord) -> None:
+async def record_word(tx: RecordingTransaction, thread: Thread, reply: Reply, word: ThreadWord) -> None:
     """Records what a word asks for. Whether its person may, and what comes of it, is found out later."""
     source_key = source_key_of(reply)
     kind = _kind(word)
@@ -36,7 +37,7 @@ def help_for(reply: Reply) -> HelpRequested:
     return HelpRequested(reply.person.id, ThreadWord(reply.text) if reply.text in set(ThreadWord) else None)
 
 
-async def tell_that_muted(tx: RequestTransaction, thread: Thread, reply: Reply) -> None:
+async def tell_that_muted(tx: RecordingTransaction, thread: Thread, reply: Reply) -> None:
     """Tells somebody, once for each reply, that it is not sent since the job is muted."""
     about = beginning(reply.text, MAX_QUOTED)
     message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)

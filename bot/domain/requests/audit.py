@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.requests.request import Person
+from bot.domain.requests.request import Person, Request
+from bot.domain.threads.thread import Thread
 
 
 class AuditAction(StrEnum):
@@ -51,6 +52,20 @@ class AuditEntry:
             "way_in": self.way_in,
             "reason": self.reason,
         }
+
+
+def audited(action: AuditAction, request: Request, thread: Thread, *, reason: str = "") -> AuditEntry:
+    """The entry that the person of a request did something about a job, or was refused it for a reason."""
+    return AuditEntry(
+        action,
+        request.person,
+        thread.channel_id,
+        thread_id=thread.id,
+        job_id=thread.state.job.id if thread.state.job else "",
+        project=thread.project,
+        way_in=request.way_in.value,
+        reason=reason,
+    )
 
 
 @dataclass(frozen=True)

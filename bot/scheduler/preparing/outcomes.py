@@ -4,7 +4,6 @@ thread is locked and the request is held.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from bot.domain.context.fetched_parts import PATIENCE, ThreadPart
 from bot.domain.context.message_text import beginning
@@ -15,26 +14,21 @@ from bot.domain.notices.questions import RequestRefused, StopAsked
 from bot.domain.people.members import Preference
 from bot.domain.people.permissions import Refused
 from bot.domain.projects import Ambiguous, ProjectReason, ReplyMode, Route, Routed, UnknownProject
-from bot.domain.requests.audit import AuditAction
+from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.request import RejectionReason, Request, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread, surface_of
-from bot.ports.transaction import HasPreferences, HasRequestParts
+from bot.ports.transaction import RequestTransaction
 from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.scheduler.preparing.slack_reading import MAX_TRIES, LookupDeferred, LookupFailed, retry_delay
-from bot.service.action_terms import ActionTerms, ActionTransaction, note_steering
-from bot.service.audit_trail import note
+from bot.service.action_terms import ActionTerms, note_steering
 from bot.service.following_jobs import ProjectQuestion, ask_for_project, keep_followed, take_place
 from bot.service.start import StartEnding, end_start, reaction_notice
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Where somebody said how they want to be told, what they prefer otherwise does not count."""
-
-
-class PreparerTransaction(ActionTransaction, HasPreferences, HasRequestParts, Protocol):
-    """What preparing touches."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class PreparedRequest:
 
 
 async def refuse(
-    tx: PreparerTransaction, thread: Thread, request: Request, refused: Refused, *, hourly_limit: int
+    tx: RequestTransaction, thread: Thread, request: Request, refused: Refused, *, hourly_limit: int
 ) -> None:
     """Ends a request whose person may not ask for it, and tells them, privately."""
     text = _words_of(request)
@@ -64,18 +58,18 @@ async def refuse(
     message = RequestRefused(request.person_id, refused.reason, request.kind, text, hourly_limit, free_at)
     message = replace(message, asked_on=surface_of(request.source_key))
     await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
-    await note(tx, AuditAction.REFUSED, request, thread, reason=refused.reason.value)
+    await tx.audit.add(audited(AuditAction.REFUSED, request, thread, reason=refused.reason.value))
     await _end(tx, thread, request)
 
 
-async def ask_whether_meant(tx: PreparerTransaction, thread: Thread, stop: Request) -> None:
+async def ask_whether_meant(tx: RequestTransaction, thread: Thread, stop: Request) -> None:
     """Asks somebody, privately, whether they mean a stop; the answer is a request of its own."""
     question = NewNotice(keys.action_answered(stop.source_key), StopAsked(stop.person_id))
     await tx.notices.add(thread.id, question)
     await tx.requests.prepared(replace(stop, state=RequestState.WITHDRAWN))
 
 
-async def postpone(tx: PreparerTransaction, thread: Thread, request: Request, failure: LookupFailed) -> None:
+async def postpone(tx: RequestTransaction, thread: Thread, request: Request, failure: LookupFailed) -> None:
     """Has it found out later what could not be now; after so many tries it is given up."""
     if request.attempts >= MAX_TRIES and not isinstance(failure, LookupDeferred):
         await _give_up(tx, thread, request)
@@ -83,14 +77,14 @@ async def postpone(tx: PreparerTransaction, thread: Thread, request: Request, fa
         await _try_later(tx, request, failure, retry_delay(request.attempts, failure))
 
 
-async def _try_later(tx: PreparerTransaction, request: Request, failure: LookupFailed, due_in: float) -> None:
+async def _try_later(tx: RequestTransaction, request: Request, failure: LookupFailed, due_in: float) -> None:
     if isinstance(failure, LookupDeferred):
         await tx.requests.not_tried(request.id, due_in=due_in, problem=str(failure))
     else:
         await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=due_in, problem=str(failure))
 
 
-async def _give_up(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
+async def _give_up(tx: RequestTransaction, thread: Thread, request: Request) -> None:
     """Ends a request about which nothing could be found out for too long, and tells its person, privately."""
     asked_on = surface_of(request.source_key)
     message = ActionAnswered(request.person_id, ActionAnswer.SLACK_AWAY, _words_of(request), asked_on=asked_on)
@@ -104,7 +98,7 @@ def _words_of(request: Request) -> str:
     return beginning(request.text, MAX_QUOTED) if wrote else ""
 
 
-async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> None:
+async def _end(tx: RequestTransaction, thread: Thread, request: Request) -> None:
     if request.kind is RequestKind.START:
         await keep_followed(tx, thread)
         await end_start(tx, thread, request, StartEnding(Problem.REJECTED, RejectionReason.NOT_PERMITTED))
@@ -114,7 +108,7 @@ async def _end(tx: PreparerTransaction, thread: Thread, request: Request) -> Non
         await tx.notices.add(thread.id, reaction_notice(request, None))
 
 
-async def wait_for_project(tx: PreparerTransaction, ready: PreparedRequest, route: Ambiguous | UnknownProject) -> None:
+async def wait_for_project(tx: RequestTransaction, ready: PreparedRequest, route: Ambiguous | UnknownProject) -> None:
     """Has a job wait for its person to choose the project. The card says so, and asks again when the question, which
     only that person sees, is lost.
     """
@@ -132,7 +126,7 @@ async def wait_for_project(tx: PreparerTransaction, ready: PreparedRequest, rout
 
 
 async def ready_to_start(
-    tx: PreparerTransaction, ready: PreparedRequest, routed: Routed, preference: Preference
+    tx: RequestTransaction, ready: PreparedRequest, routed: Routed, preference: Preference
 ) -> None:
     """Has a job sent once its card is posted."""
     placed = await take_place(tx, ready.thread, ready.request, ready.terms)
@@ -149,11 +143,11 @@ async def ready_to_start(
     await tx.request_parts.to_upload(request.id, ready.gathered.to_upload)
     await tx.notices.add(thread.id, CARD_CHANGED)
     if await tx.limits.count(request.person_id, request.id):
-        await note(tx, AuditAction.ASKED, request, thread)
+        await tx.audit.add(audited(AuditAction.ASKED, request, thread))
     await _tell_of_cuts(tx, ready)
 
 
-async def ready_to_steer(tx: PreparerTransaction, ready: PreparedRequest, *, settling: float) -> None:
+async def ready_to_steer(tx: RequestTransaction, ready: PreparedRequest, *, settling: float) -> None:
     """Has a follow-up sent, in its turn."""
     thread, request = ready.thread, ready.request
     waiting = replace(request, state=RequestState.WAITING, context=_context(ready))
@@ -162,14 +156,14 @@ async def ready_to_steer(tx: PreparerTransaction, ready: PreparedRequest, *, set
     if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
         await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
     if await tx.limits.count(request.person_id, request.id):
-        await note(tx, AuditAction.STEERED, request, thread)
+        await tx.audit.add(audited(AuditAction.STEERED, request, thread))
     await _tell_of_cuts(tx, ready)
     # Where only participants count, a reply that was let through once makes nobody one.
     counts = ready.mode is not ReplyMode.PARTICIPANTS
     await note_steering(tx, thread, request.person_id, ready.terms, counts=counts)
 
 
-async def _may_wait_for_long(tx: PreparerTransaction, thread: Thread) -> bool:
+async def _may_wait_for_long(tx: RequestTransaction, thread: Thread) -> bool:
     """Whether a follow-up that waits now may do so for longer than a moment: one before it does, or the job has not
     begun, or there is a problem.
     """
@@ -188,7 +182,7 @@ def _context(ready: PreparedRequest) -> RequestContext | None:
     return context if part is None else replace(context, read_after=part.after_ts, read_until=part.before_ts)
 
 
-async def keep_parts(tx: PreparerTransaction, request: Request, fetch: Fetch) -> None:
+async def keep_parts(tx: RequestTransaction, request: Request, fetch: Fetch) -> None:
     """Has the rest of what goes along with a request fetched later; what is there is kept."""
     parts = fetch.parts
     if fetch.failure is None:  # the others had not their turn
@@ -199,7 +193,7 @@ async def keep_parts(tx: PreparerTransaction, request: Request, fetch: Fetch) ->
     await tx.request_parts.keep_fetched(request.id, parts)
 
 
-async def _tell_of_cuts(tx: PreparerTransaction, ready: PreparedRequest) -> None:
+async def _tell_of_cuts(tx: RequestTransaction, ready: PreparedRequest) -> None:
     told = ready.gathered.told_to(ready.request.person_id)
     if told is not None:
         await tx.notices.add(ready.thread.id, NewNotice(keys.context_cut(ready.request), told))
