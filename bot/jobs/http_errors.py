@@ -1,6 +1,5 @@
 """What each way to fail means (bot.errors): whether the request arrived, and who can do something about it."""
 
-import time
 from enum import Enum
 from http import HTTPStatus as Status
 from urllib.parse import urlsplit
@@ -19,7 +18,7 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.runtime.http.retry_after import parse_retry_after
+from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.text import printable_line
 
 
@@ -107,7 +106,7 @@ def error_for_status(operation: JobApiOperation, response: httpx.Response, words
 
 def _not_accepted_yet(response: httpx.Response, words: str) -> JobApiUnreachable | None:
     """Takes the answers that are given before anything is done: trying again cannot do it twice."""
-    status, wait = response.status_code, _retry_after(response)
+    status, wait = response.status_code, retry_after_in(response.headers)
     if status == Status.TOO_MANY_REQUESTS or (status == Status.SERVICE_UNAVAILABLE and wait is not None):
         return JobApiBusy(f"The job API is busy ({status}).", words=words, status=status, retry_after=wait)
     if status == Status.TOO_EARLY:  # RFC 8470: not processed, since it might be a replay
@@ -153,8 +152,3 @@ def _redirected(response: httpx.Response) -> str:
         f"The job API's address redirects {where} ({response.status_code}), which Pagehand does not follow: "
         "correct its base URL."
     )
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    headers = response.headers
-    return parse_retry_after(headers.get("retry-after", ""), date=headers.get("date", ""), now=time.time())

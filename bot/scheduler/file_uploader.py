@@ -7,7 +7,6 @@ process holds at most as many files as it uploads at a time.
 
 import asyncio
 import logging
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -84,7 +83,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
             await self.record(partial(self._hand_back, item))
             return
         result = await self._try(item)
-        await self.record(partial(self._record, item, result, random.random()))  # noqa: S311 - spreads retries
+        await self.record(partial(self._record, item, result, self._random()))
 
     async def _try(self, item: ClaimedFile) -> Result:
         if not self._job_api.takes_files(item.thread.project):

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -228,7 +227,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         known = self._memory.get(poll.thread_id)
         look = await self._look(poll.project, poll.job_id, unless=known.fingerprint if known else b"")
         if look is None and known is not None:
-            next_poll_in = known.pace.next_poll_in(self._now() + ahead, self._polling, jitter=_jitter())
+            next_poll_in = known.pace.next_poll_in(self._now() + ahead, self._polling, jitter=self._random())
             return UnchangedPoll(poll.thread_id, poll.revision, next_poll_in)
         thread = await self._store.transact(lambda tx: tx.polls.thread(poll))
         if thread is None:  # it has changed since it was claimed, which saving finds out, too
@@ -248,7 +247,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         """Decides what a look means. None: there is no job to look at."""
         now, seen = self._now() + ahead, self._observation(thread, look)
         polling = self._polling.for_posts(self._posts(thread.channel_id))
-        decision = decide(thread.state, seen, now, polling, jitter=_jitter())
+        decision = decide(thread.state, seen, now, polling, jitter=self._random())
         pace = pace_of(thread.state)
         if (
             isinstance(look, SeenJob)
@@ -337,7 +336,3 @@ class JobPoller(JobApiWorker[DuePoll]):
             reason = error if isinstance(error, StoreError) else type(error).__name__
             logger.error("the poll of thread %s cannot be saved: %s", polls[0].thread_id, reason)  # noqa: TRY400 - a traceback could quote the row
             self.record_failure(reason, only_this_item=True)
-
-
-def _jitter() -> float:
-    return random.random()  # noqa: S311 - spreads polls, guards nothing

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -181,7 +180,7 @@ class Outbox(Worker[ClaimedNotice]):
             self._reacting -= _is_reaction(item)
 
     async def _failed(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
-        jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+        jitter = self._random()
         self._note(item, failure)
         await self.record(partial(self._record_failed, item, failure, jitter))
 

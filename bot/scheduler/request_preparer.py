@@ -4,7 +4,6 @@ along, and records the outcome.
 
 import asyncio
 import math
-import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -97,7 +96,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that were received."""
-        turn = random.random()  # noqa: S311 - says with whom to begin, guards nothing
+        turn = self._random()
         return await self._store.transact(
             lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit, turn=turn)
         )
@@ -206,12 +205,12 @@ class RequestPreparer(Worker[ClaimedRequest]):
     async def _postpone(self, item: ClaimedRequest, error: LookupFailed, tx: RequestTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
-            await postpone(tx, *held, error)
+            await postpone(tx, *held, error, jitter=self._random())
 
     async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: RequestTransaction) -> None:
         held = await self._held(tx, item)
         if held is not None:
-            await keep_parts(tx, held[1], fetch)
+            await keep_parts(tx, held[1], fetch, jitter=self._random())
 
     async def _held(self, tx: RequestTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
         """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""
@@ -259,7 +258,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             # Which job it is about is not known till then.
             await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=AWAITING_START, afresh=True)
             return
-        terms = ActionTerms(self._projects, self._polling, random.random(), self._merge_seconds)  # noqa: S311 - spreads polls
+        terms = ActionTerms(self._projects, self._polling, self._random(), self._merge_seconds)
         match request.kind:
             case RequestKind.START | RequestKind.FOLLOW_UP:
                 ready = PreparedRequest(request, thread, found.gathered or Gathered(), terms, found.part)

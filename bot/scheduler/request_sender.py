@@ -1,7 +1,6 @@
 """The request sender: brings each request to the job API, and records what it answered."""
 
 import logging
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -86,12 +85,12 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             keep_requester=self._keep_requester,
         )
         self._claims = ClaimSettings(
-            self._owner, self._lease, merge_seconds, polling, can_cancel=job_api.can_cancel, jitter=_jitter
+            self._owner, self._lease, merge_seconds, polling, can_cancel=job_api.can_cancel, jitter=self._random
         )
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims requests that are due, each with what goes out with it as one message."""
-        turn = random.random()  # noqa: S311 - says with whom to begin, guards nothing
+        turn = self._random()
 
         async def work(tx: RequestTransaction) -> list[ClaimedRequest]:
             claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit, turn=turn)
@@ -112,7 +111,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 await self._store.transact(lambda tx: self._hand_back(tx, item.request))
                 return
             outcome = await self._send(request, item.thread)
-        jitter = _jitter()
+        jitter = self._random()
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter), leaves=left_by_sending())
 
     def _doubt(self, item: ClaimedRequest) -> Uncertain | None:
@@ -227,7 +226,3 @@ def _asked_state(request: Request, thread: Thread) -> ThreadState:
 def _observed(state: ThreadState) -> tuple[object, ...]:
     """What polling the job can have told."""
     return state.job, state.round, state.told.announced, state.told.links
-
-
-def _jitter() -> float:
-    return random.random()  # noqa: S311 - spreads polls and retries, guards nothing

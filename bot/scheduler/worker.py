@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -77,6 +78,7 @@ class WorkerSettings:
         on_commit: Called after each commit, with the work that it may have left.
         claim_interval: How long a worker that found nothing waits before it claims again, unless it is woken.
         recovery: How long things go well before an outage is over.
+        random: Draws a number from 0 to 1, to spread polls and retries and to take turns.
     """
 
     owner: str
@@ -86,6 +88,7 @@ class WorkerSettings:
     on_commit: Callable[[frozenset[Work]], None]
     claim_interval: float = 0.5
     recovery: float = RECOVERY_SECONDS
+    random: Callable[[], float] = random.random
 
 
 class Worker(ABC, Generic[Item]):
@@ -100,6 +103,7 @@ class Worker(ABC, Generic[Item]):
         self._settings = settings
         self._owner = settings.owner
         self._lease = settings.lease
+        self._random = settings.random
         self._concurrency = concurrency
         self._at_once = concurrency if at_once is None else at_once
         self._woken = asyncio.Event()

@@ -34,16 +34,23 @@ class DocumentationChecks:
     """Implements `Checks`. `commands` are the team's own, each a program with its arguments, that `program` runs."""
 
     def __init__(
-        self, program: CheckProgram, checkers: RepositoryCheckers, commands: Collection[tuple[str, ...]] = ()
+        self,
+        program: CheckProgram,
+        checkers: RepositoryCheckers,
+        commands: Collection[tuple[str, ...]] = (),
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._program = program
         self._checkers = checkers
         self._commands = tuple(commands)
+        self._monotonic = monotonic
 
     async def run(
         self, before: Snapshot, after: Snapshot, changed: Collection[PurePosixPath], copy: Path
     ) -> tuple[CheckResult, ...]:
-        change = CheckedChange(before, after, changed, time_is_up=partial(_is_past, time.monotonic() + _BUDGET_S))
+        until = self._monotonic() + _BUDGET_S
+        change = CheckedChange(before, after, changed, time_is_up=lambda: self._monotonic() > until)
         has_mdx = await asyncio.to_thread(page_syntax.applies_to, change)  # it lists all files
         own = (*_OWN, (page_syntax.NAME, page_syntax.broken_mdx)) if has_mdx else _OWN
         checks: list[tuple[str, Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in own]
@@ -64,10 +71,6 @@ async def _in_a_thread(check: Callable[[CheckedChange], Iterator[str]], change: 
         return list(islice(check(change), _PROBLEMS + 1))
 
     return await asyncio.to_thread(found)
-
-
-def _is_past(moment: float) -> bool:
-    return time.monotonic() > moment
 
 
 async def _result(name: str, check: Check) -> CheckResult:

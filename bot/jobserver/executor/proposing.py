@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -37,6 +37,7 @@ class Proposing:
 
     pull_requests: PullRequests
     records: ProposalStore
+    jitter: Callable[[], float] = random.random
 
     async def propose(self, owed: OwedProposal) -> Proposed:
         """Tries it once; what is refused is recorded, and due again later."""
@@ -50,7 +51,7 @@ class Proposing:
         told = pull_request_details(pull_request, owed.checks).model_copy(update={"reason": _in_words(missing)})
         extras = [one.extra for one in missing]
         details = await self.records.record_proposed(
-            owed, told, pull_request.link, missing=extras, pause=_pause_after(owed)
+            owed, told, pull_request.link, missing=extras, pause=self._pause_after(owed)
         )
         _log_proposed(owed, pull_request, missing)
         return Proposed(pull_request.link, details)
@@ -71,7 +72,10 @@ class Proposing:
         reason = shortened(str(error), MAX_REASON)
         if owed.failures == 0:
             logger.warning("job %s has no pull request yet, it is tried again later: %s", owed.job_id, reason)
-        return Proposed(details=await self.records.record_refused(owed, reason, pause=_pause_after(owed)))
+        return Proposed(details=await self.records.record_refused(owed, reason, pause=self._pause_after(owed)))
+
+    def _pause_after(self, owed: OwedProposal) -> timedelta:
+        return timedelta(seconds=_RETRIES.delay(owed.failures + 1, jitter=self.jitter()))
 
 
 class ProposalRetries:
@@ -104,10 +108,6 @@ def pull_request_details(pull_request: OpenedPullRequest, checks: Sequence[Check
         state=ProposalState(pull_request.state),
         checks=(*checks, *pull_request.checks)[:_MAX_CHECKS],
     )
-
-
-def _pause_after(owed: OwedProposal) -> timedelta:
-    return timedelta(seconds=_RETRIES.delay(owed.failures + 1, jitter=random.random()))  # noqa: S311 - no secret
 
 
 def _in_words(missing: Sequence[MissingExtra]) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -26,7 +26,14 @@ class KnownValues:
     `environment` is as it was before anything was taken out of it.
     """
 
-    def __init__(self, settings: JobServerSettings, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: JobServerSettings,
+        environment: Mapping[str, str],
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._monotonic = monotonic
         self._environment = dict(environment)
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
         self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
@@ -34,10 +41,10 @@ class KnownValues:
         self._read_at = -_READ_AGAIN_S
 
     def __call__(self) -> tuple[str, ...]:
-        if time.monotonic() - self._read_at >= _READ_AGAIN_S:
+        if self._monotonic() - self._read_at >= _READ_AGAIN_S:
             found = self._fixed.union(self._of_environment())
             self._values = tuple(sorted((value for value in found if _counts(value)), key=len, reverse=True))
-            self._read_at = time.monotonic()
+            self._read_at = self._monotonic()
         return self._values
 
     def known(self, text: str) -> str:

@@ -1,7 +1,9 @@
-"""The header Retry-After, of any server's answer. Pure."""
+"""The header Retry-After, of any server's answer."""
 
 import math
 import re
+import time
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 LONGEST_WAIT = 3600.0
@@ -9,6 +11,11 @@ LONGEST_WAIT = 3600.0
 
 _SECONDS = re.compile(r"\d{1,20}(\.\d{1,20})?", re.ASCII)
 _LONGEST_DATE = 100
+
+
+def retry_after_in(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
+    """Returns what `parse_retry_after` makes of an answer's headers."""
+    return parse_retry_after(headers.get("Retry-After", ""), date=headers.get("Date", ""), now=now())
 
 
 def parse_retry_after(value: str, *, date: str = "", now: float) -> float | None:

@@ -69,12 +69,14 @@ async def ask_whether_meant(tx: RequestTransaction, thread: Thread, stop: Reques
     await tx.requests.prepared(replace(stop, state=RequestState.WITHDRAWN))
 
 
-async def postpone(tx: RequestTransaction, thread: Thread, request: Request, failure: LookupFailed) -> None:
+async def postpone(
+    tx: RequestTransaction, thread: Thread, request: Request, failure: LookupFailed, *, jitter: float
+) -> None:
     """Has it found out later what could not be now; after so many tries it is given up."""
     if request.attempts >= MAX_TRIES and not isinstance(failure, LookupDeferred):
         await _give_up(tx, thread, request)
     else:
-        await _try_later(tx, request, failure, retry_delay(request.attempts, failure))
+        await _try_later(tx, request, failure, retry_delay(request.attempts, failure, jitter=jitter))
 
 
 async def _try_later(tx: RequestTransaction, request: Request, failure: LookupFailed, due_in: float) -> None:
@@ -182,13 +184,14 @@ def _context(ready: PreparedRequest) -> RequestContext | None:
     return context if part is None else replace(context, read_after=part.after_ts, read_until=part.before_ts)
 
 
-async def keep_parts(tx: RequestTransaction, request: Request, fetch: Fetch) -> None:
+async def keep_parts(tx: RequestTransaction, request: Request, fetch: Fetch, *, jitter: float) -> None:
     """Has the rest of what goes along with a request fetched later; what is there is kept."""
     parts = fetch.parts
     if fetch.failure is None:  # the others had not their turn
         await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
     else:
-        await _try_later(tx, request, fetch.failure, min(retry_delay(request.attempts, fetch.failure), PATIENCE))
+        delay = retry_delay(request.attempts, fetch.failure, jitter=jitter)
+        await _try_later(tx, request, fetch.failure, min(delay, PATIENCE))
         parts = replace(parts, failing_since=tx.now if parts.failing_since is None else parts.failing_since)
     await tx.request_parts.keep_fetched(request.id, parts)
 

@@ -1,7 +1,6 @@
 """What the preparer reads of Slack: who asks, and where."""
 
 import asyncio
-import random
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -40,9 +39,8 @@ class LookupDeferred(LookupFailed):
     """Slack allows no more at the moment: that is no failure, and no try."""
 
 
-def retry_delay(attempts: int, failure: LookupFailed) -> float:
-    """Returns the seconds till it is tried again, after so many attempts."""
-    jitter = random.random()  # noqa: S311 - spreads retries, guards nothing
+def retry_delay(attempts: int, failure: LookupFailed, *, jitter: float) -> float:
+    """Returns the seconds till it is tried again, after so many attempts. `jitter` is a random number from 0 to 1."""
     return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
 
 

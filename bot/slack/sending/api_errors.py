@@ -1,8 +1,6 @@
 """What each error of Slack's Web API means (bot.errors): whether the call arrived, and what is to be done."""
 
-import time
 from http import HTTPStatus
-from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
@@ -17,7 +15,7 @@ from bot.errors import (
     ChatUncertain,
     ChatUnreachable,
 )
-from bot.runtime.http.retry_after import parse_retry_after
+from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.json_fields import text_at
 from bot.slack.sending.scopes import missing_scopes_in
 
@@ -74,7 +72,7 @@ def _error_answered(error: SlackApiError) -> ChatError:
     data = data if isinstance(data, dict) else {}
     code = text_at(data, "error")
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in BUSY:
-        return ChatRateLimited(code or "ratelimited", retry_after=_retry_after(response))
+        return ChatRateLimited(code or "ratelimited", retry_after=retry_after_in(getattr(response, "headers", {})))
     if code in UNCERTAIN or not code or (isinstance(status, int) and status >= HTTPStatus.INTERNAL_SERVER_ERROR):
         return ChatUncertain(code or f"status_{status}")
     if code == "missing_scope":
@@ -89,8 +87,3 @@ def _error_of_code(code: str) -> ChatError:
     if code in NOT_ALLOWED:
         return ChatNotAllowed(code)
     return ChatRejected(code)
-
-
-def _retry_after(response: Any) -> float | None:
-    headers = getattr(response, "headers", {})
-    return parse_retry_after(headers.get("Retry-After", ""), date=headers.get("Date", ""), now=time.time())

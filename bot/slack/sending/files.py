@@ -5,7 +5,6 @@ files:read, Slack sends a page to sign in at, with status 200, instead of the fi
 """
 
 import asyncio
-import time
 from http import HTTPStatus
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -15,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.ports.slack import Files
-from bot.runtime.http.retry_after import parse_retry_after
+from bot.runtime.http.retry_after import retry_after_in
 from bot.slack.message_parts.attachments import read_file
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.api_errors import chat_error_from
@@ -129,8 +128,7 @@ def _is_sign_in_page(answer: aiohttp.ClientResponse, file: SlackFile) -> bool:
 
 def _refusal(answer: aiohttp.ClientResponse) -> ChatError:
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        after, date = answer.headers.get("Retry-After", ""), answer.headers.get("Date", "")
-        return ChatRateLimited("ratelimited", retry_after=parse_retry_after(after, date=date, now=time.time()))
+        return ChatRateLimited("ratelimited", retry_after=retry_after_in(answer.headers))
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ChatUncertain(f"status_{answer.status}")
     return ChatRejected("file_not_found" if answer.status == HTTPStatus.NOT_FOUND else f"status_{answer.status}")

@@ -116,12 +116,18 @@ def _postgres_failure(sqlstate: str, name: str) -> Failure:
     return Failure(StoreError(f"The database did not do what was asked (SQLSTATE {sqlstate})."))
 
 
-async def retry_transient(attempt: Callable[[float], Awaitable[T]], *, retry_for: float = RETRY_FOR) -> T:
+async def retry_transient(
+    attempt: Callable[[float], Awaitable[T]],
+    *,
+    retry_for: float = RETRY_FOR,
+    jitter: Callable[[], float] = random.random,
+) -> T:
     """Awaits `attempt`, again and again while what stops it may pass.
 
     Args:
         attempt: Gets the time on the loop's clock after which no new attempt is made.
         retry_for: The seconds till then.
+        jitter: Draws a number from 0 to 1, which spreads the attempts.
 
     Raises:
         StoreError: What the database's error means.
@@ -136,7 +142,7 @@ async def retry_transient(attempt: Callable[[float], Awaitable[T]], *, retry_for
             if failure is None:
                 raise
             failures += 1
-            wait = _BACKOFF.delay(failures, jitter=random.random())  # noqa: S311 - jitter, not a secret
+            wait = _BACKOFF.delay(failures, jitter=jitter())
             if not failure.transient or clock() + wait > end:
                 raise failure.error from error
         await asyncio.sleep(wait)

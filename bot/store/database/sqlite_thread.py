@@ -146,9 +146,12 @@ class SqliteThread:
     so where people wait for it, nothing else comes into a transaction any more.
     """
 
-    def __init__(self, engine: Engine, timings: StoreTimings) -> None:
+    def __init__(
+        self, engine: Engine, timings: StoreTimings, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._engine = engine
         self._timings = timings
+        self._monotonic = monotonic
         self._queue = _Queue()
         self._thread: threading.Thread | None = None
 
@@ -241,7 +244,7 @@ class SqliteThread:
             self._fail_alike(units, error)
             return
         try:
-            until = time.monotonic() + self._timings.sharing
+            until = self._monotonic() + self._timings.sharing
             connection.run(units[0], first=True)
             while (unit := self._further(until, units[-1])) is not None:
                 units.append(unit)
@@ -253,7 +256,7 @@ class SqliteThread:
 
     def _further(self, until: float, last: UnitOfWork) -> UnitOfWork | None:
         """A unit that still comes into the transaction: after an urgent one only such."""
-        if time.monotonic() > until:
+        if self._monotonic() > until:
             return None
         with self._queue.changed:
             return self._queue.next_urgent() if last.urgent else self._queue.next()

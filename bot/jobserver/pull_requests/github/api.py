@@ -146,10 +146,12 @@ class GitHubRestApi:
         *,
         now: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self.url = api_url
         self.now = now or SteadyClock().now
         self.sleep = sleep
+        self._jitter = jitter
         self._transport = _Transport(session, "Pagehand", base_url=api_url)
         self._gate = GitHubPause(now=self.now, sleep=sleep)
 
@@ -175,7 +177,7 @@ class GitHubRestApi:
                 await self.pause(failures)
 
     async def pause(self, failures: int) -> None:
-        await self.sleep(BACKOFF.delay(failures, jitter=random.random()))  # noqa: S311 - no secret
+        await self.sleep(BACKOFF.delay(failures, jitter=self._jitter()))
 
     async def _call_once(self, call: Call, authorization: Authorization) -> Any:
         try:

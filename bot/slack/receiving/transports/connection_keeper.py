@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -215,11 +214,11 @@ class ConnectionKeeper:
         """Waits for a connection's end and opens the next one before closing it, for ever."""
         short_lived = 0
         while True:
-            since, current = time.monotonic(), self._slots[slot]
+            since, current = self._monotonic(), self._slots[slot]
             if current is not None:
                 await current.ended()
                 await self._drop_lost(slot)
-            short_lived = short_lived + 1 if time.monotonic() - since < _SHORT_LIFE else 0
+            short_lived = short_lived + 1 if self._monotonic() - since < _SHORT_LIFE else 0
             if short_lived > 1:
                 reason = current.disconnect_reason if current else "lost"
                 self._note_failure(ChatUnreachable(f"closed at once: {reason}"))
