@@ -29,7 +29,7 @@ from bot.runtime.http.health_page import HealthPage, health_routes
 from bot.runtime.process_signals import leave_out_what_stays, run_until_signal
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
-from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseCheck
+from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseProbe
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.service import Service
 from bot.slack.receiving.modals.opener import Admission
@@ -175,8 +175,8 @@ class App:
         )
         return Scheduler(settings, outside, parts=lambda: list(self._statuses()))
 
-    def _build_check(self) -> DatabaseCheck:
-        return DatabaseCheck(
+    def _build_check(self) -> DatabaseProbe:
+        return DatabaseProbe(
             self._edges.store,
             self._recording_health,
             watching_jobs=self._scheduler is not None,

@@ -27,10 +27,10 @@ from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.call_gate import CallGate
-from bot.slack.sending.channel_ids import ChannelIds
+from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackChannels, SlackConversations
-from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import SlackGroups, SlackPeople
@@ -104,7 +104,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             session,
             base_url=address,
             missing_scopes=missing,
-            channel_ids=ChannelIds(lambda channel_id: newest_id(store, channel_id)),
+            channel_ids=NewestChannelIds(lambda channel_id: newest_id(store, channel_id)),
             gate=CallGate(SharedBudget(store), timings.slack_limits),
             call_seconds=timings.slack_call,
         )
@@ -134,7 +134,7 @@ def _slack_edges(
 ) -> Edges:
     names = projects.names
     message_context = _message_context(config, projects, identity)
-    ephemeral_sender = EphemeralSender(client, ResponseUrls(session, api_url=config.slack_api_url))
+    ephemeral_sender = EphemeralSender(client, KnownResponseUrls(session, api_url=config.slack_api_url))
     directory, channels, permalinks = UserDirectory(client), SlackChannels(client), Permalinks(client)
     people = SlackPeople(client, directory=directory, channels=channels)
     reading = SlackReading(

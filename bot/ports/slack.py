@@ -28,7 +28,7 @@ class Groups(Protocol):
         """
 
 
-class Channels(Protocol):
+class ChannelReader(Protocol):
     """What a channel is. Raises only ChatError's classes, within a bounded time."""
 
     async def channel(self, channel_id: str) -> Channel:
@@ -46,7 +46,7 @@ class Conversations(Protocol):
         """
 
 
-class Files(Protocol):
+class FileReader(Protocol):
     """What is in files. Raises only ChatError's classes, each call within a bounded time."""
 
     async def look_up(self, file: SlackFile) -> SlackFile:
@@ -58,7 +58,7 @@ class Files(Protocol):
         """
 
 
-class Views(Protocol):
+class HomeViews(Protocol):
     """What Pagehand shows in Slack besides messages. Raises only ChatError's classes, within a bounded time."""
 
     async def publish_home(self, content: HomeContent) -> None:
@@ -71,9 +71,9 @@ class SlackReading:
 
     members: Members
     groups: Groups
-    channels: Channels
+    channels: ChannelReader
     conversations: Conversations
-    files: Files
+    files: FileReader
 
 
 class Chat(Protocol):

@@ -26,7 +26,7 @@ MAX_OPEN_JOBS = 10_000
 """Open jobs that one look goes through."""
 
 
-class DatabaseCheck:
+class DatabaseProbe:
     """Writes now and then, and looks for how long jobs have been open.
 
     Args:

@@ -24,7 +24,7 @@ from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
 from bot.ports.job_api import JobApi
-from bot.ports.slack import Files
+from bot.ports.slack import FileReader
 from bot.ports.store import ClaimedFile
 from bot.ports.transaction import RequestTransaction, Store
 from bot.scheduler.job_api_worker import JobApiWorker
@@ -59,7 +59,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
     def __init__(
         self,
         store: Store,
-        files: Files,
+        files: FileReader,
         job_api: JobApi,
         settings: WorkerSettings,
         *,

@@ -9,7 +9,7 @@ from bot.domain.requests.request import RequestState
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.ports.people_store import ClaimedHome
-from bot.ports.slack import Members, Views
+from bot.ports.slack import HomeViews, Members
 from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
@@ -31,7 +31,7 @@ class HomePublisher(Worker[ClaimedHome]):
     def __init__(
         self,
         store: Store,
-        views: Views,
+        views: HomeViews,
         members: Members,
         settings: WorkerSettings,
         *,

@@ -34,7 +34,7 @@ from bot.ports.polling import ClaimedPoll, KnownPoll, PollResult, Polls, Unchang
 from bot.ports.transaction import Store
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, unavailable
-from bot.scheduler.worker import Work, WorkerSettings
+from bot.scheduler.worker import DueWork, WorkerSettings
 
 # What the last looks at jobs showed, where nothing came of it: the same again needs neither the thread nor a
 # decision. It is kept in the memory of one process, and may be forgotten at any time: that costs a decision, and
@@ -317,7 +317,7 @@ class JobPoller(JobApiWorker[DuePoll]):
                 if not saved.done():
                     saved.set_result(None)
         if any(isinstance(polled, PollResult) and (polled.notices or polled.card_changed) for polled in polls):
-            self._settings.on_commit(frozenset({Work.DELIVER}))
+            self._settings.on_commit(frozenset({DueWork.DELIVER}))
 
     async def _save_all(self, polls: Sequence[PollResult | UnchangedPoll]) -> None:
         """Saves results; each by itself where they cannot be saved together, so that a bad one holds back no other.

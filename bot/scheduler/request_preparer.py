@@ -42,7 +42,7 @@ from bot.scheduler.preparing.slack_reading import (
     RequestFacts,
     person_and_place,
 )
-from bot.scheduler.worker import ANYTHING, Work, Worker, WorkerSettings, left_by_preparing
+from bot.scheduler.worker import ANYTHING, DueWork, Worker, WorkerSettings, left_by_preparing
 from bot.service.action_terms import ActionTerms
 from bot.service.actions import carry_out, stop_unsent, writer_of
 from bot.service.reply import SETTLING
@@ -139,7 +139,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         await super().stop(timeout)
 
     async def record(
-        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[Work] = ANYTHING
+        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
     ) -> None:
         """See Worker; a few at a time."""
         async with self._recording:

@@ -33,7 +33,7 @@ HELD_DAYS = 7.0
 Deletion = Callable[[UpkeepTransaction], Awaitable[int]]
 
 
-class Retention:
+class RetentionSweeper:
     """Keeps finished jobs for `days` days after their last change, and the audit trail for as many.
 
     Args:

@@ -11,7 +11,7 @@ from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, People, SlackReading, Views
+from bot.ports.slack import Chat, HomeViews, People, SlackReading
 from bot.ports.transaction import Clock, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
@@ -26,8 +26,8 @@ from bot.scheduler.outbox import Outbox, WholeAnswers
 from bot.scheduler.preparing.parts import PreparerSettings
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
-from bot.scheduler.retention import Retention
-from bot.scheduler.worker import Work, Worker, WorkerSettings
+from bot.scheduler.retention import RetentionSweeper
+from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""
@@ -66,12 +66,12 @@ class SchedulerSettings:
     masker: SecretMasker = field(default_factory=SecretMasker)
     slack_limits: SlackLimits = SLACK_LIMITS
 
-    def for_job_api(self, clock: Clock, on_commit: Callable[[frozenset[Work]], None]) -> WorkerSettings:
+    def for_job_api(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
         """Returns the settings of the workers that call the job API."""
         lease, call_timeout = self.job_api_timeout + LEASE_MARGIN, self.job_api_timeout + 1
         return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
 
-    def for_uploads(self, clock: Clock, on_commit: Callable[[frozenset[Work]], None]) -> WorkerSettings:
+    def for_uploads(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
         """Returns the settings of the worker that reads files from Slack and gives them to the job API."""
         call_timeout = READ_SECONDS + self.job_api_timeout + 1
         lease = READ_SECONDS + self.job_api_timeout + LEASE_MARGIN
@@ -81,7 +81,7 @@ class SchedulerSettings:
         """Returns what the preparer goes by."""
         return PreparerSettings(self.rules, self.projects, self.polling, self.merge_seconds, masker=self.masker)
 
-    def for_chat(self, clock: Clock, on_commit: Callable[[frozenset[Work]], None]) -> WorkerSettings:
+    def for_chat(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
         """Returns the settings of the worker that calls Slack."""
         return WorkerSettings(self.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, on_commit, recovery=self.recovery)
 
@@ -95,7 +95,7 @@ class SchedulerEdges:
     chat: Chat
     people: People
     reading: SlackReading
-    views: Views
+    views: HomeViews
     requesters: Requesters | None = None
 
 
@@ -142,11 +142,11 @@ class Scheduler:
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes)
         woken: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox)
-        self._workers_for = dict(zip(Work, woken, strict=True))
+        self._workers_for = dict(zip(DueWork, woken, strict=True))
         self._homes = homes
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
         self._projects = settings.projects
-        self._retention = Retention(store, days=settings.keep_days)
+        self._retention = RetentionSweeper(store, days=settings.keep_days)
 
     def start(self, supervisor: Supervisor) -> None:
         """Begins to work."""
@@ -167,10 +167,10 @@ class Scheduler:
         """Has the workers claim that work on what somebody has just asked for: it is prepared, or answered, before
         anything is sent; a job is never due at once, so polls wait.
         """
-        self._wake(frozenset({Work.PREPARE, Work.DELIVER}))
+        self._wake(frozenset({DueWork.PREPARE, DueWork.DELIVER}))
         self._homes.wake()
 
-    def _wake(self, works: frozenset[Work]) -> None:
+    def _wake(self, works: frozenset[DueWork]) -> None:
         """Has the workers claim that have work now: an empty claim is a transaction, too. Homes, which change with
         everything, follow within the claim interval, as does whatever is left unexpectedly.
         """

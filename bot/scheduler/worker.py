@@ -23,7 +23,7 @@ from bot.runtime.tasks import BackgroundTasks
 # transaction, too. Whatever is left besides is found within the claim interval.
 
 
-class Work(StrEnum):
+class DueWork(StrEnum):
     """Each is for one worker."""
 
     PREPARE = "prepare"
@@ -32,27 +32,27 @@ class Work(StrEnum):
     DELIVER = "deliver"
 
 
-NOTHING: frozenset[Work] = frozenset()
-ANYTHING = frozenset({Work.PREPARE, Work.SEND, Work.DELIVER})
+NOTHING: frozenset[DueWork] = frozenset()
+ANYTHING = frozenset({DueWork.PREPARE, DueWork.SEND, DueWork.DELIVER})
 """Files to upload are left by preparing alone."""
 
 
-def left_by_preparing(item: ClaimedRequest, *, uploads: bool) -> frozenset[Work]:
+def left_by_preparing(item: ClaimedRequest, *, uploads: bool) -> frozenset[DueWork]:
     """Of a start that waits for its card first, that card. `uploads`: files go along."""
     waits_for_card = item.request.kind is RequestKind.START and item.thread.card_ts is None
-    left = frozenset({Work.DELIVER}) if waits_for_card else ANYTHING
-    return left | {Work.UPLOAD} if uploads else left
+    left = frozenset({DueWork.DELIVER}) if waits_for_card else ANYTHING
+    return left | {DueWork.UPLOAD} if uploads else left
 
 
-def left_by_sending() -> frozenset[Work]:
+def left_by_sending() -> frozenset[DueWork]:
     """The next of the thread, and what is told."""
-    return frozenset({Work.SEND, Work.DELIVER})
+    return frozenset({DueWork.SEND, DueWork.DELIVER})
 
 
-def left_by_delivering(item: ClaimedNotice) -> frozenset[Work]:
+def left_by_delivering(item: ClaimedNotice) -> frozenset[DueWork]:
     """A start, and early replies, may have waited for the first card; otherwise the next notice of the thread did."""
     is_first_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
-    return ANYTHING if is_first_card else frozenset({Work.DELIVER})
+    return ANYTHING if is_first_card else frozenset({DueWork.DELIVER})
 
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class WorkerSettings:
     clock: Clock
     lease: float
     call_timeout: float
-    on_commit: Callable[[frozenset[Work]], None]
+    on_commit: Callable[[frozenset[DueWork]], None]
     claim_interval: float = 0.5
     recovery: float = RECOVERY_SECONDS
     random: Callable[[], float] = random.random
@@ -169,7 +169,7 @@ class Worker(ABC, Generic[Item]):
         return self._now() + self._settings.call_timeout <= claimed_at + self._lease
 
     async def record(
-        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[Work] = ANYTHING
+        self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
     ) -> None:
         """Records what a remote call did, however long the store is away: it must be neither forgotten nor repeated.
         Whoever has work to do then is woken: the fewer the commit `leaves` some for, the fewer claims are empty.

@@ -16,7 +16,7 @@ from bot.workspace.delivery.view_interactions import ViewInteractions
 from bot.workspace.interference import Interference
 from bot.workspace.listener import Listener
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.changes import Changes
+from bot.workspace.model.changes import ChangeSignal
 from bot.workspace.model.entities import Change, Channel, Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.sample_data import HOME, install_bot_user, populate
@@ -119,7 +119,7 @@ class WorkspaceServer:
         self.credentials = credentials or Credentials()
         self.state = State(HOME, now)
         self.channels = Channels(self.state, self.app)
-        self.changes = Changes()
+        self.changes = ChangeSignal()
         self._interference = interference or Interference()
         self.listener = Listener()
         self.views = Views()

@@ -12,7 +12,7 @@ async def _unchanged(channel_id: str) -> str:
     return channel_id
 
 
-class ChannelIds:
+class NewestChannelIds:
     """One for a process. `find` looks for the newest id of a channel, and may raise StoreError."""
 
     def __init__(self, find: Callable[[str], Awaitable[str]] = _unchanged) -> None:

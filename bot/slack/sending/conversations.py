@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.people.members import Channel
-from bot.ports.slack import Channels, Conversations, People
+from bot.ports.slack import ChannelReader, Conversations, People
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.text import displayable
 from bot.slack.message_parts.thread_messages import thread_message
@@ -81,7 +81,7 @@ _KEPT = 300.0
 _LONGEST_NAME = 100
 
 
-class SlackChannels(Channels):
+class SlackChannels(ChannelReader):
     """One for a process."""
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -45,7 +45,7 @@ class _Address:
     uses_left: int = _USES
 
 
-class ResponseUrls:
+class KnownResponseUrls:
     """Remembers the newest response_url of each person in each channel: Slack's own, and those of `api_url`'s host."""
 
     def __init__(
@@ -103,7 +103,7 @@ class EphemeralSender:
     in the channel, else directly.
     """
 
-    def __init__(self, client: AsyncWebClient, response_urls: ResponseUrls) -> None:
+    def __init__(self, client: AsyncWebClient, response_urls: KnownResponseUrls) -> None:
         self._client = client
         self._response_urls = response_urls
 

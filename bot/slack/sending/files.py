@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain
-from bot.ports.slack import Files
+from bot.ports.slack import FileReader
 from bot.runtime.http.retry_after import retry_after_in
 from bot.slack.message_parts.attachments import read_file
 from bot.slack.rendering.text import safe_url
@@ -30,7 +30,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HTML = "text/html"
 
 
-class SlackFiles(Files):
+class SlackFiles(FileReader):
     """One for a process. The token goes to Slack's own hosts, and to that of the client's Web API, and nowhere else.
     `seconds` is how long reading one file may take.
     """

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person
 from bot.domain.people.members import Channel
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
-from bot.ports.slack import Channels, Groups, People
+from bot.ports.slack import ChannelReader, Groups, People
 from bot.runtime.json_fields import objects_at, text_at
 from bot.runtime.text import displayable
 from bot.slack.sending.conversations import SlackChannels
@@ -35,7 +35,7 @@ class MentionedPlaces:
     """One for a process. `channels` are those that others ask about as well; `monotonic` tells the time in seconds."""
 
     def __init__(
-        self, client: AsyncWebClient, channels: Channels, *, monotonic: Callable[[], float] = time.monotonic
+        self, client: AsyncWebClient, channels: ChannelReader, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._client = client
         self._channels = channels
@@ -133,7 +133,7 @@ class SlackPeople(People):
         client: AsyncWebClient,
         *,
         directory: UserDirectory | None = None,
-        channels: Channels | None = None,
+        channels: ChannelReader | None = None,
         patience: float = 2.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

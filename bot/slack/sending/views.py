@@ -11,7 +11,7 @@ from bot.domain.context.message_text import mentioned, with_names
 from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
-from bot.ports.slack import People, Views
+from bot.ports.slack import HomeViews, People
 from bot.runtime.json_fields import object_at, text_at
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
@@ -31,7 +31,7 @@ class ShownView:
     hash: str = ""
 
 
-class SlackViews(Views):
+class SlackViews(HomeViews):
     """One for a process. `projects` are the names of all projects."""
 
     def __init__(

@@ -15,7 +15,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.errors import ChatMissingScope, ChatRateLimited, ChatUncertain
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.call_gate import CallGate
-from bot.slack.sending.channel_ids import ChannelIds
+from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.slack_proxy import slack_proxy
 
@@ -67,7 +67,7 @@ class _Client(AsyncWebClient):
         self,
         *,
         missing_scopes: MissingScopes,
-        channel_ids: ChannelIds,
+        channel_ids: NewestChannelIds,
         gate: CallGate | None,
         call_seconds: float,
         **options: Any,
@@ -137,7 +137,7 @@ def new_client(
     *,
     base_url: str | None = None,
     missing_scopes: MissingScopes | None = None,
-    channel_ids: ChannelIds | None = None,
+    channel_ids: NewestChannelIds | None = None,
     gate: CallGate | None = None,
     call_seconds: float = CALL_SECONDS,
 ) -> AsyncWebClient:
@@ -156,7 +156,7 @@ def new_client(
     quiet_libraries()
     client = _Client(
         missing_scopes=missing_scopes or MissingScopes(),
-        channel_ids=channel_ids or ChannelIds(),
+        channel_ids=channel_ids or NewestChannelIds(),
         gate=gate,
         call_seconds=call_seconds,
         token=token,

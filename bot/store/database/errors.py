@@ -60,14 +60,14 @@ _CUT_OFF = (
 
 
 @dataclass(frozen=True)
-class Failure:
+class DatabaseFailure:
     """`transient`: worth another try at once."""
 
     error: StoreError
     transient: bool = False
 
 
-def classify(error: Exception) -> Failure | None:
+def classify(error: Exception) -> DatabaseFailure | None:
     """What a database's error means in Pagehand's words; None for one that no database raised."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     sqlstate = getattr(cause, "sqlstate", None)
@@ -76,8 +76,10 @@ def classify(error: Exception) -> Failure | None:
     if sqlstate is not None:
         return _postgres_failure(str(sqlstate), type(cause).__name__)
     if _is_cut_off(error) or (isinstance(error, DBAPIError) and error.connection_invalidated):
-        return Failure(StoreUnavailable(f"The database cannot be reached ({type(cause).__name__})."), transient=True)
-    return Failure(_unexpected(cause)) if isinstance(error, SQLAlchemyError) else None
+        return DatabaseFailure(
+            StoreUnavailable(f"The database cannot be reached ({type(cause).__name__})."), transient=True
+        )
+    return DatabaseFailure(_unexpected(cause)) if isinstance(error, SQLAlchemyError) else None
 
 
 def _is_cut_off(error: Exception) -> bool:
@@ -92,28 +94,28 @@ def _unexpected(cause: object) -> StoreError:
     return StoreError(f"The database did not do what was asked ({type(cause).__name__}).")
 
 
-def _sqlite_failure(cause: sqlite3.Error) -> Failure:
+def _sqlite_failure(cause: sqlite3.Error) -> DatabaseFailure:
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
     if code in _SQLITE_TRANSIENT:
-        return Failure(StoreUnavailable("The database is locked by another program."), transient=True)
+        return DatabaseFailure(StoreUnavailable("The database is locked by another program."), transient=True)
     if code in _SQLITE_LASTING:
         kind, words = _SQLITE_LASTING[code]
-        return Failure(kind(words))
+        return DatabaseFailure(kind(words))
     if str(cause).startswith(("no such table", "no such column")):
-        return Failure(SchemaMismatch(_SCHEMA))
-    return Failure(_unexpected(cause))
+        return DatabaseFailure(SchemaMismatch(_SCHEMA))
+    return DatabaseFailure(_unexpected(cause))
 
 
-def _postgres_failure(sqlstate: str, name: str) -> Failure:
+def _postgres_failure(sqlstate: str, name: str) -> DatabaseFailure:
     if sqlstate in _POSTGRES_LASTING:
         kind, words = _POSTGRES_LASTING[sqlstate]
-        return Failure(kind(words))
+        return DatabaseFailure(kind(words))
     # A migration by another instance makes the statements prepared before it void; SQLAlchemy prepares them anew.
     if sqlstate.startswith(_POSTGRES_TRANSIENT) or name == "InvalidCachedStatementError":
-        return Failure(
+        return DatabaseFailure(
             StoreUnavailable(f"The database is not available at the moment (SQLSTATE {sqlstate})."), transient=True
         )
-    return Failure(StoreError(f"The database did not do what was asked (SQLSTATE {sqlstate})."))
+    return DatabaseFailure(StoreError(f"The database did not do what was asked (SQLSTATE {sqlstate})."))
 
 
 async def retry_transient(

@@ -212,7 +212,7 @@ class SqliteThread:
     # -- in the database's thread ---------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        connection = _Connection(self._engine)
+        connection = _WriterConnection(self._engine)
         while (first := self._wait()) is not None:
             units = [first]
             try:
@@ -236,7 +236,7 @@ class SqliteThread:
                 queue.changed.wait()
             return unit
 
-    def _transaction(self, connection: "_Connection", units: list[UnitOfWork]) -> None:
+    def _transaction(self, connection: "_WriterConnection", units: list[UnitOfWork]) -> None:
         """Runs a unit, and those that come in meanwhile, in one transaction, or each in its own where that fails."""
         try:
             driver = connection.begin()
@@ -270,7 +270,7 @@ class SqliteThread:
             unit.error = error
 
     @staticmethod
-    def _one_by_one(connection: "_Connection", units: Sequence[UnitOfWork], error: Exception) -> None:
+    def _one_by_one(connection: "_WriterConnection", units: Sequence[UnitOfWork], error: Exception) -> None:
         """Those that failed together may have been innocent: each gets a transaction of its own."""
         for unit in units:
             if len(units) == 1:
@@ -289,7 +289,7 @@ class _TransactionLostError(Exception):
     """SQLite has rolled back all of a transaction, not only the unit that failed."""
 
 
-class _Connection:
+class _WriterConnection:
     """The thread's connection, opened when it is needed. Transactions are begun and ended past SQLAlchemy."""
 
     def __init__(self, engine: Engine) -> None:

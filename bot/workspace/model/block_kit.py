@@ -113,7 +113,7 @@ class LabelOfInput(PlainText):
     text: ShortText
 
 
-class Input(Block):
+class InputBlock(Block):
     type: Literal["input"]
     label: LabelOfInput
     element: InputElement
@@ -130,7 +130,7 @@ class OtherBlock(BaseModel):
 
 
 AnyBlock = Annotated[
-    Section | Divider | Header | Context | Actions | ImageBlock | Input | Markdown | RichText | OtherBlock,
+    Section | Divider | Header | Context | Actions | ImageBlock | InputBlock | Markdown | RichText | OtherBlock,
     Field(discriminator="type"),
 ]
 
@@ -179,7 +179,7 @@ class OtherHomeBlock(BaseModel):
     block_id: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = None
 
 
-_Shared = Section | Divider | Header | Context | Actions | ImageBlock | Input | RichText | OtherViewBlock
+_Shared = Section | Divider | Header | Context | Actions | ImageBlock | InputBlock | RichText | OtherViewBlock
 _ModalBlock = Annotated[_Shared | Alert, Field(discriminator="type")]
 _HomeBlock = Annotated[_Shared | OtherHomeBlock, Field(discriminator="type")]
 
@@ -208,7 +208,7 @@ class ModalView(_View):
 
     @model_validator(mode="after")
     def _can_be_submitted(self) -> "ModalView":
-        if self.submit is None and any(isinstance(block, Input) for block in self.blocks):
+        if self.submit is None and any(isinstance(block, InputBlock) for block in self.blocks):
             raise ValueError("missing required field: submit")
         return self
 

@@ -39,9 +39,9 @@ from bot.errors import (
 )
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.channel_ids import ChannelIds
+from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.chat import SlackChat
-from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.identity import identify
 from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import new_client, new_session
@@ -368,7 +368,7 @@ async def test_a_response_url_that_is_used_up_or_gone_is_no_obstacle(world: Slac
 
 async def test_a_response_url_is_forgotten_in_time(world: SlackWorld) -> None:
     time = [0.0]
-    urls = ResponseUrls(world.response_urls._session, api_url=world.workspace.api_url, monotonic=lambda: time[0])
+    urls = KnownResponseUrls(world.response_urls._session, api_url=world.workspace.api_url, monotonic=lambda: time[0])
     ana = world.workspace.people["ana"]
     url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
     urls.remember(ana.id, world.thread.channel_id, url)
@@ -390,7 +390,7 @@ async def test_an_answer_is_not_sent_on_to_where_slack_redirects(world: SlackWor
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     address = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    urls = ResponseUrls(world.response_urls._session, api_url=f"{address}/api")
+    urls = KnownResponseUrls(world.response_urls._session, api_url=f"{address}/api")
     urls.remember("U1", "C1", f"{address}/here")
     assert not await urls.send("U1", "C1", Message("words"))
     assert came == ["/here"]
@@ -582,7 +582,9 @@ async def test_answers_that_are_not_slacks_are_uncertain(world: SlackWorld, answ
     port = server.sockets[0].getsockname()[1]
     session = new_session()
     client = new_client("xoxb-x", session, base_url=f"http://127.0.0.1:{port}/api/")
-    chat = SlackChat(client, world.chat._identity, MessageContext(), EphemeralSender(client, ResponseUrls(session)))
+    chat = SlackChat(
+        client, world.chat._identity, MessageContext(), EphemeralSender(client, KnownResponseUrls(session))
+    )
     with pytest.raises(ChatUncertain):
         await chat.post_card(world.thread, "k")
     server.close()
@@ -629,7 +631,7 @@ async def test_a_channel_whose_id_slack_changed_is_found_by_its_newest_one(world
 
     async with new_session() as session:
         token, address = world.workspace.credentials.bot_token, world.workspace.api_url
-        client = new_client(token, session, base_url=address, channel_ids=ChannelIds(find))
+        client = new_client(token, session, base_url=address, channel_ids=NewestChannelIds(find))
         posted = await client.chat_postMessage(channel="G0BEFORE", text="here")
         await client.conversations_info(channel="G0BEFORE")
         await client.conversations_replies(channel="G0BEFORE", ts=posted["ts"])

@@ -17,7 +17,7 @@ from bot.domain.people.members import Member, Preference
 from bot.domain.requests.request import Request, RequestState
 from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
-from bot.ports.slack import Members, Views
+from bot.ports.slack import HomeViews, Members
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.health.report import ComponentStatus
 from bot.scheduler.home_publisher import HomePublisher
@@ -31,7 +31,7 @@ STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "sta
 
 
 @dataclass
-class FakeViews(Views):
+class FakeViews(HomeViews):
     """Keeps what was published; `faults` are raised one after the other, and a call can be held."""
 
     published: list[HomeContent] = field(default_factory=list)

@@ -16,7 +16,7 @@ from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
 from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import Deleted
-from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, Retention
+from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
 
 pytestmark = pytest.mark.either_database
 
@@ -175,7 +175,7 @@ async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: Fak
     await store.transact(fill)
     begin = clock.now()
     await sql("UPDATE requests SET recorded_at = :begin", begin=begin)
-    sweep = Retention(store, days=90, pause=0.0).sweep
+    sweep = RetentionSweeper(store, days=90, pause=0.0).sweep
     counted: dict[float, list[int]] = {}
     for days in (0.01, 0.05, 0.9, 1.1, HELD_DAYS + 0.1, HOME_DAYS + 0.1, 91):
         clock.advance((days * DAY) - (clock.now() - begin))
@@ -199,7 +199,7 @@ async def test_a_draft_that_was_changed_meanwhile_stays(store: Store, sql: Sql, 
     clock.advance(0.8 * DAY)
     await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "two"))
     clock.advance(0.8 * DAY)
-    await Retention(store, days=90, pause=0.0).sweep()
+    await RetentionSweeper(store, days=90, pause=0.0).sweep()
     assert await store.transact(lambda tx: tx.drafts.get("UANA", "C1")) == "two"
     assert await rows(sql, "drafts") == 1
 

@@ -11,7 +11,7 @@ from bot.domain.threads.thread import ThreadState
 from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.outages import RecordingHealth
-from bot.scheduler.database_check import LONG_OPEN, DatabaseCheck
+from bot.scheduler.database_check import LONG_OPEN, DatabaseProbe
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
 from bot.store.upkeep import database_check
@@ -59,7 +59,7 @@ async def test_nothing_is_open_for_long(store: Store) -> None:
 async def test_jobs_that_are_open_for_long_are_a_warning_once(
     store: Store, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    check = DatabaseCheck(store, RecordingHealth(clock.monotonic), watching_jobs=True)
+    check = DatabaseProbe(store, RecordingHealth(clock.monotonic), watching_jobs=True)
     await begin(store, "first")
     await check.count_long_open()
     assert check.warning() == ""

@@ -14,7 +14,7 @@ from support.worlds.store_world import CARD, Opener, a_thread, add
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.health.outages import RecordingHealth
-from bot.scheduler.database_check import DatabaseCheck
+from bot.scheduler.database_check import DatabaseProbe
 from bot.store.database import sqlite_thread
 from bot.store.database.postgres_pool import CONNECTIONS
 from bot.store.database.sqlite_thread import WorkSuspendedError
@@ -241,7 +241,7 @@ async def test_what_somebody_waits_for_finds_a_connection(store: Store) -> None:
     try:
         async with asyncio.timeout(3):
             await store.transact(adding("t1"), urgent=True)
-            await DatabaseCheck(store, recording_health, watching_jobs=False).probe()
+            await DatabaseProbe(store, recording_health, watching_jobs=False).probe()
         assert not recording_health.failing()
     finally:
         goes_on.set()

@@ -16,7 +16,7 @@ from bot.domain.notices.questions import JobOrReplyAsked, RequestRefused
 from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import Action, Attachments, Reply, RequestKind
-from bot.scheduler.retention import DAY, HELD_DAYS, Retention
+from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 LATER = [f"17000001{n}0.000200" for n in range(1, 9)]
@@ -193,7 +193,7 @@ async def test_a_question_that_nobody_answers_ends_in_words(working: CoreWorld) 
     """Its buttons are about nothing that is known then, and the line can be written again."""
     await write_line(working, "Fix the manual", LATER[0])
     working.clock.advance(HELD_DAYS * DAY + 60)
-    await Retention(working.store, days=90, pause=0.0).sweep()
+    await RetentionSweeper(working.store, days=90, pause=0.0).sweep()
     await working.settle()
     assert working.chat.answers() == ["held_expired"]
     held = working.chat.told_as(JobOrReplyAsked)[0].request_id

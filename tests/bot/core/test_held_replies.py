@@ -9,7 +9,7 @@ from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.questions import ReplyHeld
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import Reply, RequestKind
-from bot.scheduler.retention import DAY, HELD_DAYS, Retention
+from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
 
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 
@@ -83,7 +83,7 @@ async def test_a_question_that_nobody_answers_ends_in_words(world: CoreWorld, ts
     await world.settle()
     world.clock.advance(HELD_DAYS * DAY + 60)
     for _ in range(2):
-        await Retention(world.store, days=90, pause=0.0).sweep()
+        await RetentionSweeper(world.store, days=90, pause=0.0).sweep()
         await world.settle()
     assert world.chat.told_to()[-1] == ("UBEN", "action_answered")
     assert world.chat.answers() == ["held_expired"]

@@ -5,7 +5,7 @@ import pytest
 from support.worlds.core_world import CoreWorld
 
 from bot.errors import StoreUnavailable
-from bot.scheduler.retention import DAY, Retention
+from bot.scheduler.retention import DAY, RetentionSweeper
 
 
 async def test_finished_jobs_go_after_their_time_and_running_ones_stay(world: CoreWorld) -> None:
@@ -13,7 +13,7 @@ async def test_finished_jobs_go_after_their_time_and_running_ones_stay(world: Co
     world.job_api.show("job-1", "failed")
     await world.pass_time(10)
     second = await world.started("second", key="k2")
-    sweep = Retention(world.store, days=90)
+    sweep = RetentionSweeper(world.store, days=90)
     assert await sweep.sweep() == 0
     world.clock.advance(91 * DAY)
     assert await sweep.sweep() == 1
@@ -37,9 +37,9 @@ async def old(world: CoreWorld) -> CoreWorld:
     return world
 
 
-def one_by_one(world: CoreWorld, **options: float) -> Retention:
+def one_by_one(world: CoreWorld, **options: float) -> RetentionSweeper:
     """Deletes one job after the other, without a pause."""
-    return Retention(world.store, days=90, batch_size=1, pause=0.0, **options)
+    return RetentionSweeper(world.store, days=90, batch_size=1, pause=0.0, **options)
 
 
 async def prompts(world: CoreWorld) -> list[str]:

@@ -10,7 +10,7 @@ from bot.domain.projects import Project, Projects
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
-from bot.scheduler.worker import ANYTHING, Work
+from bot.scheduler.worker import ANYTHING, DueWork
 
 
 @pytest.fixture
@@ -30,13 +30,15 @@ def woken(scheduler: Scheduler) -> set[str]:
 @pytest.mark.parametrize(
     ("left", "name"),
     [
-        (Work.PREPARE, "request preparer"),
-        (Work.UPLOAD, "file uploader"),
-        (Work.SEND, "request sender"),
-        (Work.DELIVER, "outbox"),
+        (DueWork.PREPARE, "request preparer"),
+        (DueWork.UPLOAD, "file uploader"),
+        (DueWork.SEND, "request sender"),
+        (DueWork.DELIVER, "outbox"),
     ],
 )
-async def test_a_workers_commit_wakes_those_for_whom_it_left_work(scheduler: Scheduler, left: Work, name: str) -> None:
+async def test_a_workers_commit_wakes_those_for_whom_it_left_work(
+    scheduler: Scheduler, left: DueWork, name: str
+) -> None:
     for worker in scheduler.workers:
         worker._settings.on_commit(frozenset({left}))
         assert woken(scheduler) == {name}
@@ -50,11 +52,11 @@ async def test_what_somebody_asks_for_wakes_those_who_answer_first(scheduler: Sc
 
 async def test_each_step_of_a_start_wakes_whoever_has_the_next(world: CoreWorld) -> None:
     """Nobody else: from the request to the card, the job, and the card with it."""
-    left = list[frozenset[Work]]()
+    left = list[frozenset[DueWork]]()
     settings = replace(world.request_preparer._settings, on_commit=left.append)
     for worker in world.loops:
         worker._settings = settings
     await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     await world.settle()
-    deliver, send = Work.DELIVER, Work.SEND
+    deliver, send = DueWork.DELIVER, DueWork.SEND
     assert left == [{deliver}, ANYTHING, {send, deliver}, {deliver}, {deliver}]

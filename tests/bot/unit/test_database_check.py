@@ -8,7 +8,7 @@ from support.fakes.virtual_loop import VirtualLoop
 
 from bot.errors import StoreUnavailable
 from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RecordingHealth
-from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseCheck
+from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, SLOW_WRITE, DatabaseProbe
 
 
 class Database:
@@ -34,7 +34,7 @@ def checking(story: Callable[[Database, RecordingHealth], Awaitable[None]]) -> N
 
     async def told() -> None:
         database, recording_health = Database(), RecordingHealth(asyncio.get_running_loop().time)
-        running = asyncio.create_task(DatabaseCheck(database, recording_health, watching_jobs=False).run())
+        running = asyncio.create_task(DatabaseProbe(database, recording_health, watching_jobs=False).run())
         await story(database, recording_health)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

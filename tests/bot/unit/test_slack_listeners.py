@@ -20,7 +20,7 @@ from bot.errors import StoreUnavailable
 from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
-from bot.slack.sending.ephemeral import ResponseUrls
+from bot.slack.sending.ephemeral import KnownResponseUrls
 
 ANA = Person("U0ANA", "T1")
 THEIRS = {"text": "theirs", "author_id": "U0BEN"}
@@ -409,8 +409,8 @@ async def test_variables_that_would_turn_bolt_to_oauth_are_ignored(monkeypatch: 
 
 
 def test_response_urls_are_in_no_repr() -> None:
-    urls = ResponseUrls.__new__(ResponseUrls)
-    ResponseUrls.__init__(urls, None)  # type: ignore[arg-type]  # nothing is sent here
+    urls = KnownResponseUrls.__new__(KnownResponseUrls)
+    KnownResponseUrls.__init__(urls, None)  # type: ignore[arg-type]  # nothing is sent here
     urls.remember("U", "C", "https://hooks.slack.com/secret")
     assert urls._addresses
     assert "secret" not in repr(urls) + repr(urls._addresses)
@@ -435,7 +435,7 @@ def test_response_urls_are_in_no_repr() -> None:
     ],
 )
 def test_answers_go_to_slack_only(url: str, *, kept: bool) -> None:
-    urls = ResponseUrls.__new__(ResponseUrls)
-    ResponseUrls.__init__(urls, None, api_url="https://slack.example:8443/api")  # type: ignore[arg-type]  # the same
+    urls = KnownResponseUrls.__new__(KnownResponseUrls)
+    KnownResponseUrls.__init__(urls, None, api_url="https://slack.example:8443/api")  # type: ignore[arg-type]  # the same
     urls.remember("U", "C", url)
     assert bool(urls._addresses) is kept

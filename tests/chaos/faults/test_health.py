@@ -63,7 +63,7 @@ class Trips:
 
     async def transact(self, work: Callable[[Transaction], Awaitable[Any]], *, urgent: bool = False) -> Any:
         task = asyncio.current_task()
-        if self.tripping and task is not None and task.get_name() == "Retention":
+        if self.tripping and task is not None and task.get_name() == "RetentionSweeper":
             raise KeyError("planted")
         return await self._store.transact(work, urgent=urgent)
 

@@ -3,7 +3,7 @@
 from inspect import iscoroutinefunction
 
 from bot.ports.job_api import JobApi
-from bot.ports.slack import Channels, Chat, Conversations, Files, Members, Views
+from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, HomeViews, Members
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
@@ -16,12 +16,12 @@ def _calls(*ports: type) -> tuple[str, ...]:
 
 
 CALLED = {
-    "request_preparer": _calls(Members, Channels, Conversations, Files),
+    "request_preparer": _calls(Members, ChannelReader, Conversations, FileReader),
     "file_uploader": ("read", _UPLOADING),
     "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING}),
     "job_poller": (_POLLING,),
     "outbox": _calls(Chat),
-    "home_publisher": _calls(Views),
+    "home_publisher": _calls(HomeViews),
 }
 """By worker, the remote calls that it makes."""
 POINTS = (

@@ -35,7 +35,7 @@ from bot.app.edges import Edges
 from bot.app.settings.config import load
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.ports.job_api import JobApi
-from bot.ports.slack import Channels, Chat, Conversations, Files, Members
+from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, Members
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
@@ -54,7 +54,7 @@ WORKERS = {
     "HomePublisher": "home_publisher",
 }
 """By the name of the task that runs a worker, its name in a point; whatever it starts inherits its context."""
-BY_ITSELF = frozenset({"Retention", "Health", "DatabaseCheck"})
+BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe"})
 """The names of the tasks that nobody in Slack sets off and that take no requests: their points are their own."""
 LATE = frozenset({"post", "post_card", "get"})
 """The calls that a process could be seen to repeat if they went out late; the last argument says of what."""
@@ -179,9 +179,9 @@ def run(environment: Mapping[str, str]) -> None:
         edges.reading = replace(
             edges.reading,
             members=cast("Members", members),
-            channels=cast("Channels", channels),
+            channels=cast("ChannelReader", channels),
             conversations=cast("Conversations", Pointed(edges.reading.conversations, points)),
-            files=cast("Files", Pointed(edges.reading.files, points)),
+            files=cast("FileReader", Pointed(edges.reading.files, points)),
         )
         edges.modals = replace(edges.modals, views=cast("SlackViews", Pointed(edges.modals.views, points)))
 

@@ -20,7 +20,7 @@ from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackConversations
-from bot.slack.sending.ephemeral import EphemeralSender, ResponseUrls
+from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.identity import Identity, identify
 from bot.slack.sending.people import SlackPeople
 from bot.slack.sending.permalinks import Permalinks
@@ -39,7 +39,7 @@ class SlackWorld:
     workspace: FaultyWorkspace
     client: AsyncWebClient
     identity: Identity
-    response_urls: ResponseUrls
+    response_urls: KnownResponseUrls
     missing: MissingScopes
     names_within: float | None
     service: RecordingService = field(default_factory=RecordingService)
@@ -159,5 +159,5 @@ async def _opened(
     missing: MissingScopes,
     names_within: float | None,
 ) -> SlackWorld:
-    urls = ResponseUrls(session, api_url=workspace.api_url)
+    urls = KnownResponseUrls(session, api_url=workspace.api_url)
     return SlackWorld(workspace, client, await identify(client), urls, missing, names_within)
