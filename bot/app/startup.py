@@ -63,7 +63,7 @@ async def newest_id(store: Store, channel_id: str) -> str:
 
 
 class SharedBudget:
-    """What all processes on one database may call of Slack: bot.slack.sending.call_gate.CallBudget."""
+    """What all processes on one database may call of Slack: bot.slack.sending.web_api.CallBudget."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

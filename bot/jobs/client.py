@@ -24,7 +24,7 @@ from bot.ports.job_api import PromptCall, SeenJob
 from bot.runtime.text import printable_line
 
 
-class RateLimitGate:
+class BusyGate:
     """Holds calls back from projects that the job API asked to leave alone for a while.
 
     Creates and messages wait together, since their limit is the project's (the hosted API's is 100 an hour); polls, for
@@ -88,7 +88,7 @@ class HttpJobApi:
 
     def __init__(self, settings: JobApiSettings, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._settings = settings
-        self._rate_limit_gate = RateLimitGate(default_pause=settings.default_pause)
+        self._busy_gate = BusyGate(default_pause=settings.default_pause)
         # Well below the whole, so that what runs out while connecting is known not to have arrived.
         connect = min(settings.connect_timeout, settings.timeout / 2)
         self._timeout = httpx.Timeout(settings.timeout, connect=connect, pool=connect)
@@ -194,10 +194,10 @@ class HttpJobApi:
 
     async def _exchange(self, operation: JobApiOperation, project_id: str, build: Callable[[], httpx.Request]) -> bytes:
         """Sends a request, unless the project is to be left alone, and returns the body of a success."""
-        self._rate_limit_gate.check(operation, project_id)
+        self._busy_gate.check(operation, project_id)
         outcome = await self._attempt(operation, build)
         if isinstance(outcome, JobApiBusy):
-            self._rate_limit_gate.close(operation, project_id, outcome)
+            self._busy_gate.close(operation, project_id, outcome)
         # Raised here, where no foreign error is being handled: as its context it would carry the request and its key.
         if isinstance(outcome, JobApiError):
             raise outcome

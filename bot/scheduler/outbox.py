@@ -52,9 +52,7 @@ from bot.ports.slack import Chat
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import OutboxTransaction, Store
 from bot.scheduler.worker import Worker, WorkerSettings, left_by_delivering
-from bot.service.early_replies import record_early
-from bot.service.following_jobs import replace_followed
-from bot.service.undeliverable import give_up
+from bot.service.delivery import card_posted, give_up
 
 BLOCKS_REFUSED = frozenset(
     {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
@@ -278,11 +276,7 @@ class Outbox(Worker[ClaimedNotice]):
         thread = await tx.threads.get(item.thread.id) if posted_card else None
         held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
         if held and thread is not None and thread.card_ts is None and ts:
-            await tx.threads.set_card(thread.id, ts)
-            carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
-            await replace_followed(tx, carded)
-            if thread.ts is None:  # the card begins a thread, which nobody knew before
-                await record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), self._terms)
+            await card_posted(tx, thread, ts, self._terms)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
 

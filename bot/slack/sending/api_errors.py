@@ -47,7 +47,7 @@ UNCERTAIN = frozenset(
         "update_failed",
     }
 )
-BUSY = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_limited", "ratelimited"})
+RATE_LIMITED = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_limited", "ratelimited"})
 
 
 def chat_error_from(error: Exception) -> ChatError:
@@ -71,7 +71,7 @@ def _error_answered(error: SlackApiError) -> ChatError:
     data = getattr(response, "data", None)
     data = data if isinstance(data, dict) else {}
     code = text_at(data, "error")
-    if status == HTTPStatus.TOO_MANY_REQUESTS or code in BUSY:
+    if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITED:
         return ChatRateLimited(code or "ratelimited", retry_after=retry_after_in(getattr(response, "headers", {})))
     if code in UNCERTAIN or not code or (isinstance(status, int) and status >= HTTPStatus.INTERNAL_SERVER_ERROR):
         return ChatUncertain(code or f"status_{status}")

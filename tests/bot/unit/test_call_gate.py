@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits
 from bot.errors import ChatOverBudget, StoreUnavailable
-from bot.slack.sending.call_gate import CallGate
+from bot.slack.sending.web_api import CallGate
 
 
 class FakeBudget:

@@ -32,7 +32,7 @@ print("locked", flush=True)
 sys.stdin.readline()
 connection.execute("ROLLBACK")
 """
-"""RateLimitGate SQLite's lock till it is told to let go."""
+"""Holds SQLite's lock till it is told to let go."""
 
 TRIP = """
 CREATE SEQUENCE writes;

@@ -1,0 +1,118 @@
+"""What follows when a notice is delivered, or cannot be: a card's arrival lets its thread begin, and what cannot be
+posted is told to its requester, where that works. The thread is locked.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.jobs.job import Problem
+from bot.domain.notices import keys
+from bot.domain.notices.content import Delivery
+from bot.domain.notices.deliver import GiveUp
+from bot.domain.notices.messages import (
+    ActionAnswer,
+    ActionAnswered,
+    CardChanged,
+    CardNotPosted,
+    NewNotice,
+    Notice,
+    PostNotDelivered,
+    ReactionChanged,
+)
+from bot.domain.notices.posts import Post
+from bot.domain.notices.questions import ToPerson
+from bot.domain.requests.request import Reply
+from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_ask
+from bot.domain.threads.thread import Thread
+from bot.ports.store import ClaimedNotice
+from bot.ports.transaction import OutboxTransaction, RecordingTransaction
+from bot.service.following_jobs import give_back, replace_followed
+from bot.service.reply import record_mention, record_reply, thread_of
+from bot.service.start import StartEnding, end_start, source_key_of
+from bot.service.words import help_for
+
+logger = logging.getLogger(__name__)
+
+
+async def card_posted(tx: OutboxTransaction, thread: Thread, ts: str, terms: ReplyTerms) -> None:
+    """Records where a thread's card is: the job that this one replaces ends, and early replies are handled."""
+    await tx.threads.set_card(thread.id, ts)
+    carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
+    await replace_followed(tx, carded)
+    if thread.ts is None:  # the card begins a thread, which nobody knew before
+        await _record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), terms)
+
+
+async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, terms: ReplyTerms) -> None:
+    """Records why a notice cannot be said in its thread, and has it said to the person who asked."""
+    notice = item.notice
+    thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
+    if thread is None or not await tx.notices.give_up(notice, owner, problem=given_up.reason):
+        return
+    # A scope that is missing is logged by its name, and not again for each notice that needs it.
+    level = logging.INFO if given_up.missing_scopes else logging.WARNING
+    logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
+    message = notice.message
+    if isinstance(message, CardChanged):
+        await tx.homes.changed(thread.requester_id, due_in=0.0)  # which shows what the card does not
+        if thread.card_ts is None:
+            await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
+    elif not isinstance(message, ReactionChanged | ToPerson) and message.delivery is Delivery.POST:
+        await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
+
+
+async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, terms: ReplyTerms) -> None:
+    """No card, no thread, no job: the person is told how to make room for it."""
+    start = await tx.requests.find_start(thread.id)
+    await give_back(tx, thread)
+    if start is not None:
+        await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
+    if thread.ts is None:
+        await _record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), terms)
+    await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
+
+
+def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
+    return CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
+
+
+def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:
+    """Returns the notice that tells the requester what was to be posted."""
+    person_id = thread.requester_id
+    message = PostNotDelivered(person_id, post.addressed_to(person_id), given_up.in_doubt)
+    return NewNotice(keys.told_privately(keys.within_thread(thread.id, notice.key)), message)
+
+
+async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
+    """Records what was written while this thread's card was on its way; some of it turns out to be elsewhere."""
+    for reply in replies:
+        if reply.thread_ts in {thread.ts, thread.card_ts}:
+            await record_reply(tx, thread, reply, terms)
+        else:
+            await _record_elsewhere(tx, thread, reply, terms)
+
+
+async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply, terms: ReplyTerms) -> None:
+    """Records a reply in another thread, whose job may have become known meanwhile. Where there is none, whoever wants
+    something of Pagehand is told; what others say there is between people.
+    """
+    thread = await thread_of(tx, reply)
+    if thread is not None:
+        await record_reply(tx, thread, reply, terms)
+    elif not await record_mention(tx, reply, terms) and (told := _told_without_job(reply)) is not None:
+        await tx.notices.add(card.id, told)
+
+
+def _told_without_job(reply: Reply) -> NewNotice | None:
+    """What is told to whoever wrote this where there is no job, and started none."""
+    person_id, key = reply.person.id, keys.action_answered(source_key_of(reply))
+    to_us = reply.mentions_us or in_direct_message(reply)
+    if reply.withdrawn:
+        return None
+    if reply.word is ThreadWord.HELP:
+        return NewNotice(key, help_for(reply)) if to_us or not reply.text else None
+    if to_us and reply.word in {None, ThreadWord.NEW} and not may_ask(reply.message_ts, reply.edited_at):
+        return NewNotice(keys.edited_too_late(reply), ActionAnswered(person_id, ActionAnswer.EDITED_TOO_LATE))
+    return NewNotice(key, ActionAnswered(person_id, ActionAnswer.NO_JOB_THERE)) if reply.word is not None else None
