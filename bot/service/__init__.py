@@ -1,7 +1,7 @@
-"""What a person can ask for: the door to the other modules here.
+"""What a person can ask for: the entry point to the other modules here.
 
-Each method is one transaction: when it returns, the request is recorded; a redelivery changes nothing. The functions of
-the other modules are parts of such a transaction, in which the thread is locked.
+Each method of `Service` is one transaction: when it returns, the request is recorded, and a redelivery changes nothing.
+The functions of the other modules run inside such a transaction, with the thread locked.
 """
 
 import logging
@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 
 class Service:
-    """The use cases. `on_commit` is called after each commit, to wake the workers that have work now; `terms` are
-    those by which replies are recorded.
+    """The use cases. `on_commit` runs after each commit and wakes the workers that have work now. `terms` say which
+    replies count.
     """
 
     def __init__(self, store: Store, *, on_commit: Callable[[], None], terms: ReplyTerms = ALL_REPLIES) -> None:
@@ -35,9 +35,7 @@ class Service:
         self._terms = terms
 
     async def start(self, asked: NewJob) -> None:
-        """Records a job to start, by whatever way it was asked for; unless a newer version of the message that asks for
-        it came before.
-        """
+        """Records a job to start, unless a newer version of the message that asks for it was seen before."""
 
         async def work(tx: RecordingTransaction) -> None:
             if asked.version is None or await is_newest(tx, asked.version):
@@ -49,7 +47,7 @@ class Service:
         self._on_commit()
 
     async def thank(self, thanks: Reply) -> None:
-        """Records that somebody thanks in a direct message, outside its threads."""
+        """Records thanks written in a direct message outside its threads."""
 
         async def work(tx: RecordingTransaction) -> None:
             if await is_newest(tx, thanks.version):
@@ -59,13 +57,13 @@ class Service:
         self._on_commit()
 
     async def receive(self, reply: Reply) -> bool:
-        """Records a message in a thread: for the job there, or, where it mentions Pagehand and there is none, as a job
-        to start. False, and nothing recorded, where it is neither, or where what is known of that cannot be read.
+        """Records a message in a thread: for the job there, or, if there is none and it mentions Pagehand, as a job to
+        start. False, with nothing recorded, if it is neither, or if the thread's row cannot be read.
         """
         return await self._record(reply)
 
     async def revise(self, reply: Reply) -> bool:
-        """Records what a message says as of an edit or a deletion, in whatever order. False: see `receive`."""
+        """Records what a message says after an edit or a deletion, in any order. Returns the same as `receive`."""
         return await self._record(reply)
 
     async def _record(self, received: Reply) -> bool:
@@ -76,8 +74,8 @@ class Service:
             thread, kept = await thread_of(tx, reply), False
             if thread is None:
                 kept = await tx.early_replies.keep(reply)
-                # This waited for the cards on their way: the one in question may have arrived in the meantime, with
-                # others still coming.
+                # `keep` waited for the cards on their way: the one in question may have arrived meanwhile, with others
+                # still to come.
                 thread = await thread_of(tx, reply)
             if thread is not None:
                 await record_reply(tx, thread, reply, self._terms)
@@ -93,8 +91,8 @@ class Service:
         return recorded
 
     async def act(self, action: Action) -> bool:
-        """Records what somebody wants done about a job; whether they may, and what comes of it, is found out later.
-        False where there is no record of that job, or of the request that it is about.
+        """Records an action on a job. Whether the person may do it, and what it leads to, is decided later. False if
+        the job, or the request that the action is about, is unknown.
         """
 
         async def work(tx: RecordingTransaction) -> bool:
@@ -111,8 +109,8 @@ class Service:
         return known
 
     async def follow_up(self, written: Written) -> bool:
-        """Records a follow-up that is no message: it takes its place by the time when it was recorded. False where
-        there is no record of that job.
+        """Records a follow-up that was not written in the thread; its time is when it is recorded. False if the job is
+        unknown.
         """
 
         async def work(tx: RecordingTransaction) -> bool:
@@ -126,21 +124,21 @@ class Service:
         return known
 
     async def follow_channel(self, old: str, new: str, at: float) -> None:
-        """Records that a channel has another id, since a time in seconds."""
+        """Records a channel's new id and since when it has it, in seconds."""
         await self._store.transact(lambda tx: tx.channel_ids.changed(old, new, at), urgent=True)
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
-        """Whether the writer of a message is to get a private answer that is no notice: another process, to which Slack
-        brought the same message, may have given it. It may get lost where this one ends before it does.
+        """Whether the writer of a message still has to get a private answer that is not a notice: another process that
+        received the same message may have sent it. The answer is lost if this process ends first.
         """
         return await self._store.transact(lambda tx: is_first_answer(tx, version))
 
     async def draft(self, person_id: str, place: str) -> str:
-        """What somebody typed into a modal that was opened here, and did not submit."""
+        """The draft that somebody left in a modal opened here."""
         return await self._store.transact(lambda tx: tx.drafts.get(person_id, place))
 
     async def save_draft(self, person_id: str, place: str, text: str) -> None:
-        """Keeps what somebody typed; nothing: forgets it."""
+        """Saves a draft, or deletes it if it is blank."""
 
         async def work(tx: Transaction) -> None:
             if text.strip():
@@ -151,11 +149,11 @@ class Service:
         await self._store.transact(work)
 
     async def preference(self, person_id: str) -> Preference:
-        """What somebody prefers."""
+        """A person's preference."""
         return await self._store.transact(lambda tx: tx.preferences.get(person_id))
 
     async def save_preference(self, person_id: str, preference: Preference) -> None:
-        """Keeps what somebody prefers."""
+        """Saves a person's preference."""
 
         async def work(tx: Transaction) -> None:
             await tx.preferences.save(person_id, preference)
@@ -165,7 +163,7 @@ class Service:
         self._on_commit()
 
     async def open_home(self, person_id: str, *, page: int = 0) -> None:
-        """Has somebody's Home published, from now on whenever it changes."""
+        """Publishes somebody's Home now, and from now on whenever it changes."""
         await self._store.transact(lambda tx: tx.homes.opened(person_id, page=page), urgent=True)
         self._on_commit()
 

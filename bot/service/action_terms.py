@@ -1,4 +1,6 @@
-"""What actions touch, and what they go by. Each function is part of a transaction in which the thread is locked."""
+"""The terms that actions follow, and saving a job that somebody steers. Each function runs inside a transaction in
+which the thread is locked.
+"""
 
 from dataclasses import dataclass
 
@@ -12,13 +14,13 @@ from bot.ports.transaction import RequestTransaction
 NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
 )
-"""Of a start: its job can be changed or taken back before the job API hears of it."""
+"""States of a start whose job can still be changed or taken back before the job API hears of it."""
 
 
 @dataclass(frozen=True)
 class ActionTerms:
-    """What actions go by: which projects there are, how jobs are polled, a random number from 0 to 1, and within how
-    many seconds replies are written that go out as one message.
+    """The terms that actions follow: the projects, how jobs are polled, a random number from 0 to 1, and the seconds
+    within which replies are merged into one message.
     """
 
     projects: Projects
@@ -30,13 +32,13 @@ class ActionTerms:
 async def note_steering(
     tx: RequestTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
 ) -> None:
-    """Notes that somebody steers a job. `counts`: from now on all that they write in its thread does."""
+    """Notes that somebody steers a job. `counts`: from now on, everything they write in its thread counts."""
     state = steered_by(thread, person_id, counts=counts)
     if state != thread.state:
         await keep_polling(tx, thread, state, terms)
 
 
 async def keep_polling(tx: RequestTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
-    """Saves what is known of a job that is polled on, if it is polled."""
+    """Saves the state of a job, and goes on polling it if it is polled."""
     poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
     await tx.threads.save_state(thread.id, state, poll_in=poll_in)

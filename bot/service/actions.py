@@ -1,4 +1,4 @@
-"""How actions on a job are handled (a button, a word, a reaction), once it is known that their person may."""
+"""Carries out actions on a job (a button, a word, a reaction) once it is known that their person may."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -44,17 +44,17 @@ _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.PROJECT_SWITCHED: AuditAction.PROJECT_CHOSEN,
     ActionAnswer.NEW_WORDS_SENT: AuditAction.STEERED,
 }
-"""What of it the audit trail keeps. A held reply that is sent is noted when it goes out, as every other."""
+"""The answers that the audit trail records. A held reply that is sent is recorded when it goes out, like any other."""
 
 
 _ABOUT_REPLIES = frozenset(
     {RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD}
 )
-"""The text of each is the id of a reply's request."""
+"""The text of each of these requests is the id of a reply's request."""
 
 
 async def writer_of(tx: RequestTransaction, action: Request) -> str:
-    """Who wrote the reply that an action is about; empty where it is about none that is known."""
+    """The person who wrote the reply that an action is about; empty if there is none."""
     reply = await _reply_of(tx, action)
     return reply.person_id if reply else ""
 
@@ -65,7 +65,7 @@ async def _reply_of(tx: RequestTransaction, action: Request) -> Request | None:
 
 
 async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> None:
-    """Does what an action asks for, answers it, and ends it."""
+    """Carries out an action, answers it, and ends it."""
     if (shown := _shown(thread, action)) is not None:
         await tx.notices.add(thread.id, NewNotice(keys.action_answered(action.source_key), shown))
         if action.kind is RequestKind.SHOW_STATUS:
@@ -81,7 +81,7 @@ async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, ter
 
 
 def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
-    """What somebody wants to see."""
+    """The message to show, if the action only asks to see something."""
     match action.kind:
         case RequestKind.SHOW_STATUS:
             return StatusRequested(action.person_id)
@@ -168,7 +168,7 @@ async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: Ac
 
 
 async def _retry(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
-    """The same once more: a start that may have arrived is sent again, what ended badly becomes a job of its own."""
+    """Retries: a start that may have arrived is sent again; a job that ended badly is started again as a new one."""
     start = await tx.requests.find_start(thread.id)
     if start is None:
         return ActionAnswer.NOT_TO_BE_RETRIED
@@ -181,7 +181,7 @@ async def _retry(tx: RequestTransaction, thread: Thread, action: Request, terms:
 
 
 async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
-    """Does with a held reply what its person answered."""
+    """Handles a held reply as its person answered."""
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
     line = await tx.requests.get(action.text)
@@ -204,7 +204,9 @@ async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: 
 async def _direct_message(
     tx: RequestTransaction, thread: Thread, action: Request, lines: Sequence[Request], terms: ActionTerms
 ) -> ActionAnswer | None:
-    """Makes lines of a direct message a job, or follow-ups of the one above; where that takes none, they wait on."""
+    """Turns lines of a direct message into a job, or into follow-ups of the job above; if that job takes none, they
+    keep waiting.
+    """
     if not lines:
         return ActionAnswer.NOTHING_NEW
     if action.kind is RequestKind.DISCARD_HELD:
@@ -227,8 +229,8 @@ async def _discard(tx: RequestTransaction, held: Request | None) -> ActionAnswer
 
 
 async def stop_unsent(tx: RequestTransaction, thread: Thread, stop: Request) -> bool:
-    """Ends a job that was not sent yet, for a stop, and tells that. False where there is something to stop at the job
-    API, or may be.
+    """Stops a job that has not been sent yet, and says so. False if there is, or may be, something to stop at the job
+    API.
     """
     start = await tx.requests.find_start(thread.id)
     if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:

@@ -1,5 +1,7 @@
-"""A channel whose id Slack changed is known by its first id: what is recorded stays as it is, and so do the ids of
-requests, which are derived from it.
+"""Follows channels whose id Slack changed.
+
+Such a channel is known by its first id: recorded rows stay as they are, and so do the ids of requests, which are
+derived from it.
 """
 
 from dataclasses import replace
@@ -12,32 +14,32 @@ from bot.service.start import request_id, source_key
 
 
 async def is_newest(tx: RecordingTransaction, version: MessageVersion) -> bool:
-    """Notes a version of a message. False where a newer one was seen, by whichever of the channel's ids."""
+    """Notes a version of a message. False if a newer one was seen under any of the channel's ids."""
     ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
     return all([await tx.message_versions.note(replace(version, channel_id=each)) for each in ids])
 
 
 async def is_first_answer(tx: RecordingTransaction, version: MessageVersion) -> bool:
-    """Notes that the writer of a message gets a private answer. False where they got it, by whichever of the ids."""
+    """Notes that the writer of a message gets a private answer. False if they got it under any of the channel's ids."""
     ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
     return all([await tx.message_versions.answer(replace(version, channel_id=each)) for each in ids])
 
 
 async def known_job(tx: RecordingTransaction, asked: NewJob) -> NewJob:
-    """Returns a job to start as it is known, whatever its channel's id was when it was asked for."""
+    """Returns a job to start with its channel's known id."""
     channel_id = await _known_channel(tx, asked.channel_id, asked.message_ts, asked.thread_ts)
     key = source_key(channel_id, asked.message_ts) if asked.message_ts else asked.source_key
     return replace(asked, channel_id=channel_id, source_key=key)
 
 
 async def known_reply(tx: RecordingTransaction, reply: Reply) -> Reply:
-    """The same of a message."""
+    """Returns a message with its channel's known id."""
     channel_id = await _known_channel(tx, reply.channel_id, reply.message_ts, reply.thread_ts)
     return replace(reply, channel_id=channel_id)
 
 
 async def known_thread(tx: RecordingTransaction, action: Action) -> Thread | None:
-    """Returns the thread that an action names, or in which its card is; None where there is none, or in another
+    """Returns the thread that an action names, or whose card it is on; None if there is none, or if it is in another
     channel.
     """
     ids = await tx.channel_ids.all_of(action.channel_id) if action.channel_id else ()
@@ -51,8 +53,8 @@ async def known_thread(tx: RecordingTransaction, action: Action) -> Thread | Non
 
 
 async def _known_channel(tx: RecordingTransaction, channel_id: str, message_ts: str, thread_ts: str) -> str:
-    """Returns by which of its ids a channel is known here. What was recorded before it was known that the id had
-    changed is found by the id that it has.
+    """Returns the id by which a channel is known here. Rows recorded before the change was noticed are found by the id
+    they have.
     """
     ids = await tx.channel_ids.all_of(channel_id)
     if len(ids) > 1:

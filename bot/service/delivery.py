@@ -1,5 +1,5 @@
-"""What follows when a notice is delivered, or cannot be: a card's arrival lets its thread begin, and what cannot be
-posted is told to its requester, where that works. The thread is locked.
+"""What follows when a notice is delivered or cannot be: a posted card opens its thread, and what cannot be posted is
+sent to the requester instead. The thread is locked.
 """
 
 import logging
@@ -37,26 +37,26 @@ logger = logging.getLogger(__name__)
 
 
 async def card_posted(tx: OutboxTransaction, thread: Thread, ts: str, terms: ReplyTerms) -> None:
-    """Records where a thread's card is: the job that this one replaces ends, and early replies are handled."""
+    """Records where a thread's card is, ends the job that this one replaces, and handles early replies."""
     await tx.threads.set_card(thread.id, ts)
     carded = replace(thread, ts=thread.ts or ts, card_ts=ts)
     await replace_followed(tx, carded)
-    if thread.ts is None:  # the card begins a thread, which nobody knew before
+    if thread.ts is None:  # the card begins the thread
         await _record_early(tx, carded, await tx.early_replies.take(thread.channel_id, ts), terms)
 
 
 async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, terms: ReplyTerms) -> None:
-    """Records why a notice cannot be said in its thread, and has it said to the person who asked."""
+    """Records why a notice cannot be posted in its thread, and has it sent to the requester instead."""
     notice = item.notice
     thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
     if thread is None or not await tx.notices.give_up(notice, owner, problem=given_up.reason):
         return
-    # A scope that is missing is logged by its name, and not again for each notice that needs it.
+    # A missing scope is logged once by name, not again for each notice that needs it.
     level = logging.INFO if given_up.missing_scopes else logging.WARNING
     logger.log(level, "notice %s (%s) is given up: %s", notice.key, notice.message.kind, given_up.reason)
     message = notice.message
     if isinstance(message, CardChanged):
-        await tx.homes.changed(thread.requester_id, due_in=0.0)  # which shows what the card does not
+        await tx.homes.changed(thread.requester_id, due_in=0.0)  # Home shows what the card cannot
         if thread.card_ts is None:
             await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
     elif not isinstance(message, ReactionChanged | ToPerson) and message.delivery is Delivery.POST:
@@ -64,7 +64,7 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
 
 
 async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, terms: ReplyTerms) -> None:
-    """No card, no thread, no job: the person is told how to make room for it."""
+    """Calls off a job whose card cannot be posted, and tells the person how to fix that."""
     start = await tx.requests.find_start(thread.id)
     await give_back(tx, thread)
     if start is not None:
@@ -79,14 +79,14 @@ def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
 
 
 def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:
-    """Returns the notice that tells the requester what was to be posted."""
+    """Returns the notice that tells the requester what could not be posted."""
     person_id = thread.requester_id
     message = PostNotDelivered(person_id, post.addressed_to(person_id), given_up.in_doubt)
     return NewNotice(keys.told_privately(keys.within_thread(thread.id, notice.key)), message)
 
 
 async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
-    """Records what was written while this thread's card was on its way; some of it turns out to be elsewhere."""
+    """Records what was written while this thread's card was on its way; some of it belongs to other threads."""
     for reply in replies:
         if reply.thread_ts in {thread.ts, thread.card_ts}:
             await record_reply(tx, thread, reply, terms)
@@ -95,8 +95,8 @@ async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Seque
 
 
 async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply, terms: ReplyTerms) -> None:
-    """Records a reply in another thread, whose job may have become known meanwhile. Where there is none, whoever wants
-    something of Pagehand is told; what others say there is between people.
+    """Records a reply in another thread, whose job may be known by now. If there is none, somebody who addressed
+    Pagehand is told so; the rest is between people.
     """
     thread = await thread_of(tx, reply)
     if thread is not None:
@@ -106,7 +106,7 @@ async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply
 
 
 def _told_without_job(reply: Reply) -> NewNotice | None:
-    """What is told to whoever wrote this where there is no job, and started none."""
+    """What to tell the writer of a message where there is no job and none was started."""
     person_id, key = reply.person.id, keys.action_answered(source_key_of(reply))
     to_us = reply.mentions_us or in_direct_message(reply)
     if reply.withdrawn:

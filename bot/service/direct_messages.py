@@ -1,5 +1,5 @@
-"""Messages whose writer is asked first: a reply that may not be for the agent, and a line in a direct message that may
-be a job of its own while a job there is active.
+"""Messages whose writer is asked first: a reply that may not be meant for the agent, and a line in a direct message
+that may be a job of its own while another one is active.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ from bot.ports.transaction import RecordingTransaction
 from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
 
 MOST_ASKED = 5
-"""Replies, the newest, that somebody is asked about at once; one of the answers is for all of them."""
+"""How many replies, the newest, somebody is asked about at once; one of the answers covers them all."""
 
 
 async def hold(tx: RecordingTransaction, thread: Thread, request: Request) -> None:
-    """Records a reply that waits for its person's answer, and asks for that; one that was recorded before is asked
-    about again, if it was not.
+    """Records a reply that waits for its person's answer, and asks for it. A reply recorded before is asked about
+    unless it was already.
     """
     await tx.requests.add(replace(request, state=RequestState.AWAITING_PERSON))
     await tx.notices.add(thread.id, NewNotice(keys.reply_held(request), _question(request)))
 
 
 async def ask_again(tx: RecordingTransaction, thread: Thread, action: Request) -> None:
-    """Asks somebody who wants to know how the job is about their replies that wait for an answer: the question, which
-    only they see, may be lost.
+    """Asks again about held replies when their writer asks for the job's status: the first question, which only they
+    see, may be lost.
     """
     for held in to_ask_about(await tx.requests.held(thread.id, action.person_id))[-MOST_ASKED:]:
         await tx.notices.add(thread.id, NewNotice(keys.reply_asked_again(held, action), _question(held)))
@@ -45,12 +45,12 @@ def _question(request: Request) -> ReplyHeld | JobOrReplyAsked:
 
 
 MOST_LOOKED_AT = 10
-"""Jobs, the newest, among which the last one in hand is looked for."""
+"""How many jobs, the newest, are searched for the last active one."""
 
 
 async def record_line(tx: RecordingTransaction, asked: NewJob) -> bool:
-    """Records what may be for the job above, and asks its person; what is written right after it needs no question of
-    its own. False where it is a job, or nothing new.
+    """Records a line that may be for the job above, and asks its writer. Lines written right after it need no question
+    of their own. False if the line is a job.
     """
     if not asked.may_be_reply or asked.thread_ts != asked.message_ts:
         return False
@@ -83,7 +83,7 @@ def _line(tx: RecordingTransaction, above: Thread, asked: NewJob) -> Request:
 
 
 async def record_thanks(tx: RecordingTransaction, thanks: Reply) -> None:
-    """Has thanks carry their reaction, where there is a job that they can be for; they go nowhere."""
+    """Puts the reaction on thanks if there is a job they can be for; they are not sent anywhere."""
     for last in (await _jobs_of(tx, thanks.person, thanks.channel_id))[:1]:
         key, way_in = source_key_of(thanks), WayIn.DIRECT_MESSAGE
         request = new_request(last, RequestKind.FOLLOW_UP, key, thanks.person, thanks.text, way_in=way_in)
@@ -96,8 +96,8 @@ async def record_thanks(tx: RecordingTransaction, thanks: Reply) -> None:
 async def begin_job(
     tx: RecordingTransaction, above: Thread, line: Request, asked: NewJob, *, merge_seconds: float
 ) -> None:
-    """Makes a line, which waits in the thread of the job above, a job; what was written in one go with it, follow-ups
-    of that.
+    """Makes a job of a line that waits in the thread of the job above. Lines written in one go with it become
+    follow-ups of the new job.
     """
     together = lines_with(line, await tx.requests.held(above.id, line.person_id))
     await tx.requests.remove(line.id)  # a start has the id of its message, too
@@ -109,7 +109,7 @@ async def begin_job(
 
 
 def job_of_line(above: Thread, line: Request) -> NewJob:
-    """The job that a line asks for; `above` is the thread where it waited."""
+    """The job that a line asks for; `above` is the thread in which it waited."""
     return NewJob(
         person=line.person,
         channel_id=above.channel_id,
@@ -125,7 +125,7 @@ def job_of_line(above: Thread, line: Request) -> NewJob:
 
 
 async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Request], *, merge_seconds: float) -> None:
-    """Has lines go on as follow-ups of a job, each in its turn."""
+    """Passes lines on as follow-ups of a job, in their order."""
     for line in lines:
         released = replace(line, state=RequestState.RECEIVED)
         await tx.requests.save(released)
@@ -135,8 +135,6 @@ async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Requ
 
 
 async def ask_about_lines(tx: RecordingTransaction, thread: Thread, person_id: str) -> None:
-    """Asks somebody about their lines of which they were not asked: the question stood for another one as well, which
-    is gone.
-    """
+    """Asks somebody about lines that shared a question with another line, which is gone."""
     for line in filter(may_be_job, to_ask_about(await tx.requests.held(thread.id, person_id))):
         await hold(tx, thread, line)

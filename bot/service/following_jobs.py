@@ -1,7 +1,7 @@
-"""How a job follows another one in its Slack thread, or replaces it, and how a job's project is chosen.
+"""Lets a job follow or replace another one in its Slack thread, and chooses a job's project.
 
-The new job takes its place once it has passed its checks, and ends the other one once it has its card; where it is
-refused, or has no room, nothing about the other one changes. Both threads are locked.
+The new job takes its place once it has passed its checks, and ends the other one once it has its card. If it is
+refused, or cannot be posted, nothing about the other one changes. Both threads are locked.
 """
 
 from dataclasses import dataclass, replace
@@ -27,13 +27,13 @@ from bot.service.start import StartEnding, end_start, new_request, once_more, re
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
 _AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_CHOSEN}
-"""Of the ways in that replace a job."""
+"""For the ways in that replace a job."""
 _CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
 
 
 async def take_place(tx: RequestTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
-    """Has a job that passed its checks take its place: from now on, replies in its Slack thread are for it, and what
-    waits there goes along. None where the job that it was to replace is not to be replaced any more, which is told.
+    """Gives a job that passed its checks its place: from now on, replies in its Slack thread are for it, and what waits
+    there goes along. None, and its person is told, if the job that it was to replace cannot be replaced any more.
     """
     followed = await tx.threads.get(thread.follows) if thread.follows else None
     replaces = start.way_in in _DONE and followed is not None
@@ -50,12 +50,12 @@ async def take_place(tx: RequestTransaction, thread: Thread, start: Request, ter
     if replaces:
         await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
     if (replaces or along) and followed.card_ts is not None:
-        await tx.notices.add(followed.id, CARD_CHANGED)  # it counts what waits, and offers no retry any more
+        await tx.notices.add(followed.id, CARD_CHANGED)  # it counts what waits, and no longer offers a retry
     return thread
 
 
 async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
-    """Ends the job that another one replaces, now that this one has its card; whoever asked for that is told."""
+    """Ends the job that another one replaces, now that the new one has its card, and tells whoever asked for that."""
     found = await _replaced_by(tx, thread)
     if found is None:
         return
@@ -70,8 +70,8 @@ async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
 
 
 async def give_back(tx: RecordingTransaction, thread: Thread) -> None:
-    """Has a job be as it was before another one, which came to nothing, was to follow or replace it. What went along is
-    for it again, if it lives.
+    """Restores a job after the one that was to follow or replace it came to nothing. What went along comes back if the
+    job is alive.
     """
     followed = await tx.threads.get(thread.follows) if thread.follows else None
     before = await tx.requests.find_start(followed.id) if followed is not None else None
@@ -88,13 +88,13 @@ async def give_back(tx: RecordingTransaction, thread: Thread) -> None:
 
 
 async def keep_followed(tx: RecordingTransaction, thread: Thread) -> None:
-    """Has a job be as it was before one that is ended before it began, unless it was replaced already."""
+    """Restores a job whose successor ends before it began, unless it was replaced already."""
     if thread.card_ts is None or await _replaced_by(tx, thread) is None:
         await give_back(tx, thread)
 
 
 async def alive(threads: Threads, thread: Thread) -> Thread:
-    """The thread of the job that was started instead, however often that was done."""
+    """The thread of the job that replaces this one, followed to the last."""
     seen = {thread.id}
     while thread.state.replaced_by not in {"", *seen}:
         instead = await threads.get(thread.state.replaced_by)
@@ -106,7 +106,7 @@ async def alive(threads: Threads, thread: Thread) -> Thread:
 
 
 async def _replaced_by(tx: RecordingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
-    """The job that this one replaces, with this one's start; None where it replaces none."""
+    """The job that this one replaces, with this one's start; None if it replaces none."""
     followed = await tx.threads.get(thread.follows) if thread.follows else None
     start = await tx.requests.find_start(thread.id)
     if followed is None or start is None or followed.state.replaced_by != thread.id:
@@ -122,7 +122,7 @@ async def _answer(tx: RequestTransaction, thread: Thread, start: Request, answer
 async def choose_project(
     tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms
 ) -> ActionAnswer | None:
-    """Of a job that waits for the choice, or another one than was chosen for it; without a name, which is asked."""
+    """Chooses the project of a job that waits for it, or another one than was chosen; without a name, asks for it."""
     start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
     if start is not None and not action.text:
         await ask_for_project(tx, thread, action, _offered(thread, terms.projects.names))
@@ -142,7 +142,7 @@ async def choose_project(
 
 
 def _is_prepared_anew(thread: Thread, start: Request, project: str) -> bool:
-    """Whether a start has to be prepared for its project: what was prepared goes to any, but for files."""
+    """Whether a start has to be prepared again for its project: only files depend on the project."""
     if start.state is RequestState.WAITING:
         return thread.project != project and bool(start.attachments.files)
     return start.state is RequestState.AWAITING_PERSON
@@ -151,7 +151,7 @@ def _is_prepared_anew(thread: Thread, start: Request, project: str) -> bool:
 async def _switch_project(
     tx: RequestTransaction, thread: Thread, start: Request, action: Request, project: str
 ) -> ActionAnswer | None:
-    """The same job for another project, in the same thread, instead of the one that was sent."""
+    """Starts the same job for another project, in the same thread, to replace the one that was sent."""
     if thread.ts is None and not thread.root_ts:
         return ActionAnswer.START_ENDED  # it has no Slack thread in which another job could begin
     settled = start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project
@@ -164,8 +164,8 @@ async def _switch_project(
 
 @dataclass(frozen=True)
 class ProjectQuestion:
-    """Which of these a request is for. `said` is the name that was given and is none; empty: none was. `current` is the
-    project that it has, and would leave; empty: it has none, and waits.
+    """The question which project a request is for. `said` is the unknown name that was given, or empty; `current` is
+    the project that the job would leave, or empty while it waits for one.
     """
 
     names: tuple[str, ...]
@@ -174,7 +174,7 @@ class ProjectQuestion:
 
 
 def _offered(thread: Thread, names: tuple[str, ...]) -> ProjectQuestion:
-    """All of them, but for the one that the job has."""
+    """All projects except the job's own."""
     return ProjectQuestion(tuple(name for name in names if name != thread.project), current=thread.project)
 
 

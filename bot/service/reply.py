@@ -1,4 +1,4 @@
-"""How a reply in a job's thread is handled: recorded, refused with its reason, edited or withdrawn."""
+"""Handles a reply in a job's thread: records it, refuses it with a reason, or applies its edit or deletion."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,7 +52,7 @@ from bot.service.words import record_word, tell_that_muted
 
 
 async def obstacle(requests: Requests, thread: Thread) -> RejectionReason | None:
-    """Why a follow-up cannot be sent any more; None when it can."""
+    """Why a follow-up cannot be sent any more; None if it can."""
     state = thread.state
     if state.failure.problem is Problem.GONE:
         return RejectionReason.GONE
@@ -66,19 +66,19 @@ async def obstacle(requests: Requests, thread: Thread) -> RejectionReason | None
 
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 SETTLING = 1.0
-"""Seconds that a follow-up waits before it goes out, so that one delivered out of order can still overtake it."""
+"""Seconds that a follow-up waits before it goes out, so that one delivered late can still take its place before it."""
 
 
 async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
-    """Records a message in the Slack thread of a job: as a follow-up, as what it wants of Pagehand, or with the reason
-    why it cannot be one. What is between people is left alone.
+    """Records a message in a job's Slack thread as a follow-up, as a word for Pagehand, or with the reason why it
+    cannot be sent. Messages between people are ignored.
     """
     if reply.edited_at and await _revised_before(tx, thread, reply, terms):
         return
     if not reply.edited_at and await tx.requests.get(request_id(source_key_of(reply))):
         return
     if reply.withdrawn:
-        # Kept all the same: what was written before the edit or the deletion may come later.
+        # Recorded all the same: the version before the edit or deletion may still arrive.
         withdrawn = replace(_follow_up(tx, thread, reply), text="", state=RequestState.WITHDRAWN)
         await tx.requests.add(withdrawn)
     elif reply.word is not None:
@@ -118,7 +118,7 @@ def _follow_up(tx: RecordingTransaction, thread: Thread, reply: Reply) -> Reques
 
 
 async def _revised_before(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> bool:
-    """Records a newer version of what was made of a message before; False where nothing was."""
+    """Records a newer version of a message that was recorded before; False if it was not."""
     first = await tx.requests.get(request_id(source_key_of(reply)))
     if first is None:
         return False
@@ -138,8 +138,8 @@ async def _revised_before(tx: RecordingTransaction, thread: Thread, reply: Reply
 
 
 async def record_mention(tx: RecordingTransaction, reply: Reply, terms: ReplyTerms) -> bool:
-    """Records a job to start where a message in a thread without one mentions Pagehand. Of two at the same moment, the
-    second is for the job of the first. False where it asks for nothing.
+    """Records a job to start if a message in a thread without one mentions Pagehand. Of two at the same moment, the
+    second is for the first one's job. False if the message asks for nothing.
     """
     if not asks_for_a_job(reply):
         return False
@@ -153,7 +153,7 @@ async def record_mention(tx: RecordingTransaction, reply: Reply, terms: ReplyTer
 
 
 async def catch_up(tx: RecordingTransaction, request: Request) -> None:
-    """Does what edits ask for that came while a request was being sent. `request` is as it came back from that."""
+    """Applies edits that came while a request was being sent. `request` is as it came back from sending."""
     after = came_back(request)
     if after != request:
         await tx.requests.save(after)
@@ -170,7 +170,7 @@ async def catch_up(tx: RecordingTransaction, request: Request) -> None:
 async def _revise(
     tx: RecordingTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
 ) -> None:
-    """Records a newer version of a reply. What was made of it last is what it changes."""
+    """Records a newer version of a reply by changing the last request made of it."""
     request, mode = before[-1], terms.modes(thread.channel_id)
     means = meaning_of_line(reply) if may_be_job(request) else meaning(reply, thread, mode)
     reply = for_the_agent(reply, request, means)
@@ -209,7 +209,7 @@ async def _revise_held(
     *,
     merge_seconds: float,
 ) -> None:
-    """Of a reply whose person was asked: they are asked about its new words, unless these say whom they are for."""
+    """Revises a held reply: its person is asked about the new words, unless these say whom they are for."""
     says_more = (now.text, now.attachments) != (request.text, request.attachments)
     if means is ReplyMeaning.SEND:
         await release(tx, thread, now, merge_seconds)
@@ -222,7 +222,7 @@ async def _revise_held(
 async def _reopen_otherwise(
     tx: RecordingTransaction, thread: Thread, request: Request, reply: Reply, means: ReplyMeaning
 ) -> None:
-    """Of a reply that was withdrawn, and says something again that cannot simply be sent."""
+    """Reopens a withdrawn reply whose new words cannot simply be sent."""
     match means:
         case ReplyMeaning.ASK_FIRST:
             await tx.requests.save(replace(request, state=RequestState.AWAITING_PERSON))
@@ -234,24 +234,24 @@ async def _reopen_otherwise(
 
 
 def _holds_more(reply: Reply, request: Request) -> bool:
-    """Whether a newer version of a reply has files, or messages, that did not go with it."""
+    """Whether a newer version of a reply has files or forwarded messages that were not sent with it."""
     return bool(reply.attachments) and not reply.withdrawn and reply.attachments != request.attachments
 
 
 async def _react_to_withdrawal(tx: RecordingTransaction, request: Request, before: Sequence[Request]) -> None:
-    """Takes the reaction off a reply that is not sent, or goes back to that of its earlier words."""
+    """Removes the reaction of a reply that is not sent, or restores that of its earlier words."""
     reaction = reaction_of(before[-1].state) if before else None
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
 
 
 async def checked(tx: RecordingTransaction, thread: Thread, request: Request) -> Request:
-    """A new request, refused where there is a reason for it."""
+    """A new request, rejected if there is a reason."""
     problem = await obstacle(tx.requests, thread) or ("" if request.text or request.attachments else NO_WORDS)
     return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
 
 
 async def _explain(tx: RecordingTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
-    """Puts the reaction on the reply of a request that was just recorded, and says why it is not sent."""
+    """Puts the reaction on a newly recorded reply, and says why it is not sent, if so."""
     reaction = reaction_of(request.state)
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction, merge_seconds=merge_seconds))
     sent = request.state in NOT_SENT_YET
@@ -262,7 +262,7 @@ async def _explain(tx: RecordingTransaction, request: Request, attachments: Atta
 
 
 async def release(tx: RecordingTransaction, thread: Thread, held: Request, merge_seconds: float) -> bool:
-    """Has a reply that waited for its person's answer go on to the agent. False where it cannot, which is told."""
+    """Passes a held reply on to the agent. False, and its person is told, if that is not possible."""
     released = await checked(tx, thread, replace(held, state=RequestState.RECEIVED))
     await tx.requests.save(released)
     await _explain(tx, released, held.attachments, merge_seconds)
@@ -272,8 +272,8 @@ async def release(tx: RecordingTransaction, thread: Thread, held: Request, merge
 async def send_new_words(
     tx: RecordingTransaction, thread: Thread, request: Request, merge_seconds: float
 ) -> ActionAnswer:
-    """Records the newest words of a message as a follow-up to this job, which may have replaced the one that got the
-    earlier words; the answer says how that went.
+    """Records a message's newest words as a follow-up to this job, which may have replaced the one that got the earlier
+    words. Returns the answer to show.
     """
     if offer(request) is None:
         return ActionAnswer.NOTHING_NEW
@@ -287,7 +287,7 @@ async def send_new_words(
 
 
 async def thread_of(tx: RecordingTransaction, reply: Reply) -> Thread | None:
-    """The thread of a message, locked: that of what was made of it before, or else the newest of its Slack thread."""
+    """The thread of a message, locked: that of the request made of it, or else the newest in its Slack thread."""
     request = await tx.requests.get(request_id(source_key_of(reply)))
     if request is not None:
         return await tx.threads.get(request.thread_id)
@@ -295,7 +295,7 @@ async def thread_of(tx: RecordingTransaction, reply: Reply) -> Thread | None:
 
 
 async def record_written(tx: RecordingTransaction, thread: Thread, written: Written) -> None:
-    """Records a follow-up that is no message of its thread, so that it carries no reaction, once.
+    """Records, once, a follow-up that is not a message of its thread and so carries no reaction.
 
     Whoever presses its button again is told how the first press ended.
     """

@@ -1,7 +1,7 @@
 """What happens when a request is claimed, and when its answer is known.
 
-Claiming fixes what goes out with the request, and opens its round: whatever the job does from then on is news, even if
-a poll sees it before it is recorded that the request was accepted.
+Claiming fixes what goes out with the request, and opens its round: from then on, whatever the job does is news, even if
+a poll sees it before the request is recorded as accepted.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ from bot.service.start import reaction_notice, refuse_follow_ups
 
 @dataclass(frozen=True)
 class ClaimSettings:
-    """How requests are claimed. `lease` and `merge` (how soon after the one before a reply is part of one message) are
-    in seconds.
+    """How requests are claimed. `lease` is in seconds, and so is `merge`, the longest gap between replies that go out
+    as one message.
     """
 
     owner: str
@@ -40,8 +40,8 @@ class ClaimSettings:
 
 
 async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest | None:
-    """Prepares for what a claimed request does to its job. None where it has to be prepared anew: one before it, which
-    was to take a part of the Slack thread along, did not arrive; or its files are at another project's job API.
+    """Prepares a claimed request for sending. None if it has to be prepared again: an earlier one that was to take a
+    part of the Slack thread along did not arrive, or its files are at another project's job API.
     """
     match item.request.kind:
         case RequestKind.FOLLOW_UP:
@@ -66,23 +66,23 @@ async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: C
 
 
 def _fixed(item: ClaimedRequest) -> bool:
-    """Whether it may have arrived: then it can only go out again as it was."""
+    """Whether the request may have arrived: then it can only be sent again unchanged."""
     return item.uncertain or item.request.uncertain
 
 
 def _up_to_date(request: Request, thread: Thread) -> bool:
-    """Whether what goes along with a request is what would be gathered for it now."""
+    """Whether the gathered context is still what would be gathered now."""
     return continues(request, thread.state.read_until) and files_reach(request, thread.project)
 
 
 def asker_id(request: Request, thread: Thread) -> str:
-    """Who wrote a follow-up, where that is not the thread's requester: whom the agent asks if it has a question."""
+    """The writer of a follow-up if that is not the thread's requester: the agent's questions go to them."""
     return "" if request.person_id == thread.requester_id else request.person_id
 
 
 async def _with_others(tx: RequestTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest:
-    """The request with what goes out with it as one message. What went with it before does so again (a person may have
-    asked for that), and nothing else where it may have arrived: then it has to be the same.
+    """The request with those that go out with it as one message. What was sent with it before is sent with it again (a
+    person may have asked for that); if it may have arrived, nothing else is, so that the message stays the same.
     """
     request = item.request
     others = tuple(await tx.requests.merged_into(request.id))
@@ -105,7 +105,7 @@ def _stop_opened(item: ClaimedRequest, now: float, settings: ClaimSettings) -> T
 
 
 async def show_state(tx: RequestTransaction, thread: Thread, state: ThreadState, *, poll_in: float | None) -> None:
-    """Saves what is known, if it is news, and has the card show it."""
+    """Saves the state if it is new, and updates the card."""
     if state == thread.state:
         return
     await tx.threads.save_state(thread.id, state, poll_in=poll_in)
@@ -115,7 +115,7 @@ async def show_state(tx: RequestTransaction, thread: Thread, state: ThreadState,
 async def record_result(
     tx: RequestTransaction, thread: Thread, requests: Sequence[Request], settlement: Settlement
 ) -> None:
-    """Has each of the requests that went out as one message become what the first did, and tells it."""
+    """Settles every request that went out in one message as the first was, and tells their people."""
     await _settle_each(tx, requests, settlement)
     await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
     if requests[0].kind is RequestKind.FOLLOW_UP:
@@ -149,8 +149,8 @@ async def _settle_each(tx: RequestTransaction, requests: Sequence[Request], sett
 
 
 async def give_back(tx: RequestTransaction, request: Request, others: Sequence[Request]) -> None:
-    """Has requests wait again that were claimed, and not sent since. What was never sent can be edited, and goes out
-    with whatever waits then; what may have been sent earlier stays one message.
+    """Puts back requests that were claimed and then not sent. One that was never sent can be edited, and merges with
+    whatever waits; one that may have been sent earlier keeps its message.
     """
     if not request.uncertain:
         await tx.requests.unmerge(request.id)

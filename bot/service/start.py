@@ -1,4 +1,4 @@
-"""How a job begins, and how a start ends without a job."""
+"""Starts a job, and ends a start that leads to none."""
 
 from dataclasses import dataclass, replace
 from uuid import NAMESPACE_URL, uuid5
@@ -17,14 +17,14 @@ from bot.ports.store import Threads
 from bot.ports.transaction import RecordingTransaction
 
 _FROM_WITHIN_THE_THREAD = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
-"""Who asks in one of these ways sees the thread, and wants another job in it where there is one."""
+"""People who ask in one of these ways see the thread, and want another job in it even if there is one."""
 _RACES = 3
-"""How often a job may lose its place in a Slack thread to another one that is recorded at the same moment."""
+"""How often a job may lose its place in a Slack thread to another one recorded at the same moment."""
 
 
 async def record_start(tx: RecordingTransaction, asked: NewJob) -> bool:
-    """Records a job to start. False, and nothing recorded, where it was recorded before, or where the Slack thread has
-    a job and no other was asked for on purpose.
+    """Records a job to start. False, with nothing recorded, if it was recorded before, or if the Slack thread has a job
+    and no other was asked for on purpose.
     """
     for _ in range(_RACES):
         before = await newest_in(tx.threads, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
@@ -38,7 +38,7 @@ async def record_start(tx: RecordingTransaction, asked: NewJob) -> bool:
 
 
 def _begins_the_thread(asked: NewJob) -> bool:
-    """Whether it is the first message of its Slack thread; a reply to it may have been recorded before."""
+    """Whether the message is the first of its Slack thread; a reply to it may have been recorded before."""
     return bool(asked.message_ts) and asked.message_ts == asked.thread_ts
 
 
@@ -49,7 +49,7 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
         project_said=asked.project_said,
         context_chosen=asked.context_chosen or asked.way_in is WayIn.SHORTCUT,
     )
-    # Where another job is alive, replies are for that one until this one has passed its checks.
+    # While another job is alive, replies are for that one until this one has passed its checks.
     joins_now = before is None or never_began(before)
     thread = Thread(
         id=request_id(asked.source_key),
@@ -70,7 +70,7 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
     if not await tx.threads.add(thread):
         return False
     if before and before.origin is not thread.origin:
-        # A reply was taken for one in other people's thread: from now on everyone's count.
+        # An earlier reply was taken for one in other people's thread: from now on everyone's replies count.
         await tx.threads.set_origin(before.id, thread.origin)
         if before.card_ts is not None:
             await tx.notices.add(before.id, CARD_CHANGED)
@@ -81,8 +81,8 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
 
 
 async def newest_in(threads: Threads, channel_id: str, ts: str) -> Thread | None:
-    """The job of a Slack thread that replies there are for, locked: the newest, but for one that was taken back before
-    it began, where the job before it lives.
+    """The job that replies in a Slack thread are for, locked: the newest, or the one before it if that is alive and the
+    newest was taken back before it began.
     """
     thread = newest = await threads.find_newest(channel_id, ts)
     while thread is not None and (followed := await _not_replaced_by(threads, thread)) is not None:
@@ -98,7 +98,7 @@ async def _not_replaced_by(threads: Threads, thread: Thread) -> Thread | None:
 
 
 def once_more(thread: Thread, start: Request, action: Request) -> NewJob:
-    """The same job, for whoever wants it once more. It is answered when it has passed its checks."""
+    """The same job again, for whoever wants it. It is answered when it has passed its checks."""
     return NewJob(
         person=replace(action.person, team_id=thread.team_id),
         channel_id=thread.channel_id,
@@ -118,8 +118,8 @@ def once_more(thread: Thread, start: Request, action: Request) -> NewJob:
 
 
 def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
-    """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in the
-    thread of one. Options in front of the prompt count; what is no proper option is part of the prompt.
+    """Returns the job that a message asks for: a mention where there is no job, a direct message, or `!new` in a job's
+    thread. Options before the prompt count; anything that is not a proper option is part of the prompt.
     """
     options, prompt = asked_in(reply)
     begins = reply.thread_ts in {"", reply.message_ts}
@@ -146,7 +146,7 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
 
 
 def asked_in(reply: Reply) -> tuple[Options, str]:
-    """The options in front of what a message asks for, and the rest of it."""
+    """Splits what a message asks for into options and prompt."""
     if reply.options is not None:
         return reply.options, reply.text
     split = split_options(reply.text)
@@ -156,7 +156,7 @@ def asked_in(reply: Reply) -> tuple[Options, str]:
 def new_request(
     thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str, *, way_in: WayIn
 ) -> Request:
-    """A request that was received."""
+    """A request in the state RECEIVED."""
     return Request(
         id=request_id(source_key),
         thread_id=thread.id,
@@ -172,26 +172,26 @@ def new_request(
 
 
 def source_key_of(reply: Reply) -> str:
-    """The same for all deliveries and versions of a message."""
+    """The source key of a message: the same for all its deliveries and versions."""
     return source_key(reply.channel_id, reply.message_ts)
 
 
 def source_key(channel_id: str, message_ts: str) -> str:
-    """As `source_key_of`, of a message in a channel."""
+    """The same, by the message's channel and `ts`."""
     return f"message/{channel_id}/{message_ts}"
 
 
 def request_id(source_key: str) -> str:
-    """The same delivery always makes the same id, so that a second one finds the first."""
+    """A request's id: the same delivery always makes the same id, so that a second one finds the first."""
     return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex
 
 
 _WITH_A_CARD = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.AWAITING_PERSON})
-"""A start in one of these has a card, or one is on its way."""
+"""A start in one of these states has a card, or one is on its way."""
 
 
 _SENDING = 2.0
-"""Seconds in which a reply goes out where nothing is in its way, once no other can be merged with it."""
+"""Seconds within which an unhindered reply is sent, once no other can be merged with it."""
 
 
 @dataclass(frozen=True)
@@ -212,8 +212,8 @@ class StartEnding:
 
 
 async def end_start(tx: RecordingTransaction, thread: Thread, start: Request, ending: StartEnding) -> bool:
-    """Ends a start, has the card show it, and tells those who have replied already. False where there is no card, and
-    none to come: then replies in the Slack thread are for this job no more.
+    """Ends a start, updates its card, and tells those who have already replied. False if there is no card and none to
+    come: then replies in the Slack thread are no longer for this job.
     """
     await tx.requests.settle(start.id, ending.state, problem=ending.reason)
     state = with_problem(thread.state, ending.problem, ending.problem_text)
@@ -229,7 +229,7 @@ async def end_start(tx: RecordingTransaction, thread: Thread, start: Request, en
 
 
 async def refuse_follow_ups(tx: RecordingTransaction, thread_id: str) -> None:
-    """Tells those who have replied already that there will be no job to steer."""
+    """Tells those who have already replied that there will be no job."""
     for follow_up in await tx.requests.waiting_follow_ups(thread_id):
         await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
         await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
@@ -237,8 +237,8 @@ async def refuse_follow_ups(tx: RecordingTransaction, thread_id: str) -> None:
 
 
 def reaction_notice(request: Request, reaction: Reaction | None, *, merge_seconds: float = 0.0) -> NewNotice:
-    """The notice that a reply is to carry a reaction, or none any more. What is sent soon gets that of what was sent
-    alone, which is one call of Slack's instead of three.
+    """The notice that sets or removes a reply's reaction. A reply that is sent soon goes straight to the reaction for
+    "sent": one call to Slack instead of three.
     """
     due_in = merge_seconds + _SENDING if reaction is Reaction.RECORDED else 0.0
     return NewNotice(keys.reaction(request), ReactionChanged(request.written_at, reaction), due_in)

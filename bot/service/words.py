@@ -1,4 +1,4 @@
-"""Words for Pagehand itself in a job's thread (`!stop`), and replies while a job is muted."""
+"""Handles words for Pagehand itself in a job's thread (`!stop`), and replies while a job is muted."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -17,7 +17,7 @@ from bot.service.start import job_of_reply, new_request, record_start, source_ke
 
 
 async def record_word(tx: RecordingTransaction, thread: Thread, reply: Reply, word: ThreadWord) -> None:
-    """Records what a word asks for. Whether its person may, and what comes of it, is found out later."""
+    """Records what a word asks for. Whether its person may, and what it leads to, is decided later."""
     source_key = source_key_of(reply)
     kind = _kind(word)
     if kind is not None:
@@ -33,19 +33,19 @@ async def record_word(tx: RecordingTransaction, thread: Thread, reply: Reply, wo
 
 
 def help_for(reply: Reply) -> HelpRequested:
-    """What is told to whoever wants help, or probably meant another word."""
+    """The answer to somebody who wants help, or probably meant another word."""
     return HelpRequested(reply.person.id, ThreadWord(reply.text) if reply.text in set(ThreadWord) else None)
 
 
 async def tell_that_muted(tx: RecordingTransaction, thread: Thread, reply: Reply) -> None:
-    """Tells somebody, once for each reply, that it is not sent since the job is muted."""
+    """Tells somebody, once for each reply, that it is not sent because the job is muted."""
     about = beginning(reply.text, MAX_QUOTED)
     message = ActionAnswered(reply.person.id, ActionAnswer.REPLY_NOT_SENT_MUTED, about)
     await tx.notices.add(thread.id, NewNotice(keys.reply_muted(reply), message))
 
 
 def _kind(word: ThreadWord) -> RequestKind | None:
-    """The kind of request that a word is; None where it is none."""
+    """The kind of request that a word makes; None if it makes none."""
     match word:
         case ThreadWord.STATUS:
             kind: RequestKind | None = RequestKind.SHOW_STATUS
