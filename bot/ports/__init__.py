@@ -1,1 +1,1 @@
-"""The ports: what the rules need of the world. Each has a real implementation and a fake."""
+"""The ports: what the rules need from the world. Each has a real implementation and a fake."""

@@ -1,4 +1,4 @@
-"""The job API, as the workers call it, and who asked, as a job API is told."""
+"""The job API as the workers call it, and who asked, as a job API is told."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,7 @@ class SeenJob:
 
 
 class JobReader(Protocol):
-    """Reads jobs for whoever watches them; projects go by their names. It raises only JobApiError's classes, within a
-    bounded time.
-    """
+    """Reads jobs; projects go by their names. Raises only JobApiError's classes, within a bounded time."""
 
     async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         """Reads a job; None where its fingerprint is `unless`."""
@@ -27,10 +25,9 @@ class JobReader(Protocol):
 
 @dataclass(frozen=True)
 class PromptCall:
-    """What creates a job, or is a follow-up to one.
+    """The call that creates a job, or sends a follow-up to one.
 
-    `requester` and `files` are for servers that are known to take them. A call that is repeated keeps its
-    `idempotency_key`.
+    `requester` and `files` are for servers known to take them. A repeated call keeps its `idempotency_key`.
     """
 
     prompt: str
@@ -59,20 +56,20 @@ class JobApi(JobReader, Protocol):
     async def cancel(
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
-        """Stops what a job is at and what it has yet to do; safe to repeat. Only where `can_cancel`."""
+        """Stops a job's current and pending work; safe to repeat. Only if `can_cancel`."""
 
     async def discard(self, project: str, job_id: str, *, idempotency_key: str) -> Job:
-        """Throws away what a failed job got done; safe to repeat. Only where the job's details tell of such work."""
+        """Discards the unfinished work of a failed job; safe to repeat. Only if the job's details mention such work."""
 
     def takes_files(self, project: str) -> bool:
         """Whether the project's job API takes files."""
 
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
-        """Gives the job API a file; safe to repeat. Only where `takes_files`."""
+        """Uploads a file to the job API; safe to repeat. Only if `takes_files`."""
 
 
 class Requesters(Protocol):
-    """Who asked for what, as a job API is told."""
+    """Who asked for something, as a job API is told."""
 
     async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
-        """The person, with the thread's address where it can be had in a moment. Never raises."""
+        """The person, with the thread's address if it can be had in a moment. Never raises."""

@@ -1,6 +1,6 @@
-"""The small ports of the store that are about people: what they did, wrote, prefer, have not sent yet, and look at.
+"""The store's ports about people: what they did, wrote, prefer, drafted and look at.
 
-Which of them a transaction has is told in `bot.ports.transaction`.
+`bot.ports.transaction` says which transactions have them.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Audit(Protocol):
     """Who did what, and when."""
 
     async def add(self, entry: AuditEntry) -> None:
-        """Records that somebody did something, at the transaction's time."""
+        """Records an entry at the transaction's time."""
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
         """Entries from `since` until `until`, oldest first. Of those at exactly `since`, only the ones with a number
@@ -33,84 +33,86 @@ class Audit(Protocol):
 
 
 class Limits(Protocol):
-    """How much people have asked for lately."""
+    """How many requests people have made lately."""
 
     async def free_at(self, person_id: str, request_id: str, *, limit: int, within: float) -> float | None:
-        """When somebody who has asked for `limit` things within that many seconds may ask again; None: they may now,
-        as they always may where there is no limit (0), or for a request that has been counted. Whoever else looks at
-        this person's waits until the transaction ends; all threads that it locks are to be locked before.
+        """When somebody who has made `limit` requests within that many seconds may make another; None if they may now,
+        as they always may if there is no limit (0) or the request is already counted. Other transactions that look at
+        this person wait until this one ends; lock all threads first.
         """
 
     async def count(self, person_id: str, request_id: str) -> bool:
-        """Counts a request that is let through. False where it was counted before: it is prepared once more."""
+        """Counts a request that is let through. False if it was counted before, because it is being prepared again."""
 
 
 class Drafts(Protocol):
-    """What people typed into a modal and have not submitted. `place`: where it was opened."""
+    """Text left in a modal without submitting. `place`: where the modal was opened."""
 
     async def get(self, person_id: str, place: str) -> str:
-        """The text; empty where there is none."""
+        """The text; empty if there is none."""
 
     async def save(self, person_id: str, place: str, text: str) -> None:
-        """Keeps the text instead of an earlier one."""
+        """Replaces the text."""
 
     async def delete(self, person_id: str, place: str) -> None:
-        """Forgets it."""
+        """Deletes the text."""
 
 
 class Preferences(Protocol):
-    """What people prefer."""
+    """People's preferences."""
 
     async def get(self, person_id: str) -> Preference:
-        """What somebody prefers, as far as they said."""
+        """A person's preference, with defaults for what they never set."""
 
     async def save(self, person_id: str, preference: Preference) -> None:
-        """Keeps it."""
+        """Saves a preference."""
 
 
 class Homes(Protocol):
-    """The App Homes of those who have opened theirs."""
+    """The App Homes of people who have opened theirs."""
 
     async def opened(self, person_id: str, *, page: int = 0) -> None:
-        """Notes that somebody looks at a page of theirs, which is due at once."""
+        """Notes that somebody looks at a page of their Home, which is due at once."""
 
     async def changed(self, person_id: str, *, due_in: float) -> None:
-        """Has somebody's Home be due in that many seconds, if they ever opened it."""
+        """Makes somebody's Home due in that many seconds, if they ever opened it."""
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedHome]:
-        """Takes Homes that are due and that nobody holds."""
+        """Claims Homes that are due and unclaimed."""
 
     async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
-        """Frees a Home that `owner` holds; it is due again in that many seconds (None: when something changes).
-        Due at once is one that others may claim by now: what was published late may have replaced something newer.
+        """Frees a Home that `owner` holds; it is due again in that many seconds (None: when something changes). If
+        others may have claimed it by now, it is due at once: what was published late may have replaced something newer.
         """
 
 
 class EarlyReplies(Protocol):
-    """Replies whose thread is unknown while a card is on its way into their channel: people can answer a card that
-    Slack shows before we know where it is.
+    """Replies whose thread is unknown while a card is on its way into their channel: people can answer a card in Slack
+    before we know its `ts`.
     """
 
     async def keep(self, reply: Reply) -> bool:
-        """Keeps a reply; False, and nothing kept, where no card that begins a thread is on its way. Of several versions
-        of a reply the newest is kept, whatever their order; one without its thread changes only what is kept.
+        """Keeps a reply; False if no card that begins a thread is on its way. Of several versions of a reply the newest
+        is kept, in whatever order they come; one that does not name its thread only changes a kept one.
         """
 
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
-        """Takes out the replies that were kept for this thread, in the order they were written. Those kept for others
-        go too, once no card that begins a thread is on its way into the channel any more.
+        """Removes and returns the replies kept for this thread, in the order they were written. Replies kept for other
+        threads are returned too once no other card that begins a thread is on its way into the channel.
         """
 
 
 class MessageVersions(Protocol):
-    """Which versions of messages for Pagehand were seen, for a while: Slack brings what was not acknowledged again, so
-    that an edit or a deletion can come before the message itself.
+    """The versions of messages seen lately. Slack delivers unacknowledged messages again, so an edit or a deletion can
+    come before the message itself.
     """
 
     async def answer(self, version: MessageVersion) -> bool:
-        """Notes that the writer of a version gets a private answer; False where they did, to this one or a newer."""
+        """Notes that the writer of a version gets a private answer; False if they got one for this version or a newer
+        one.
+        """
 
     async def note(self, version: MessageVersion) -> bool:
-        """Notes that a version came; False where a newer one came before. Other versions of the same message wait for
-        the end of this transaction, which does this before it locks anything else.
+        """Notes that a version came; False if a newer one came before. Other versions of the message wait for the end
+        of this transaction. Call it before anything else is locked.
         """

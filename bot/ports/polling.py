@@ -1,4 +1,4 @@
-"""Polling, as the store keeps it: which jobs are due, and what the polls came to."""
+"""Polling as the store keeps it: which jobs are due, and the results of polls."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ NOTHING_KNOWN: Container[tuple[str, int]] = ()
 
 @dataclass(frozen=True)
 class ClaimedPoll:
-    """A job to poll, with its thread as known when claimed."""
+    """A job to poll, with its thread as it was when claimed."""
 
     thread: Thread
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPoll:
-    """A job to poll whose thread has the revision that its poller knows."""
+    """A job to poll whose thread still has the revision that its poller knows."""
 
     thread_id: str
     revision: int
@@ -29,28 +29,28 @@ class KnownPoll:
 
 @dataclass(frozen=True)
 class PollResult:
-    """The result of one poll of a thread as it was when claimed: its state now, and what people are told of it."""
+    """The result of one poll: the thread as it was when claimed, its state now, and the notices that follow."""
 
     thread: Thread
     state: ThreadState
     notices: Sequence[NewNotice]
     card_changed: bool
     next_poll_in: float | None
-    """Seconds till the next poll; None ends the polling."""
+    """Seconds until the next poll; None ends polling."""
 
     @property
     def thread_id(self) -> str:
-        """Of the thread."""
+        """The thread's id."""
         return self.thread.id
 
     @property
     def revision(self) -> int:
-        """Of the thread when it was claimed."""
+        """The thread's revision when it was claimed."""
         return self.thread.revision
 
     @property
     def changes(self) -> bool:
-        """Whether more than the next due time is new."""
+        """Whether anything besides the next due time is new."""
         return self.card_changed or bool(self.notices) or self.state != self.thread.state
 
 
@@ -75,16 +75,16 @@ class Polls(Protocol):
         known: Container[tuple[str, int]] = NOTHING_KNOWN,
         most_read: int | None = None,
     ) -> Sequence[ClaimedPoll | KnownPoll]:
-        """Takes polls that are due and that nobody holds, the most overdue first. Threads that are `known`, by their
-        ids and revisions, are not read; of others at most `most_read`, where that is said, are taken.
+        """Claims polls that are due and unclaimed, the most overdue first. Threads that are `known`, by id and
+        revision, are not read; of the others at most `most_read`, if given, are claimed.
         """
 
     async def thread(self, poll: KnownPoll) -> Thread | None:
-        """The thread of a claimed poll; None where it has another revision by now, or cannot be read."""
+        """The thread of a claimed poll; None if its revision has changed, or if its row cannot be read."""
 
     async def save(self, results: Sequence[PollResult | UnchangedPoll], owner: str) -> int:
-        """Saves the results of polls that `owner` still holds and whose thread has the same revision as when claimed:
-        what is known, the notices, the card where it changed, the next due time; frees the claims. Others are dropped
-        (their claim is freed, if `owner` still holds it, and they are due when whoever changed the thread said).
-        Returns how many were saved. Unchanged ones cost one row update.
+        """Saves the results of polls whose claim `owner` still holds and whose thread still has the revision it was
+        claimed with: the state, the notices, the card if it changed, the next due time. Frees the claims. Other results
+        are dropped; a claim that `owner` still holds is freed, and the poll is due when whoever changed the thread
+        said. Returns how many were saved. An unchanged one costs one row update.
         """

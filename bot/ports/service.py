@@ -8,45 +8,45 @@ from bot.domain.requests.request import Action, MessageVersion, Reply
 
 
 class ServicePort(Protocol):
-    """What a person can ask for (bot.service). Each raises StoreUnavailable where it could not be recorded."""
+    """What a person can ask for (bot.service). Each method raises StoreUnavailable if it could not be recorded."""
 
     async def start(self, asked: NewJob) -> None:
         """Records a job to start."""
 
     async def thank(self, thanks: Reply) -> None:
-        """Records thanks in a direct message, outside its threads."""
+        """Records thanks written in a direct message outside its threads."""
 
     async def receive(self, reply: Reply) -> bool:
-        """Records a message in a thread: a follow-up, a word for Pagehand, or, where it mentions us and there is no
-        job, a job to start. False where the thread has no job that is known and none is started.
+        """Records a message in a thread: a follow-up, a word for Pagehand, or, if it mentions Pagehand and there is no
+        job, a job to start. False if the thread has no known job and none is started.
         """
 
     async def revise(self, reply: Reply) -> bool:
         """Records what a message says after an edit, or that it was deleted."""
 
     async def act(self, action: Action) -> bool:
-        """Records what a button, a word or a reaction asks for. False where what it is about is not known."""
+        """Records what a button, a word or a reaction asks for. False if what it is about is unknown."""
 
     async def follow_up(self, written: Written) -> bool:
-        """Records a follow-up that is no message of the job's thread. False where that is not known."""
+        """Records a follow-up that was not written in the job's thread. False if the job is unknown."""
 
     async def follow_channel(self, old: str, new: str, at: float) -> None:
-        """Records that a channel has another id, since a time in seconds."""
+        """Records a channel's new id and since when it has it, in seconds."""
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
-        """Notes that the writer of a message gets a private answer; False where they got it."""
+        """Notes that the writer of a message gets a private answer. False if they already got it."""
 
     async def draft(self, person_id: str, place: str) -> str:
-        """What somebody typed into a modal that was opened here, and did not submit."""
+        """The draft that somebody left in a modal opened here."""
 
     async def save_draft(self, person_id: str, place: str, text: str) -> None:
-        """Keeps what somebody typed; nothing: forgets it."""
+        """Saves a draft, or deletes it if it is blank."""
 
     async def preference(self, person_id: str) -> Preference:
-        """What somebody prefers."""
+        """A person's preference."""
 
     async def save_preference(self, person_id: str, preference: Preference) -> None:
-        """Keeps what somebody prefers."""
+        """Saves a person's preference."""
 
     async def open_home(self, person_id: str, *, page: int = 0) -> None:
-        """Has somebody's Home published, from now on whenever it changes."""
+        """Publishes somebody's Home now, and from now on whenever it changes."""

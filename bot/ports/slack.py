@@ -1,4 +1,4 @@
-"""Slack: what Pagehand says there, what it reads before a request is sent, and the views that it shows."""
+"""Slack: what Pagehand says there, what it reads before a request is sent, and the views it shows."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,36 +13,37 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 
 
 class Members(Protocol):
-    """Who somebody is. Raises only ChatError's classes, within a bounded time; ChatRejected for nobody's id."""
+    """Looks up people. Raises only ChatError's classes, within a bounded time; ChatRejected for an unknown id."""
 
     async def member(self, person_id: str) -> Member:
-        """The person, as Slack told within the last hour."""
+        """The person, as Slack described them within the last hour."""
 
 
 class Groups(Protocol):
     """The user groups of the workspace."""
 
     async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
-        """The ids of all who are in one of the groups, as Slack told within the last minutes. A group that Slack does
-        not show has nobody in it. Raises ChatError where Slack could not be asked.
+        """The ids of everyone in one of the groups, as of the last minutes. A group that Slack does not show is empty.
+        Raises ChatError if Slack could not be asked.
         """
 
 
 class ChannelReader(Protocol):
-    """What a channel is. Raises only ChatError's classes, within a bounded time."""
+    """Looks up channels. Raises only ChatError's classes, within a bounded time."""
 
     async def channel(self, channel_id: str) -> Channel:
-        """The channel, as Slack told within the last minutes."""
+        """The channel, as Slack described it within the last minutes."""
 
 
 class Conversations(Protocol):
-    """What was said. Raises only ChatError's classes, each call within a bounded time."""
+    """Reads messages. Raises only ChatError's classes, each call within a bounded time."""
 
     async def thread(
         self, channel_id: str, thread_ts: str, *, after_ts: str = "", before_ts: str = "", limit: int = 51
     ) -> Sequence[ThreadMessage]:
         """The last messages of a thread, at most `limit`, oldest first, with names instead of ids: those after
-        `after_ts` and before `before_ts`, without Pagehand's own. One more than is told shows that there are others.
+        `after_ts` and before `before_ts`, without Pagehand's own. Ask for one more than you show to learn whether there
+        are others.
         """
 
 
@@ -59,15 +60,15 @@ class FileReader(Protocol):
 
 
 class HomeViews(Protocol):
-    """What Pagehand shows in Slack besides messages. Raises only ChatError's classes, within a bounded time."""
+    """Shows views. Raises only ChatError's classes, within a bounded time."""
 
     async def publish_home(self, content: HomeContent) -> None:
-        """Shows a person their Home."""
+        """Publishes a person's Home."""
 
 
 @dataclass(frozen=True)
 class SlackReading:
-    """What Pagehand reads of Slack before a request is sent."""
+    """What Pagehand reads from Slack before a request is sent."""
 
     members: Members
     groups: Groups
@@ -82,18 +83,18 @@ class Chat(Protocol):
     async def post_card(
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> str:
-        """Posts the card and returns its `ts`: into the thread, or, where that has no first message yet, into the
+        """Posts the card and returns its `ts`: into the thread, or, if the thread has no first message yet, into the
         channel.
         """
 
     async def update_card(
         self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> None:
-        """Brings the card to the thread's newest state."""
+        """Updates the card to the thread's newest state."""
 
     async def post(self, thread: Thread, notice: Notice) -> str:
-        """Posts the notice's words into the thread (as text where `notice.without_blocks`) and returns their `ts`.
-        ChatRejected where the thread has no card.
+        """Posts the notice into the thread (as plain text if `notice.without_blocks`) and returns its `ts`.
+        ChatRejected if the thread has no card.
         """
 
     async def find(self, thread: Thread, key: str) -> str | None:
@@ -102,21 +103,21 @@ class Chat(Protocol):
         """
 
     async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
-        """Puts a reaction on a message, or takes one off. Doing it twice is the same as once."""
+        """Adds a reaction to a message or removes one. Doing it twice has the same effect as once."""
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
-        """Tells the person whom the notice is for: in the channel where possible, else in a direct message."""
+        """Tells the person whom the notice is for: in the channel if possible, else in a direct message."""
 
     async def join(self, channel_id: str) -> None:
-        """Joins a public channel; ChatNotInChannel where only an invitation helps (it is private, or Pagehand may not
+        """Joins a public channel. ChatNotInChannel if only an invitation helps (it is private, or Pagehand may not
         join), ChatRejected otherwise.
         """
 
 
 class People(Protocol):
-    """The people of the workspace, and its channels and user groups."""
+    """The names of the workspace's people, channels and user groups."""
 
     async def names(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """The names by which they go, by id, or words in the place of one that is not for everybody; without those that
-        cannot be had in a moment. Never raises.
+        """Display names by id; a private one is replaced by neutral words, and those that cannot be had in a moment are
+        left out. Never raises.
         """

@@ -1,4 +1,4 @@
-"""The store, its transactions and the time. `bot.ports.store` and its neighbours hold the parts of a transaction."""
+"""The store, its transactions, and the time. The other modules here define what a transaction consists of."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """Time as a port: `now` in seconds since the epoch, never stepping; `monotonic` for measuring."""
+    """Time: `now` is in seconds since the epoch and never steps; `monotonic` is for measuring."""
 
     def now(self) -> float:
         """Seconds since the epoch. A step of the machine's clock while the process runs does not show."""
@@ -22,7 +22,7 @@ class Clock(Protocol):
 
 
 class RecordingTransaction(Protocol):
-    """What it takes to record what comes from Slack: nothing is claimed, sent or delivered by that."""
+    """What recording needs: nothing is claimed, sent or delivered."""
 
     @property
     def now(self) -> float:
@@ -48,7 +48,7 @@ class RecordingTransaction(Protocol):
 
 
 class RequestTransaction(RecordingTransaction, Protocol):
-    """What it takes to prepare requests, and to carry them out or send them."""
+    """What preparing, carrying out and sending requests needs."""
 
     @property
     def requests(self) -> RequestQueue: ...
@@ -67,7 +67,7 @@ class RequestTransaction(RecordingTransaction, Protocol):
 
 
 class OutboxTransaction(RequestTransaction, Protocol):
-    """What it takes to deliver notices. Requests and early replies wait for a card to be posted or given up."""
+    """What delivering notices needs. Requests and early replies wait for a card to be posted or given up."""
 
     @property
     def notices(self) -> NoticeQueue: ...
@@ -80,7 +80,7 @@ class OutboxTransaction(RequestTransaction, Protocol):
 
 
 class UpkeepTransaction(Protocol):
-    """What it takes to keep the database in order: to delete, to restore, to check."""
+    """What keeping the database in order needs: deleting, restoring, checking."""
 
     @property
     def now(self) -> float:
@@ -109,10 +109,10 @@ class UpkeepTransaction(Protocol):
 
 
 class Transaction(OutboxTransaction, UpkeepTransaction, Protocol):
-    """One database transaction, whole: all of it happens, or nothing.
+    """One whole database transaction: all of it happens, or nothing.
 
-    The store gives out this one. A function's signature says which part of it the function may touch: one of the
-    transactions above, or, where it needs one or two subjects only, those (`threads: Threads`).
+    The store hands out this one. A function's signature says which part of it the function may touch: one of the
+    transactions above, or, if it needs only one or two subjects, those (`threads: Threads`).
     """
 
     @property
@@ -126,11 +126,11 @@ class Store(Protocol):
     """The database. Raises only StoreError's classes."""
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
-        """Runs `work` in one transaction and commits. Repeats it on a deadlock, a lock or a cut connection, so `work`
-        has no effects of its own; it may run in another thread, and awaits nothing but the transaction's methods.
-        What is `urgent`, since somebody waits for its acknowledgement, goes first. StoreUnavailable after bounded tries
-        (about 10 s).
+        """Runs `work` in one transaction and commits. After a deadlock, a lock or a cut connection `work` is repeated,
+        so it must have no effects of its own; it may run in another thread, and awaits nothing but the transaction's
+        methods. `urgent` work, whose acknowledgement somebody waits for, goes first. Raises StoreUnavailable after
+        bounded tries (about 10 s).
         """
 
     async def close(self) -> None:
-        """Gives back every connection."""
+        """Closes every connection."""

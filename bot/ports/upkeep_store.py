@@ -1,4 +1,4 @@
-"""The small ports of the store that keep it in order: deleting, ids that Slack changed, and how the database is."""
+"""The store's ports for upkeep: deleting, restoring, changed channel ids, Slack's limits, and the database's health."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
@@ -10,7 +10,7 @@ from bot.domain.slack_limits import Grant, SlackLimits
 
 @dataclass(frozen=True)
 class LongOpenJobs:
-    """How many jobs have been open for long without a change, and for how many seconds the oldest has."""
+    """How many jobs have been open for long without a change, and the age of the oldest in seconds."""
 
     count: int
     oldest: float
@@ -18,16 +18,16 @@ class LongOpenJobs:
 
 @dataclass(frozen=True)
 class Deleted:
-    """How much was deleted; false where that is nothing."""
+    """How much was deleted; falsy if nothing was."""
 
     jobs: int = 0
     requests: int = 0
     notices: int = 0
     early_replies: int = 0
     quotations: int = 0
-    """Finished requests of others, of which what went along was deleted."""
+    """Finished requests of other people whose context was deleted."""
     others: int = 0
-    """Entries of the audit trail, drafts, preferences, Homes, what counts towards a limit, versions of messages."""
+    """Entries of the audit trail, drafts, preferences, Homes, counted requests, versions of messages."""
 
     def __add__(self, other: "Deleted") -> "Deleted":
         return Deleted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
@@ -38,7 +38,7 @@ class Deleted:
 
 @dataclass(frozen=True)
 class HeldRequest:
-    """What somebody asked for, and was asked about."""
+    """A request whose person was asked something."""
 
     thread_id: str
     person_id: str
@@ -49,55 +49,53 @@ class Retention(Protocol):
     """Deleting."""
 
     async def delete_finished(self, *, before: float, limit: int) -> int:
-        """Deletes at most `limit` threads, with all that belongs to them, that did not change since `before` and in
-        which nothing is open: no polling, no request, no notice. Returns how many.
+        """Deletes at most `limit` threads, with everything that belongs to them, that have not changed since `before`
+        and have nothing open: no polling, no request, no notice. Returns how many.
         """
 
     async def delete_audit(self, *, before: float, limit: int) -> int:
         """Deletes at most `limit` entries of the audit trail from before a time, oldest first; returns how many."""
 
     async def delete_drafts(self, *, before: float, limit: int) -> int:
-        """The same with drafts that were not changed since."""
+        """The same for drafts that have not changed since."""
 
     async def delete_homes(self, *, before: float, limit: int) -> int:
-        """The same with App Homes that nobody opened since; whoever opens theirs again gets it anew."""
+        """The same for App Homes that nobody has opened since; opening one makes it anew."""
 
     async def delete_counted(self, *, before: float, limit: int) -> int:
-        """The same with what counted towards somebody's limit before a time."""
+        """The same for requests counted towards somebody's limit before a time."""
 
     async def delete_message_versions(self, *, before: float, limit: int) -> int:
-        """The same with the versions of messages that were first seen before a time."""
+        """The same for versions of messages first seen before a time."""
 
     async def delete_slack_calls(self, *, before: float, limit: int) -> int:
-        """The same with what was called of Slack in channels, as long as that counts for nothing since."""
+        """The same for records of calls to Slack in channels that no longer count."""
 
     async def delete_channel_ids(self, *, before: float, limit: int) -> int:
-        """The same with ids of channels that were noted before a time and that no job is known by any more. Those that
-        are needed count as noted now.
+        """The same for channel ids that were noted before a time and that no job uses any more. Those in use count as
+        noted now.
         """
 
     async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
-        """Deletes at most `limit` requests whose person was asked something before a time, and never answered; returns
-        them, their threads locked.
+        """Deletes at most `limit` requests whose person was asked something before a time and never answered. Returns
+        them, with their threads locked.
         """
 
     async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
-        """Deletes what there is of a person, open or not: threads they began, with all that belongs to them, and
-        requests and notices of theirs in others, what they did, prefer and have not sent; at most `limit` of each.
-        Nothing deleted: nothing is left.
+        """Deletes everything of a person, open or not: threads they began with all that belongs to them, and their
+        requests and notices in other threads, audit entries, preferences and drafts; at most `limit` of each. Call it
+        until nothing is deleted.
         """
 
     async def forget_channel(self, channel_id: str, *, limit: int) -> Deleted:
-        """Deletes what there is of a channel, open or not: at most `limit` threads with all that belongs to them, as
-        many entries of the audit trail, the early replies and versions of messages. Nothing deleted: nothing is left.
+        """Deletes everything of a channel, open or not: at most `limit` threads with all that belongs to them, as many
+        audit entries, early replies and versions of messages. Call it until nothing is deleted.
         """
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a walk through a table: up to which id it went, how many rows it changed, and how many it had to
-    leave.
-    """
+    """One step of a walk through a table: the last id, how many rows it changed, and how many it had to leave."""
 
     last: str
     changed: int
@@ -105,42 +103,42 @@ class Step:
 
 
 class Quotations(Protocol):
-    """Forgetting what others' requests and threads hold of somebody."""
+    """Deletes what other people's requests and threads hold of somebody."""
 
     async def forget_quoted(self, *, after: str, limit: int) -> Step | None:
-        """Deletes what went along with requests, those of `limit` after one by its id; leaves unfinished ones. None
-        where there are no more.
+        """Deletes the context of the next `limit` requests after an id, except of unfinished ones. None if there are no
+        more.
         """
 
     async def forget_repeated(self, *, after: str, limit: int) -> Step | None:
-        """The same with what told one person of a post that could not be delivered: it may repeat another's words. By
-        the key.
+        """The same, by key, for notices about posts that could not be delivered: they may repeat another person's
+        words.
         """
 
     async def forget_taking_part(self, person_id: str, *, after: str, limit: int) -> Step | None:
-        """The same with somebody's part in threads; leaves who stopped work that goes on, or muted a job."""
+        """The same for somebody's part in threads, except who muted a job or stopped work that goes on."""
 
 
 class Restoration(Protocol):
-    """Putting in doubt, in a database that was restored from a backup, what may have gone out since that was made."""
+    """Marks as uncertain, in a database restored from a backup, what may have gone out since the backup was made."""
 
     async def doubt_requests(self) -> int:
-        """Has what was on its way to the agent count as what may have arrived; returns how many such requests there
-        are. What was not sent yet counts as never tried (`Request.restored`).
+        """Marks requests that were on their way to the agent as possibly arrived; returns how many. Those not sent yet
+        count as never tried (`Request.restored`).
         """
 
     async def open_of_kinds(self, kinds: Collection[RequestKind]) -> Sequence[str]:
         """The ids of all open requests of these kinds, oldest first."""
 
     async def open_threads(self) -> Sequence[str]:
-        """The ids of all threads in which anything is polled, asked for or owed."""
+        """The ids of all threads in which anything is polled, requested or owed."""
 
     async def doubt_notices(self) -> int:
-        """Has what is owed to threads be looked for before it is posted; returns how many such notices there are."""
+        """Has owed notices looked for in Slack before they are posted; returns how many."""
 
     async def doubt_reactions(self, *, after: int, limit: int) -> int | None:
-        """Has replies count as carrying any reaction, those of `limit` notices after one, by its id; returns the last
-        of these ids, None where there are no more.
+        """Marks the replies of the next `limit` notices after an id as possibly carrying any reaction; returns the last
+        of these ids, None if there are no more.
         """
 
 
@@ -148,28 +146,28 @@ class ChannelIds(Protocol):
     """The ids of channels whose id Slack changed."""
 
     async def changed(self, old: str, new: str, at: float) -> None:
-        """Notes that a channel has another id since a time; in any order, and as often as it is told."""
+        """Notes that a channel has another id since a time; in any order, and any number of times."""
 
     async def all_of(self, channel_id: str) -> Sequence[str]:
-        """All ids of a channel, by any of them: first that which rows go by, last the newest. Most have one."""
+        """All ids of a channel, by any of them: first the one that rows use, last the newest. Most have one."""
 
 
 class SlackCalls(Protocol):
-    """What all processes together called of Slack lately."""
+    """The calls to Slack that all processes together made lately."""
 
     async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
-        """Takes at most so many calls of a method that is called in no thread."""
+        """Takes up to `wanted` calls of a method that is not called in threads."""
 
     async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
-        """Records a 429: for so many seconds nobody calls the method, in that channel where it is bound to one."""
+        """Records a 429: nobody calls the method for that many seconds, in that channel if its limit is per channel."""
 
 
 class DatabaseCheck(Protocol):
-    """How the database is."""
+    """Whether the database works."""
 
     async def try_write(self) -> None:
-        """Writes what a person's request would take in room and leaves nothing behind, so that the transaction fails
-        where nothing can be recorded: the disk is full, the database is read-only, somebody else has it locked.
+        """Writes about as much as a person's request and leaves nothing behind, so that it fails if nothing can be
+        recorded: the disk is full, the database is read-only or locked by another program.
         """
 
     async def long_open(self, *, before: float, limit: int) -> LongOpenJobs:
