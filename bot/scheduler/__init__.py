@@ -1,1 +1,1 @@
-"""The durable work: each worker claims rows that are due, calls Slack or the job API, and records what came of it."""
+"""The durable work: each worker claims due rows, calls Slack or the job API, and records the result."""

@@ -1,6 +1,4 @@
-"""Looks after what nobody would notice while there is nothing to do: a database that cannot be written, and jobs that
-have been open for hours.
-"""
+"""Notices what would stay unseen while there is nothing to do: an unwritable database, and jobs open for hours."""
 
 import asyncio
 import logging
@@ -19,11 +17,11 @@ PROBE_RETRY = 5.0
 SLOW_WRITE = 5.0
 """Seconds that a write may take. Slack waits for three; a busy machine may stall for a moment."""
 OPEN_JOBS_EVERY = 600.0
-"""Seconds between two looks for jobs that are open for long."""
+"""Seconds between two searches for long-open jobs."""
 LONG_OPEN = 4 * 3600.0
-"""Seconds without a change after which an open job is worth a line."""
+"""Seconds without a change after which an open job is worth a log line."""
 MAX_OPEN_JOBS = 10_000
-"""Open jobs that one look goes through."""
+"""Open jobs that one search goes through."""
 
 
 class DatabaseProbe:
@@ -54,7 +52,7 @@ class DatabaseProbe:
         self._long_open = LongOpenJobs(0, 0.0)
 
     async def run(self) -> None:
-        """Checks, for ever."""
+        """Checks forever."""
         now, look_at = asyncio.get_running_loop().time, 0.0
         while True:
             await self.probe()
@@ -64,12 +62,12 @@ class DatabaseProbe:
             await asyncio.sleep(self._probe_retry if self._recording_health.failing() else self._probe_every)
 
     async def probe(self) -> None:
-        """Finds out whether something can be recorded now. A slow write counts as a failure, and is not cut off: how it
-        ends counts, too.
+        """Finds out whether anything can be recorded now. A slow write counts as a failure but is not cut off: how it
+        ends counts too.
         """
         slow = asyncio.get_running_loop().call_later(SLOW_WRITE, self._record_slow_write)
         try:
-            # Urgent, as what people ask for is: it is to find out whether that can be recorded.
+            # Urgent, like people's requests: it is to find out whether those can be recorded.
             await self._store.transact(lambda tx: tx.database_check.try_write(), urgent=True)
         except StoreError as error:
             self._recording_health.record_failure(error)
@@ -83,19 +81,19 @@ class DatabaseProbe:
         self._recording_health.record_failure(error)
 
     async def count_long_open(self) -> None:
-        """Counts the jobs that have been open for hours without a change; logs it when they become more."""
+        """Counts the jobs that have been open for hours without a change; logs when there are more."""
         try:
             found = await self._store.transact(
                 lambda tx: tx.database_check.long_open(before=tx.now - LONG_OPEN, limit=MAX_OPEN_JOBS)
             )
         except StoreError:
-            return  # the probe has told of it, or will
+            return  # the probe reports it
         if found.count > self._long_open.count:
             logger.warning("%s", _words(found))
         self._long_open = found
 
     def warning(self) -> str:
-        """Returns, for the health, how many jobs have been open for hours; empty where none has."""
+        """Returns, for the health, how many jobs have been open for hours; empty if none has."""
         return _words(self._long_open) if self._long_open.count else ""
 
 

@@ -1,8 +1,8 @@
-"""The file uploader: brings the files of requests that wait from Slack to the job API, each under a claim of its own.
-Once all of a request's are settled, it is sent.
+"""The file uploader: copies the files of waiting requests from Slack to the job API, each under its own claim. A
+request is sent once all its files are settled.
 
-Nothing is kept between two tries: a file is read from Slack again, and the job API takes the same bytes twice. So a
-process holds at most as many files as it uploads at a time.
+Nothing is kept between two tries: the file is read from Slack again, and uploading the same bytes twice does no harm.
+So a process holds at most as many files as it uploads at a time.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ from bot.scheduler.worker import WorkerSettings
 from bot.service.settle import record_result, show_state
 
 READ_SECONDS = 30.0
-"""For reading one file from Slack."""
+"""Seconds for reading one file from Slack."""
 
 logger = logging.getLogger(__name__)
 
 Result = FileOutcome | JobApiUnavailable | LookupFailed
-"""What one try came to: the file is settled, the job API could not be asked, or Slack could not."""
+"""The result of one try: the file is settled, the job API could not be asked, or Slack could not."""
 
 
 class FileUploader(JobApiWorker[ClaimedFile]):
@@ -78,7 +78,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         )
 
     async def process(self, item: ClaimedFile, claimed_at: float) -> None:
-        """Uploads one file, and records what came of it."""
+        """Uploads one file, and records the result."""
         if not self.lease_covers_call(claimed_at):
             await self.record(partial(self._hand_back, item))
             return
@@ -133,7 +133,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
         if request is None or thread is None or not await tx.request_parts.is_claimed_by(item, self._owner):
             return
         if request.state is not RequestState.WAITING or thread.project != item.thread.project:
-            return  # it was withdrawn, or is prepared anew: then its files are others
+            return  # it was withdrawn, or is prepared again with other files
         match result:
             case FileOutcome():
                 await _settled(tx, item, request, result)
@@ -150,7 +150,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
 async def _wait_for_job_api(
     tx: RequestTransaction, item: ClaimedFile, thread: Thread, request: Request, settlement: Settlement
 ) -> None:
-    """As a request that could not be sent: with the same words, and for as long."""
+    """Handled like a request that could not be sent: with the same words, and for as long."""
     await tx.request_parts.postpone(item, due_in=settlement.due_in)
     if settlement.request_state is not RequestState.WAITING:
         await record_result(tx, thread, (request,), settlement)
@@ -172,13 +172,13 @@ async def _wait_for_slack(
 
 
 async def _settled(tx: RequestTransaction, item: ClaimedFile, request: Request, outcome: FileOutcome) -> None:
-    """Has the request sent with its last file, and its person told of those that the agent does not get."""
+    """Releases the request with its last file, and tells its person which files the agent does not get."""
     await tx.request_parts.settle(item, outcome)
     files = await tx.request_parts.settled(request.id)
     if files is None:
         return
     context = with_files(request.context, files, item.thread.project)
-    if context is None:  # it was changed while they were on their way
+    if context is None:  # it was changed while the files were on their way
         await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
         return
     await tx.request_parts.complete(request.id, context)

@@ -1,4 +1,4 @@
-"""The home publisher: shows people their App Homes, when they open them and when something has changed there."""
+"""The home publisher: shows people their App Homes when they open them and when something there has changed."""
 
 import asyncio
 import logging
@@ -17,14 +17,14 @@ from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
 logger = logging.getLogger(__name__)
 
 _AGAIN_AFTER_FAILURE, _AGAIN_NOT_ALLOWED = 30.0, 300.0
-"""Seconds till a Home that could not be shown is tried again."""
+"""Seconds until a Home that could not be shown is tried again."""
 _LOOKED_THROUGH = 50
-"""A person's newest jobs, in which is looked for what waits for them."""
+"""How many of a person's newest jobs are searched for what waits for them."""
 _MOST_UNDECIDED = 10
 
 
 class HomePublisher(Worker[ClaimedHome]):
-    """Publishes the Homes that are due. `statuses` returns how Pagehand's parts are, for administrators."""
+    """Publishes due Homes. `statuses` returns the state of Pagehand's parts, for administrators."""
 
     name = "home publisher"
 
@@ -49,7 +49,7 @@ class HomePublisher(Worker[ClaimedHome]):
         return await self._store.transact(lambda tx: tx.homes.claim(self._owner, lease=self._lease, limit=limit))
 
     async def process(self, item: ClaimedHome, claimed_at: float) -> None:
-        """Publishes one Home. Twice is as good as once: so it is tried again until Slack has it, or refuses it."""
+        """Publishes one Home. Doing it twice does no harm, so it is tried again until Slack accepts or refuses it."""
         failing = await self._failing(item.person_id)
         content = await self._store.transact(lambda tx: _content(tx, item, failing))
         if not self.lease_covers_call(claimed_at):
@@ -58,13 +58,13 @@ class HomePublisher(Worker[ClaimedHome]):
         await self.record(lambda tx: tx.homes.published(item.person_id, self._owner, again_in=again_in), leaves=NOTHING)
 
     async def _publish(self, content: HomeContent) -> float | None:
-        """Returns in how many seconds to try again."""
+        """Returns the seconds until the next try."""
         try:
             await self._bounded(self._views.publish_home(content))
         except ChatRejected as error:
             self._log_refusal(error)
             return None
-        except ChatRateLimited as error:  # it waits its turn, which is no failure
+        except ChatRateLimited as error:  # waiting for its turn is no failure
             return error.retry_after or _AGAIN_AFTER_FAILURE
         except ChatError as error:
             after = error.retry_after if isinstance(error, ChatUnreachable) else None
@@ -81,13 +81,13 @@ class HomePublisher(Worker[ClaimedHome]):
             raise ChatUncertain("no answer in time") from None
 
     def _log_refusal(self, error: ChatRejected) -> None:
-        """One that Slack will not have is no failure of the worker: an app without a Home tab has none to show."""
+        """A refused Home is no failure of the worker: an app without a Home tab has none to show."""
         if not self._refusal_logged:
             self._refusal_logged = True
             logger.warning("Slack does not take a Home (%s): it is shown when something changes there", error.reason)
 
     async def _failing(self, person_id: str) -> Sequence[PartHealth] | None:
-        """Returns what does not work where this is an administrator, as far as Slack says so."""
+        """Returns what is failing if the person is an administrator, as far as Slack says so."""
         try:
             member = await self._members.member(person_id)
         except ChatError:
@@ -116,7 +116,7 @@ async def _content(tx: RequestTransaction, item: ClaimedHome, failing: Sequence[
 
 
 async def _undecided(tx: RequestTransaction, threads: Sequence[Thread]) -> Sequence[Thread]:
-    """Returns those whose person was asked for the project."""
+    """Returns the threads whose person was asked for the project."""
     candidates = [thread for thread in threads if may_be_undecided(thread)][:_MOST_UNDECIDED]
     starts = [(thread, await tx.requests.find_start(thread.id)) for thread in candidates]
     return [thread for thread, start in starts if start and start.state is RequestState.AWAITING_PERSON]

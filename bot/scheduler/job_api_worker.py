@@ -1,4 +1,4 @@
-"""A worker that calls the job APIs: each project's is a component of the health by itself."""
+"""A worker that calls the job APIs; each project's is a separate component of the health."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -15,7 +15,7 @@ from bot.scheduler.worker import Worker, WorkerSettings
 
 
 def unavailable(error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailable:
-    """Returns what it means for a thread that the job API could not be asked."""
+    """Returns what a failed call of the job API means for a thread."""
     match error:
         case JobApiNotAllowed():
             return JobApiUnavailable("does not let Pagehand in", status=error.status)
@@ -30,11 +30,11 @@ def unavailable(error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailabl
 Item = TypeVar("Item")
 
 NOT_ALLOWED_RETRY = 60.0
-"""Seconds before a request is sent again after the job API refused our key: till somebody has put that right."""
+"""Seconds before a request is sent again after the job API refused our key: until somebody has fixed that."""
 
 
 class _OutagesByProject(defaultdict[str, Outage]):
-    """An outage for each project's job API, made when it is first asked for."""
+    """An outage for each project's job API, made on demand."""
 
     def __init__(self, worker: str, settings: WorkerSettings) -> None:
         super().__init__()
@@ -48,9 +48,8 @@ class _OutagesByProject(defaultdict[str, Outage]):
 
 
 class JobApiWorker(Worker[Item]):
-    """Tells the job APIs that work from those that do not: one that is away is no fault of the worker, nor of others.
-
-    Projects go by their names.
+    """Tells working job APIs from failing ones: one that is away is no fault of the worker, nor of the others. Projects
+    go by their names.
     """
 
     def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int) -> None:
@@ -58,17 +57,17 @@ class JobApiWorker(Worker[Item]):
         self._job_apis = _OutagesByProject(type(self).__name__, settings)
 
     def record_answer(self, project: str) -> None:
-        """Notes that a project's job API gives answers."""
+        """Notes that a project's job API answers."""
         self._job_apis[project].record_success()
 
     def record_no_answer(
         self, project: str, reason: object, *, only_this_item: bool = False, retry_after: float | None = None
     ) -> None:
-        """Notes that a project's job API does not do what it is there for; see `record_failure`."""
+        """Notes that a project's job API does not do its job; see `record_failure`."""
         self._job_apis[project].record_failure(reason, quiet=only_this_item, retry_after=retry_after)
 
     def record_unavailable(self, project: str, error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailable:
-        """Notes that a project's job API could not be asked, unless it is only busy; returns what a thread is told."""
+        """Notes that a project's job API could not be asked, unless it is only busy; returns what threads are told."""
         if isinstance(error, JobApiNotAllowed):
             self.record_no_answer(project, error)
             return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)
@@ -77,12 +76,12 @@ class JobApiWorker(Worker[Item]):
         return unavailable(error)
 
     def job_api_status(self, project: str) -> ComponentStatus:
-        """Returns whether a project's job API does what this worker asks of it."""
+        """Returns the state of a project's job API, as this worker sees it."""
         outage = self._job_apis[project]
         return ComponentStatus(f"job API of {project}", outage.seconds(), str(outage.reason))
 
     def end_outages(self) -> None:
-        """Forgets what is over."""
+        """Ends outages that are over."""
         super().end_outages()
         for outage in self._job_apis.values():
             outage.end_if_over()

@@ -36,26 +36,25 @@ from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, unavailable
 from bot.scheduler.worker import DueWork, WorkerSettings
 
-# What the last looks at jobs showed, where nothing came of it: the same again needs neither the thread nor a
-# decision. It is kept in the memory of one process, and may be forgotten at any time: that costs a decision, and
-# changes nothing.
+# The last looks at jobs that led to nothing: the same again needs neither the thread nor a decision. They are kept in
+# the memory of one process, and may be forgotten at any time, which costs a decision and changes nothing.
 
 T = TypeVar("T")
 
 MAX_KNOWN = 50_000
-"""Jobs of which the last look is known, a few hundred bytes each."""
+"""Jobs whose last look is remembered, at a few hundred bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLook:
-    """A look of which nothing comes while the thread has this revision, and how the job is polled then."""
+    """A look that led to nothing while the thread has this revision, and how the job is polled then."""
 
     revision: int
     fingerprint: bytes
     pace: PollPace
 
     def packed(self) -> "_Packed":
-        """The same as a tuple, which the garbage collector leaves out, of however many jobs there are some."""
+        """The same as a tuple, which the garbage collector skips however many jobs there are."""
         pace = self.pace
         return self.revision, self.fingerprint, pace.changed_at, pace.until, pace.waits_for_link, pace.is_pending
 
@@ -64,14 +63,14 @@ _Packed = tuple[int, bytes, float, float | None, bool, bool]
 
 
 class PollMemory:
-    """The looks by thread. `in` it are pairs of a thread's id and revision."""
+    """The looks by thread. `in` takes a pair of a thread's id and revision."""
 
     def __init__(self, *, limit: int = MAX_KNOWN) -> None:
         self._limit = limit
         self._looks: dict[str, _Packed] = {}
         self._restless: dict[str, int] = {}
-        """Threads whose job shows something else each time, of which nothing comes: by the revision of which this is
-        known. To remember those would cost more than it saves.
+        """Threads whose job shows something new at each look though nothing follows from it, by revision. Remembering
+        those looks would cost more than it saves.
         """
 
     def __contains__(self, thread: object) -> bool:
@@ -82,12 +81,12 @@ class PollMemory:
         return False
 
     def get(self, thread_id: str) -> KnownLook | None:
-        """Returns what is known of a thread's job."""
+        """Returns the remembered look at a thread's job."""
         packed = self._looks.get(thread_id)
         return None if packed is None else KnownLook(packed[0], packed[1], PollPace(*packed[2:]))
 
     def remember(self, thread_id: str, look: KnownLook) -> None:
-        """Notes a look of which nothing came, unless the one before it at this revision was another."""
+        """Remembers a look that led to nothing, unless the one before it at this revision was different."""
         before = self._looks.pop(thread_id, None)
         if before is not None and before[0] == look.revision and before[1] != look.fingerprint:
             _add(self._restless, thread_id, look.revision, self._limit)
@@ -96,7 +95,7 @@ class PollMemory:
             _add(self._looks, thread_id, look.packed(), self._limit)
 
     def forget(self, thread_id: str) -> None:
-        """Forgets a thread that is not polled any more, or of whose look something came."""
+        """Forgets a thread that is no longer polled, or whose look led to something."""
         self._looks.pop(thread_id, None)
         self._restless.pop(thread_id, None)
 
@@ -110,17 +109,17 @@ def _add(kept: dict[str, T], thread_id: str, value: T, limit: int) -> None:
 logger = logging.getLogger(__name__)
 
 BATCH_WINDOW = 0.2
-"""Seconds over which results are gathered into one transaction: one commit then serves many polls."""
+"""Seconds over which results are gathered into one transaction, so that one commit serves many polls."""
 MOST_AT_ONCE = 25
-"""Results that one transaction saves; others may have their turn between two."""
+"""Results that one transaction saves; others may have their turn in between."""
 MOST_READ = 10
-"""Threads that one transaction reads: to make values of them takes time, in which nothing else goes on."""
+"""Threads that one transaction reads: parsing them takes time, in which nothing else runs."""
 SPREAD = 0.25
 """Seconds over which the polls of one claim begin."""
 MANY = 25
-"""Polls in one claim from which on jobs are claimed each SPREAD."""
+"""The size of a claim from which jobs are claimed every SPREAD seconds."""
 MAX_UNSAVED = 1_000
-"""Polls that are under way or wait to be saved; then no more begin till some are saved."""
+"""Polls under way or waiting to be saved; beyond that, no more begin until some are saved."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +131,8 @@ class DuePoll:
 
 
 class JobPoller(JobApiWorker[DuePoll]):
-    """Polls jobs that are due. `batch_window` is in seconds; at most `max_unsaved` polls are not saved at any time;
-    `memory` is what is known of jobs already; `posts` says what a channel wants to be told.
+    """Polls due jobs. `batch_window` is in seconds; at most `max_unsaved` polls are unsaved at any time; `memory` holds
+    past looks; `posts` says which posts a channel wants.
     """
 
     name = "job poller"
@@ -164,19 +163,19 @@ class JobPoller(JobApiWorker[DuePoll]):
         self._save_now = asyncio.Event()
 
     def free_slots(self) -> int:
-        """Returns how many more jobs can be polled now. A result that waits to be saved takes up no slot, within a
-        bound on all that is not saved.
+        """Returns how many more jobs can be polled now. A result that waits to be saved takes no slot, within a bound
+        on everything unsaved.
         """
         return min(super().free_slots() + self._unsaved, self._max_unsaved - len(self._tasks))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
-        """Ends as every worker does, and saves at once what is gathered; cancels the saves that are late, too."""
+        """Stops like every worker, and saves at once what is gathered; cancels late saves, too."""
         self._save_now.set()
         await super().stop(timeout)
         await self._saves.cancel()
 
     async def claim(self, limit: int) -> Sequence[DuePoll]:
-        """Claims polls that are due, in transactions that each read a few threads."""
+        """Claims due polls, in transactions that each read a few threads."""
         claimed: list[DuePoll] = []
         while True:
             some = await self._store.transact(lambda tx: self._claim_some(tx.polls, tx.now, limit - len(claimed)))
@@ -191,13 +190,13 @@ class JobPoller(JobApiWorker[DuePoll]):
         return [DuePoll(poll, now) for poll in claimed]
 
     def claim_interval(self, claimed: int) -> float:
-        """Returns how long to wait for the next claim: less while there is much to do, which is then spread better."""
+        """Returns how long to wait before the next claim: less while there is much to do, which spreads it better."""
         usual = super().claim_interval(claimed)
         return min(SPREAD, usual) if claimed >= MANY else usual
 
     async def begin(self, items: Sequence[DuePoll], claimed_at: float, *, free: int) -> None:
-        """Begins polls one by one over the time to the next claim, so that whatever else the loop has to do, like an
-        acknowledgement, waits for one of them and not for all. Where there may be more they begin as soon as they can.
+        """Begins polls one by one over the time to the next claim, so that everything else on the loop, such as an
+        acknowledgement, waits for one of them and not for all. If there may be more, they begin as soon as they can.
         """
         gap = 0.0 if len(items) >= free else SPREAD / max(len(items), MANY)
         for item in items:
@@ -207,7 +206,7 @@ class JobPoller(JobApiWorker[DuePoll]):
             await asyncio.sleep(gap)
 
     async def process(self, item: DuePoll, claimed_at: float) -> None:
-        """Polls one job. When the process was paused for too long, the claim is left to run out."""
+        """Polls one job. If the process was paused for too long, the claim is left to run out."""
         if not self.lease_covers_call(claimed_at):
             return
         ahead = item.now - claimed_at
@@ -218,19 +217,19 @@ class JobPoller(JobApiWorker[DuePoll]):
         await self._save(polled)
 
     async def _poll(self, thread: Thread, ahead: float) -> PollResult:
-        """`ahead`: by how many seconds the store's clock is ahead of ours."""
+        """Polls a job. `ahead`: by how many seconds the store's clock is ahead of ours."""
         job = thread.state.job
         return self._result(thread, None if job is None else await self._look(thread.project, job.id), ahead)
 
     async def _poll_known(self, poll: KnownPoll, ahead: float) -> PollResult | UnchangedPoll:
-        """The same as `_poll`, without the thread as long as nothing changes."""
+        """The same as `_poll`, without reading the thread as long as nothing changes."""
         known = self._memory.get(poll.thread_id)
         look = await self._look(poll.project, poll.job_id, unless=known.fingerprint if known else b"")
         if look is None and known is not None:
             next_poll_in = known.pace.next_poll_in(self._now() + ahead, self._polling, jitter=self._random())
             return UnchangedPoll(poll.thread_id, poll.revision, next_poll_in)
         thread = await self._store.transact(lambda tx: tx.polls.thread(poll))
-        if thread is None:  # it has changed since it was claimed, which saving finds out, too
+        if thread is None:  # it has changed since it was claimed, which saving notices, too
             self._memory.forget(poll.thread_id)
             return UnchangedPoll(poll.thread_id, poll.revision, 0.0)
         return self._result(thread, look, ahead)
@@ -244,7 +243,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         return seen
 
     def _result(self, thread: Thread, look: SeenJob | JobApiError | None, ahead: float) -> PollResult:
-        """Decides what a look means. None: there is no job to look at."""
+        """Decides what follows from a look. None: there is no job to look at."""
         now, seen = self._now() + ahead, self._observation(thread, look)
         polling = self._polling.for_posts(self._posts(thread.channel_id))
         decision = decide(thread.state, seen, now, polling, jitter=self._random())
@@ -276,7 +275,7 @@ class JobPoller(JobApiWorker[DuePoll]):
             case JobGone():
                 self.record_answer(project)
                 return JobNotFound()
-            case NoSuchProject():  # nobody's fault: the settings have it no more, and may have it again
+            case NoSuchProject():  # the settings no longer have the project, and may have it again
                 return JobApiUnavailable("is not in Pagehand's settings any more")
             case JobApiNotAllowed():
                 self.record_no_answer(project, error)
@@ -292,7 +291,7 @@ class JobPoller(JobApiWorker[DuePoll]):
                 return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 
     async def _save(self, polled: PollResult | UnchangedPoll) -> None:
-        """Saves a result together with those of the others that come in at the same time."""
+        """Saves a result together with others that come in at the same time."""
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._batch.append((polled, saved))
         if len(self._batch) == 1:
@@ -320,9 +319,8 @@ class JobPoller(JobApiWorker[DuePoll]):
             self._settings.on_commit(frozenset({DueWork.DELIVER}))
 
     async def _save_all(self, polls: Sequence[PollResult | UnchangedPoll]) -> None:
-        """Saves results; each by itself where they cannot be saved together, so that a bad one holds back no other.
-
-        Nothing is lost of what cannot be saved: the claims run out, and the jobs are polled again.
+        """Saves results; each by itself if they cannot be saved together, so that a bad one does not hold up the
+        others. Nothing is lost when saving fails: the claims run out, and the jobs are polled again.
         """
         try:
             await self._store.transact(lambda tx: tx.polls.save(polls, self._owner))

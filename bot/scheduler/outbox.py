@@ -1,4 +1,4 @@
-"""The outbox: the only one that speaks in threads. Says each notice once, in its thread's order."""
+"""The outbox: the only part that speaks in threads. It says each notice once, in its thread's order."""
 
 import asyncio
 import logging
@@ -57,11 +57,11 @@ from bot.service.delivery import card_posted, give_up
 BLOCKS_REFUSED = frozenset(
     {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
 )
-"""Slack's error codes for which the same words without blocks may be taken."""
+"""Slack's error codes after which the same words may be accepted without blocks."""
 
 
 def delivery_failure(error: ChatError) -> DeliveryFailure:
-    """Returns what the error of a call means for the notice that was to be delivered."""
+    """Returns what a call's error means for the notice to deliver."""
     match error:
         case ChatRateLimited():
             return RateLimited(error.reason, error.retry_after, error.method)
@@ -78,13 +78,12 @@ def delivery_failure(error: ChatError) -> DeliveryFailure:
 
 
 PATIENCE = 8.0
-"""Seconds that somebody waits for it: the notice is claimed meanwhile."""
+"""Seconds that somebody waits for an answer in full, while the notice is claimed."""
 
 
 class WholeAnswers:
-    """The answers of agents in full, as the job API keeps them: Pagehand keeps their beginning only.
-
-    A fetch that fails is told; the person can press again.
+    """Agents' answers in full, as the job API keeps them; Pagehand keeps only how they begin. A failed fetch is told,
+    and the person can press again.
     """
 
     def __init__(self, job_api: JobApi, *, patience: float = PATIENCE) -> None:
@@ -92,7 +91,7 @@ class WholeAnswers:
         self._patience = patience
 
     async def find(self, thread: Thread, wanted: AnswerRequested) -> AnswerRequested:
-        """Returns the request with the whole answer, or with why that cannot be shown."""
+        """Returns the notice with the whole answer, or with why it cannot be shown."""
         if thread.state.job is None:
             return replace(wanted, missing=AnswerMissing.GONE)
         try:
@@ -116,16 +115,16 @@ def _found(wanted: AnswerRequested, details: JobDetails | None) -> AnswerRequest
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 HOME_DELAY = 2.0
-"""Seconds after which a changed card shows in its person's Home: what changes meanwhile shows with it."""
+"""Seconds after which a changed card shows in its person's Home, together with what changes meanwhile."""
 
 
 class PausedTooLongError(Exception):
-    """The process was paused for so long that another may have taken the notice over."""
+    """The process was paused for so long that another one may have claimed the notice."""
 
 
 class Outbox(Worker[ClaimedNotice]):
-    """Delivers notices, each in at most `max_attempts`. `answers` finds what agents answered when somebody wants all of
-    it; `terms` are those by which replies are recorded; `limits` are Slack's, on how often it may be called.
+    """Delivers notices, each in at most `max_attempts` tries. `answers` fetches agents' answers in full; `terms` say
+    which replies count; `limits` say how often Slack may be called.
     """
 
     name = "outbox"
@@ -151,8 +150,8 @@ class Outbox(Worker[ClaimedNotice]):
         self._reacting = 0
 
     async def claim(self, limit: int) -> Sequence[ClaimedNotice]:
-        """Claims notices that are due, of each kind as many as Slack lets be called now. Reactions get half the slots
-        at most: should Slack be slow to take them, posts find the others free.
+        """Claims due notices, of each kind as many as Slack may be sent now. Reactions get at most half the slots: if
+        Slack is slow to accept them, posts find the others free.
         """
         most = max(self._concurrency // 2 - self._reacting, 0)
         terms: Any = {"lease": self._lease, "limit": limit, "limits": self._limits, "max_reactions": most}
@@ -161,7 +160,7 @@ class Outbox(Worker[ClaimedNotice]):
         return claimed
 
     async def process(self, item: ClaimedNotice, claimed_at: float) -> None:
-        """Delivers one notice, and records how that went."""
+        """Delivers one notice, and records the result."""
         try:
             ts = await self._deliver(item, claimed_at)
         except PausedTooLongError:
@@ -183,7 +182,7 @@ class Outbox(Worker[ClaimedNotice]):
         await self.record(partial(self._record_failed, item, failure, jitter))
 
     def _note(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
-        """Notes what a failure means for more than this one notice."""
+        """Notes what a failure means beyond this one notice."""
         match failure:
             case RateLimited():
                 self.record_success()
@@ -247,7 +246,9 @@ class Outbox(Worker[ClaimedNotice]):
         return await self._bounded(self._chat.post(thread, notice))
 
     async def _with_newest_state(self, item: ClaimedNotice, found: str) -> str:
-        """A card that was found shows what was known when it was posted; a job may have been stopped since."""
+        """Updates a card that was found: it shows the state when it was posted, and the job may have been stopped
+        since.
+        """
         notice = item.notice
         if notice.delivery is Delivery.CARD:
             thread = replace(item.thread, card_ts=found)
@@ -307,7 +308,7 @@ def _is_reaction(item: ClaimedNotice) -> bool:
 
 
 def _method_of(item: ClaimedNotice) -> SlackMethod:
-    """The method by which a notice is delivered."""
+    """The method that delivers a notice."""
     match item.notice.message:
         case ReactionChanged() as wanted:
             removes = isinstance(next_call(item.notice, wanted), RemoveReaction)

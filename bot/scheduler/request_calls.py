@@ -1,4 +1,4 @@
-"""Brings a request to the job API, as the words that this gets, and says what its answer means."""
+"""Sends a request to the job API in its final words, and interprets the answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -30,9 +30,9 @@ from bot.ports.slack import People
 from bot.ports.store import ClaimedRequest
 
 KeepText = Callable[[str, str], Awaitable[None]]
-"""Records what a request, by its id, says from now on."""
+"""Records a request's final words, by its id."""
 KeepRequester = Callable[[str, Requester], Awaitable[None]]
-"""Records who the job API is told asked for a request, by its id."""
+"""Records who the job API is told made a request, by its id."""
 
 
 class RequestCalls:
@@ -71,13 +71,13 @@ class RequestCalls:
         self._keep_requester = keep_requester
 
     async def prepared(self, item: ClaimedRequest) -> Request:
-        """The request as it is sent: with all that goes out with it as one, with names, and with who asked."""
+        """The request as it is sent: with everything merged into it, with names, and with its requester."""
         requests = [await self._with_names(request) for request in (item.request, *item.merged)]
         first = await self._with_requester(requests[0], item.thread)
         return as_one(first, requests[1:])
 
     async def send(self, request: Request, thread: Thread) -> SendOutcome:
-        """Sends it. Raises JobApiError."""
+        """Sends a request. Raises JobApiError."""
         match request.kind:
             case RequestKind.START:
                 return Accepted(await self._create(request, thread))
@@ -93,7 +93,7 @@ class RequestCalls:
 
     async def _follow_up(self, request: Request, thread: Thread) -> SendOutcome:
         if thread.state.job and thread.state.job.status == ARCHIVED:
-            return Rejected(RejectionReason.ARCHIVED)  # seen since the reply was recorded
+            return Rejected(RejectionReason.ARCHIVED)  # noticed after the reply was recorded
         call = self._prompt_call(request, thread)
         return Accepted(await self._job_api.send_message(thread.project, _job_id(thread), call))
 
@@ -121,13 +121,13 @@ class RequestCalls:
             case DiscardStep.TOO_LATE:
                 return NotDiscarded(ActionAnswer.DISCARD_TOO_LATE)
             case DiscardStep.CALL:
-                key = f"{request.id}.{request.attempts}"  # each time another one, as of a cancel
+                key = f"{request.id}.{request.attempts}"  # a new one each time, as for a cancel
                 return Discarded(await self._job_api.discard(thread.project, _job_id(thread), idempotency_key=key))
             case _:
                 assert_never(step)
 
     async def _cancel(self, request: Request, thread: Thread) -> Job:
-        # Each time with another key: a server that runs a key once would repeat its first answer.
+        # A new key each time: a server that runs a key once would repeat its first answer.
         key = f"{request.id}.{request.attempts}"
         return await self._job_api.cancel(
             thread.project, _job_id(thread), idempotency_key=key, requester=request.requester
@@ -140,7 +140,7 @@ class RequestCalls:
         return PromptCall(words, request.id, request.requester, files)
 
     async def _with_names(self, request: Request) -> Request:
-        """The request with the names of those whom it mentions. They are recorded before it is sent, since the job API
+        """The request with the names of people it mentions. They are recorded before it is sent, because the job API
         refuses a repeated key with other words.
         """
         if ids := mentioned(request.text):
@@ -150,8 +150,8 @@ class RequestCalls:
         return replace(request, text=with_names(request.text, {}))
 
     async def _with_requester(self, request: Request, thread: Thread) -> Request:
-        """The request with who asked for it, where the job API is told that. It is recorded before, as names are; what
-        was tried without it stays without, since the job API may refuse a repeated key with another body.
+        """The request with its requester, if the job API is told that. It is recorded before sending, like names; what
+        was tried without it stays without, because the job API may refuse a repeated key with another body.
         """
         if self._requesters is None or request.requester is not None or request.attempts > 1:
             return request

@@ -1,5 +1,5 @@
-"""The request preparer: finds out about each request whether its person may, for which project it is and what goes
-along, and records the outcome.
+"""The request preparer: finds out for each request whether its person may make it, which project it is for and what
+context goes along, and records the outcome.
 """
 
 import asyncio
@@ -48,14 +48,14 @@ from bot.service.actions import carry_out, stop_unsent, writer_of
 from bot.service.reply import SETTLING
 
 AWAITING_START = 1.0
-"""Seconds till a word in a thread is looked at again where another job is about to follow there."""
+"""Seconds until a word in a thread is looked at again while another job is about to follow there."""
 HOUR = 3600.0
 MOST_UNDER_WAY = 100
-"""Requests: most of them wait for Slack, which costs little and holds up nobody of whom all is known."""
+"""Requests under way: most wait for Slack, which costs little and does not delay those that are complete."""
 _AT_ONCE = 8
-"""Of these, so many are claimed with one transaction, and so many recorded at a time: no commit waits for more."""
+"""How many requests are claimed in one transaction, and recorded at a time, so that no commit waits for more."""
 _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
-"""With what others' words and files can go along."""
+"""Kinds of requests that others' words and files can go along with."""
 
 
 class RequestPreparer(Worker[ClaimedRequest]):
@@ -95,7 +95,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         self._composer = ContextComposer(job_api, people, prepared_by.masker)
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
-        """Claims requests that were received."""
+        """Claims received requests."""
         turn = self._random()
         return await self._store.transact(
             lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit, turn=turn)
@@ -117,7 +117,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await self._go_on(item, found)
             return
         async with self._together.turn(item.thread.id, item.request.written_at, wait=found.wait) as shared:
-            found = await self._look(item, found.who_and_where)  # those before it may have taken a part along meanwhile
+            found = await self._look(item, found.who_and_where)  # those before it may have taken a part along
             await self._go_on(item, found, shared)
 
     async def _go_on(self, item: ClaimedRequest, found: RequestFacts, shared: SharedThread | None = None) -> None:
@@ -134,21 +134,21 @@ class RequestPreparer(Worker[ClaimedRequest]):
         await self.record(concluded, leaves=left_by_preparing(item, uploads=bool(gathered.to_upload)))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - see Worker
-        """See Worker; what waits for others goes on at once."""
+        """See Worker. Those waiting for others go on at once."""
         self._together.hurry()
         await super().stop(timeout)
 
     async def record(
         self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
     ) -> None:
-        """See Worker; a few at a time."""
+        """See Worker. Records a few at a time."""
         async with self._recording:
             await super().record(work, leaves=leaves)
 
     # -- finding out ----------------------------------------------------------------------------------------------
 
     async def _find_out(self, item: ClaimedRequest) -> RequestFacts:
-        """Who asks, and where, and what else there is to know before anything is fetched that goes along."""
+        """Finds out who asks, and where, and everything else that is needed before context is fetched."""
         request, thread = item.request, item.thread
         return await self._look(
             item, await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
@@ -213,7 +213,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
             await keep_parts(tx, held[1], fetch, jitter=self._random())
 
     async def _held(self, tx: RequestTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
-        """The thread and the request as they are now; None where the claim is lost, or there is nothing to prepare."""
+        """The thread and the request as they are now; None if the claim is lost, or there is nothing to prepare."""
         for thread_id in sorted({item.thread.id, item.thread.follows} - {""}):
             await tx.threads.get(thread_id)  # locks are taken in the order of ids
         thread = await tx.threads.get(item.thread.id)
@@ -244,7 +244,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         return may(request.person, request.kind, facts)
 
     async def _free_at(self, tx: RequestTransaction, request: Request) -> float | None:
-        """Where somebody has asked for as much as one may in an hour, when they may ask again."""
+        """When somebody who has reached the hourly limit may ask again; None if they may now."""
         if request.kind not in LIMITED:
             return None
         limit = self._rules.hourly_limit
@@ -255,7 +255,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         self, tx: RequestTransaction, item: ClaimedRequest, found: RequestFacts, thread: Thread, request: Request
     ) -> None:
         if request.way_in is WayIn.WORD and await tx.requests.has_pending_start(thread.id):
-            # Which job it is about is not known till then.
+            # Which job it is about is unknown until then.
             await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=AWAITING_START, afresh=True)
             return
         terms = ActionTerms(self._projects, self._polling, self._random(), self._merge_seconds)
@@ -277,10 +277,10 @@ class RequestPreparer(Worker[ClaimedRequest]):
         thread, request = ready.thread, ready.request
         now_for = self._route(thread, found.preference) if request.kind is RequestKind.START else None
         edited = item.request.attachments != request.attachments
-        gathered = found.gathered is not None  # without a project nothing was
+        gathered = found.gathered is not None  # nothing is gathered without a project
         read_on = gathered and found.part != await self._part_of_thread(tx, thread, request)
         if edited or read_on or project_of(now_for) != project_of(found.route):
-            await tx.requests.settle(request.id, RequestState.RECEIVED)  # what was found out is about something else
+            await tx.requests.settle(request.id, RequestState.RECEIVED)  # what was found out no longer applies
         elif request.kind is RequestKind.FOLLOW_UP:
             await ready_to_steer(tx, ready, settling=self._settling)
         elif isinstance(now_for, Routed):

@@ -1,4 +1,4 @@
-"""The request sender: brings each request to the job API, and records what it answered."""
+"""The request sender: sends each request to the job API, and records the answer."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -89,7 +89,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         )
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
-        """Claims requests that are due, each with what goes out with it as one message."""
+        """Claims due requests, each with those that go out with it as one message."""
         turn = self._random()
 
         async def work(tx: RequestTransaction) -> list[ClaimedRequest]:
@@ -115,18 +115,18 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter), leaves=left_by_sending())
 
     def _doubt(self, item: ClaimedRequest) -> Uncertain | None:
-        """Why a request cannot be sent as long as nobody asks for it again; None where it can."""
+        """Why a request is not sent unless somebody asks for it again; None if it can be sent."""
         may_repeat = self._may_repeat(item.request, item.thread)
         if item.uncertain and not may_repeat:
             return Uncertain("the process that sent it ended before the answer came")
-        # Under which key a follow-up went out is not known where it may have been merged with others.
+        # The key that a follow-up went out under is unknown if it may have been merged with others.
         merged = item.request.kind is RequestKind.FOLLOW_UP and self._claims.merge > 0
         if item.request.restored and (merged or not may_repeat):
             return Uncertain("it was open when the backup was made that was restored")
         return None
 
     def _may_repeat(self, request: Request, thread: Thread) -> bool:
-        """Whether what may have arrived does no harm when it arrives again."""
+        """Whether a request that may have arrived can be sent again without harm."""
         cancels = request.kind is RequestKind.STOP and self._job_api.can_cancel(thread.project)
         return cancels or request.kind is RequestKind.DISCARD or self._abilities(thread.project).idempotent
 
@@ -185,7 +185,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         await record_result(tx, thread, (request, *others), settlement)
 
     def _as_of_now(self, outcome: SendOutcome, request: Request, before: Thread, thread: Thread) -> SendOutcome:
-        """The outcome, marked where what the job API answered is not the newest that is known."""
+        """The outcome, marked if the job API's answer is not the newest state that is known."""
         newer_seen = _observed(thread.state) != _observed(before.state)
         match outcome:
             case Accepted():
@@ -200,7 +200,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 return outcome
 
     async def _hand_back(self, tx: RequestTransaction, request: Request) -> None:
-        """Gives a request back that was certainly not sent, if nobody else has taken it over."""
+        """Hands back a request that was certainly not sent, unless somebody else has taken it over."""
         newest = await tx.requests.get(request.id)
         if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
             await give_back(tx, newest, await tx.requests.merged_into(request.id))
@@ -217,12 +217,14 @@ def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:
 
 
 def _asked_state(request: Request, thread: Thread) -> ThreadState:
-    """What is known, with who asked: the end of an earlier round may have been told meanwhile. A stop asks nothing."""
+    """The state with the one who asks as asker: the end of an earlier round may have been told meanwhile. A stop asks
+    nothing.
+    """
     if request.kind in {RequestKind.STOP, RequestKind.DISCARD}:
         return thread.state
     return replace(thread.state, people=replace(thread.state.people, asker_id=asker_id(request, thread)))
 
 
 def _observed(state: ThreadState) -> tuple[object, ...]:
-    """What polling the job can have told."""
+    """The parts of the state that a poll can have changed."""
     return state.job, state.round, state.told.announced, state.told.links

@@ -1,4 +1,4 @@
-"""Retention: deletes finished jobs and their texts after a time, and all else that grows, a few at a time."""
+"""Retention: deletes finished jobs and their texts after a time, and everything else that grows, a few at a time."""
 
 import asyncio
 import logging
@@ -13,21 +13,23 @@ from bot.ports.transaction import Store, UpkeepTransaction
 logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 20
-"""Threads deleted in one transaction, which takes some milliseconds: nothing that people wait for waits for more."""
+"""Threads deleted in one transaction, which takes some milliseconds: nothing that people wait for is delayed for
+longer.
+"""
 PAUSE = 0.1
 SWEEP_EVERY = 3600.0
 HOUR = 3600.0
 DAY = 24 * HOUR
 DRAFT_DAYS = 1.0
 HOME_DAYS = 30.0
-"""A Home that was not opened for so long is not kept up to date any more."""
+"""A Home that nobody opens for so long is no longer kept up to date."""
 COUNTED_HOURS = 2.0
-"""What was asked for counts towards the limit for an hour."""
+"""Requests count towards the limit for an hour."""
 MINUTE = 60.0
 VERSION_MINUTES = 15.0
-"""Slack brings what was not acknowledged again for six minutes: so late can an older version of a message come."""
+"""Slack repeats what was not acknowledged for six minutes, so an older version of a message can come that late."""
 HELD_DAYS = 7.0
-"""For how long somebody can answer whether a reply is for the agent."""
+"""For how long somebody can answer whether a reply is meant for the agent."""
 
 
 Deletion = Callable[[UpkeepTransaction], Awaitable[int]]
@@ -60,7 +62,7 @@ class RetentionSweeper:
         self._sweep_every = sweep_every
 
     async def run(self) -> None:
-        """Sweeps, for ever."""
+        """Sweeps forever."""
         while True:
             try:
                 removed = await self.sweep()
@@ -72,7 +74,7 @@ class RetentionSweeper:
             await asyncio.sleep(self._sweep_every)
 
     async def sweep(self) -> int:
-        """Deletes all that is old by now; returns how many jobs."""
+        """Deletes everything that is old by now; returns how many jobs."""
         removed = await self._in_batches(self._delete_jobs)
         others = (
             self._delete_audit,

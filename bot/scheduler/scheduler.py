@@ -1,4 +1,4 @@
-"""The scheduler: the workers for what is recorded and due, and retention."""
+"""The scheduler: all workers, and retention."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,7 @@ from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""
 CHAT_CALL_TIMEOUT = 14.0
-"""Seconds for one call, and for the names of those whom its text mentions."""
+"""Seconds for one call, including looking up the names of people whom its text mentions."""
 CHAT_LEASE = 30.0
 
 
@@ -78,7 +78,7 @@ class SchedulerSettings:
         return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
 
     def for_preparing(self) -> PreparerSettings:
-        """Returns what the preparer goes by."""
+        """Returns the preparer's settings."""
         return PreparerSettings(self.rules, self.projects, self.polling, self.merge_seconds, masker=self.masker)
 
     def for_chat(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
@@ -88,7 +88,7 @@ class SchedulerSettings:
 
 @dataclass(frozen=True)
 class SchedulerEdges:
-    """What the workers talk to. `requesters`: the job API is told who asked."""
+    """The ports that the workers use. `requesters`: the job API is told who asked."""
 
     store: Store
     job_api: JobApi
@@ -100,11 +100,11 @@ class SchedulerEdges:
 
 
 class Scheduler:
-    """The workers of one process; those of any number of processes can work on one PostgreSQL.
+    """The workers of one process; any number of processes can share one PostgreSQL.
 
-    Each claims twice a second even if nobody wakes it, so that it learns of what other processes record without a
-    LISTEN on the database, which connection poolers do not pass on. `parts` returns how all parts of Pagehand are, for
-    the Homes of administrators.
+    Each worker claims twice a second even if nobody wakes it. So it learns what other processes record without a LISTEN
+    on the database, which connection poolers do not pass on. `parts` returns the state of all parts of Pagehand, for
+    administrators' Homes.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Scheduler:
         self._retention = RetentionSweeper(store, days=settings.keep_days)
 
     def start(self, supervisor: Supervisor) -> None:
-        """Begins to work."""
+        """Starts every worker."""
         for worker in self.workers:
             supervisor.start(type(worker).__name__, worker.run)
         supervisor.start(type(self._retention).__name__, self._retention.run)
@@ -159,26 +159,26 @@ class Scheduler:
         await asyncio.gather(*(worker.stop(timeout) for worker in self.workers))
 
     def wake(self) -> None:
-        """Has every worker claim now: anything may be due."""
+        """Wakes every worker: anything may be due."""
         for worker in self.workers:
             worker.wake()
 
     def wake_senders(self) -> None:
-        """Has the workers claim that work on what somebody has just asked for: it is prepared, or answered, before
-        anything is sent; a job is never due at once, so polls wait.
+        """Wakes the workers that handle new requests: a request is prepared or answered before anything is sent, and a
+        job is never due at once, so polls wait.
         """
         self._wake(frozenset({DueWork.PREPARE, DueWork.DELIVER}))
         self._homes.wake()
 
     def _wake(self, works: frozenset[DueWork]) -> None:
-        """Has the workers claim that have work now: an empty claim is a transaction, too. Homes, which change with
-        everything, follow within the claim interval, as does whatever is left unexpectedly.
+        """Wakes the workers that have work now: an empty claim is a transaction, too. Homes, which change with
+        everything, follow within the claim interval, as does anything unexpected.
         """
         for work in works:
             self._workers_for[work].wake()
 
     def statuses(self) -> Iterator[ComponentStatus]:
-        """Yields how the workers are, and the job API of each project."""
+        """Yields the state of the workers, and of each project's job API."""
         for worker in self.workers:
             yield worker.status()
         for project in self._projects.names:

@@ -1,4 +1,4 @@
-"""The frame of the scheduler's workers: claim what is due, process it side by side, wait to be woken."""
+"""The frame of the scheduler's workers: claim what is due, process it concurrently, wait to be woken."""
 
 import asyncio
 import contextlib
@@ -19,12 +19,12 @@ from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.tasks import BackgroundTasks
 
-# What commits leave to be done at once: whoever does it is woken, and nobody else, since an empty claim is a
-# transaction, too. Whatever is left besides is found within the claim interval.
+# The work that a commit leaves: only the workers that do it are woken, because an empty claim is a transaction, too.
+# Anything else that is left is found within the claim interval.
 
 
 class DueWork(StrEnum):
-    """Each is for one worker."""
+    """Kinds of due work, one for each worker."""
 
     PREPARE = "prepare"
     UPLOAD = "upload"
@@ -34,23 +34,23 @@ class DueWork(StrEnum):
 
 NOTHING: frozenset[DueWork] = frozenset()
 ANYTHING = frozenset({DueWork.PREPARE, DueWork.SEND, DueWork.DELIVER})
-"""Files to upload are left by preparing alone."""
+"""Only preparing leaves files to upload."""
 
 
 def left_by_preparing(item: ClaimedRequest, *, uploads: bool) -> frozenset[DueWork]:
-    """Of a start that waits for its card first, that card. `uploads`: files go along."""
+    """The work that preparing leaves; of a start that waits for its card, only that card. `uploads`: files go along."""
     waits_for_card = item.request.kind is RequestKind.START and item.thread.card_ts is None
     left = frozenset({DueWork.DELIVER}) if waits_for_card else ANYTHING
     return left | {DueWork.UPLOAD} if uploads else left
 
 
 def left_by_sending() -> frozenset[DueWork]:
-    """The next of the thread, and what is told."""
+    """The thread's next request, and notices."""
     return frozenset({DueWork.SEND, DueWork.DELIVER})
 
 
 def left_by_delivering(item: ClaimedNotice) -> frozenset[DueWork]:
-    """A start, and early replies, may have waited for the first card; otherwise the next notice of the thread did."""
+    """A start and early replies may have waited for the first card; otherwise only the thread's next notice did."""
     is_first_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
     return ANYTHING if is_first_card else frozenset({DueWork.DELIVER})
 
@@ -59,10 +59,10 @@ logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 RECORD_RETRY = 1.0
-"""Seconds before a result that could not be recorded is recorded again."""
+"""Seconds before recording a result is tried again."""
 MIN_CLAIM_INTERVAL = 0.02
-"""Seconds at least between claims that found all there was: what is recorded meanwhile is claimed together, since each
-claim costs a transaction.
+"""Minimum seconds between claims that found everything there was: what is recorded meanwhile is claimed together,
+because each claim costs a transaction.
 """
 
 
@@ -92,8 +92,8 @@ class WorkerSettings:
 
 
 class Worker(ABC, Generic[Item]):
-    """Claims items as they fall due, at most `at_once` with one claim, and processes at most `concurrency` at a time.
-    `name` stands in the health.
+    """Claims items as they fall due, at most `at_once` in one claim, and processes at most `concurrency` at a time.
+    `name` is its name in the health.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Worker(ABC, Generic[Item]):
         self._at_once = concurrency if at_once is None else at_once
         self._woken = asyncio.Event()
         self._may_be_more = True
-        """Whether the last claim may have left something, for lack of free slots."""
+        """Whether the last claim may have left something for lack of free slots."""
         self._stopping = False
         self._running: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
@@ -123,7 +123,7 @@ class Worker(ABC, Generic[Item]):
         """Processes one item. `claimed_at` is the monotonic time just before it was claimed."""
 
     def wake(self) -> None:
-        """Has it claim now: something may be due."""
+        """Makes it claim now: something may be due."""
         self._woken.set()
 
     def free_slots(self) -> int:
@@ -131,11 +131,11 @@ class Worker(ABC, Generic[Item]):
         return min(self._concurrency - len(self._tasks), self._at_once)
 
     def claim_interval(self, claimed: int) -> float:  # noqa: ARG002 - others look at it
-        """Returns how long to wait for the next claim, unless woken, after one that found so much."""
+        """Returns how long to wait before the next claim, unless woken, after one that found this many."""
         return self._settings.claim_interval
 
     async def begin(self, items: Sequence[Item], claimed_at: float, *, free: int) -> None:  # noqa: ARG002 - the same
-        """Begins to process what was claimed into `free` slots."""
+        """Begins to process what was claimed for `free` slots."""
         for item in items:
             self.begin_one(item, claimed_at)
 
@@ -156,11 +156,11 @@ class Worker(ABC, Generic[Item]):
                 await self._wait(begun + MIN_CLAIM_INTERVAL, begun + self.claim_interval(claimed))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
-        """Claims nothing more, and gives what is under way `timeout` seconds to end; then cancels it."""
+        """Claims nothing more, gives what is under way `timeout` seconds to end, then cancels it."""
         self._stopping = True
         self.wake()
         end = asyncio.get_running_loop().time() + timeout
-        if self._running is not None:  # it may be claiming: what it claims is under way, too
+        if self._running is not None:  # it may be claiming, and what it claims is under way, too
             await asyncio.wait({self._running}, timeout=timeout)
         await self._tasks.drain(end - asyncio.get_running_loop().time())
 
@@ -171,8 +171,8 @@ class Worker(ABC, Generic[Item]):
     async def record(
         self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
     ) -> None:
-        """Records what a remote call did, however long the store is away: it must be neither forgotten nor repeated.
-        Whoever has work to do then is woken: the fewer the commit `leaves` some for, the fewer claims are empty.
+        """Records the result of a remote call, however long the store is away: it must be neither forgotten nor
+        repeated. Then wakes those who have work: the less the commit `leaves`, the fewer claims are empty.
         """
         while True:
             try:
@@ -185,7 +185,7 @@ class Worker(ABC, Generic[Item]):
             self._settings.on_commit(leaves)
 
     def record_success(self) -> None:
-        """Notes that the worker gets somewhere."""
+        """Notes that the worker makes progress."""
         self._outage.record_success()
 
     def record_failure(self, reason: object, *, only_this_item: bool = False, retry_after: float | None = None) -> None:
@@ -199,11 +199,11 @@ class Worker(ABC, Generic[Item]):
         self._outage.record_failure(reason, quiet=only_this_item, retry_after=retry_after)
 
     def end_outages(self) -> None:
-        """Forgets what is over."""
+        """Ends the outage if it is over."""
         self._outage.end_if_over()
 
     def status(self) -> ComponentStatus:
-        """Returns whether the worker gets anywhere."""
+        """Returns whether the worker makes progress."""
         return ComponentStatus(self.name, self._outage.seconds(), str(self._outage.reason))
 
     async def _claim_and_process(self, limit: int) -> int:
@@ -214,7 +214,7 @@ class Worker(ABC, Generic[Item]):
             self.record_failure(error)
             return 0
         except Exception as error:
-            # A fault of ours must not end the worker: nobody would notice, and nothing would be done any more.
+            # A bug must not end the worker: nobody would notice, and no more work would be done.
             logger.exception("%s: cannot claim work", type(self).__name__)
             self.record_failure(type(error).__name__)
             return 0
@@ -230,14 +230,14 @@ class Worker(ABC, Generic[Item]):
         except StoreError as error:
             self.record_failure(error)
         except Exception:
-            # A fault of ours in one item must not stop the others; its lease runs out, and it is tried again.
+            # A bug in one item must not stop the others; its lease runs out, and it is tried again.
             logger.exception("%s: an item could not be processed", type(self).__name__)
 
     def _now(self) -> float:
         return self._settings.clock.monotonic()
 
     def _wake_if_slots_are_free(self) -> None:
-        """Claims the next items, where there are any, several at once: each claim costs a transaction."""
+        """Claims the next items, if there are any, several at once, because each claim costs a transaction."""
         if self._may_be_more and self.free_slots() >= max(self._at_once // 4, 1):
             self.wake()
 

@@ -1,1 +1,1 @@
-"""What is found out about a request before it is sent, and what follows from it."""
+"""Finding out about a request before it is sent, and what follows from it."""

@@ -1,6 +1,4 @@
-"""What goes along with a request, as the agent gets it: the thread that it was written in, what was forwarded, and
-files.
-"""
+"""The context of a request as the agent gets it: the thread that it was written in, forwarded messages, and files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,14 +14,14 @@ from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import beside_the_loop
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
-"""Of one file that goes to the job API itself."""
+"""Bytes of one file that is uploaded to the job API."""
 _UNREAD = "(The thread's messages could not be read.)"
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What goes along with a request, and what of it does not. `to_upload` goes along once the job API has it.
-    `thread_unread`: the thread was to go along, and could not be read.
+    """The context of a request, and what was left out. `to_upload` goes along once the job API has it. `thread_unread`:
+    the thread was to go along but could not be read.
     """
 
     context: RequestContext | None = None
@@ -33,7 +31,7 @@ class Gathered:
     thread_unread: bool = False
 
     def told_to(self, person_id: str) -> ContextCut | None:
-        """What its person is told of what does not go along; None where that is nothing."""
+        """What the person is told about left-out context; None if nothing was."""
         if not (self.notes or self.masked or self.thread_unread):
             return None
         left_out = self.notes.messages_left_out or self.notes.words_left_out
@@ -49,7 +47,7 @@ class Gathered:
 
 
 class ContextComposer:
-    """Composes what goes along with requests of the parts that were fetched."""
+    """Composes the context of requests from fetched parts."""
 
     def __init__(self, job_api: JobApi, people: People | None, masker: SecretMasker) -> None:
         self._job_api = job_api
@@ -57,8 +55,8 @@ class ContextComposer:
         self._masker = masker
 
     async def compose(self, request: Request, project: str, part: ThreadPart | None, parts: FetchedParts) -> Gathered:
-        """What goes along with a request for a project, a part of the thread with it; of what is missing among the
-        fetched parts, that it is.
+        """The context of a request for a project, with a part of the thread. Parts that could not be fetched are
+        mentioned.
         """
         given = given_text(request.context)
         takes_files = self._job_api.takes_files(project)
@@ -78,7 +76,7 @@ class ContextComposer:
         return Gathered(context, to_upload, made.notes, masked, thread_unread=unread)
 
     def _without_secrets(self, files: Sequence[SlackFile]) -> tuple[tuple[SlackFile, ...], tuple[str, ...]]:
-        """Files with their names and links masked, and the kinds of secrets that were in these."""
+        """Files with masked names and links, and the kinds of secrets that these contained."""
         masked = self._masker.mask_together([text for file in files for text in (file.name, file.permalink)])
         texts = iter(masked.texts)
         return tuple(replace(file, name=next(texts), permalink=next(texts)) for file in files), masked.kinds
@@ -89,7 +87,7 @@ class ContextComposer:
 
 
 def _treated(file: SlackFile, found: QuotedFile | None, *, takes_files: bool) -> QuotedFile:
-    """A file as its text, to be sent along itself, or as its link with the reason."""
+    """A file as its text, as a file to upload, or as its link with the reason."""
     if found is None:
         return QuotedFile(file, problem=FileProblem.UNANSWERED)
     if found.text is not None or found.problem is not None:
@@ -102,7 +100,7 @@ def _treated(file: SlackFile, found: QuotedFile | None, *, takes_files: bool) ->
 
 
 def given_text(context: RequestContext | None) -> str:
-    """What the person of a request chose to go along, before anything was gathered."""
+    """The context that the request's person chose before anything was gathered."""
     if context is None:
         return ""
     return context.text if context.given is None else context.given

@@ -1,4 +1,4 @@
-"""Fetches what goes along with a request, part by part: each has its own time, and none that fails stops another."""
+"""Fetches a request's context part by part: each has its own time limit, and none that fails stops another."""
 
 import asyncio
 import contextlib
@@ -16,26 +16,25 @@ from bot.ports.slack import SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
 
-# Replies of one Slack thread that may go out as one message: they wait for each other for a moment, and what was said
-# there is read once for all of them. All of it is a courtesy to Slack: a reply that finds nobody to share with reads
-# its own part of the thread.
+# Replies of one Slack thread that may go out as one message wait for each other for a moment, and the thread is read
+# once for all of them. This only spares Slack: a reply with nobody to share with reads its own part of the thread.
 
 TURN_SECONDS = 2.0
-"""For which a reply waits at most for the one before it to be prepared."""
+"""Seconds that a reply waits at most for the one before it to be prepared."""
 Messages = Sequence[ThreadMessage] | None
 ReadPart = Callable[[ThreadPart, int], Awaitable[Messages]]
-"""Reads at most so many messages, the last, of a part of a thread; None where Slack does not show it."""
+"""Reads the last messages of a part of a thread, at most so many; None if Slack does not show it."""
 
 
 class Turns:
-    """Whose turn it is among those who prepare replies of a thread: whoever wrote first, once the turns begin."""
+    """The turns of those who prepare replies of a thread: whoever wrote first goes first, once the turns begin."""
 
     def __init__(self) -> None:
         self._begun = self._taken = False
         self._waiting: dict[asyncio.Future[None], str] = {}
 
     def ask(self, written_at: str) -> asyncio.Future[None]:
-        """Returns what is done when the turn has come; `end` is due in any case."""
+        """Joins the line; returns a future that is done when the turn comes. `end` has to follow in any case."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting[turn] = written_at
         self._give()
@@ -47,7 +46,7 @@ class Turns:
         self._give()
 
     def end(self, turn: asyncio.Future[None]) -> None:
-        """Gives the next turn, where this one had come."""
+        """Gives the next turn, if this one had come."""
         if self._waiting.pop(turn, None) is None:
             self._taken = False
         self._give()
@@ -62,7 +61,9 @@ class Turns:
 
 @dataclass
 class SharedThread:
-    """What was read of a thread for all who prepare replies there at the moment; `until_ts` is the newest of these."""
+    """What was read of a thread for everyone who prepares replies there at the moment; `until_ts` is the newest of
+    their replies.
+    """
 
     until_ts: str = ""
     members: int = 0
@@ -72,7 +73,7 @@ class SharedThread:
     _messages: Sequence[ThreadMessage] = ()
 
     async def messages(self, part: ThreadPart, limit: int, read: ReadPart) -> Messages:
-        """Returns the last messages of a part, at most `limit`: of what was read, or by reading up to `until_ts`."""
+        """Returns the last messages of a part, at most `limit`: from what was read, or by reading up to `until_ts`."""
         if not self._covers(part) and self.until_ts > part.before_ts:
             await self._read_ahead(ThreadPart(part.thread_ts, part.after_ts, self.until_ts), limit * self.members, read)
         if not self._covers(part):
@@ -81,7 +82,7 @@ class SharedThread:
 
     async def _read_ahead(self, part: ThreadPart, limit: int, read: ReadPart) -> None:
         messages = await read(part, limit)
-        if messages is not None and len(messages) < limit:  # else some may have been left out
+        if messages is not None and len(messages) < limit:  # otherwise some may be missing
             self._part, self._messages = part, messages
 
     def _covers(self, part: ThreadPart) -> bool:
@@ -92,20 +93,20 @@ class SharedThread:
 
 
 class Together:
-    """One for a process. What is kept goes with the last who prepares a reply of the thread."""
+    """The threads being prepared in this process. What is kept of a thread goes with the last reply prepared there."""
 
     def __init__(self) -> None:
         self._threads: dict[str, SharedThread] = {}
         self._hurried = asyncio.Event()
 
     def hurry(self) -> None:
-        """Has nobody wait for replies that may follow any more."""
+        """Ends all waiting for replies that may still come."""
         self._hurried.set()
 
     @asynccontextmanager
     async def turn(self, thread_id: str, written_at: str, *, wait: float) -> AsyncIterator[SharedThread]:
-        """Waits so many seconds for others, then for its turn among them, in the order in which they were written;
-        whoever finds others waits with the first.
+        """Waits so many seconds for others, then for its turn among them in the order they were written. Whoever finds
+        others waiting waits with the first.
         """
         shared = self._threads.setdefault(thread_id, SharedThread())
         shared.members += 1
@@ -113,7 +114,7 @@ class Together:
         turn = shared.turns.ask(written_at)
         try:
             await self._others(shared, wait)
-            await asyncio.wait({turn}, timeout=TURN_SECONDS)  # it goes on without where that takes too long
+            await asyncio.wait({turn}, timeout=TURN_SECONDS)  # it goes on by itself if that takes too long
             yield shared
         finally:
             shared.turns.end(turn)
@@ -135,17 +136,17 @@ class Together:
 
 
 MAX_QUOTED_BYTES = 64 * 1024
-"""Of one file whose text goes along."""
+"""Bytes of one file whose text goes along."""
 _AT_A_TIME, _AT_A_TIME_OF_ALL = 4, 32
-"""Parts under way, of one request and of all: they take connections and memory."""
+"""Parts under way, of one request and in total: they take connections and memory."""
 _Wanted = ThreadPart | SlackFile
 _Result = FetchedThread | FetchedFile | LookupFailed
 
 
 @dataclass(frozen=True)
 class FetchLimits:
-    """In seconds: for each part, for how long others are begun, and for how long a reply waits for others that may go
-    out with it.
+    """Limits in seconds: for each part, for beginning further parts, and for how long a reply waits for others that may
+    go out with it.
     """
 
     part: float = 8.0
@@ -158,8 +159,8 @@ FETCH_LIMITS = FetchLimits()
 
 @dataclass(frozen=True)
 class Fetch:
-    """What one round of fetching came to. `failure` is why a part could not be had; without one, what is not `whole`
-    had not its turn.
+    """The result of one round of fetching. `failure` is why a part could not be fetched; without one, what is missing
+    from the `whole` had no turn yet.
     """
 
     parts: FetchedParts
@@ -168,7 +169,7 @@ class Fetch:
 
 
 class PartsFetcher:
-    """Fetches from Slack."""
+    """Fetches parts from Slack."""
 
     def __init__(self, reading: SlackReading, limits: FetchLimits) -> None:
         self._reading = reading
@@ -183,8 +184,8 @@ class PartsFetcher:
         kept: FetchedParts,
         shared: SharedThread | None = None,
     ) -> Fetch:
-        """Fetches what is missing of a part of the thread, which can be `shared` with others, and of the files; what is
-        `kept` is there. Never raises.
+        """Fetches the missing parts: a part of the thread, which can be `shared` with others, and the files; `kept`
+        parts are not fetched again. Never raises.
         """
         parts, failure = kept.of(part, files), None
         wanted: list[_Wanted] = [part] if part is not None and parts.thread is None else []
@@ -239,7 +240,7 @@ class PartsFetcher:
         return FetchedThread(part, None if messages is None else tuple(messages))
 
     async def _file(self, file: SlackFile) -> QuotedFile:
-        """The file as it is, with its text where it is text and can be read."""
+        """The file, with its text if it is text and can be read."""
         if not file.id:
             return QuotedFile(file, problem=FileProblem.REFUSED)
         known = await answer_or_none(self._reading.files.look_up(file))
@@ -255,8 +256,8 @@ class PartsFetcher:
 
 @dataclass(frozen=True)
 class PreparerSettings:
-    """What requests are prepared by: who may, which projects there are, how jobs are polled, within how many seconds
-    replies are written that go out as one message; and how secrets are taken out of what goes along.
+    """What preparing depends on: who may, the projects, how jobs are polled, within how many seconds replies are
+    merged, and how secrets are masked in the context.
     """
 
     rules: PermissionRules

@@ -1,4 +1,4 @@
-"""What the preparer reads of Slack: who asks, and where."""
+"""What the preparer reads from Slack: who asks, and where."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -23,12 +23,12 @@ from bot.scheduler.preparing.context import Gathered
 T = TypeVar("T")
 
 MAX_TRIES = 14
-"""How often Slack is asked about a request that it says nothing about; with BACKOFF that takes about ten minutes."""
+"""How often Slack is asked about a request without an answer; with BACKOFF that takes about ten minutes."""
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 
 
 class LookupFailed(Exception):
-    """Slack, or a job API, could not be asked: it is tried again, not before `retry_after` seconds, where known."""
+    """Slack or a job API could not be asked: it is tried again, not before `retry_after` seconds, if known."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -36,17 +36,17 @@ class LookupFailed(Exception):
 
 
 class LookupDeferred(LookupFailed):
-    """Slack allows no more at the moment: that is no failure, and no try."""
+    """Slack's limits allow no more calls at the moment: that is neither a failure nor a try."""
 
 
 def retry_delay(attempts: int, failure: LookupFailed, *, jitter: float) -> float:
-    """Returns the seconds till it is tried again, after so many attempts. `jitter` is a random number from 0 to 1."""
+    """Returns the seconds until the next try, after so many attempts. `jitter` is a random number from 0 to 1."""
     return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
 
 
 @dataclass(frozen=True)
 class PersonAndPlace:
-    """Who asks, and where; None is what Slack does not say. `in_groups`: they are in one of the groups of the rules."""
+    """Who asks, and where; None if Slack does not say. `in_groups`: they are in one of the rules' groups."""
 
     member: Member | None
     channel: Channel | None
@@ -56,7 +56,7 @@ class PersonAndPlace:
 async def person_and_place(
     reading: SlackReading, rules: PermissionRules, person_id: str, channel_id: str
 ) -> PersonAndPlace:
-    """Asks Slack who somebody is, and what a channel is. Raises LookupFailed."""
+    """Asks Slack about a person and a channel. Raises LookupFailed."""
     member, channel, groups = await asyncio.gather(
         answer_or_none(reading.members.member(person_id)),
         answer_or_none(reading.channels.channel(channel_id)),
@@ -70,7 +70,7 @@ async def _members_of(groups: Groups, group_ids: frozenset[str]) -> frozenset[st
 
 
 async def answer_or_none(asked: Awaitable[T]) -> T | None:
-    """What Slack answers; None where it will not tell, however often it is asked. Raises LookupFailed."""
+    """Slack's answer; None if it will not tell, however often it is asked. Raises LookupFailed."""
     try:
         return await asked
     except (ChatRejected, ChatNotInChannel):
@@ -85,9 +85,9 @@ async def answer_or_none(asked: Awaitable[T]) -> T | None:
 
 @dataclass(frozen=True)
 class RequestFacts:
-    """What was found out about a request. `route`: of a start. Of one that may be sent, `project` is for which,
-    `part` which of the Slack thread goes along, and `kept` what of all that goes along was fetched before;
-    others may follow within `wait` seconds that share that part's reading.
+    """What was found out about a request. `route` is set for a start. If the request may be sent, `project` is its
+    project, `part` the part of the Slack thread that goes along, and `kept` the parts fetched before; others that share
+    that part's reading may follow within `wait` seconds.
     """
 
     who_and_where: PersonAndPlace
