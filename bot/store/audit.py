@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 _PLAIN = re.compile(r"[\w.:/@+-]{1,200}")
 _LONGEST = 300
-"""Characters of a field that the log shows."""
+"""The longest field, in characters, that the log shows."""
 
 _ADD = insert(audit)
 _READ = (
@@ -39,7 +39,7 @@ class SqlAudit:
 
     @property
     def added(self) -> Sequence[AuditEntry]:
-        """What this transaction has recorded."""
+        """The entries that this transaction has recorded."""
         return tuple(self._added)
 
     async def add(self, entry: AuditEntry) -> None:
@@ -54,14 +54,14 @@ class SqlAudit:
 
 
 def log_entries(entries: Sequence[AuditEntry]) -> None:
-    """Writes a line for each, with all that is known of it."""
+    """Writes a log line for each entry."""
     for entry in entries:
         words = " ".join(f"{name}={_word(value)}" for name, value in entry.details.items() if value)
         logger.info("audit: %s %s", entry.action, words)
 
 
 def _word(value: str) -> str:
-    """One word, or a quotation where it could be taken for several: nobody writes a field of their own."""
+    """A plain word, or a quoted string if it could be taken for several words or another field."""
     return value if _PLAIN.fullmatch(value) else json.dumps(value[:_LONGEST])
 
 

@@ -1,4 +1,4 @@
-"""Under which ids channels are known: Slack can change a channel's id."""
+"""The ids of channels whose id Slack changed."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from bot.store.schema.tables import channel_ids
 from bot.store.session import InsertInto, Session, for_each_dialect
 
 _LOCK = select(func.pg_advisory_xact_lock(7_402))
-"""No two changes are recorded at the same time, so that each joins what the one before it joined."""
+"""Changes are recorded one at a time, so that each joins what the one before it joined."""
 _MOST = 50
-"""Ids of one channel that are looked at."""
+"""The most ids of one channel that are looked at."""
 _CHANNEL = bindparam("channel", type_=Text)
 _KNOWN_AS = select(channel_ids.c.known_as).where(channel_ids.c.channel_id == _CHANNEL).scalar_subquery()
 _ALL = (

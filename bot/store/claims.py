@@ -43,7 +43,7 @@ FREE: dict[str, Any] = {"claimed_by": None, "claimed_until": None}
 
 
 def due(table: FromClause) -> ColumnElement[bool]:
-    """A row that may be taken now: its time has come, and nobody's claim on it lasts."""
+    """A row that may be claimed now: it is due, and no claim on it lasts."""
     return and_(table.c.due_at <= NOW, or_(table.c.claimed_until.is_(None), table.c.claimed_until <= NOW))
 
 
@@ -54,7 +54,7 @@ def first_of_thread(
     in_order: Callable[[FromClause], ColumnElement[bool]] = lambda _: true(),
     waits_for: Callable[[FromClause, FromClause], ColumnElement[bool]] = lambda _, __: true(),
 ) -> ColumnElement[bool]:
-    """No other open row of the thread comes before this one or is under way. `in_order`: which rows that is about;
+    """No other open row of the thread comes before this one or is under way. `in_order`: the rows that this is about;
     `waits_for`: whether the first of two waits for the second at all.
     """
     other = table.alias("other")
@@ -70,7 +70,7 @@ def first_of_thread(
 
 
 def candidates(table: Table, *conditions: ColumnElement[bool], also: Sequence[ColumnElement[Any]] = ()) -> Select[Any]:
-    """Due rows with their threads and what is `also` wanted of them, locked, the most overdue first."""
+    """Due rows with their threads and the `also` columns, locked, the most overdue first."""
     return (
         select(table, threads, *also)
         .join(threads, threads.c.id == table.c.thread_id)
@@ -122,7 +122,7 @@ async def claim_candidates(
 def read_each(
     items: Iterable[tuple[Any, R]], read: Callable[[R], C]
 ) -> tuple[list[C], list[tuple[Any, UnreadableRow]]]:
-    """What could be read, and the ids of what could not, with the reasons."""
+    """The readable results, and the ids of unreadable rows with the reasons."""
     readable: list[C] = []
     unreadable: list[tuple[Any, UnreadableRow]] = []
     for row_id, item in items:

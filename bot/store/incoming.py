@@ -1,4 +1,4 @@
-"""What Slack brings in any order: replies that come before it is known where the card is that they answer, and the
+"""What Slack delivers in any order: replies that arrive before the place of the card that they answer is known, and the
 newest version of each message that was seen and answered.
 """
 
@@ -89,7 +89,7 @@ class SqlEarlyReplies:
 
 
 def _seconds(ts: str) -> float:
-    """The time in a `ts`; nothing that cannot be read is late enough to answer a card."""
+    """The time in a `ts`; an unreadable one is too early to answer any card."""
     try:
         return float(ts)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Requests of a thread among each other: what waits together, goes out together, and what stops lie between."""
+"""How requests of a thread relate: what waits together goes out together, and what stops lie between."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -98,7 +98,7 @@ _followers, _starts = threads.alias("followers"), requests.alias("starts")
 
 
 def start_is_pending(thread_id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a job that is to follow that of a thread has not passed its checks yet."""
+    """Whether a job that is to follow a thread's has not passed its checks yet."""
     pending = select(_starts.c.id).where(
         _followers.c.follows == thread_id,
         _followers.c.follows != literal_column("''"),  # as the index has it
@@ -148,7 +148,7 @@ class MergedRequests:
         return []
 
     async def _readable(self, rows: Sequence[RowMapping]) -> Sequence[Request]:
-        """The requests of these rows; what cannot be read is ended, and told."""
+        """The requests of these rows; unreadable ones are ended, and their people told."""
         readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
         await self._session.end_unreadable(requests, unreadable)
         ended = {row_id for row_id, _ in unreadable}
@@ -208,6 +208,6 @@ class MergedRequests:
 
 
 def unreadable_notice(row: RowMapping) -> NewNotice:
-    """Tells that a request that cannot be read, or whose thread cannot, was not sent."""
+    """Tells that a request was not sent because it, or its thread, cannot be read."""
     request = RequestSummary(row[requests.c.id], str(row[requests.c.person_id]), kind=None)
     return NewNotice(keys.request_unreadable(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE))

@@ -1,6 +1,5 @@
-"""Whose turn it is among notices: of each kind as many as Slack lets be called now, those before it first.
-
-Each kind is looked for by itself, along an index of its own, so that it costs nothing how much of another kind waits.
+"""Whose turn it is among notices: of each kind as many as Slack may be sent now, more important kinds first. Each kind
+is looked up along an index of its own, so waiting notices of another kind cost nothing.
 """
 
 from collections.abc import Sequence
@@ -36,7 +35,7 @@ from bot.store.slack_calls import SqlSlackCalls
 
 
 def _has_replies() -> ColumnElement[bool]:
-    """Whether something stands in a Slack thread below its first message, as far as the database knows."""
+    """Whether a Slack thread has a message below its first one, as far as the database knows."""
     posts = notices.alias("posted")
     written = select(requests.c.id).where(
         requests.c.thread_id == threads.c.id,
@@ -52,7 +51,7 @@ def _has_replies() -> ColumnElement[bool]:
 
 
 HAS_REPLIES = _has_replies().label("has_replies")
-"""Of the thread of a notice for one person; not looked up for any other."""
+"""Of the thread of a notice for one person; not looked up for others."""
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
 
 
@@ -60,8 +59,8 @@ _THREAD = threads.alias("thread_of_notice")
 
 
 def _waits_for(row: FromClause, other: FromClause, *, has_card: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Words for one person wait for no post: that may wait for a card that cannot come before they are answered. Words
-    wait for the card to be posted, and not for its edits, of which Slack takes fewer.
+    """Words for one person do not wait for a post: that may wait for a card that cannot come before they are answered.
+    Words wait for the card to be posted, but not for its edits, which Slack limits more.
     """
     told = or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
     edited = and_(row.c.delivery != Delivery.CARD, other.c.delivery == Delivery.CARD, has_card)
@@ -74,7 +73,7 @@ def _place(table: FromClause) -> ColumnElement[int]:
 
 
 def _follow_ups(state: ColumnElement[bool]) -> ColumnElement[int]:
-    """How many follow-ups of the thread are in this state; not counted for what shows no such number."""
+    """How many follow-ups of the thread are in this state; not counted for a notice that does not show it."""
     counted = select(func.count()).where(
         requests.c.thread_id == threads.c.id, requests.c.kind == RequestKind.FOLLOW_UP, state
     )
@@ -127,7 +126,7 @@ _CANDIDATES = {kind: _candidates(*of_kind) for kind, of_kind in _CONDITIONS.item
 
 
 def _oldest_due(delivery: Delivery) -> ColumnElement[Any]:
-    """One that is due, if any is: in the order of the index, which leads there however many are finished."""
+    """One due row, if there is any: in the order of the index, however many rows are finished."""
     due_ones = select(notices.c.id).where(notices.c.delivery == delivery, due(notices))
     return due_ones.order_by(notices.c.due_at).limit(1).scalar_subquery().label(delivery.value)
 

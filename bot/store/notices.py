@@ -1,6 +1,5 @@
-"""What Pagehand owes the threads: recording it, and the outbox, which is the queue of what is to be said.
-
-A result counts only while its owner holds the claim.
+"""The notices that Pagehand owes the threads: recording them, and the outbox, the queue of those to deliver. A result
+counts only while its owner holds the claim.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,7 +86,7 @@ _DROP_HELD = delete(notices).where(
     notices.c.state == NoticeState.WAITING,
     notices.c.attempts == 0,
 )
-"""What was never tried and is not due yet: nobody has seen it, and nobody is about to."""
+"""Posts that were never tried and are not due yet: nobody has seen them, and nobody is about to."""
 
 _CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
 _NEWEST = notices.c.revision == bindparam("claimed_revision")
@@ -95,7 +94,7 @@ _DONE_WITH_NEWEST = and_(_NEWEST, bindparam("done", type_=Boolean))
 
 
 def _ending(state: NoticeState, **values: Any) -> Update:
-    """Ends the revision that was claimed: a newer one is due at once."""
+    """Ends the revision that was claimed; a newer one is due at once."""
     return (
         update(notices)
         .where(_CLAIMED)
@@ -160,7 +159,7 @@ class SqlNotices:
         await self.insert([(thread_id, notice)])
 
     async def insert(self, new: Iterable[tuple[str, NewNotice]]) -> None:
-        """Records what is to be said in threads that are locked, or in which nobody else has anything to say."""
+        """Records notices in threads that are locked, or in which nobody else records any."""
         new, session = list(new), self._session
         for thread_id in dict.fromkeys(thread_id for thread_id, notice in new if overtakes_held(notice.message)):
             await self.drop_held(thread_id)
@@ -181,7 +180,7 @@ class SqlNotices:
         return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))
 
     async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
-        """Makes what is owed about a message, if anything is, that of another thread; both are locked."""
+        """Moves the notice about a message, if there is one, to another thread; both are locked."""
         values = {"key": in_database(to_thread, key), "thread_id": to_thread}
         await self._session.execute(
             update(notices).where(notices.c.key == in_database(from_thread, key)).values(values)

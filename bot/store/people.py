@@ -1,4 +1,4 @@
-"""What people prefer, have not sent yet, and look at; and the requests of theirs that count towards a limit."""
+"""People's preferences, drafts and Homes, and those of their requests that count towards a limit."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What goes along with requests: parts that were fetched, and files to upload. `bot.ports.store` says more."""
+"""The context of requests: fetched parts, and files to upload; see `bot.ports.store`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -72,7 +72,7 @@ _DUE_AGAIN = (
 
 
 def files_are_settled(row: FromClause) -> ColumnElement[bool]:
-    """Of a request: it waits for no file."""
+    """A request that waits for no file."""
     waits = exists().where(request_files.c.request_id == row.c.id)
     return ~waits.correlate_except(request_files)
 
@@ -156,7 +156,7 @@ class SqlRequestParts:
         await self._session.execute(_CLEAR, {"request": request_id})
 
     async def _drop(self, row: RowMapping, of: RowMapping) -> None:
-        """Of a request that does not wait. Handed back, it can be sent again: then its file goes along, too."""
+        """Handles a file whose request does not wait. If the request is sent again later, its file goes along, too."""
         if of[requests.c.problem] == RejectionReason.TOO_OLD:
             key = {"request": row[request_files.c.request_id], "at": row[request_files.c.position]}
             await self._session.execute(_PARK, key)
@@ -175,7 +175,7 @@ class SqlRequestParts:
 
 
 async def due_again(session: Session, request_id: str) -> None:
-    """Has the files be uploaded of a request that was handed back, and is sent again."""
+    """Makes the files of a request that was handed back, and is sent again, due again."""
     await session.execute(_DUE_AGAIN, {"request": request_id, "next_at": session.now})
 
 
@@ -184,7 +184,7 @@ def _key(claimed: ClaimedFile) -> dict[str, Any]:
 
 
 def _file_from(text: str) -> SlackFile:
-    """One that cannot be read is not worth losing the request for: Slack has no such file."""
+    """An unreadable file is not worth losing the request for: it becomes one that Slack does not have."""
     try:
         return _FILE.validate_json(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What people asked for: recording it, reading and changing it, and the queue of what is to be sent."""
+"""What people asked for: recording, reading and changing it, and the queue of requests to send."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -247,7 +247,7 @@ class SqlRequests(MergedRequests):
     async def _claim(
         self, ids: Sequence[str], claiming_: Update, owner: str, *, lease: float, limit: int
     ) -> Sequence[ClaimedRequest]:
-        """Claims the first of these that nobody else is about to; twice as many as are wanted are looked at."""
+        """Claims the first of these that nobody else is about to claim; twice as many as needed are looked at."""
         if not ids:
             return []
         session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}

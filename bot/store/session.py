@@ -42,7 +42,7 @@ from bot.store.schema.tables import NoticeState, notices, polls, requests, threa
 
 DatabaseConnection = AsyncConnection | ThreadConnection
 InsertInto = Callable[[Table], postgresql.Insert | sqlite.Insert]
-"""Begins an INSERT that knows ON CONFLICT, which each database has by itself."""
+"""Begins an INSERT that knows ON CONFLICT, in the database's own dialect."""
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ async def start_postgres(connection: AsyncConnection) -> float:
 
 
 def for_each_dialect(build: Callable[[InsertInto], Executable]) -> Mapping[str, Executable]:
-    """A statement as each database has it, by its dialect's name."""
+    """A statement for each database, by its dialect's name."""
     return {"postgresql": build(postgresql.insert), "sqlite": build(sqlite.insert)}
 
 
@@ -94,7 +94,7 @@ class Session:
         return await self.connection.execute(statement, values)
 
     async def rows(self, statement: Select[Any], **values: object) -> Sequence[RowMapping]:
-        """What a statement finds."""
+        """The rows that a statement finds."""
         result = await self.connection.execute(statement, values)
         return list(result.mappings())
 

@@ -1,4 +1,4 @@
-"""What was called of Slack lately: all processes share what it allows."""
+"""The calls made to Slack lately: all processes share its limits."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _IN_WORKSPACE = (
     .order_by(slack_calls.c.method)
     .with_for_update()
 )
-"""Whoever is about to call waits for whoever just does: these rows are always there."""
+"""Transactions that are about to call wait here for those that just do: these rows always exist."""
 _IN_CHANNELS = (
     select(slack_calls)
     .where(bindparam("now", type_=Double) < _TAT, slack_calls.c.method.in_(_METHODS), slack_calls.c.channel_id != "")
@@ -49,7 +49,7 @@ class SqlSlackCalls:
         self._session = session
 
     async def budget(self, methods: Collection[str], limits: SlackLimits) -> Budget:
-        """Reads what may be called now; others who are about to call wait till this transaction ends."""
+        """Reads what may be called now; other transactions that are about to call wait until this one ends."""
         found = await self._in_workspace(methods)
         missing = set(methods) - {method for method, _ in found}
         if missing:
@@ -62,7 +62,7 @@ class SqlSlackCalls:
         return Budget(limits, self._session.now, found)
 
     async def spend(self, budget: Budget) -> None:
-        """Records what was taken of a budget."""
+        """Records the calls taken from a budget."""
         now, costs = self._session.now, sorted(budget.costs().items())
         rows = [{"of": method, "at": channel_id, "now": now, "cost": cost} for (method, channel_id), cost in costs]
         if rows:

@@ -1,4 +1,4 @@
-"""The store: opens a database and runs transactions in it, each put together from what it can do."""
+"""The store: opens a database and runs transactions in it, each put together from its subjects."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -160,7 +160,7 @@ class SqlStore:
         return database_time
 
     def _notice_step_back(self, database_time: float) -> None:
-        """Looks whether the database's clock was set back, which would put off for as long all that waits."""
+        """Notices if the database's clock was set back, which would delay everything that waits by as much."""
         ahead = database_time - self._steady.monotonic()
         if self._ahead is not None and ahead < self._ahead - _LARGEST_STEP_BACK:
             logger.warning("The database's clock was set back by %.0f s.", self._ahead - ahead)

@@ -1,4 +1,4 @@
-"""The threads, with what is known of their jobs."""
+"""The threads, with the state of their jobs."""
 
 from collections.abc import Sequence
 from dataclasses import replace

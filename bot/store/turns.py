@@ -47,7 +47,7 @@ _MOST = bindparam("most", type_=Integer)
 
 @dataclass(frozen=True)
 class Share:
-    """What somebody wants in a thread: the id of the request that is first there."""
+    """What somebody wants in a thread: the id of their first request there."""
 
     first: str
     person_id: str
@@ -74,7 +74,7 @@ def shares(phase: Phase, first: First) -> Select[Any]:
 
 
 def _people(phase: Phase) -> CTE:
-    """Everybody who has something open, each with a place, which is another one with each `turn`."""
+    """Everybody who has something open, each with a place, which differs with each `turn`."""
     row, after = requests.alias("of_somebody"), requests.alias("of_the_next")
     people = select(func.min(row.c.person_id).label("person_id")).where(phase(row)).cte("people", recursive=True)
     following = select(func.min(after.c.person_id)).where(phase(after), after.c.person_id > people.c.person_id)
@@ -189,7 +189,7 @@ def _earliest(thread: ColumnElement[str], kind: RequestKind) -> ColumnElement[st
 
 
 def under_way(thread: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether somebody has a request of the thread."""
+    """Whether somebody has an open request in the thread."""
     other = requests.alias("under_way")
     found = exists().where(other.c.thread_id == thread, other.c.claimed_until > NOW, other.c.kind.in_(SENT_KINDS))
     return found.correlate_except(other)

@@ -1,4 +1,4 @@
-"""PostgreSQL's connections: some are left for what people wait for."""
+"""PostgreSQL's connections; some are reserved for what people wait for."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ CONNECTIONS = 10
 prepared nothing yet.
 """
 APPLICATION_NAME = "pagehand"
-"""As the server lists our connections."""
+"""The name by which the server lists our connections."""
 RESERVED = 3
 """Connections that only urgent work may use."""
 
@@ -50,7 +50,7 @@ class PostgresPool:
             self._turns.release()
 
     async def close(self) -> None:
-        """Gives back every connection, in bounded time."""
+        """Closes every connection, within bounded time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._timings.closing):
                 await self._engine.dispose()

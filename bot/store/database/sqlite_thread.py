@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class WorkSuspendedError(RuntimeError):
-    """A unit of work awaited something else than its transaction, which would keep the database from everybody."""
+    """A unit of work awaited something other than its transaction, which would lock everybody else out."""
 
     def __init__(self) -> None:
         super().__init__("the work of a transaction may await nothing but the transaction's own methods")
@@ -110,7 +110,7 @@ def _deliver_all(units: Sequence[UnitOfWork]) -> None:
 
 
 MOST_IN_A_ROW = 20
-"""Urgent units after which one of the others has its turn, so that no flood of commands stops all work."""
+"""How many urgent units run before another one has its turn, so that a flood of commands does not stop all work."""
 
 
 @dataclass
@@ -124,14 +124,14 @@ class _Queue:
     closing: bool = False
 
     def next(self) -> UnitOfWork | None:
-        """Takes out the next unit; None where none waits."""
+        """Takes the next unit; None if none waits."""
         if (unit := self.next_urgent()) is not None:
             return unit
         self.in_a_row = 0
         return self.others.popleft() if self.others else None
 
     def next_urgent(self) -> UnitOfWork | None:
-        """Takes out the next urgent unit; None where none waits, or one of the others has its turn."""
+        """Takes the next urgent unit; None if none waits, or if another one has its turn."""
         if self.urgent and (not self.others or self.in_a_row < MOST_IN_A_ROW):
             self.in_a_row += 1
             return self.urgent.popleft()
@@ -175,7 +175,7 @@ class SqliteThread:
                 self._withdraw(unit)
 
     async def close(self) -> None:
-        """Ends the thread once all that waits is done, and gives back the connection; in bounded time, or behind."""
+        """Ends the thread once everything that waits is done, and closes the connection, within bounded time."""
         thread = self._thread
         if thread is None:
             return
@@ -197,7 +197,7 @@ class SqliteThread:
             queue.changed.notify()
 
     def _withdraw(self, unit: UnitOfWork) -> bool:
-        """Takes out a unit that waits; False where it has begun."""
+        """Removes a waiting unit; False if it has begun."""
         with self._queue.changed:
             for waiting in (self._queue.urgent, self._queue.others):
                 if unit in waiting:
@@ -262,7 +262,7 @@ class SqliteThread:
             return self._queue.next_urgent() if last.urgent else self._queue.next()
 
     def _fail_alike(self, units: list[UnitOfWork], error: Exception) -> None:
-        """All that waits has waited for the same lock: each decides by itself whether to try again."""
+        """Everything that waits has waited for the same lock: each unit decides by itself whether to try again."""
         with self._queue.changed:
             while (unit := self._queue.next()) is not None:
                 units.append(unit)
@@ -271,7 +271,7 @@ class SqliteThread:
 
     @staticmethod
     def _one_by_one(connection: "_WriterConnection", units: Sequence[UnitOfWork], error: Exception) -> None:
-        """Those that failed together may have been innocent: each gets a transaction of its own."""
+        """Units that failed together may have been innocent: each gets a transaction of its own."""
         for unit in units:
             if len(units) == 1:
                 unit.error = unit.error or error

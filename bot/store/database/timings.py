@@ -1,4 +1,4 @@
-"""How long the store waits for what."""
+"""The store's time limits."""
 
 from dataclasses import dataclass
 

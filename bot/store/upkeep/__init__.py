@@ -1,1 +1,1 @@
-"""Keeping the database in order: deleting, forgetting, what a restore puts in doubt, and how the database is."""
+"""Keeping the database in order: deleting, forgetting, marking as uncertain after a restore, and checking."""

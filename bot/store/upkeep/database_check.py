@@ -1,4 +1,4 @@
-"""How the database is: whether it takes what is written, and what has been open in it for long."""
+"""Whether the database takes writes, and which jobs have been open in it for long."""
 
 from uuid import uuid4
 

@@ -74,7 +74,7 @@ class SqlQuotations:
         return Step(rows[-1][threads.c.id], changed, len(named) - changed)
 
     async def _leave_out(self, thread_id: str, person_id: str) -> bool:
-        """Whether nothing in the thread's state names them any more."""
+        """Whether the thread's state no longer names them."""
         await self._session.lock_thread(thread_id)
         for row in await self._session.rows(_THREAD, thread=thread_id):
             try:
@@ -88,7 +88,7 @@ class SqlQuotations:
 
 
 def without(state: ThreadState, person_id: str) -> ThreadState:
-    """What is known of a job, without somebody; but for who muted it, or stopped its work, as long as that counts."""
+    """A job's state without somebody, except who muted it or stopped its work, as long as that counts."""
     at_work, people = state.job is not None and not state.job.ended, state.people
     unexplained = tuple(each for each in state.told.unexplained if each.message.request.person_id != person_id)
     people = replace(

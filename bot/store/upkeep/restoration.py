@@ -1,4 +1,4 @@
-"""What is in doubt in a database that was restored from a backup: what was open then may have gone out since."""
+"""Marks as uncertain what was open in a restored database: it may have gone out since the backup."""
 
 from collections.abc import Collection, Sequence
 
@@ -23,7 +23,7 @@ _UNTRIED = (
     )
     .values(uncertain=True, attempts=0, first_tried_at=None)
 )
-"""They may have been edited and merged before they went out; so the request sender looks at each by itself."""
+"""They may have been edited and merged before they went out, so the request sender handles each by itself."""
 _TRIED = (
     update(requests)
     .where(
@@ -35,7 +35,7 @@ _TRIED = (
     )
     .values(state=RequestState.SENDING, claimed_by=_NOBODY, claimed_until=0.0)
 )
-"""What may have arrived before is as it was then: as if the process that sent it again had ended."""
+"""What may have arrived before stays uncertain, as if the process that sent it again had ended."""
 _IN_DOUBT = (
     select(func.count())
     .select_from(requests)

@@ -1,4 +1,4 @@
-"""Deleting: what is old and finished, and what somebody wants forgotten."""
+"""Deletes what is old and finished, and what somebody wants forgotten."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -167,7 +167,7 @@ _DELETE_EARLY_OF_CHANNEL = delete(early_replies).where(early_replies.c.channel_i
 
 
 _DRAFTS = select(drafts.c.person_id, drafts.c.place).where(drafts.c.updated_at >= 0.0).order_by(drafts.c.updated_at)
-"""All: none is older than a day."""
+"""All of them: none is older than a day."""
 _DELETE_DRAFT_AT = delete(drafts).where(drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"))
 
 
