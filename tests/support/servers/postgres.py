@@ -69,8 +69,7 @@ class PostgresServer:
         """
         name = self._idle.pop() if self._idle else await self._create(_TEMPLATE)
         yield self.url(name)
-        for table in reversed(metadata.sorted_tables):
-            await self.run(str(table.delete()), database=name)
+        await self.run(";".join(str(table.delete()) for table in reversed(metadata.sorted_tables)), database=name)
         self._idle.append(name)
 
     @asynccontextmanager
