@@ -1,4 +1,4 @@
 """Pagehand: hands documentation tasks from Slack to a background agent, and brings the pull request back."""
 
 __version__ = "0.1.0"
-"""Said here, and read from here when it is packaged: a checkout with its requirements alone can tell it, too."""
+"""The build reads it from here, so a checkout that is not installed as a package knows its version, too."""

@@ -1,4 +1,4 @@
-"""`python -m bot`."""
+"""Runs the command line with `python -m bot`."""
 
 from bot.cli.main import main
 

@@ -1,41 +1,42 @@
-"""Every error that Pagehand raises on purpose; each class names what is to be done about it.
+"""Every error that Pagehand raises deliberately. The class says what to do about it.
 
-Foreign errors (httpx, slack-sdk, SQLAlchemy) stop at the edge that meets them and become one of these::
+Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, and become one of these::
 
     PagehandError
-    ├── ConfigError              settings are missing or malformed: tell the operator, all of them at once
-    ├── CannotStart              Slack or the machine turns Pagehand away at start-up: tell the operator what to check
+    ├── ConfigError              missing or malformed settings: tell the operator about all of them at once
+    ├── CannotStart              Slack or the machine prevents the start: tell the operator what to check
     ├── JobApiError
-    │   ├── JobApiUnreachable    certainly did not arrive: try again by itself
-    │   │   └── JobApiBusy       429, or 503 with Retry-After: the same, but when it says
-    │   ├── JobApiRejected        400, 422 and the like: give the person the API's own words, do not try again
-    │   ├── JobApiNotAllowed     401, 403: our key; tell whom to ask, requests wait
+    │   ├── JobApiUnreachable    certainly did not arrive: retry automatically
+    │   │   └── JobApiBusy       429, or 503 with Retry-After: retry at that time
+    │   ├── JobApiRejected       400, 422 and the like: give the person the API's own words, do not retry
+    │   ├── JobApiNotAllowed     401, 403: a problem with our key; say whom to ask, requests wait
     │   ├── NoSuchProject        404 to a create: tell the person
     │   ├── JobGone              404 to a message or a get
-    │   └── JobApiUncertain      may have arrived: never repeat a create or message by itself
+    │   └── JobApiUncertain      may have arrived: never repeat a create or a message automatically
     │       ├── JobApiFailed     5xx: the server itself says that it failed
-    │       └── JobApiUnreadable the answer is not an Agent job
+    │       └── JobApiUnreadable the response is not an Agent job
     ├── ChatError
-    │   ├── ChatUnreachable      certainly did not arrive: try again
-    │   │   └── ChatRateLimited  429: the same, after Retry-After, for this method only
-    │   │       └── ChatOverBudget not asked, since that would meet a 429: it counts as no try
-    │   ├── ChatUncertain        may have arrived: look for it before trying again
-    │   ├── ChatNotInChannel     join or say how to invite
-    │   ├── ChatRejected          this one message cannot be had: record why, go on with the others
-    │   │   └── ChatMissingScope the same, till the app is installed with the scope: name it to the operator
-    │   └── ChatNotAllowed       our token: everything waits for the operator
+    │   ├── ChatUnreachable      certainly did not arrive: retry
+    │   │   └── ChatRateLimited  429: retry after Retry-After; other methods are not affected
+    │   │       └── ChatOverBudget not sent, because Slack would answer 429: does not count as an attempt
+    │   ├── ChatUncertain        may have arrived: look for it before retrying
+    │   ├── ChatNotInChannel     join, or say how to invite the bot
+    │   ├── ChatRejected         Slack refuses this one message: record why, go on with the others
+    │   │   └── ChatMissingScope the same until the app is reinstalled with the scope: name it to the operator
+    │   └── ChatNotAllowed       a problem with our token: everything waits for the operator
     └── StoreError
-        ├── StoreUnavailable     locked, restarting or cut off: try again
-        └── SchemaMismatch       the database is older or newer than this program: tell the operator
+        ├── StoreUnavailable     locked, restarting or disconnected: retry
+        ├── UnreadableRow        one damaged row: set it aside, go on with the others
+        └── SchemaMismatch       the schema is older or newer than this program: tell the operator
 """
 
 
 class PagehandError(Exception):
-    """The root: anything that Pagehand expects can go wrong."""
+    """The base class: anything that Pagehand expects to go wrong."""
 
 
 class ConfigError(PagehandError):
-    """Settings are missing or malformed; `faults` has a sentence for each."""
+    """Settings are missing or malformed; `faults` has a sentence about each."""
 
     def __init__(self, faults: list[str]) -> None:
         self.faults = faults
@@ -43,11 +44,11 @@ class ConfigError(PagehandError):
 
 
 class CannotStart(PagehandError):
-    """The settings are well-formed, but do not work; the message says which, and what to do about it."""
+    """The settings are well-formed but do not work; the message says which one, and what to do."""
 
 
 class JobApiError(PagehandError):
-    """The job API did not do what was asked. The message is safe to log; `words` is the API's own text."""
+    """A call of the job API failed. The message is safe to log; `words` is the API's own text."""
 
     def __init__(self, message: str, *, words: str = "") -> None:
         self.words = words
@@ -55,7 +56,7 @@ class JobApiError(PagehandError):
 
 
 class JobApiUnreachable(JobApiError):
-    """Certainly did not arrive (no connection, DNS, TLS); `retry_after` is in seconds, where known."""
+    """Certainly did not arrive (no connection, DNS, TLS); `retry_after` is in seconds, if known."""
 
     def __init__(self, message: str, *, words: str = "", retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -63,7 +64,7 @@ class JobApiUnreachable(JobApiError):
 
 
 class JobApiBusy(JobApiUnreachable):
-    """429, or 503 with Retry-After (`status`): turned away at the door, so it certainly was not taken."""
+    """429, or 503 with Retry-After (`status`): the server certainly did not process the request."""
 
     def __init__(self, message: str, *, words: str = "", status: int = 429, retry_after: float | None = None) -> None:
         self.status = status
@@ -71,7 +72,7 @@ class JobApiBusy(JobApiUnreachable):
 
 
 class JobApiRejected(JobApiError):
-    """The API understood and said no; `words` is why. `redirected`: it is somewhere else, so our address is wrong."""
+    """The API refused the request; `words` says why. `redirected`: it answered with a redirect, so our URL is wrong."""
 
     def __init__(self, message: str, *, words: str = "", redirected: bool = False) -> None:
         self.redirected = redirected
@@ -79,7 +80,7 @@ class JobApiRejected(JobApiError):
 
 
 class JobApiNotAllowed(JobApiError):
-    """401 (`status`): the key is wrong or expired; 403: it lacks a scope or this address is not allowed."""
+    """`status` 401: the key is wrong or expired; 403: it lacks a scope, or our IP address is not allowed."""
 
     def __init__(self, message: str, *, status: int, words: str = "") -> None:
         self.status = status
@@ -87,27 +88,27 @@ class JobApiNotAllowed(JobApiError):
 
 
 class NoSuchProject(JobApiError):
-    """404 to a create."""
+    """404 when creating a job."""
 
 
 class JobGone(JobApiError):
-    """404 to a message or a get."""
+    """404 when reading a job or sending it a message."""
 
 
 class JobApiUncertain(JobApiError):
-    """It may have arrived: a timeout after sending, a connection cut while waiting, a 5xx."""
+    """May have arrived: a timeout after sending, a connection lost while waiting, a 5xx."""
 
 
 class JobApiFailed(JobApiUncertain):
-    """A 5xx: the server failed, before it took the request or after."""
+    """5xx: the server failed, before or after it accepted the request."""
 
 
 class JobApiUnreadable(JobApiUncertain):
-    """The answer says success, but is not an Agent job (HTML, empty, cut short, too long)."""
+    """The response reports success but is not an Agent job (HTML, empty, truncated, too long)."""
 
 
 class ChatError(PagehandError):
-    """Slack did not do what was asked; `reason` is Slack's own error code, where it gave one."""
+    """A call of Slack failed; `reason` is Slack's own error code, if it gave one."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -115,7 +116,7 @@ class ChatError(PagehandError):
 
 
 class ChatUnreachable(ChatError):
-    """Certainly did not arrive; `retry_after` is in seconds, where Slack said so."""
+    """Certainly did not arrive; `retry_after` is in seconds, if Slack gave it."""
 
     def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -123,7 +124,7 @@ class ChatUnreachable(ChatError):
 
 
 class ChatRateLimited(ChatUnreachable):
-    """429 and its kind: this method asks to wait (Slack's name; empty: not known)."""
+    """429 or the equivalent error code; `method` is the Slack method that is limited, empty if unknown."""
 
     def __init__(self, reason: str, *, retry_after: float | None = None, method: str = "") -> None:
         self.method = method
@@ -131,23 +132,23 @@ class ChatRateLimited(ChatUnreachable):
 
 
 class ChatOverBudget(ChatRateLimited):
-    """Slack was not asked: what it allows of this method is used up for the moment."""
+    """Not sent: our share of calls of this method is used up for now."""
 
 
 class ChatUncertain(ChatError):
-    """It may have arrived: a timeout, a cut connection, a 5xx."""
+    """May have arrived: a timeout, a lost connection, a 5xx."""
 
 
 class ChatNotInChannel(ChatError):
-    """The bot is not a member: a public channel can be joined, a private one only by invitation."""
+    """The bot is not a member. It can join a public channel, but must be invited to a private one."""
 
 
 class ChatRejected(ChatError):
-    """Slack will not take this, however often it is tried."""
+    """Slack refuses this message; retrying does not help."""
 
 
 class ChatMissingScope(ChatRejected):
-    """The app is not granted `scopes` (Slack's names; empty where it named none): trying again cannot mend that."""
+    """The app lacks `scopes` (Slack's names; empty if it named none); retrying does not help."""
 
     def __init__(self, scopes: tuple[str, ...]) -> None:
         self.scopes = scopes
@@ -155,20 +156,20 @@ class ChatMissingScope(ChatRejected):
 
 
 class ChatNotAllowed(ChatError):
-    """The token is invalid or revoked, or an administrator keeps it out of the whole workspace."""
+    """The token is invalid or revoked, or an administrator has blocked the app in the whole workspace."""
 
 
 class StoreError(PagehandError):
-    """The database did not do what was asked."""
+    """A database operation failed."""
 
 
 class StoreUnavailable(StoreError):
-    """Locked, restarting, cut off or full: the work was not recorded, and may be tried again."""
+    """Locked, restarting, disconnected or full: nothing was recorded, and the operation can be retried."""
 
 
 class UnreadableRow(StoreError):
-    """A row holds what this program cannot have written."""
+    """A row holds something that this program cannot have written."""
 
 
 class SchemaMismatch(StoreError):
-    """The database's schema is not the one that this program knows."""
+    """The database's schema is not the one this program expects."""

@@ -1,1 +1,1 @@
-"""The bot put together: settings, edges, roles, start-up and shutdown."""
+"""Assembles the bot: settings, edges, roles, start-up and shutdown."""

@@ -26,7 +26,7 @@ from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RECOVERY_SECONDS, RecordingHealth
 from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage, health_routes
-from bot.runtime.process_signals import leave_out_what_stays, run_until_signal
+from bot.runtime.process_signals import freeze_startup_objects, run_until_signal
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseProbe
@@ -40,37 +40,40 @@ from bot.slack.sending.web_api import new_client
 
 
 class Role(Enum):
-    """What a process does. Any number of each can share one PostgreSQL."""
+    """What a process does. Any number of web and worker processes can share one PostgreSQL database."""
 
     RUN = "run"
     """Everything."""
     WEB = "web"
-    """Receives Slack's signed requests, records and acknowledges them. Serves the health alone where Slack is reached
-    over Socket Mode."""
+    """Receives Slack's signed HTTP requests, records and acknowledges them. With Socket Mode, it only serves the health
+    checks."""
     WORKER = "worker"
-    """Works on what is recorded; holds the connections to Slack where it is reached over Socket Mode."""
+    """Processes recorded work. With Socket Mode, it also holds the connections to Slack."""
 
     @property
     def schedules(self) -> bool:
-        """Whether this process works on what is recorded."""
+        """Whether this process runs the scheduler."""
         return self is not Role.WEB
 
     def receives(self, *, over_socket_mode: bool) -> bool:
-        """Whether Slack's requests come to this process."""
+        """Whether this process receives Slack's requests."""
         return self is Role.RUN or (self is Role.WORKER) == over_socket_mode
 
 
 logger = logging.getLogger(__name__)
 
 STOP_TIMEOUT = 7.5
-"""Seconds for what is under way to end when the process is asked to stop."""
+"""Seconds that work in progress has to finish when the process is asked to stop."""
 
 Receiver = SocketReceiver | HttpReceiver
 
 
 @dataclass(frozen=True)
 class HealthTimings:
-    """How soon trouble shows, and how soon it is over, in seconds. `recording_` is about what people ask for."""
+    """How soon an outage is reported, and how soon it counts as over, in seconds.
+
+    `recording_recovery` is for writing people's requests to the database, `recovery` for everything else.
+    """
 
     grace: float = GRACE_SECONDS
     log_every: float = LOG_EVERY
@@ -81,7 +84,7 @@ class HealthTimings:
 
 
 class App:
-    """The bot: `start`, then `stop`. `owner` names this process in the database, for this one start."""
+    """The bot: call `start`, then `stop`. `owner` identifies this run of the process in the database."""
 
     def __init__(
         self, config: Config, edges: Edges, role: Role = Role.RUN, *, timings: HealthTimings | None = None
@@ -98,12 +101,12 @@ class App:
         terms = ReplyTerms(self._projects.replies, config.merge_seconds)
         self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
         self.health = self._build_health()
-        by_socket = config.slack_app_token is not None
-        self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=by_socket) else None
+        socket_mode = config.slack_app_token is not None
+        self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=socket_mode) else None
         self._page = self._build_page(config)
 
     async def start(self) -> None:
-        """Connects to Slack and begins to work. Raises CannotStart; `stop` is due all the same."""
+        """Connects to Slack and starts to work. Raises CannotStart; call `stop` even then."""
         try:
             if self.receiver is not None:
                 await self.receiver.start()
@@ -112,25 +115,25 @@ class App:
         except ChatError as error:
             raise token_refused(error, "SLACK_APP_TOKEN", "Basic Information, App-Level Tokens") from None
         except OSError as error:
-            raise CannotStart(f"it {error.strerror or error}. Set another port or address.") from None
+            raise CannotStart(f"it {error.strerror or error}. Choose another port or address.") from None
         if self._scheduler is not None:
             self._scheduler.start(self._supervisor)
         self._supervisor.start(type(self.health).__name__, self.health.run)
         self._supervisor.start(type(self._check).__name__, self._check.run)
         if self._role is Role.WEB and self.receiver is None:
-            logger.info("SLACK_APP_TOKEN is set, so the worker receives from Slack: this process only shows the health")
-        logger.info("Pagehand is at work as %s (%s)", self.owner, self._role.value)
+            logger.info("SLACK_APP_TOKEN is set: workers receive from Slack, this process only serves health checks")
+        logger.info("Pagehand is running as %s (%s)", self.owner, self._role.value)
 
     async def stop(self) -> None:
-        """Takes nothing new, ends or hands back what is under way, and closes everything; within 10 s."""
+        """Accepts nothing new, finishes or releases work in progress, and closes everything, within 10 s."""
         logger.info("stopping")
-        until = asyncio.get_running_loop().time() + STOP_TIMEOUT
+        deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT
         self._supervisor.stop_restarting()
         if self.receiver is not None:
             await self.receiver.stop(STOP_TIMEOUT / 3)
         if self._scheduler is not None:
-            await self._scheduler.stop(until - asyncio.get_running_loop().time())
-        await self._supervisor.stop(max(until - asyncio.get_running_loop().time(), 0.5))
+            await self._scheduler.stop(deadline - asyncio.get_running_loop().time())
+        await self._supervisor.stop(max(deadline - asyncio.get_running_loop().time(), 0.5))
         if self._scheduler is not None:
             await self._release()
         if self._page is not None:
@@ -139,7 +142,7 @@ class App:
         logger.info("stopped")
 
     def wake(self) -> None:
-        """Has every worker of this process look for what is due."""
+        """Makes every worker of this process look for due rows now."""
         if self._scheduler is not None:
             self._scheduler.wake()
 
@@ -148,7 +151,7 @@ class App:
             self._scheduler.wake_senders()
 
     async def _release(self) -> None:
-        """Hands back what was claimed and not begun."""
+        """Releases rows that were claimed but not started."""
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(1.0):
                 await self._edges.store.transact(lambda tx: tx.claims.release(self.owner))
@@ -159,7 +162,7 @@ class App:
             owner=self.owner,
             job_api_timeout=max(each.job_api.timeout for each in config.projects),
             projects=self._projects,
-            rules=_rules(config, edges),
+            rules=_permission_rules(config, edges),
             polling=Polling(
                 fastest=config.poll_fastest, slowest=config.poll_slowest, hold_back=edges.timings.hold_back
             ),
@@ -170,10 +173,10 @@ class App:
             masker=SecretMasker(tuple(config.secrets)),
             slack_limits=edges.timings.slack_limits,
         )
-        outside = SchedulerEdges(
+        scheduler_edges = SchedulerEdges(
             edges.store, edges.job_api, edges.chat, edges.people, edges.reading, edges.modals.views, edges.requesters
         )
-        return Scheduler(settings, outside, parts=lambda: list(self._statuses()))
+        return Scheduler(settings, scheduler_edges, parts=lambda: list(self._statuses()))
 
     def _build_check(self) -> DatabaseProbe:
         return DatabaseProbe(
@@ -190,7 +193,7 @@ class App:
 
     def _build_receiver(self, config: Config) -> Receiver:
         edges = self._edges
-        admission = Admission(_rules(config, edges), edges.reading, edges.message_context)
+        admission = Admission(_permission_rules(config, edges), edges.reading, edges.message_context)
         slack = SlackApp(
             self.service,
             identity=edges.identity,
@@ -217,7 +220,9 @@ class App:
         return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=health_routes(self.health))
 
     def _build_page(self, config: Config) -> HealthPage | None:
-        """A page of its own; for a `web` that receives nothing it is at the port that the platform knocks at."""
+        """Builds a health page of its own. A `web` process that receives nothing serves it at PORT, where a hosting
+        platform checks that the process is up.
+        """
         if self._role is Role.WEB and self.receiver is None:
             return HealthPage(self.health, host=config.host, port=config.port)
         port = config.health_port
@@ -234,17 +239,18 @@ class App:
 
 
 async def run(config: Config, role: Role = Role.RUN, *, decorate: Callable[[Edges], None] = lambda _: None) -> None:
-    """Runs the bot, or that part of it, until SIGTERM or Ctrl-C. `decorate` may wrap the edges before anything is built
-    on them.
+    """Runs the bot, or the part that `role` selects, until SIGTERM or Ctrl-C.
+
+    `decorate` may replace edges before the application is built on them.
     """
-    await run_until_signal(partial(_started, config, role, decorate))
+    await run_until_signal(partial(_start_app, config, role, decorate))
 
 
-async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]) -> App:
+async def _start_app(config: Config, role: Role, decorate: Callable[[Edges], None]) -> App:
     edges = await open_edges(config)
     decorate(edges)
     app = App(config, edges, role)
-    leave_out_what_stays()
+    freeze_startup_objects()
     try:
         await app.start()
     except BaseException:
@@ -253,7 +259,7 @@ async def _started(config: Config, role: Role, decorate: Callable[[Edges], None]
     return app
 
 
-def _rules(config: Config, edges: Edges) -> PermissionRules:
+def _permission_rules(config: Config, edges: Edges) -> PermissionRules:
     return PermissionRules(
         edges.identity.team_id,
         allow_guests=config.allow_guests,

@@ -1,4 +1,4 @@
-"""The world as Pagehand meets it: the database, the job APIs, and Slack."""
+"""Opens the edges, Pagehand's connections to the outside: the database, the job APIs, and Slack."""
 
 import contextlib
 import logging
@@ -42,14 +42,15 @@ from bot.slack.sending.web_api import CALL_SECONDS, CallGate, new_client, new_se
 
 @dataclass(frozen=True)
 class EdgeTimings:
-    """Times are in seconds.
+    """How the edges are timed, in seconds.
 
     Attributes:
-        slack_call: How long a call to Slack may take.
-        slack_ping: How often a Socket Mode connection is pinged.
-        job_api_pause: How long a project is left alone where the job API is too busy and names no time.
-        slack_limits: How often Slack may be called.
-        hold_back: How long a line about what a job begins waits for the job's end, which then is all that is posted.
+        slack_call: Timeout of a call to Slack.
+        slack_ping: Interval between pings of a Socket Mode connection.
+        job_api_pause: Pause in calls for a project when the job API is too busy and sends no Retry-After.
+        slack_limits: How often each Slack method may be called.
+        hold_back: How long the line about a job's start is held back. If the job ends in that time, only its end is
+            posted.
     """
 
     slack_call: float = CALL_SECONDS
@@ -64,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Edges:
-    """The world as Pagehand meets it: what a test or an experiment may wrap before the application is built on it."""
+    """The opened edges. A test or an experiment may replace any of them before it builds the application."""
 
     store: Store
     job_api: JobApi
@@ -81,13 +82,13 @@ class Edges:
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
     known_channels: Mapping[str, str] = field(default_factory=dict)
-    """Ids of channels in the settings that Slack changed, each with the one that is known here."""
+    """For each channel in the settings whose id Slack has changed: the id under which the database knows it."""
 
 
 async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edges:
-    """Opens the database, asks Slack who we are, and makes the clients.
+    """Opens the database, asks Slack for the bot's identity, and creates the clients.
 
-    Raises StoreError, SchemaMismatch, CannotStart: with words that say what to do about it.
+    Raises StoreError, SchemaMismatch, CannotStart. Their messages say what to do.
     """
     timings = timings or EdgeTimings()
     for warning in config.warnings:
@@ -175,7 +176,7 @@ def _message_context(config: Config, projects: Projects, identity: Identity) -> 
 
 
 def _notification(projects: Projects, channel_id: str) -> NotificationSettings:
-    """Returns how a channel wants to be told of ends."""
+    """Returns how the end of a job is announced in a channel."""
     settings = projects.channel(channel_id)
     return NotificationSettings(mention=settings.mention, broadcast=settings.broadcast)
 

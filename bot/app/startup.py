@@ -1,4 +1,4 @@
-"""What can keep the bot from starting: a Slack that is away or refuses a token, a database with other tables."""
+"""The checks at start-up: Slack is reachable and accepts the token, and the database has the current schema."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ BACKOFF = Backoff(first=1.0, longest=30.0)
 
 
 async def wait_for_identity(client: AsyncWebClient) -> Identity:
-    """Asks Slack who we are, again and again while it cannot be reached. Raises CannotStart for a bad token."""
+    """Asks Slack for the bot's identity, and retries while Slack is unreachable. Raises CannotStart for a bad token."""
     failures = 0
     while True:
         try:
@@ -29,23 +29,26 @@ async def wait_for_identity(client: AsyncWebClient) -> Identity:
         except (ChatUnreachable, ChatUncertain) as error:
             failures += 1
             if failures == 1:
-                words = "Slack cannot be reached (%s), trying again. Check this machine's network and SLACK_API_URL."
-                logger.warning(words, error.reason)
+                message = "Slack cannot be reached (%s); retrying. Check this machine's network and SLACK_API_URL."
+                logger.warning(message, error.reason)
             await asyncio.sleep(BACKOFF.delay(failures))
         except ChatError as error:
             raise token_refused(error, "SLACK_BOT_TOKEN", "OAuth & Permissions") from None
 
 
 def token_refused(error: ChatError, setting: str, page: str) -> CannotStart:
-    """Returns what to do about a token that Slack does not accept. `page` is where the app's settings show it."""
+    """Returns the error for a token that Slack rejects. `page` is the page of the app's settings that shows it."""
     return CannotStart(
-        f"Slack does not accept {setting} ({error.reason}). Check it, and its scopes, on your app's page at "
+        f"Slack does not accept {setting} ({error.reason}). Check the token and its scopes on your app's page at "
         f"api.slack.com/apps, under {page}."
     )
 
 
 async def known_ids(store: Store, channel_ids: Collection[str]) -> Mapping[str, str]:
-    """Returns by which ids those channels are known whose id Slack changed, and warns of those that are old."""
+    """Returns the ids under which the database knows channels whose id Slack has changed.
+
+    Logs a warning about each of `channel_ids` that is no longer current.
+    """
     known: dict[str, str] = {}
     for channel_id in sorted(channel_ids):
         ids = await _all_ids(store, channel_id)
@@ -53,17 +56,17 @@ async def known_ids(store: Store, channel_ids: Collection[str]) -> Mapping[str, 
         if first != channel_id:
             known[channel_id] = first
         if newest != channel_id:
-            logger.warning("The channel %s has the id %s now: please write that into the settings.", channel_id, newest)
+            logger.warning("The id of channel %s is now %s: please update the settings.", channel_id, newest)
     return known
 
 
 async def newest_id(store: Store, channel_id: str) -> str:
-    """Returns the id by which Slack knows a channel now."""
+    """Returns a channel's current id in Slack."""
     return (await _all_ids(store, channel_id))[-1]
 
 
 class SharedBudget:
-    """What all processes on one database may call of Slack: bot.slack.sending.web_api.CallBudget."""
+    """The CallBudget of bot.slack.sending.web_api, shared by all processes on one database."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -82,22 +85,21 @@ async def _all_ids(store: Store, channel_id: str) -> Sequence[str]:
 
 
 async def open_current_store(url: str) -> Store:
-    """Opens the database, with the current schema.
+    """Opens the database and makes sure that it has the current schema.
 
-    Raises SchemaMismatch where bringing it there is left to `pagehand migrate`, StoreError where the database cannot be
-    opened.
+    Raises SchemaMismatch if `pagehand migrate` has to run first, StoreError if the database cannot be opened.
     """
     await migrate_at_start(url)
     return await open_store(url)
 
 
 async def migrate_at_start(url: str, migrations: Path = MIGRATIONS) -> None:
-    """Brings a new database, or a SQLite file of an older version, to the current schema.
+    """Migrates a new database, or a SQLite file of an older version, to the current schema.
 
-    Raises SchemaMismatch for an older PostgreSQL database: other processes may be at work on it.
+    Raises SchemaMismatch for an older PostgreSQL database, because other processes may be using it.
     """
     state = await schema_state(url, migrations)
     if state is SchemaState.EMPTY or (state is SchemaState.OLDER and url.startswith("sqlite")):
         await migrate(url, migrations)
     elif state is SchemaState.OLDER:
-        raise SchemaMismatch("The database's tables are older than this Pagehand: run `pagehand migrate` first.")
+        raise SchemaMismatch("The database's tables are older than this version of Pagehand: run `pagehand migrate`.")

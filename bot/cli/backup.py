@@ -1,4 +1,4 @@
-"""`pagehand backup`."""
+"""`pagehand backup` copies a SQLite database while the bot runs."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from bot.store.database.backup import backup
 
 
 def back_up_database(environ: Mapping[str, str], file: str) -> None:
-    """Copies the database to a new file. Raises click.UsageError for one that is there; ConfigError, StoreError."""
+    """Copies the database to a new file. Raises click.UsageError if the file exists; ConfigError, StoreError."""
     if Path(file).exists():
-        raise click.UsageError(f"{file} is there already: name a new file.")
+        raise click.UsageError(f"{file} already exists: name a new file.")
     asyncio.run(back_up(database_url(environ), Path(file)))
 
 
 async def back_up(url: str, file: Path) -> None:
-    """Copies a database to a new file, in which what is open is in doubt. Raises ConfigError, StoreError."""
+    """Copies a database to a new file, in which all open work is marked as in doubt. Raises ConfigError, StoreError."""
     await backup(url, file, put_in_doubt=put_in_doubt)

@@ -1,4 +1,4 @@
-"""`pagehand demo`."""
+"""`pagehand demo` shows the whole loop on one machine, in a browser or as text."""
 
 import asyncio
 import signal
@@ -17,13 +17,13 @@ from bot.runtime.logging import configure_logging
 from bot.runtime.process_signals import ending_signals
 
 EXAMPLE = 'Replace "colour" with "color" in the guides'
-FOR_AGENTS = "Make the intro of the README shorter"
+AGENT_EXAMPLE = "Make the intro of the README shorter"
 
 
 def browse(keep: str | None, ports: Ports, agent: str) -> None:
-    """Runs the demo for a browser, until Ctrl-C, with an agent if one is named; its data is in `keep`, or lost.
+    """Runs the demo for a browser until Ctrl-C. Raises PagehandError.
 
-    Raises PagehandError.
+    `keep` is the directory for its data, which is deleted at the end if there is none. `agent` may be empty.
     """
     with _prepared(keep) as directory:
         asyncio.run(_browse(directory, ports, agent))
@@ -32,15 +32,15 @@ def browse(keep: str | None, ports: Ports, agent: str) -> None:
 def run_once(
     keep: str | None, ports: Ports, agent: str, prompt: str, replies: tuple[str, ...], *, limit: float
 ) -> None:
-    """Does the whole loop within `limit` seconds, and prints it. Raises DemoError, PagehandError."""
+    """Runs the whole loop once, within `limit` seconds, and prints the thread. Raises DemoError, PagehandError."""
     with _prepared(keep) as directory:
         asyncio.run(_run_once(directory, ports, agent, prompt, replies, limit=limit))
 
 
 @contextmanager
 def _prepared(keep: str | None) -> Iterator[Path]:
-    """Prepares the process for a demo; gives the directory for its data."""
-    # What a platform sends to stop a process shall clean up as Ctrl-C does, also where a shell's job ignores that.
+    """Prepares the process for a demo; yields the directory for its data."""
+    # SIGTERM and SIGHUP clean up like Ctrl-C, even in a background job of a shell, which ignores SIGINT.
     for number in ending_signals():
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,21 +66,19 @@ def _data_directory(keep: str | None) -> Iterator[Path]:
 async def _browse(directory: Path, ports: Ports, agent: str) -> None:
     async with running_demo(directory, ports, agent) as demo:
         click.echo(f"\nOpen  {demo.url}\n")
-        click.echo(f"In #{CHANNEL}, type:\n\n    /docs {FOR_AGENTS if agent else EXAMPLE}\n")
-        click.echo("Then reply in the card's thread to steer the job, and click the pull request.")
-        click.echo(_about_the_editor(demo))
-        click.echo(
-            "Or mention @Pagehand in a thread, hand over a message from its menu, open Pagehand's Home; or act as"
-        )
-        click.echo("Gia, who is a guest, to see a refusal. Ctrl-C ends the demo.")
-        with suppress(asyncio.CancelledError):  # Ctrl-C is how a demo is to end
+        click.echo(f"In #{CHANNEL}, type:\n\n    /docs {AGENT_EXAMPLE if agent else EXAMPLE}\n")
+        click.echo("Then reply in the card's thread to steer the job, and open the pull request.")
+        click.echo(_editor_hint(demo))
+        click.echo("You can also mention @Pagehand in a thread, hand over a message from its menu, open Pagehand's")
+        click.echo("Home, or act as Gia, a guest, to see a refusal. Ctrl-C ends the demo.")
+        with suppress(asyncio.CancelledError):  # Ctrl-C is the normal end of a demo
             await asyncio.Event().wait()
     click.echo("\nEnded.")
 
 
-def _about_the_editor(demo: Demo) -> str:
+def _editor_hint(demo: Demo) -> str:
     if demo.merge_key:
-        return f"To merge it, log in on its page with {demo.merge_key}\n"
+        return f"To merge it, log in on its page with the key {demo.merge_key}\n"
     return f"The built-in editor makes exact changes.\n{agent_offer()}\n"
 
 

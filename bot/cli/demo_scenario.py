@@ -1,4 +1,4 @@
-"""`pagehand demo --once`: a person asks for a pull request, steers the job, and the thread is printed as it grows."""
+"""`pagehand demo --once`: a person starts and steers a job, and the thread is printed as it grows."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,13 +14,13 @@ Echo = Callable[[str], None]
 """Prints a line."""
 
 LONGEST_WAIT = 3600.0
-"""Seconds; the scenario's own limit ends it sooner."""
+"""Seconds; the scenario's own limit is shorter."""
 
 
 async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: Echo, *, limit: float) -> str:
-    """Does the whole loop as Ana, each reply after the end of the round before it; returns the pull request's link.
+    """Runs the whole loop as Ana and returns the pull request's link. Each reply follows the end of a round.
 
-    Raises DemoError when there is none within `limit` seconds.
+    Raises DemoError if there is no pull request within `limit` seconds.
     """
     printer, newest_before = ThreadPrinter(demo.workspace, echo), _newest_card(demo.workspace)
     person = demo.workspace.people["ana"]
@@ -37,7 +37,7 @@ async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: 
                 await person.say(CHANNEL, reply, thread_ts=ts)
                 thread = await _end_of_round(demo, ts, number, printer)
     except TimeoutError:
-        raise DemoError(f"No pull request within {limit:g} s. --limit allows more.") from None
+        raise DemoError(f"There was no pull request within {limit:g} s. Use --limit to allow more time.") from None
     link = thread.state.job.pr_link if thread.state.job else None
     if not link:
         raise DemoError("The job ended without a pull request.")
@@ -45,7 +45,7 @@ async def run_scenario(demo: Demo, prompt: str, replies: tuple[str, ...], echo: 
 
 
 class ThreadPrinter:
-    """Prints a thread as text: each message once, the card again whenever it changes."""
+    """Prints a thread as text: each message once, and again whenever it changes."""
 
     def __init__(self, workspace: WorkspaceServer, echo: Echo) -> None:
         self._workspace = workspace
@@ -53,7 +53,7 @@ class ThreadPrinter:
         self._printed: dict[str, str] = {}
 
     def print(self, ts: str) -> None:
-        """Prints what is new in the thread."""
+        """Prints what is new or changed in the thread."""
         for message in self._workspace.channels.thread(CHANNEL, ts):
             text = f"{self._read(message.text)}{''.join(f'  :{name}:' for name in message.reactions)}"
             if self._printed.get(message.ts) != text:
@@ -72,7 +72,7 @@ class ThreadPrinter:
 
 
 async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter) -> Thread:
-    """Waits till the thread tells the end of a round: 0 is the first, n that of the nth follow-up."""
+    """Waits until the thread announces the end of a round: 0 is the first, n the one after the nth follow-up."""
     ends = tuple(f"/r{number}/{status}" for status in ("completed", "failed", "archived"))
 
     def has_ended() -> bool:
@@ -84,12 +84,12 @@ async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter
     channel = demo.workspace.channels[CHANNEL]
     thread = await demo.edges.store.transact(lambda tx: tx.threads.find_by_card(channel.id, ts))
     if thread is None:
-        raise DemoError("The thread is unknown.")
+        raise DemoError("The database has no such thread.")
     return thread
 
 
 def _newest_card(workspace: WorkspaceServer, *, since: str = "") -> str:
-    """The `ts` of the newest card; empty while that is still `since`, or there is none."""
+    """Returns the `ts` of the newest card; empty if there is none, or it is still `since`."""
     cards = [message.ts for message in workspace.channels.messages(CHANNEL) if _key(message).endswith("/card")]
     return cards[-1] if cards and cards[-1] != since else ""
 

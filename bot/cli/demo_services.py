@@ -1,4 +1,4 @@
-"""The whole loop on one machine: a workspace, a job server with a small documentation repository, and the bot."""
+"""Everything a demo runs: a workspace, a job server with a small documentation repository, and the bot."""
 
 import asyncio
 import os
@@ -28,17 +28,17 @@ from bot.workspace.server import WorkspaceServer
 CHANNEL = "docs"
 PROJECT = "docs"
 YOU = "you (demo)"
-"""Who merges and closes on the demo's pages, where nobody logs in."""
+"""The name under which changes are merged and closed on the demo's pages when no login is needed."""
 WORKSPACE_PORT, JOB_SERVER_PORT = 8420, 8421
-"""Taken where they are free, so that links of a kept demo still lead somewhere the next time."""
+"""Used if they are free, so that links in a kept demo still work the next time."""
 
 
 class DemoError(PagehandError):
-    """The demo cannot start, or did not get to its pull request; in words."""
+    """The demo cannot start, or did not reach its pull request."""
 
 
 class Ports(NamedTuple):
-    """Where the demo listens; None is for its usual port, or a free one where that is taken."""
+    """The ports of the demo; None means the default port, or any free one if that is taken."""
 
     page: int | None = None
     job_server: int | None = None
@@ -46,8 +46,10 @@ class Ports(NamedTuple):
 
 @dataclass
 class Demo:
-    """What runs. `url` is the workspace's page, `repository` the git repository that jobs work on, `merge_key` the
-    key with which to log in at the pull requests' pages; empty where nobody has to.
+    """A running demo.
+
+    `url` is the workspace's page, `repository` the git repository that jobs change, and `merge_key` the key for logging
+    in to the pull requests' pages, empty if no login is needed.
     """
 
     workspace: WorkspaceServer
@@ -59,7 +61,7 @@ class Demo:
 
 
 def manifest() -> AppConfig:
-    """The app as manifest.yml describes it: the demo's workspace grants just what a real one would."""
+    """Returns the app of manifest.yml, so that the demo's workspace grants exactly what a real one would."""
     packaged = files("bot") / "manifest.yml"
     path = packaged if packaged.is_file() else Path(__file__).parents[2] / "manifest.yml"
     return AppConfig.from_manifest(yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -67,9 +69,9 @@ def manifest() -> AppConfig:
 
 @asynccontextmanager
 async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncIterator[Demo]:
-    """Runs the demo with its data in `directory`, and with an agent by its name or command, else the built-in editor.
+    """Runs the demo with its data in `directory`. Raises PagehandError, JobServerError.
 
-    Raises PagehandError, JobServerError.
+    `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
     """
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
@@ -101,10 +103,10 @@ def _job_server_settings(directory: Path, repository: Path, key: str, agent: str
 
 
 async def _start_job_server(settings: JobServerSettings, port: int | None) -> tuple[JobServer, str]:
-    # An agent might reach pages on which everybody may merge.
+    # With an agent, merging needs a login: the agent might reach the pages.
     everybody = "" if settings.runs_programs else YOU
-    usual = settings.model_copy(update={"port": JOB_SERVER_PORT if port is None else port})
-    server = JobServer(usual, everybody=everybody)
+    preferred = settings.model_copy(update={"port": JOB_SERVER_PORT if port is None else port})
+    server = JobServer(preferred, everybody=everybody)
     try:
         return server, await server.start()
     except JobServerError:
@@ -119,10 +121,8 @@ async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
         return await workspace.start(port=WORKSPACE_PORT if port is None else port)
     except OSError as error:
         if port is not None:
-            words = (
-                f"cannot listen on port {port}: {os.strerror(error.errno or 0)}. Choose another --port, or leave it out"
-            )
-            raise DemoError(words) from None
+            reason = os.strerror(error.errno or 0)
+            raise DemoError(f"cannot listen on port {port}: {reason}. Choose another --port, or omit it") from None
     return await workspace.start()
 
 

@@ -1,4 +1,4 @@
-"""`pagehand export`: the audit trail as JSON lines."""
+"""`pagehand export` prints the audit trail as JSON lines."""
 
 import asyncio
 import json
@@ -20,38 +20,38 @@ from bot.runtime.logging import configure_logging
 from bot.store.store import open_store
 
 PAGE_SIZE = 1_000
-"""Entries that are read in one transaction, and in memory at a time."""
+"""Entries that one transaction reads; no more are in memory at a time."""
 _AGO = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
 @dataclass(frozen=True)
 class Period:
-    """From `since` on, and before `until`; in seconds since the epoch."""
+    """From `since`, up to but not including `until`; in seconds since the epoch."""
 
     since: float
     until: float
 
 
 def period(since: str, until: str, *, now: datetime) -> Period:
-    """Reads both ends as people write them. Raises click.UsageError where one cannot be read."""
+    """Parses the two options. Raises click.UsageError if one is malformed, or the period is empty."""
     begin = _moment("--since", since, now).timestamp() if since else 0.0
     end = (_moment("--until", until, now) if until else now + timedelta(seconds=1)).timestamp()
     if begin >= end:
-        raise click.UsageError("--since has to be before --until.")
+        raise click.UsageError("--since must be before --until.")
     return Period(begin, end)
 
 
 def export(environ: Mapping[str, str], wanted: Period) -> None:
-    """Writes a line for each entry to standard output, oldest first. Raises ConfigError, StoreError."""
+    """Writes the entries to standard output, oldest first, a line each. Raises ConfigError, StoreError."""
     url = existing_database(environ)
-    # The log goes to standard error: standard output has the entries alone.
+    # The log goes to standard error, so standard output has only the entries.
     configure_logging("WARNING", passwords_in(url))
     try:
         asyncio.run(_export(url, wanted, sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads, `head` say, has read enough. What is still to be written must not fail at the end.
+        # The reader, such as `head`, has read enough. The interpreter's flush at exit must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -65,11 +65,11 @@ async def _export(url: str, wanted: Period, out: TextIO) -> None:
 
 
 async def entries(store: Store, wanted: Period, *, page_size: int = PAGE_SIZE) -> AsyncIterator[RecordedEntry]:
-    """Reads the entries of a time, a page in each transaction, so that nothing waits long for the database."""
+    """Yields the entries of a period. Each page has its own transaction, so that other work never waits long."""
     since, after = wanted.since, 0
     while True:
         page = await store.transact(
-            lambda tx, since=since, after=after: tx.audit.read(  # type: ignore[misc]  # as they are now
+            lambda tx, since=since, after=after: tx.audit.read(  # type: ignore[misc]  # binds the current values
                 since=since, until=wanted.until, after=after, limit=page_size
             )
         )
@@ -81,7 +81,7 @@ async def entries(store: Store, wanted: Period, *, page_size: int = PAGE_SIZE) -
 
 
 def line(recorded: RecordedEntry) -> str:
-    """Returns an entry as a line of JSON; what is not known of it is null."""
+    """Returns an entry as a line of JSON. Unknown values are null."""
     entry = recorded.entry
     fields = {
         "at": datetime.fromtimestamp(recorded.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -92,7 +92,7 @@ def line(recorded: RecordedEntry) -> str:
 
 
 def _moment(option: str, text: str, now: datetime) -> datetime:
-    """Reads `24h`, `7d`, `2w`, a date, or a date with a time; in UTC unless it says otherwise."""
+    """Parses `24h`, `7d`, `2w`, a date, or a date and time; in UTC unless it names another time zone."""
     if ago := _AGO.fullmatch(text.strip()):
         try:
             return now - int(ago["number"]) * _UNITS[ago["unit"]]
@@ -102,7 +102,7 @@ def _moment(option: str, text: str, now: datetime) -> datetime:
         read = datetime.fromisoformat(text.strip())
     except ValueError:
         raise click.UsageError(
-            f"{option} {text!r} is no time: write a date (2026-11-01), a date and a time in UTC (2026-11-01T12:30), or "
-            "how long ago (24h, 7d, 2w)."
+            f"{option} {text!r} is not a time: write a date (2026-11-01), a date and time in UTC (2026-11-01T12:30), "
+            "or how long ago (24h, 7d, 2w)."
         ) from None
     return read if read.tzinfo else read.replace(tzinfo=UTC)

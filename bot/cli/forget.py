@@ -1,4 +1,4 @@
-"""`pagehand forget`."""
+"""`pagehand forget` deletes what the database has about a person or a channel."""
 
 import asyncio
 import logging
@@ -17,11 +17,11 @@ from bot.store.store import open_store
 logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 200
-"""Threads, and rows of each table, that are deleted in one transaction."""
+"""Threads, and rows of each table, that one transaction deletes."""
 
 
 def existing_database(environ: Mapping[str, str]) -> str:
-    """DATABASE_URL. Raises ConfigError where it names a file that is not there, or is malformed."""
+    """Returns DATABASE_URL. Raises ConfigError if it is malformed or names a file that does not exist."""
     url = database_url(environ)
     existing_file(url)
     return url
@@ -29,7 +29,9 @@ def existing_database(environ: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was deleted, and what could not be: rows of others that are not finished, and what files still hold."""
+    """What was deleted, and what could not be: `left` counts unfinished rows of other people, and `traces_left` means
+    that SQLite's files still contain deleted data.
+    """
 
     deleted: Deleted = field(default_factory=Deleted)
     left: int = 0
@@ -37,9 +39,12 @@ class Forgotten:
 
 
 def forget_all(url: str, *, person_id: str, channel_id: str) -> str:
-    """Deletes what there is of a person or a channel; returns how much, in words. The log says how much, not whose."""
+    """Deletes what the database has about a person or a channel, and returns a summary for the operator.
+
+    The log records how much was deleted, but not about whom.
+    """
     configure_logging("INFO", passwords_in(url))
-    return told(asyncio.run(_forget(url, person_id, channel_id)), on_sqlite=existing_file(url) is not None)
+    return summary(asyncio.run(_forget(url, person_id, channel_id)), on_sqlite=existing_file(url) is not None)
 
 
 async def _forget(url: str, person_id: str, channel_id: str) -> Forgotten:
@@ -86,7 +91,7 @@ async def _forget_batch(tx: UpkeepTransaction, person_id: str, channel_id: str) 
 
 
 def in_words(deleted: Deleted) -> str:
-    """How much of each kind, as in "1 job, 4 requests, 0 notices, 2 early replies, ..."."""
+    """Returns the counts, such as "1 job, 4 requests, 0 notices, 2 early replies, ..."."""
     counted = (
         (deleted.jobs, "job", "jobs"),
         (deleted.requests, "request", "requests"),
@@ -98,16 +103,17 @@ def in_words(deleted: Deleted) -> str:
     return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counted)
 
 
-def told(forgotten: Forgotten, *, on_sqlite: bool) -> str:
-    """What was deleted, and what is out of reach, in words."""
+def summary(forgotten: Forgotten, *, on_sqlite: bool) -> str:
+    """Returns what was deleted, what is left, and what Pagehand cannot delete, as text for the operator."""
     sentences = [f"Deleted: {in_words(forgotten.deleted)}." if forgotten.deleted else "There is nothing to delete."]
     if forgotten.left:
+        entries = "entry" if forgotten.left == 1 else "entries"
         sentences.append(
-            f"Left: {forgotten.left} unfinished of others, which may quote or name them: run this again once they are "
-            "finished."
+            f"Left: {forgotten.left} unfinished {entries} of other people, which may quote or name them. Run this "
+            "again when the work is finished."
         )
     if forgotten.traces_left:
-        sentences.append("The database's files could not be cleared of it, since somebody uses them: run this again.")
-    files = "" if on_sqlite else "what PostgreSQL's files and logs hold till their room is used again, "
+        sentences.append("The database's files still contain traces, because they are in use. Run this again.")
+    files = "" if on_sqlite else "PostgreSQL's files and logs until their space is reused, "
     sentences.append(f"Out of reach: backups, {files}the job API, its pull requests, and Slack itself.")
     return "\n".join(sentences)

@@ -1,4 +1,4 @@
-"""`pagehand jobserver`."""
+"""`pagehand jobserver` runs the self-hosted job server, or checks its setup."""
 
 import asyncio
 import logging
@@ -22,9 +22,9 @@ _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
 
 
 def run_job_server(environ: MutableMapping[str, str]) -> None:
-    """Runs until SIGTERM or Ctrl-C, and removes its secrets from `environ`.
+    """Runs the job server until SIGTERM or Ctrl-C, and removes its secrets from `environ`.
 
-    Raises ConfigError; CannotStart in the job server's own words.
+    Raises ConfigError; CannotStart with the job server's own message.
     """
     close_to_others()
     settings = JobServerSettings.from_environment(environ)
@@ -40,7 +40,7 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
 
 
 def check_job_server(environ: Mapping[str, str]) -> int:
-    """Prints a line for each thing that is looked at; returns 1 where something is missing. Raises ConfigError."""
+    """Prints a line for each check, and returns the exit code: 1 if any failed. Raises ConfigError."""
     settings = JobServerSettings.from_environment(environ)
     configure_logging("WARNING", _secrets(settings))
     return asyncio.run(_print_findings(settings, environ))
@@ -55,7 +55,7 @@ async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str
 
 
 async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
-    """Yields a sign, a name and words each: of the machine, the repository, the editor, and GitHub where it is used."""
+    """Yields the result, name and explanation of each check: of the machine, the repository, the editor, and GitHub."""
     groups = _groups(settings)
     if settings.runs_programs:
         yield _sign(True if groups.folder else None), "limits", str(groups)
@@ -68,10 +68,10 @@ async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> 
 
 
 def _groups(settings: JobServerSettings) -> ControlGroups | NoControlGroups:
-    return open_control_groups() if settings.runs_programs else NoControlGroups("nothing foreign runs here")
+    return open_control_groups() if settings.runs_programs else NoControlGroups("no foreign programs run here")
 
 
-def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - as it was found
+def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - the result of a check
     return _NOTE if is_ok is None else _OK if is_ok else _FAILED
 
 

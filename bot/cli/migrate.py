@@ -1,4 +1,4 @@
-"""`pagehand migrate`."""
+"""`pagehand migrate` brings the database to the current schema."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from bot.store.schema.migration import migrate
 
 
 def migrate_database(environ: Mapping[str, str]) -> None:
-    """Brings the database to the current schema. Raises ConfigError, StoreError."""
+    """Migrates the database of DATABASE_URL. Raises ConfigError, StoreError."""
     url = database_url(environ)
     if fault := lost_file_fault(url, environ, mounted_file_systems()):
         raise ConfigError([fault])

@@ -1,4 +1,4 @@
-"""`pagehand restored`: what was open when a backup was made may have gone out since."""
+"""`pagehand restored` marks as in doubt what was open when a backup was made, because it may have been sent since."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ from bot.store.database.url import existing_file
 from bot.store.store import open_store
 
 BATCH_SIZE = 2_000
-"""Notices that one transaction looks through."""
-_NOT_REPEATED = (
+"""Notices that one transaction examines."""
+_NOT_REPEATABLE = (
     RequestKind.STOP,
     RequestKind.DISCARD,
     RequestKind.RETRY,
@@ -31,13 +31,13 @@ _NOT_REPEATED = (
     RequestKind.DISCARD_HELD,
     RequestKind.CHOOSE_PROJECT,
 )
-"""What can have sent something, begun a job, or ended work that was begun since. All else can be done twice."""
+"""Kinds that may have sent something, started a job, or stopped newer work. All others can safely be done twice."""
 _WHY = "it was open when the backup was made"
 
 
 @dataclass(frozen=True)
 class PutInDoubt:
-    """How much may have gone out since the backup."""
+    """How many of each may have been sent since the backup."""
 
     requests: int = 0
     actions: int = 0
@@ -45,33 +45,33 @@ class PutInDoubt:
 
 
 def put_restored_in_doubt(environ: Mapping[str, str]) -> str:
-    """Puts in doubt what a restored database has open; returns how much, in words. Raises ConfigError, StoreError."""
+    """Marks open work in a restored database as in doubt, and returns a summary. Raises ConfigError, StoreError."""
     url = database_url(environ)
     existing_file(url)
     return in_words(asyncio.run(_unless_in_use(url)))
 
 
 def in_words(doubted: PutInDoubt) -> str:
-    """How much was put in doubt, and what comes of it."""
+    """Returns a summary for the operator: what is in doubt, and how that is resolved."""
     if doubted == PutInDoubt():
         return "Nothing was open when this backup was made: nothing is in doubt."
     return (
         f"In doubt: {doubted.requests} for the agent, {doubted.actions} of buttons, words and stops, "
-        f"{doubted.notices} posts and reactions. They are asked about, or looked for in Slack, once the bot is started."
+        f"{doubted.notices} posts and reactions. Once the bot runs, it looks for them in Slack or asks in the thread."
     )
 
 
 async def _unless_in_use(url: str) -> PutInDoubt:
     if await is_in_use(url):
         raise StoreUnavailable(
-            "an instance of Pagehand is at work on this database, or was less than a minute ago. Stop every instance, "
-            "and try again."
+            "an instance of Pagehand is using this database, or was less than a minute ago. Stop every instance, wait "
+            "a minute, and try again."
         )
     return await put_in_doubt(url)
 
 
 async def put_in_doubt(url: str) -> PutInDoubt:
-    """Puts in doubt what is open in a database that nobody is at work on. Raises ConfigError, StoreError."""
+    """Marks open work as in doubt in a database that no process uses. Raises ConfigError, StoreError."""
     store = await open_store(url)
     try:
         return await doubt_all(store)
@@ -80,7 +80,7 @@ async def put_in_doubt(url: str) -> PutInDoubt:
 
 
 async def doubt_all(store: Store) -> PutInDoubt:
-    """The same, in a store. Whatever it had done before it was cut off can be done again."""
+    """Does the same in a store. After an interruption, it can be run again."""
     requests = await store.transact(lambda tx: tx.restoration.doubt_requests())
     actions = await _end_actions(store)
     for thread_id in await store.transact(lambda tx: tx.restoration.open_threads()):
@@ -94,14 +94,11 @@ async def _doubt_news(store: Store, thread_id: str) -> None:
     async def work(tx: Transaction) -> None:
         thread = await tx.threads.get(thread_id)
         if thread is not None:
-            state, polling = (
-                replace(thread.state, told=replace(thread.state.told, restored=True)),
-                Polling(),
-            )
-            poll_in = next_poll_in(state, tx.now, polling, jitter=0.5)
+            state = replace(thread.state, told=replace(thread.state.told, restored=True))
+            poll_in = next_poll_in(state, tx.now, Polling(), jitter=0.5)
             await tx.threads.save_state(thread.id, state, poll_in=poll_in)
 
-    with suppress(UnreadableRow):  # it is set aside, and told, when somebody comes to claim it
+    with suppress(UnreadableRow):  # whoever claims it sets it aside and reports it
         await store.transact(work)
 
 
@@ -116,7 +113,7 @@ async def _doubt_some_reactions(store: Store, *, after: int) -> int | None:
 
 
 async def _end_actions(store: Store) -> int:
-    found = await store.transact(lambda tx: tx.restoration.open_of_kinds(_NOT_REPEATED))
+    found = await store.transact(lambda tx: tx.restoration.open_of_kinds(_NOT_REPEATABLE))
     return sum([await _end_action(store, request_id) for request_id in found])
 
 
@@ -124,7 +121,7 @@ async def _end_action(store: Store, request_id: str) -> int:
     try:
         return await store.transact(lambda tx: _end(tx, request_id))
     except UnreadableRow:
-        return 0  # it is set aside, and told, when somebody comes to claim it
+        return 0  # whoever claims it sets it aside and reports it
 
 
 async def _end(tx: Transaction, request_id: str) -> int:
@@ -141,9 +138,9 @@ async def _end(tx: Transaction, request_id: str) -> int:
 
 
 async def _doubt_stop(tx: Transaction, stop: Request) -> None:
-    """A stop ends only work that was begun before it: what goes on by now may be newer."""
+    """A stop ends only work that started before it. What is running now may be newer."""
     thread = await tx.threads.get(stop.thread_id)
     if thread is not None:
-        tried = replace(stop, attempts=stop.attempts + 1)  # it is told of each try once
+        tried = replace(stop, attempts=stop.attempts + 1)  # each attempt is reported once
         settlement = settle(tried, thread.state, Uncertain(_WHY), tx.now, Polling())
         await record_result(tx, thread, [stop], settlement)

@@ -1,4 +1,4 @@
-"""`pagehand run`, `pagehand web` and `pagehand worker`: the bot, or a part of it."""
+"""`pagehand run`, `pagehand web` and `pagehand worker` run the bot, or a part of it."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,9 @@ from bot.runtime.logging import configure_logging
 
 
 def run_bot(command: str, environ: Mapping[str, str]) -> None:
-    """Runs until SIGTERM or Ctrl-C. Raises ConfigError with all that is wrong with the settings, the database's
-    location included; PagehandError.
+    """Runs until SIGTERM or Ctrl-C.
+
+    Raises ConfigError with everything wrong with the settings, including the database's location; PagehandError.
     """
     role = Role(command)
     config = load(environ, further=_location_faults(role, environ))
@@ -22,7 +23,7 @@ def run_bot(command: str, environ: Mapping[str, str]) -> None:
 
 
 def _location_faults(role: Role, environ: Mapping[str, str]) -> Iterator[str]:
-    """Why the database cannot be where it is; nothing where that cannot be read, which is a fault of its own."""
+    """Yields why the database cannot be where it is. An unreadable setting yields nothing: `load` reports it."""
     try:
         url = database_url(environ)
     except ConfigError:

@@ -1,1 +1,1 @@
-"""What every program of Pagehand runs on, whatever it does."""
+"""The foundation that all of Pagehand's programs share."""

@@ -1,17 +1,17 @@
-"""Exponential backoff: how long to wait before something that failed is tried again. Pure."""
+"""Exponential backoff: how long to wait before the next attempt. Pure."""
 
 from dataclasses import dataclass
 
 _MOST_STEPS = 100
-"""Attempts after which the delay grows no more; far beyond, a float would overflow."""
+"""Failures after which the delay stops growing; without a bound, a float would overflow in the end."""
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Waits `first` seconds, then `factor` times as long after each further failure, `longest` at most.
+    """Waits `first` seconds, then `factor` times as long after each further failure, up to `longest`.
 
-    `spread` keeps many that fail together from trying again together: each delay is multiplied by a number between its
-    two, which `jitter` picks.
+    Each delay is multiplied by a number in the range `spread`, chosen by `jitter`, so that clients which fail together
+    do not retry together.
     """
 
     first: float
@@ -20,7 +20,7 @@ class Backoff:
     spread: tuple[float, float] = (1.0, 1.0)
 
     def delay(self, failures: int, *, jitter: float = 0.5) -> float:
-        """Returns the seconds to wait after this many failures in a row. `jitter` is a random number from 0 to 1."""
+        """Returns the seconds to wait after `failures` failures in a row. `jitter` is a random number from 0 to 1."""
         low, high = self.spread
         steps = min(failures - 1, _MOST_STEPS)
         return min(self.first * self.factor**steps, self.longest) * (low + (high - low) * jitter)

@@ -1,13 +1,13 @@
-"""Time as the machine has it, made steady."""
+"""A wall clock that is not affected when the machine's clock is changed."""
 
 import time
 
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Where there is one, the clock that also counts the time a laptop sleeps."""
+"""CLOCK_BOOTTIME, where it exists, also counts the time while a laptop sleeps."""
 
 
 class SteadyClock:
-    """The wall clock at the process's start plus the time since: a step of the machine's clock does not show."""
+    """The wall-clock time at the process's start, plus the time since then."""
 
     def __init__(self) -> None:
         self._offset = time.time() - self.monotonic()
@@ -17,5 +17,5 @@ class SteadyClock:
         return self._offset + self.monotonic()
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point."""
+        """Seconds since an arbitrary fixed point."""
         return time.clock_gettime(_STEADY)

@@ -1,4 +1,4 @@
-"""The log: one line an event on standard error, with every known secret masked, tracebacks included."""
+"""The log: one line per event on standard error. Known secrets are masked, in tracebacks, too."""
 
 import logging
 import math
@@ -8,24 +8,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "alembic", "asyncio")
-"""Libraries that log payloads, people's words, addresses with tickets, or every request; their warnings are enough."""
+"""Libraries that log payloads, people's messages, URLs with tickets, or every request. Only their warnings are kept."""
 
 
 MIN_SECRET_LENGTH = 4
-"""Characters; a shorter password is none, and hiding it would garble every line of the log."""
+"""Characters; masking a shorter value would garble every line, and it would not be much of a password."""
 
 
 _ONE_LINE = str.maketrans(
     {chr(code): ascii(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)}
 )
-"""What ends a line, or moves a terminal's cursor, as Python writes it in a string."""
-_FURTHER = "    "
-"""Begins each line of a traceback: no record begins so."""
+"""Escapes characters that end a line or move a terminal's cursor."""
+_TRACEBACK_INDENT = "    "
+"""Starts each line of a traceback; no record starts with it."""
 
 
 class SecretMaskingFormatter(logging.Formatter):
-    """One line a record, whatever is in it, and a traceback in lines that cannot be taken for records. Secrets are
-    replaced in all of it, so that an exception's text cannot carry one out either.
+    """Formats a record as one line, and a traceback as lines that cannot be mistaken for records.
+
+    Secrets are masked everywhere, including in the text of exceptions.
     """
 
     def __init__(self, secrets: Sequence[str]) -> None:
@@ -43,11 +44,11 @@ class SecretMaskingFormatter(logging.Formatter):
         return self._further_lines(super().formatException(ei))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is logging's
-        """Formats where a record was made."""
+        """Formats the stack of the logging call."""
         return self._further_lines(stack_info)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Formats a record. What another formatter made of its traceback does not count."""
+        """Formats a record. A traceback that another formatter has cached is not used, because it is not masked."""
         cached, record.exc_text = record.exc_text, None
         try:
             return super().format(record)
@@ -55,7 +56,7 @@ class SecretMaskingFormatter(logging.Formatter):
             record.exc_text = cached
 
     def _further_lines(self, text: str) -> str:
-        return "\n".join(_FURTHER + line.translate(_ONE_LINE) for line in self._masked(text).split("\n"))
+        return "\n".join(_TRACEBACK_INDENT + line.translate(_ONE_LINE) for line in self._masked(text).split("\n"))
 
     def _masked(self, text: str) -> str:
         for secret in self._secrets:
@@ -64,8 +65,9 @@ class SecretMaskingFormatter(logging.Formatter):
 
 
 class ThrottledLogger:
-    """Logs the same line once in `every` seconds at most, and then how often it was left out: for what any stranger
-    can bring about as often as they like.
+    """Logs the same message at most once in `every` seconds, with how often it was suppressed in between.
+
+    For events that a stranger can cause as often as they like.
     """
 
     def __init__(
@@ -74,29 +76,29 @@ class ThrottledLogger:
         self._target = target
         self._every = every
         self._monotonic = monotonic
-        self._said: dict[str, tuple[float, int]] = {}
+        self._logged: dict[str, tuple[float, int]] = {}
 
     def warning(self, message: str, *values: object) -> None:
-        """Logs a warning; `message` tells what counts as the same line."""
+        """Logs a warning. Calls with the same `message`, before its values are filled in, count as the same."""
         self._log(logging.WARNING, message, values)
 
     def error(self, message: str, *values: object, exc_info: BaseException | None = None) -> None:
-        """Logs an error, with a traceback where there is an exception."""
+        """Logs an error, with the traceback of an exception if one is given."""
         self._log(logging.ERROR, message, values, exc_info)
 
     def _log(self, level: int, message: str, values: tuple[object, ...], fault: BaseException | None = None) -> None:
         now = self._monotonic()
-        at, left_out = self._said.get(message, (-math.inf, 0))
-        if now - at < self._every:
-            self._said[message] = (at, left_out + 1)
+        logged_at, suppressed = self._logged.get(message, (-math.inf, 0))
+        if now - logged_at < self._every:
+            self._logged[message] = (logged_at, suppressed + 1)
             return
-        self._said[message] = (now, 0)
-        again = f" ({left_out} more times since)" if left_out else ""
+        self._logged[message] = (now, 0)
+        again = f" ({suppressed} more times since)" if suppressed else ""
         self._target.log(level, f"{message}%s", *values, again, exc_info=fault)
 
 
 def configure_logging(level: str, secrets: Sequence[str]) -> None:
-    """Sends the log to standard error, from `level` on."""
+    """Sends records of `level` and above to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(SecretMaskingFormatter(secrets))
     root = logging.getLogger()

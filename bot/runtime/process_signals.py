@@ -1,4 +1,4 @@
-"""The process: it runs until it is asked to end, and its garbage collector leaves alone what stays."""
+"""Runs a process until a signal ends it, and spares the garbage collector objects that stay for good."""
 
 import asyncio
 import gc
@@ -8,26 +8,26 @@ from typing import Any, Protocol
 
 
 class Stoppable(Protocol):
-    """What runs once it has started."""
+    """Something that runs until it is stopped."""
 
     async def stop(self) -> None:
-        """Ends it."""
+        """Stops it."""
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Returns what asks a process to end: SIGTERM, Ctrl-C, and SIGHUP as its terminal closes, which `nohup` ignores."""
-    hangs_up = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-    return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if hangs_up else ()))
+    """Returns the signals that end a process: SIGTERM, SIGINT (Ctrl-C), and SIGHUP unless `nohup` has it ignored."""
+    ends_on_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if ends_on_hangup else ()))
 
 
 async def run_until_signal(start: Callable[[], Coroutine[Any, Any, Stoppable]]) -> None:
-    """Starts something, and stops it when the process is asked to end. A start that is under way then is cancelled."""
+    """Starts something and stops it on a signal. A signal during the start cancels it."""
     signalled = asyncio.Event()
     starting = asyncio.create_task(start())
 
     def end() -> None:
         signalled.set()
-        starting.cancel()  # without effect once it has started
+        starting.cancel()  # has no effect once it has started
 
     for number in ending_signals():
         asyncio.get_running_loop().add_signal_handler(number, end)
@@ -41,9 +41,10 @@ async def run_until_signal(start: Callable[[], Coroutine[Any, Any, Stoppable]]) 
     await started.stop()
 
 
-def leave_out_what_stays() -> None:
-    """Takes what the start has built out of the collector's sight: a full collection, which holds up every thread, then
-    looks only at what came since.
+def freeze_startup_objects() -> None:
+    """Excludes everything that the start has built from garbage collection.
+
+    A full collection, which blocks every thread, then only has to examine newer objects.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""A program's settings: read from an environment, all that is wrong with them told at once, secrets never shown."""
+"""Reads a program's settings from an environment. All faults are reported at once, and secrets are never shown."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,22 +17,26 @@ _UNREADABLE = "unreadable_file"
 
 
 class Settings(BaseSettings):
-    """The base of a program's settings.
+    """The base class of a program's settings.
 
-    In the environment a field has the name of its alias, or else `env_prefix` and its own name in capitals; its value
-    can also stand in a file that `<name>_FILE` names, as container platforms provide secrets. A field's description
-    ends the sentence about a fault: what the setting is, or where to get it.
+    A field's environment variable is its alias, or else `env_prefix` and the field's name in upper case. `<name>_FILE`
+    can name a file with the value instead, which is how container platforms provide secrets. A field's description is
+    the end of the message about a fault: what the setting is, or where to get it.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], further: Iterable[str] = (), **given: object) -> Self:
-        """Reads the settings. `further`: sentences about what else is wrong with the environment; `given`: values by
-        their aliases that stand in place of what the environment has.
+        """Reads the settings.
+
+        Args:
+            environ: The environment variables.
+            further: Sentences about other faults of the environment, to be reported together with those found here.
+            given: Values, by alias, that override the environment.
 
         Raises:
-            ConfigError: something is missing or malformed, or there is anything in `further`; it has them all.
+            ConfigError: A setting is missing or malformed, or `further` is not empty. It has all the faults.
         """
         faults = list(further)
         try:
@@ -53,7 +57,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Settings that are made by hand are what they are given: no variable of the process slips in."""
+        """Takes values only from the constructor, never from the variables of the process."""
         return (init_settings,)
 
     @field_validator("*", mode="before")
@@ -75,19 +79,19 @@ class Settings(BaseSettings):
 
 
 class Environment(PydanticBaseSettingsSource):
-    """What an environment, and the files that it names, have for the fields; all of it is text."""
+    """Reads the fields from an environment and from the files that it names, as text."""
 
     def __init__(self, settings: type[Settings], environ: Mapping[str, str]) -> None:
         super().__init__(settings)
         self._environ = environ
 
     def __call__(self) -> dict[str, Any]:
-        """Returns what is set, by the fields' keys; in the place of what cannot be read, the ConfigError about it."""
+        """Returns the values that are set, by the fields' keys; for an unreadable file, the ConfigError about it."""
         found = (self.get_field_value(field, name) for name, field in self.settings_cls.model_fields.items())
         return {key: value for value, key, _ in found if value}
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str | ConfigError, str, bool]:
-        """Returns a field's value, its key, and that the value is no JSON."""
+        """Returns a field's value, its key, and False, because the value is not JSON."""
         key = field.alias or field_name
         try:
             return read_variable(variable_name(self.settings_cls, field_name), self._environ), key, False
@@ -96,14 +100,14 @@ class Environment(PydanticBaseSettingsSource):
 
 
 def variable_name(settings: type[BaseSettings], field: str) -> str:
-    """What a field is called in the environment."""
+    """Returns the environment variable of a field."""
     return settings.model_fields[field].alias or f"{settings.model_config.get('env_prefix', '')}{field.upper()}"
 
 
 def read_variable(name: str, environ: Mapping[str, str]) -> str:
-    """What a variable holds, or else the file that `<name>_FILE` names; empty where neither is set.
+    """Returns a variable's value, or the content of the file that `<name>_FILE` names; empty if neither is set.
 
-    Raises ConfigError where the file cannot be read.
+    Raises ConfigError if the file cannot be read.
     """
     value, file = environ.get(name, "").strip(), environ.get(f"{name}_FILE", "")
     if file and not value:

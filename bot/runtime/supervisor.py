@@ -1,4 +1,4 @@
-"""Keeps running what is to run for as long as the process does: what ends is logged, shown, and started again."""
+"""Keeps background tasks running as long as the process: when one ends, it is logged, reported and restarted."""
 
 import asyncio
 import contextlib
@@ -15,12 +15,12 @@ logger = logging.getLogger(__name__)
 RESTART_BACKOFF = Backoff(first=1.0, longest=60.0)
 
 
-class EndedByItself(Exception):
-    """What should run for ever has returned."""
+class UnexpectedReturn(Exception):
+    """A function that should run forever has returned."""
 
 
 class Supervisor:
-    """Runs tasks that nobody awaits. `recovery`: seconds after a restart until a task is trusted again."""
+    """Runs tasks that nobody awaits. After a restart, a task counts as healthy after `recovery` seconds."""
 
     def __init__(self, *, recovery: float = RECOVERY_SECONDS) -> None:
         self._recovery = recovery
@@ -29,62 +29,63 @@ class Supervisor:
         self._stopping = asyncio.Event()
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
-        """Runs `work` in a task of this name, again whenever it ends, until it is cancelled or `stop_restarting`."""
+        """Runs `work` in a task, and restarts it whenever it ends, until it is cancelled or `stop_restarting`."""
         outage = Outage(name, asyncio.get_running_loop().time, recovery=self._recovery)
-        task = self._tasks.spawn(self._run_for_ever(name, outage, work), name=name)
+        task = self._tasks.spawn(self._run_forever(name, outage, work), name=name)
         self._outages[task] = outage
         task.add_done_callback(self._outages.pop)
         return task
 
     def statuses(self) -> Iterator[ComponentStatus]:
-        """Yields what has ended and has not yet run long enough to be trusted again."""
+        """Yields the tasks that have ended and, since their restart, have not run long enough to count as healthy."""
         for task, outage in self._outages.items():
             if outage.ongoing:
                 yield ComponentStatus(f"{task.get_name()} task", outage.seconds(), str(outage.reason))
 
     def stop_restarting(self) -> None:
-        """From now on what ends is not started again."""
+        """From now on, tasks that end are not restarted."""
         self._stopping.set()
 
-    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - it returns then, and raises nothing
-        """Cancels everything, and waits for its end, `timeout` seconds at most."""
+    async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - returns at the timeout instead of raising
+        """Cancels all tasks and waits up to `timeout` seconds for them to end."""
         self.stop_restarting()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._tasks.cancel()
 
-    async def _run_for_ever(self, name: str, outage: Outage, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run_forever(self, name: str, outage: Outage, work: Callable[[], Awaitable[None]]) -> None:
         failures = 0
         while not self._stopping.is_set():
-            error = await _error_that_ends(work)
+            error = await _wait_for_end(work)
             if self._stopping.is_set():
                 return
             failures = failures + 1 if outage.ongoing else 1
             delay = RESTART_BACKOFF.delay(failures)
             _record_end(name, outage, error, delay)
             await self._sleep(delay)
-            outage.record_success()  # unless it ends again
+            outage.record_success()
 
     async def _sleep(self, seconds: float) -> None:
-        """Waits, but not beyond `stop_restarting`."""
+        """Sleeps, but no longer than until `stop_restarting`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
 
 def _record_end(name: str, outage: Outage, error: Exception, delay: float) -> None:
-    """Notes that a task has ended; logs it, with the traceback, unless it ended in the same way the last time."""
+    """Records that a task has ended. Logs it with the traceback, unless it ended for the same reason as last time."""
     reason = f"it ended unexpectedly ({type(error).__name__})"
     known = outage.ongoing and outage.reason == reason
     outage.record_failure(reason, quiet=True)
     if not known:
-        words = "%s ended unexpectedly, and is started again from now on; this time in %.0f s"
-        logger.error(words, name, delay, exc_info=error)
+        logger.error("%s ended unexpectedly; it is restarted in %.0f s", name, delay, exc_info=error)
 
 
-async def _error_that_ends(work: Callable[[], Awaitable[None]]) -> Exception:
-    """Awaits `work`, and returns why it is over. A cancellation is passed on only where this task itself is cancelled:
-    one that leaks out of something `work` awaits is an error like others.
+async def _wait_for_end(work: Callable[[], Awaitable[None]]) -> Exception:
+    """Awaits `work` and returns why it ended.
+
+    A CancelledError propagates only if this task itself is cancelled. One that leaks out of something that `work`
+    awaits is an error like any other.
     """
     try:
         await work()
@@ -93,6 +94,6 @@ async def _error_that_ends(work: Callable[[], Awaitable[None]]) -> Exception:
         if task is None or task.cancelling():
             raise
         return RuntimeError(f"cancelled from within: {cancelled}")
-    except Exception as error:  # noqa: BLE001 - whatever it is, it must not end what is to run for ever
+    except Exception as error:  # noqa: BLE001 - no error may end the supervision
         return error
-    return EndedByItself("it should run for ever")
+    return UnexpectedReturn("it should run forever")

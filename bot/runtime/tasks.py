@@ -1,4 +1,4 @@
-"""Tasks that run in the background: kept until they end, so that none is collected, lost or left behind."""
+"""Background tasks. References are kept until they end, so that none is garbage-collected, lost or left behind."""
 
 import asyncio
 import contextlib
@@ -14,10 +14,10 @@ logger = logging.getLogger(__name__)
 class BackgroundTasks:
     """The tasks of one owner, who ends them with `drain` or `cancel`.
 
-    Unlike asyncio.TaskGroup, it outlives any block of code, and one task's exception ends no other task.
+    Unlike an asyncio.TaskGroup, it is not tied to a block of code, and an exception in one task does not end others.
 
     Args:
-        expected: Exceptions that whoever awaits a task deals with. Any other one is logged when it ends a task.
+        expected: Exceptions that the code awaiting a task handles. Any other exception that ends a task is logged.
     """
 
     def __init__(self, *, expected: type[Exception] | tuple[type[Exception], ...] = ()) -> None:
@@ -28,18 +28,18 @@ class BackgroundTasks:
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[asyncio.Task[Any]]:
-        """The tasks that run now, whatever is spawned or ends meanwhile."""
+        """Iterates over a snapshot of the running tasks."""
         return iter(tuple(self._tasks))
 
     def spawn(self, coroutine: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-        """Runs a coroutine in a task of this name, which stands in the log where an exception ends it."""
+        """Runs a coroutine in a task. Its `name` appears in the log if an exception ends it."""
         task = asyncio.create_task(coroutine, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
 
-    async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the tasks that are late are cancelled, not the caller
-        """Waits for all tasks, those spawned meanwhile included; cancels what still runs after `timeout` seconds."""
+    async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - cancels the remaining tasks, not the caller
+        """Waits for all tasks, including those spawned meanwhile; cancels those that run longer than `timeout`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self._tasks:
@@ -47,7 +47,7 @@ class BackgroundTasks:
         await self.cancel()
 
     async def cancel(self) -> None:
-        """Cancels all tasks and waits for their end."""
+        """Cancels all tasks and waits until they have ended."""
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
@@ -60,6 +60,6 @@ class BackgroundTasks:
 
 
 def log_fault(task: asyncio.Task[Any]) -> None:
-    """Logs the exception that ended a task; a done callback for tasks that nobody awaits."""
+    """Logs the exception that ended a task. A done callback for tasks that nobody awaits."""
     if not task.cancelled() and (fault := task.exception()) is not None:
         logger.error("%s ended unexpectedly", task.get_name(), exc_info=fault)

@@ -1,10 +1,10 @@
-"""Texts that others wrote: characters that mislead, long texts beside the event loop, and where a text is cut.
+"""Handles untrusted text: removes misleading characters, shortens text, and processes long texts in a thread.
 
-Characters mislead that nobody sees, but that change what is read: they reorder the text around them, or hide in it.
+Misleading characters are invisible but change what is read: they reorder the text around them, or hide text.
 
-Sources: Unicode Technical Report 36 and "Trojan Source" (CVE-2021-42574) for what reorders; Unicode's property
-Default_Ignorable_Code_Point for what is not drawn. Joiners and variation selectors change how the character before them
-is drawn: they stay where scripts and emoji are written with them (UTS 51 for emoji), one at a time, and nowhere else.
+Sources: Unicode Technical Report 36 and "Trojan Source" (CVE-2021-42574) for characters that reorder; Unicode's
+property Default_Ignorable_Code_Point for characters that are not drawn. Joiners and variation selectors change how the
+preceding character is drawn. They are kept, one at a time, only where scripts and emoji use them (UTS 51 for emoji).
 """
 
 import asyncio
@@ -34,25 +34,25 @@ _JOINED_SCRIPT = re.compile(
     "[\u0600-\u0dff\u1000-\u109f\u1700-\u18af\u1900-\u1aaf\u1b00-\u1c4f\ua800-\ua82f\ua840-\uabff\ufb50-\ufdff\ufe70-\ufefc"
     "\U00010a00-\U00010fff\U00011000-\U00011fff\U0001e900-\U0001e95f]"
 )
-"""Arabic, Syriac, Indic, Mongolian and others, in which joiners decide how letters are drawn."""
+"""Arabic, Syriac, Indic, Mongolian and other scripts in which joiners determine how letters are drawn."""
 _MONGOLIAN = re.compile("[\u1807\u180a\u1820-\u18aa]")
 _WITH_VARIANTS = re.compile("[\u1000-\u109f\ua840-\ua877\uaa60-\uaa7f\u2200-\u22ff\u2a00-\u2aff]")
 """Myanmar, Phags-pa and mathematics, which have standardized variants."""
 _KEY, _KEYCAP = re.compile("[0-9#*]"), "\u20e3"
 _EMOJI_OF_OTHER_KIND = re.compile("[\u203c\u2049\u2139\u3030\U0001f000-\U0001faff]")
-"""Punctuation, a letter, the tones of skin, and what is newer than the interpreter's tables."""
+"""Punctuation, a letter, skin tones, and emoji newer than the interpreter's Unicode tables."""
 _SYMBOLS = frozenset({"So", "Sm"})
 
 
 def without_misleading(text: str) -> str:
-    """The text as it looks."""
-    seen = MISLEADING.sub(_drawn, text)
-    return _RUN.sub(_that_counts, seen)
+    """Returns the text as a reader sees it, without misleading characters."""
+    visible = MISLEADING.sub(_drawn, text)
+    return _RUN.sub(_significant_signs, visible)
 
 
 def displayable(text: str) -> str:
-    """Returns the text without what cannot be shown or sent: control characters (line breaks stay), halves of
-    characters, and what is invisible but misleads.
+    """Returns the text without characters that cannot be shown or sent: control characters (except line breaks), lone
+    surrogates, and misleading characters.
     """
     lines = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_misleading(_SURROGATE.sub("\ufffd", lines))
@@ -62,8 +62,8 @@ def _drawn(found: re.Match[str]) -> str:
     return _BLANK if found[0] == _BRAILLE_BLANK else ""
 
 
-def _that_counts(run: re.Match[str]) -> str:
-    """Of joiners and selectors in a row, those that change how the character before them is drawn."""
+def _significant_signs(run: re.Match[str]) -> str:
+    """Returns, from a run of joiners and selectors, those that change how the preceding character is drawn."""
     before, signs, after = run.string[run.start() - 1 : run.start()], run[0], run.string[run.end() : run.end() + 1]
     if not before:
         return ""
@@ -93,32 +93,32 @@ def _is_emoji(character: str) -> bool:
 T = TypeVar("T")
 
 LONG = 10_000
-"""Characters. Masking secrets in the worst text of that length takes some 40 ms."""
+"""Characters. Masking secrets in the worst text of this length takes about 40 ms."""
 
 
-async def beside_the_loop(characters: int, work: Callable[[], T]) -> T:
-    """Runs pure work on texts of so many characters: in a thread where they are long."""
+async def in_thread_if_long(characters: int, work: Callable[[], T]) -> T:
+    """Runs a pure function on texts of `characters` in total; in a thread if they are long."""
     return await asyncio.to_thread(work) if characters > LONG else work()
 
 
 _LONGEST_SECRET = 4_000
-"""Characters. A text that is not masked yet is cut so that no part of a secret is left at the end."""
+"""Characters. A text that is not masked yet must be cut so that no part of a secret remains at the end."""
 
 
 def whole_words(text: str, length: int) -> str:
-    """Returns the text, or its beginning of at most so many characters, without the word that is cut in two."""
+    """Returns the text, cut to at most `length` characters before a word that does not fit whole."""
     return text if len(text) <= length else without_last_word(text[: length + 1])
 
 
 def without_last_word(text: str) -> str:
-    """Returns the text up to its last space, or, where that is far, without as much as a long secret can take."""
+    """Returns the text up to its last space. If that is far away, cuts off as much as the longest secret can take."""
     far = max(len(text) - _LONGEST_SECRET, 0)
     at = max(text.rfind(space, far) for space in " \t\n\r")
     return text[: max(at, far)]
 
 
 def printable_line(text: str, limit: int) -> str:
-    """Returns one line of at most `limit` printable characters: no control, invisible or text-direction characters."""
+    """Returns the text as one line of at most `limit` characters, without control or misleading characters."""
     text = without_misleading(text)
     if not text.isprintable() or "  " in text:
         words = ("".join(filter(str.isprintable, word)) for word in text.split())
@@ -127,14 +127,16 @@ def printable_line(text: str, limit: int) -> str:
 
 
 def printable_text(text: str, limit: int) -> str:
-    """Returns at most `limit` characters of text with its line breaks, without what cannot be seen or misleads."""
-    # What is cut before it is cleaned is bounded, too: a megabyte of nothing is not gone through.
+    """Returns at most `limit` characters of the text with its line breaks, without control or misleading characters."""
+    # Cutting first bounds the work on a long text of characters that are all removed.
     lines = text[: 4 * limit].replace("\r\n", "\n").replace("\r", "\n")
     return _cut(_UNPRINTABLE.sub("", without_misleading(lines)).strip(), limit)
 
 
 def shortened(text: str, limit: int) -> str:
-    """The beginning of a text, at most `limit` characters and an ellipsis; cut at a space or line break if near."""
+    """Returns the text, or its first `limit` characters at most and an ellipsis. It prefers to cut at a space or line
+    break near the limit.
+    """
     if len(text) <= limit:
         return text
     head = text[:limit]

@@ -1,1 +1,1 @@
-"""What the environment and the projects' file say."""
+"""The bot's settings: from the environment, and from the projects file."""

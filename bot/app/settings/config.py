@@ -1,4 +1,4 @@
-"""The settings of the bot: those of `pagehand run`, `pagehand web` and `pagehand worker`."""
+"""The settings of `pagehand run`, `pagehand web` and `pagehand worker`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ from bot.slack.sending.slack_proxy import slack_proxy
 
 
 class Config(JobApiVariables):
-    """Every setting of the bot; the alias is its name in the environment."""
+    """Every setting of the bot. The alias is the environment variable."""
 
     slack_bot_token: BotToken = Field(
         alias="SLACK_BOT_TOKEN", description="on your app's page at api.slack.com/apps, under OAuth & Permissions"
@@ -62,47 +62,51 @@ class Config(JobApiVariables):
         default="",
         alias="PAGEHAND_ADMIN",
         max_length=80,
-        description="whom people should ask when something is wrong with the set-up: a Slack user id or a few words",
+        description="whom people should ask about problems with the setup: a Slack user id or a few words",
     )
     merge_seconds: float = Field(
         default=3.0,
         ge=0,
         le=60,
         alias="PAGEHAND_MERGE_SECONDS",
-        description="replies of one person that are written so many seconds apart go out as one; 0: each by itself",
+        description="replies by one person within so many seconds of each other are sent as one; 0: each separately",
     )
     allow_guests: bool = Field(
-        default=False, alias="PAGEHAND_ALLOW_GUESTS", description="true if guests of the workspace may ask for jobs"
+        default=False, alias="PAGEHAND_ALLOW_GUESTS", description="true if guests of the workspace may start jobs"
     )
     allow_shared_channels: bool = Field(
         default=False,
         alias="PAGEHAND_ALLOW_SHARED_CHANNELS",
-        description="true if jobs may be asked for in channels that are shared with another organization",
+        description="true if jobs may be started in channels shared with another organization",
     )
     allowed_people: PersonIds = Field(
         default=frozenset(),
         alias="PAGEHAND_ALLOWED_PEOPLE",
-        description="the only people who may ask for jobs, besides those of PAGEHAND_ALLOWED_GROUPS; nobody named: all",
+        description="only these people, and those in PAGEHAND_ALLOWED_GROUPS, may start jobs; if empty, everyone may",
     )
     allowed_groups: GroupIds = Field(
         default=frozenset(),
         alias="PAGEHAND_ALLOWED_GROUPS",
-        description="the only user groups whose people may ask for jobs; none named: all",
+        description="only members of these user groups may start jobs; if empty, everyone may",
     )
     allowed_channels: ChannelIds = Field(
         default=frozenset(),
         alias="PAGEHAND_ALLOWED_CHANNELS",
-        description="the only channels in which jobs may be asked for; none named: all",
+        description="jobs may be started only in these channels; if empty, in every channel",
     )
     hourly_limit: int = Field(
         default=0,
         ge=0,
         le=100_000,
         alias="PAGEHAND_HOURLY_LIMIT",
-        description="how much one person may ask for in an hour; 0: no limit",
+        description="how many requests one person may make in an hour; 0: no limit",
     )
     poll_fastest: float = Field(
-        default=2.0, ge=0.1, le=60, alias="PAGEHAND_POLL_FASTEST", description="seconds between polls after a change"
+        default=2.0,
+        ge=0.1,
+        le=60,
+        alias="PAGEHAND_POLL_FASTEST",
+        description="seconds between polls right after a change",
     )
     poll_slowest: float = Field(
         default=30.0,
@@ -110,35 +114,35 @@ class Config(JobApiVariables):
         ge=0.1,
         le=600,
         alias="PAGEHAND_POLL_SLOWEST",
-        description="seconds between polls at rest",
+        description="seconds between polls of a job that has not changed for a while",
     )
     keep_days: float = Field(
         default=90.0,
         gt=0,
         le=36_500,
         alias="PAGEHAND_KEEP_DAYS",
-        description="days after which a finished job and its texts are deleted from the database",
+        description="days until a finished job and its texts are deleted from the database",
     )
     port: int = Field(
-        default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port that Slack's requests come to"
+        default=3000, ge=0, le=65_535, alias="PORT", description="with HTTP: the port on which Slack's requests arrive"
     )
     host: Host = Field(
         default="0.0.0.0",  # noqa: S104 - Slack calls from outside
         alias="PAGEHAND_HOST",
-        description="with HTTP: the address that Slack's requests come to; 127.0.0.1 behind a proxy on this machine",
+        description="with HTTP: the address to listen on; 127.0.0.1 behind a proxy on this machine",
     )
     health_host: Host = Field(
         default="127.0.0.1",
         alias="PAGEHAND_HEALTH_HOST",
-        description="with Socket Mode: the address of PAGEHAND_HEALTH_PORT; 0.0.0.0 to be asked from elsewhere",
+        description="with Socket Mode: the address for PAGEHAND_HEALTH_PORT; 0.0.0.0 to allow checks from elsewhere",
     )
     health_port: int | None = Field(
         default=None,
         ge=1,
         le=65_535,
         alias="PAGEHAND_HEALTH_PORT",
-        description="with Socket Mode, and for `pagehand worker`: a port on which GET /health tells whether the bot "
-        "can work; none by default",
+        description="with Socket Mode, and for `pagehand worker`: the port of GET /health, which reports whether the "
+        "bot is working; none by default",
     )
     log_level: LogLevel = Field(
         default="INFO",
@@ -162,21 +166,21 @@ class Config(JobApiVariables):
 
     @property
     def warnings(self) -> list[str]:
-        """What works, but should not stay so: a sentence for each."""
+        """Warnings about settings that work but are insecure, a sentence each."""
         sent = [(f"the url of {each.project.name}", each.job_api.base_url, "the API key") for each in self.projects]
         if self.projects_file is None:
             sent = [("JOB_API_URL", self.projects[0].job_api.base_url, "the API key")]
         sent.append(("SLACK_API_URL", self.slack_api_url, "Slack's tokens"))
         return [
-            f"{name} begins with http:// and names another machine: {what}, and all that people write, can be read on "
-            "the way there. Use https://."
+            f"{name} begins with http:// and names another machine: {what} and everything people write can be read on "
+            "the way. Use https://."
             for name, url, what in sent
             if urlsplit(url).scheme == "http" and not is_this_machine(urlsplit(url).hostname or "")
         ]
 
     @property
     def secrets(self) -> list[str]:
-        """Every secret in the clear, for the log's filter."""
+        """Every secret in the clear, so that the log can mask it."""
         keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))
         given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, *keys)
         passwords = passwords_in(self.database_url.get_secret_value())
@@ -184,8 +188,9 @@ class Config(JobApiVariables):
 
 
 def passwords_in(url: str) -> list[str]:
-    """What may be a database URL's password, as it is written and as it is meant. Read loosely: one whose special
-    characters are not encoded makes the URL unusable, and is a password all the same.
+    """Returns everything that may be the password in a database URL, as written and percent-decoded.
+
+    It matches loosely: a password whose special characters are not encoded makes the URL unusable, but is still secret.
     """
     found = re.findall(r"://[^:/?#@]*:(.*?)@", url) + re.findall(r"://[^:/?#@]*:(.*)@", url)
     found += re.findall(r"[?&]password=([^&#]*)", url)
@@ -193,16 +198,17 @@ def passwords_in(url: str) -> list[str]:
 
 
 def load(environ: Mapping[str, str], further: Iterable[str] = ()) -> Config:
-    """Reads the settings with the file of projects, and looks at the proxies of the process. Raises ConfigError with
-    all that is wrong, and with the sentences in `further`.
+    """Reads the settings and the projects file, and checks the proxies of the process.
+
+    Raises ConfigError with everything that is wrong, together with the sentences in `further`.
     """
     file, faults = _projects(environ)
     return Config.from_environment(environ, [*_proxy_faults(environ, file), *faults, *further], PAGEHAND_PROJECTS=file)
 
 
 def _projects(environ: Mapping[str, str]) -> tuple[ProjectsFile | None, list[str]]:
-    """The file of projects, and what is wrong with it: one that cannot be used is empty, so that nothing else is asked
-    for in its place.
+    """Returns the projects file and what is wrong with it. An unusable one counts as empty, so that the settings which
+    it would replace are not reported as missing.
     """
     try:
         return read_projects(environ), []
@@ -211,25 +217,25 @@ def _projects(environ: Mapping[str, str]) -> tuple[ProjectsFile | None, list[str
 
 
 def database_url(environ: Mapping[str, str]) -> str:
-    """DATABASE_URL, for commands that need no other setting. Raises ConfigError where its file cannot be read."""
+    """Returns DATABASE_URL, for commands that need no other setting. Raises ConfigError if its file cannot be read."""
     default: SecretStr = Config.model_fields["database_url"].default
     return read_variable("DATABASE_URL", environ) or default.get_secret_value()
 
 
 def _proxy_faults(environ: Mapping[str, str], file: ProjectsFile | None) -> list[str]:
-    """What is wrong with the proxies of the process, which is where the libraries look for them."""
+    """Returns what is wrong with the proxies in the process's environment, which is where the libraries read them."""
     slack_url = str(Config.model_fields["slack_api_url"].default)
-    own = (table.url for table in file.projects if table.url) if file else ()
+    project_urls = (table.url for table in file.projects if table.url) if file else ()
     faults: list[str] = []
     for proxy_of, name, default in (
         (slack_proxy, "SLACK_API_URL", slack_url),
         (job_api_proxy, "JOB_API_URL", ""),
-        *((job_api_proxy, "", url) for url in own),
+        *((job_api_proxy, "", url) for url in project_urls),
     ):
         try:
             proxy_of((read_variable(name, environ) if name else "") or default)
         except ConfigError as error:
             faults += error.faults
         except ValueError:
-            continue  # the address itself is at fault, and is listed as that
+            continue  # the URL itself is malformed, and is reported as that
     return list(dict.fromkeys(faults))

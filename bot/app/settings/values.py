@@ -1,4 +1,4 @@
-"""What the values of the bot's settings may look like. The messages say what to write, and never quote what was."""
+"""The formats of the bot's settings. The messages say what to write, and never quote the value."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def _command(value: str) -> str:
 
 def _host(value: str) -> str:
     if not _HOST.fullmatch(value):
-        raise ValueError("must be an address or a name of this machine, without http:// and port")
+        raise ValueError("must be an address or host name of this machine, without http:// and port")
     return value
 
 
@@ -38,13 +38,13 @@ def _log_level(value: str) -> str:
 
 def _bot_token(value: SecretStr) -> SecretStr:
     if not _BOT_TOKEN.fullmatch(value.get_secret_value()):
-        raise ValueError(f"must be xoxb- and {_SIGNS} (the app-level token begins with xapp-, it is the other one)")
+        raise ValueError(f"must be xoxb- followed by {_SIGNS} (a token that begins with xapp- is the app-level token)")
     return value
 
 
 def _app_token(value: SecretStr) -> SecretStr:
     if not _APP_TOKEN.fullmatch(value.get_secret_value()):
-        raise ValueError(f"must be xapp- and {_SIGNS} (the bot token begins with xoxb-, it is the other one)")
+        raise ValueError(f"must be xapp- followed by {_SIGNS} (a token that begins with xoxb- is the bot token)")
     return value
 
 
@@ -61,19 +61,19 @@ def _database_url(value: SecretStr) -> SecretStr:
 
 def _channel_id(value: str) -> str:
     if not _CHANNEL_ID.fullmatch(value):
-        raise ValueError("must be a channel's id, like C0123ABCD (at the end of the channel's details in Slack)")
+        raise ValueError("must be a channel id, like C0123ABCD (Slack shows it at the end of the channel's details)")
     return value
 
 
 def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:
-    """Returns what reads ids from a text with commas between."""
+    """Returns a validator that reads ids from a comma-separated text."""
 
     def read(value: object) -> object:
         if not isinstance(value, str):
             return value
         ids = value.replace(",", " ").split()
         if not all(pattern.fullmatch(each) for each in ids):
-            raise ValueError(f"must be {what}, with commas between them")
+            raise ValueError(f"must be {what}, separated by commas")
         return frozenset(ids)
 
     return read
@@ -87,6 +87,6 @@ AppToken = Annotated[SecretStr, AfterValidator(_app_token)]
 SigningSecret = Annotated[SecretStr, AfterValidator(_signing_secret)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 ChannelId = Annotated[str, AfterValidator(_channel_id)]
-PersonIds = Annotated[frozenset[str], BeforeValidator(_id_list(_PERSON_ID, "ids of people like U0123ABCD"))]
+PersonIds = Annotated[frozenset[str], BeforeValidator(_id_list(_PERSON_ID, "ids of users like U0123ABCD"))]
 GroupIds = Annotated[frozenset[str], BeforeValidator(_id_list(_GROUP_ID, "ids of user groups like S0123ABCD"))]
 ChannelIds = Annotated[frozenset[str], BeforeValidator(_id_list(_CHANNEL_ID, "ids of channels like C0123ABCD"))]

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.secrets.masking import SecretMasker, find
-from bot.runtime.secrets.names import telling_word
+from bot.runtime.secrets.names import secret_word
 from bot.runtime.secrets.plausibility import is_code, reads_as_placeholder
 
 _SHORTEST = 8
@@ -59,7 +59,7 @@ class KnownValues:
                 yield from _key_of_file(Path(value))
             elif name.startswith(PREFIX):
                 continue  # those of the settings that are secret are known from there
-            elif (_IS_KEY.search(name) or (name in self._named and telling_word(name))) and not is_code(value):
+            elif (_IS_KEY.search(name) or (name in self._named and secret_word(name))) and not is_code(value):
                 yield value.strip()
             else:
                 yield from (value[finding.start : finding.end] for finding in find(value))

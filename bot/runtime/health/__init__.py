@@ -1,1 +1,1 @@
-"""How well things go: what fails, since when, and what is told of it."""
+"""Health: what is failing and since when, and how that is reported."""

@@ -1,5 +1,6 @@
-"""Outages: from the first failure until things have gone well for a while; logged when they begin and when they end.
-Recording has one of its own: what people ask for has to be in the database before it is acknowledged.
+"""Outages: from the first failure until everything has worked for a while. Their beginning and end are logged.
+
+Recording has an outage of its own, because a request must be in the database before it is acknowledged.
 """
 
 import logging
@@ -11,24 +12,24 @@ from bot.runtime.health.report import ComponentStatus
 logger = logging.getLogger(__name__)
 
 RECOVERY_SECONDS = 90.0
-"""How long things go well, from the first success on, before an outage is over. Longer than any lease: what failed
-under one is tried again when that has run out, and fails again if nothing has changed.
+"""How long everything has to work, from the first success, before an outage is over. Longer than any lease, because
+work that failed under a lease is retried when it expires, and fails again if nothing has changed.
 """
 EXPIRY_SECONDS = 120.0
-"""How long after its last failure an outage is over, even if nothing has gone well since: what failed may be settled,
-or done by another process. Longer than any retry waits.
+"""How long after the last failure an outage is over even without a success, because the work may be settled or done by
+another process. Longer than the wait before any retry.
 """
 _SHORTEST = 0.001
-"""Seconds that any outage lasts at least: 0 means that there is none."""
+"""Minimum length of an outage in seconds, because 0 means that there is none."""
 
 
 class Outage:
-    """Whether something is failing, for how long, and why.
+    """Tracks whether something is failing, for how long, and why.
 
     Args:
         name: What fails, for the log.
-        monotonic: Tells the time in seconds.
-        recovery: Seconds in place of RECOVERY_SECONDS.
+        monotonic: A clock, in seconds.
+        recovery: How long it has to work before the outage is over, in seconds.
     """
 
     def __init__(self, name: str, monotonic: Callable[[], float], *, recovery: float = RECOVERY_SECONDS) -> None:
@@ -43,11 +44,11 @@ class Outage:
 
     @property
     def ongoing(self) -> bool:
-        """Whether something has failed and is not yet trusted again."""
+        """Whether there is an outage now."""
         return self._since is not None and not self._over()
 
     def seconds(self) -> float:
-        """Returns how long it has lasted; 0 where there is none. Once things go well again, no more time is added."""
+        """Returns how long the outage has lasted, up to the first success after it; 0 if there is none."""
         if self._since is None or not self.ongoing:
             return 0.0
         if self._well_since is None:
@@ -55,12 +56,12 @@ class Outage:
         return max(self._well_since - self._since, _SHORTEST)
 
     def record_failure(self, reason: object, *, quiet: bool = False, retry_after: float | None = None) -> None:
-        """Notes a failure, and logs the first of an outage that is not `quiet`.
+        """Records a failure, and logs the first one of an outage that is not `quiet`.
 
         Args:
-            reason: What is shown and logged; what `str` makes of it.
-            quiet: It is logged by somebody else, or not worth a line.
-            retry_after: Seconds in which nothing can be expected to succeed.
+            reason: Shown and logged as `str(reason)`.
+            quiet: The failure is logged elsewhere, or not worth logging.
+            retry_after: Seconds in which no success can be expected.
         """
         self.end_if_over()
         now = self._monotonic()
@@ -69,16 +70,16 @@ class Outage:
         self._expires_at = now + EXPIRY_SECONDS + (retry_after or 0.0)
         if not quiet and not self._logged:
             self._logged = True
-            logger.error("%s: cannot work, and goes on trying: %s", self._name, reason)
+            logger.error("%s: not working, will keep trying: %s", self._name, reason)
 
     def record_success(self) -> None:
-        """Notes a success. One alone ends no outage: the next attempt may fail again."""
+        """Records a success. A single one does not end an outage, because the next attempt may fail again."""
         if self._since is not None and self._well_since is None:
             self._well_since = self._monotonic()
         self.end_if_over()
 
     def end_if_over(self) -> None:
-        """Forgets an outage that is over, and logs its end if its beginning was logged."""
+        """Clears an outage that is over, and logs its end if its beginning was logged."""
         if self._since is None or not self._over():
             return
         if self._logged and self._well_since is not None:
@@ -91,13 +92,13 @@ class Outage:
 
 
 RECORDING_RECOVERY_SECONDS = 30.0
-"""How long recording has to go well before it is trusted again."""
+"""How long recording has to work before its outage is over."""
 WARNING_SECONDS = 3600.0
-"""How long what could not be recorded is worth a warning."""
+"""How long the health report warns about requests that could not be recorded."""
 
 
 class RecordingHealth:
-    """Counts what could not be recorded. `monotonic` tells seconds, `recovery` is in them."""
+    """Counts requests that could not be recorded. `monotonic` is a clock in seconds; `recovery` is in seconds."""
 
     def __init__(self, monotonic: Callable[[], float], *, recovery: float = RECORDING_RECOVERY_SECONDS) -> None:
         self._monotonic = monotonic
@@ -106,39 +107,37 @@ class RecordingHealth:
         self._failed_at = 0.0
 
     def record_success(self) -> None:
-        """Notes that something was written. That a request was answered proves less: it may record nothing."""
+        """Records a successful write. An answered request is not enough, because it may not have written anything."""
         self._outage.record_success()
 
     def record_failure(self, error: Exception) -> None:
-        """Notes that nothing can be recorded. An error that is not the database's may be about this request alone, and
-        is left out.
-        """
+        """Records a failed write. Errors other than the database's are ignored: they may concern a single request."""
         if isinstance(error, StoreError) and not isinstance(error, UnreadableRow):
             self._outage.record_failure(error)
 
     def missed(self, error: Exception) -> None:
-        """Notes that something a person asked for was not recorded."""
+        """Records that a person's request was lost."""
         now = self._monotonic()
         self._failed = self._failed + 1 if now - self._failed_at < WARNING_SECONDS else 1
         self._failed_at = now
         self.record_failure(error)
 
     def failing(self) -> bool:
-        """Whether nothing can be recorded."""
+        """Returns whether writing to the database is failing."""
         return self._outage.ongoing
 
     def status(self) -> ComponentStatus:
-        """Returns how recording goes. It has no time of grace, since whatever anybody asks for fails."""
+        """Returns the status of recording. It has no grace period, because every request fails."""
         return ComponentStatus(
             "recording", self._outage.seconds(), str(self._outage.reason), critical=True, grace_seconds=0.0
         )
 
     def warning(self) -> str:
-        """Returns what was missed lately, for the health; empty where nothing was."""
+        """Returns a warning about recently lost requests for the health report; empty if there are none."""
         ago = self._monotonic() - self._failed_at
         if not self._failed or ago > WARNING_SECONDS:
             return ""
         return (
-            f"{self._failed} of Slack's requests could not be recorded when they came, the last one {ago / 60:.0f} "
-            "minutes ago. Slack brings replies again by itself; for commands and buttons, people were told."
+            f"{self._failed} of Slack's requests could not be recorded when they arrived, the last one {ago / 60:.0f} "
+            "minutes ago. Slack delivers replies again; people who used a command or button were told."
         )

@@ -1,4 +1,4 @@
-"""Health checks: how each component is, what follows for the whole, and the log of it. `health_page` serves them."""
+"""Health checks: the status of each component, the status of the process, and the log of changes."""
 
 import asyncio
 import logging
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 300.0
-"""How long a component may fail before the process counts as unhealthy."""
+"""How long a component may fail before the process is unhealthy."""
 LOG_EVERY = 5.0
-"""Seconds between two looks for what is to be logged."""
+"""Seconds between checks for changes to log."""
 
 Warn = Callable[[], str]
-"""Returns what an operator should know though everything works; empty where there is nothing."""
+"""Returns something an operator should know even though everything works; empty if there is nothing."""
 
 
 @dataclass(frozen=True)
 class ComponentStatus:
-    """How one component is.
+    """The status of one component.
 
     Attributes:
-        name: What the operator reads.
-        failing_seconds: How long it has not worked; 0 while it does.
+        name: Shown to operators.
+        failing_seconds: How long it has not worked; 0 if it works.
         reason: Why it does not work.
-        critical: While it fails, the process is not ready.
-        grace_seconds: How long it may fail before the process is unhealthy; None for the general time.
+        critical: Whether the process is not ready while it fails.
+        grace_seconds: How long it may fail before the process is unhealthy; None for the default.
     """
 
     name: str
@@ -35,7 +35,7 @@ class ComponentStatus:
     grace_seconds: float | None = None
 
     def ok(self, grace_seconds: float = GRACE_SECONDS) -> bool:
-        """Whether it works, or has failed so briefly that it may recover by itself."""
+        """Returns whether it works, or has failed so briefly that it may recover on its own."""
         grace = grace_seconds if self.grace_seconds is None else self.grace_seconds
         return self.failing_seconds == 0 or self.failing_seconds < grace
 
@@ -44,10 +44,10 @@ class Health:
     """The health of a process. Times are in seconds.
 
     Args:
-        statuses: Returns how the components are now.
-        warnings: What does not keep the process from working.
+        statuses: Returns the current statuses of the components.
+        warnings: Problems that do not make the process unhealthy.
         grace: How long a component may fail before the process is unhealthy.
-        log_every: The time between two looks for what is to be logged.
+        log_every: The time between checks for changes to log.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Health:
         self._logged: set[str] = set()
 
     def report(self) -> Mapping[str, object]:
-        """Returns the whole picture as JSON: `ok`, each component in words, and the warnings."""
+        """Returns the full report as JSON: `ok`, a description of each component, and the warnings."""
         statuses = list(self._statuses())
         return {
             "ok": all(status.ok(self._grace) for status in statuses),
@@ -74,7 +74,7 @@ class Health:
         }
 
     def readiness(self) -> Mapping[str, object]:
-        """Returns, as JSON, whether a request of Slack's would arrive and be recorded at this moment."""
+        """Returns, as JSON, whether a request from Slack would arrive and be recorded now."""
         critical = [status for status in self._statuses() if status.critical]
         return {
             "ok": not any(status.failing_seconds for status in critical),
@@ -82,7 +82,7 @@ class Health:
         }
 
     def log_changes(self) -> None:
-        """Logs each component that has failed for too long, once, and its recovery."""
+        """Logs once for each component that has failed for too long, and once when it recovers."""
         statuses = {status.name: status for status in self._statuses()}
         for status in statuses.values():
             if status.failing_seconds >= self._grace and status.name not in self._logged:
@@ -95,7 +95,7 @@ class Health:
                 logger.warning("%s works again", name)
 
     async def run(self) -> None:
-        """Logs changes, for ever."""
+        """Logs changes, forever."""
         while True:
             self.log_changes()
             await asyncio.sleep(self._log_every)

@@ -1,1 +1,1 @@
-"""HTTP as every part serves and calls it."""
+"""HTTP: the server that every program uses, and rules for clients."""

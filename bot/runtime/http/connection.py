@@ -1,7 +1,7 @@
 """One connection of an HTTP server.
 
-aiohttp unpacks compressed bodies before anybody asked for that, and asyncio reads up to 256 KiB at once of each of any
-number of connections: here, bodies stay as they come, and little is read at a time.
+By default, aiohttp decompresses bodies before a handler asks for it, and asyncio reads up to 256 KiB at once from each
+connection. Here, bodies stay compressed, and little is read at a time.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from aiohttp.typedefs import Handler
 from bot.runtime.logging import ThrottledLogger
 
 MOST_AT_ONCE = 4_096
-"""Bytes that are read from a connection before the next one has its turn."""
+"""Bytes read from a connection before it is another one's turn."""
 
 
 class Server(Protocol):
-    """What connections tell their server. Times in seconds; `buffer` has MOST_AT_ONCE bytes."""
+    """The part of a server that its connections use. Times are in seconds; `buffer` has MOST_AT_ONCE bytes."""
 
     request_seconds: float
     idle_seconds: float
@@ -26,26 +26,26 @@ class Server(Protocol):
     buffer: memoryview
 
     def opened(self, connection: "HttpConnection") -> None:
-        """A connection waits for its first request."""
+        """A connection is open and waits for its first request."""
 
-    def waits(self, connection: "HttpConnection") -> None:
+    def idle(self, connection: "HttpConnection") -> None:
         """A connection waits for its next request."""
 
-    def works(self, connection: "HttpConnection") -> None:
-        """A connection's request has come in."""
+    def busy(self, connection: "HttpConnection") -> None:
+        """A connection has received a complete request."""
 
-    def takes(self, connection: "HttpConnection", size: int) -> bool:
-        """A connection has brought so many bytes of a request. False where it had to make room, and is closed."""
+    def count_pending(self, connection: "HttpConnection", size: int) -> bool:
+        """A connection has received `size` bytes of a request. Returns False if it was closed to free memory."""
 
-    def settled(self, connection: "HttpConnection") -> None:
-        """A connection's request is answered, or somebody vouches for it."""
+    def clear_pending(self, connection: "HttpConnection") -> None:
+        """A connection's request is answered, or its sender is known."""
 
     def closed(self, connection: "HttpConnection") -> None:
-        """A connection is gone."""
+        """A connection is closed."""
 
 
 class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
-    """aiohttp's connection, with a deadline for each request, a bound for what is read, and errors that say little."""
+    """aiohttp's connection, with a deadline for each request, a limit on reads, and errors that reveal little."""
 
     def __init__(self, server: Server, manager: web.Server) -> None:
         super().__init__(
@@ -59,7 +59,7 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
         self._server = server
         self._deadline: asyncio.TimerHandle | None = None
         self._has_begun = self._is_answering = self._is_vouched_for = False
-        self._asked: web.Request | None = None
+        self._request: web.Request | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -72,48 +72,48 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
         super().connection_lost(exc)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a hint
-        """Where the next bytes are put: all connections share it, one after the other."""
+        """Returns the buffer for the next bytes, which all connections share."""
         return self._server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         self.data_received(bytes(self._server.buffer[:nbytes]))
 
     def data_received(self, data: bytes) -> None:
-        if data:  # otherwise aiohttp only goes on with what it has
+        if data:  # aiohttp passes no data when it resumes parsing
             if not self._has_begun and not self._is_answering:
                 self._close_after(self._server.request_seconds)
             self._has_begun = True
-            if not self._is_vouched_for and not self._server.takes(self, len(data)):
+            if not self._is_vouched_for and not self._server.count_pending(self, len(data)):
                 return
         super().data_received(data)
 
-    def request_has_come(self, request: web.Request) -> None:
-        """A request's head is there. The rest of it may still be missing after the answer, and is nothing then."""
-        self._asked = request
-        request.content.on_eof(lambda: self._request_is_in(request))
+    def request_started(self, request: web.Request) -> None:
+        """A request's head has arrived. If its body ends only after the response, that end is ignored."""
+        self._request = request
+        request.content.on_eof(lambda: self._request_complete(request))
 
-    def _request_is_in(self, request: web.Request) -> None:
-        """Nothing is missing of the request any more: how long the answer takes is the application's affair."""
-        if request is self._asked:
+    def _request_complete(self, request: web.Request) -> None:
+        """The whole request has arrived. The server does not limit how long the application takes to respond."""
+        if request is self._request:
             self._has_begun, self._is_answering = False, True
             self._stop_waiting()
-            self._server.works(self)
+            self._server.busy(self)
 
-    def request_is_answered(self) -> None:
-        """What has come of the next request meanwhile counts as its beginning."""
-        self._asked = None
+    def request_answered(self) -> None:
+        """The response is sent. Bytes that have arrived since the request count as the start of the next one."""
+        self._request = None
         self._is_answering = self._is_vouched_for = False
-        self._server.settled(self)
-        self._server.waits(self)
+        self._server.clear_pending(self)
+        self._server.idle(self)
         self._close_after(self._server.request_seconds if self._has_begun else self._server.idle_seconds)
 
     def vouched_for(self) -> None:
-        """The request comes from somebody who is known."""
+        """The request's sender is known."""
         self._is_vouched_for = True
-        self._server.settled(self)
+        self._server.clear_pending(self)
 
     def abort(self) -> None:
-        """Closes it without another word: whoever does not send may not read either."""
+        """Closes the connection without a response, because a client that does not send may not read either."""
         if isinstance(self.transport, asyncio.WriteTransport):
             self.transport.abort()
 
@@ -125,24 +125,24 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
         message: str | None = None,  # noqa: ARG002 - quotes what was sent
     ) -> web.StreamResponse:
         if status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            self._turned_away(exc)
+            self._log_unreadable(exc)
         elif not isinstance(exc, ConnectionError):
             self._server.log.error("a request could not be answered", exc_info=exc)
         if request.writer.output_size > 0:
-            raise ConnectionAbortedError("an answer has begun")
+            raise ConnectionAbortedError("the response has started")
         answer = web.Response(status=status, text=HTTPStatus(status).phrase, headers={"Server": "Pagehand"})
         answer.force_close()
         return answer
 
     def log_exception(self, *_: Any, **details: Any) -> None:
         fault = details.get("exc_info")
-        if isinstance(fault, web.RequestPayloadError):  # the rest of the body, read after the answer
-            self._turned_away(fault)
+        if isinstance(fault, web.RequestPayloadError):  # in the rest of the body, read after the response
+            self._log_unreadable(fault)
         else:
             self._server.log.error("a connection failed", exc_info=fault)
 
-    def _turned_away(self, fault: BaseException | None) -> None:
-        self._server.log.warning("a request that cannot be read is turned away (%s)", type(fault).__name__)
+    def _log_unreadable(self, fault: BaseException | None) -> None:
+        self._server.log.warning("rejected a malformed request (%s)", type(fault).__name__)
 
     def _close_after(self, seconds: float) -> None:
         self._stop_waiting()
@@ -155,19 +155,19 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
 
 
 def vouch_for(request: web.BaseRequest) -> None:
-    """Says that a request comes from somebody who is known: what it holds does not count as a stranger's any more."""
+    """Declares that a request's sender is known, so its bytes no longer count towards the limit for strangers."""
     if isinstance(request.protocol, HttpConnection):
         request.protocol.vouched_for()
 
 
 @web.middleware
-async def tell_connection(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Has a request's connection know when it has come and is answered."""
+async def track_request(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Tells the connection when a request starts and when it is answered."""
     connection = request.protocol
     if not isinstance(connection, HttpConnection):
         return await handler(request)
-    connection.request_has_come(request)
+    connection.request_started(request)
     try:
         return await handler(request)
     finally:
-        connection.request_is_answered()
+        connection.request_answered()

@@ -1,4 +1,4 @@
-"""The health over HTTP, for load balancers, platforms and operators."""
+"""Serves the health checks over HTTP, for load balancers, hosting platforms and operators."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,10 +14,11 @@ Report = Callable[[], Mapping[str, object]]
 
 
 def health_routes(health: Health) -> Sequence[web.RouteDef]:
-    """Returns the pages, for whatever server shows them: each answers 200, or 503 where its "ok" is false.
+    """Returns the routes of the health checks, which any server can add. Each responds with 200, or 503 if not ok.
 
-    `/health/live`: the process and its event loop work; one that does not answer should be restarted.
-    `/health/ready`: Slack's requests arrive and can be recorded. `/health`: the whole picture.
+    `/health/live`: the process and its event loop work; restart a process that does not respond.
+    `/health/ready`: Slack's requests arrive and can be recorded.
+    `/health`: the full report.
     """
     pages: tuple[tuple[str, Report], ...] = (
         ("/health", health.report),
@@ -28,7 +29,7 @@ def health_routes(health: Health) -> Sequence[web.RouteDef]:
 
 
 class HealthPage:
-    """Serves the health, where no other address of this process does."""
+    """Serves the health checks on a port of their own."""
 
     def __init__(self, health: Health, *, host: str, port: int) -> None:
         self._health = health
@@ -37,15 +38,15 @@ class HealthPage:
         self._server: HttpServer | None = None
 
     async def start(self) -> None:
-        """Listens. Raises OSError where the port is taken."""
+        """Starts to listen. Raises OSError if the port is taken."""
         served = web.Application(client_max_size=1024)
         served.router.add_routes(health_routes(self._health))
         self._server = HttpServer(served)
         await self._server.start(listening_socket(self._host, self._port))
-        logger.info("health is shown at %s, port %d", self._host, self._server.port)
+        logger.info("health checks are served on %s, port %d", self._host, self._server.port)
 
     async def stop(self) -> None:
-        """Listens no more."""
+        """Stops listening."""
         if self._server is not None:
             await self._server.stop()
 

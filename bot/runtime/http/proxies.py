@@ -1,4 +1,4 @@
-"""What the edges have in common about proxies: the form of a proxy's address, and what never goes through one."""
+"""Rules about proxies that all edges share: the form of a proxy's URL, and which hosts never go through one."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ MALFORMED = "The proxy in the environment (HTTPS_PROXY, ALL_PROXY, ...) must be 
 
 
 def proxy_address(value: str) -> str:
-    """The address with its scheme. ConfigError, which does not quote it, for one that is neither http nor https."""
+    """Returns a proxy's URL with its scheme. Raises ConfigError if it is not http or https, without quoting it."""
     address = value.strip() if "://" in value else f"http://{value.strip()}"
     try:
         parts = urlsplit(address)
@@ -22,7 +22,7 @@ def proxy_address(value: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a name or address is this machine's own, by itself alone."""
+    """Returns whether a host name or address always means this machine, without resolving it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""The header Retry-After, of any server's answer."""
+"""Parses the header Retry-After of a response."""
 
 import math
 import re
@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 LONGEST_WAIT = 3600.0
-"""Seconds; a Retry-After above this is a mistake or a trap."""
+"""Seconds; a longer Retry-After is a mistake, or malicious."""
 
 _SECONDS = re.compile(r"\d{1,20}(\.\d{1,20})?", re.ASCII)
 _LONGEST_DATE = 100
 
 
 def retry_after_in(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
-    """Returns what `parse_retry_after` makes of an answer's headers."""
+    """Returns the seconds to wait according to a response's headers; None if they do not say."""
     return parse_retry_after(headers.get("Retry-After", ""), date=headers.get("Date", ""), now=now())
 
 
 def parse_retry_after(value: str, *, date: str = "", now: float) -> float | None:
-    """Returns the seconds to wait, from 0 to LONGEST_WAIT; None where the header says nothing usable.
+    """Returns the seconds to wait, from 0 to LONGEST_WAIT; None if the header is missing or malformed.
 
-    Source: RFC 9110, 10.2.3 (seconds or a date; fractions are accepted too).
+    Source: RFC 9110, 10.2.3 (seconds or a date; fractions are also accepted).
 
     Args:
-        value: The header Retry-After; empty where there is none.
-        date: The header Date of the same answer. A date to wait for is measured on the server's own clock where it
-            tells it, since ours may be an hour off.
-        now: Seconds since the epoch on our clock.
+        value: The header Retry-After, or an empty text.
+        date: The header Date of the same response, or an empty text. If there is one, a date in Retry-After is compared
+            with it, because our clock may be an hour off.
+        now: Our own clock, in seconds since the epoch.
     """
     value = value.strip()
     if _SECONDS.fullmatch(value):

@@ -1,9 +1,8 @@
-"""A small HTTP server that idle, slow and broken clients can neither silence nor use to fill the disk.
+"""A small HTTP server that idle, slow and broken clients cannot block, and whose log they cannot flood.
 
-aiohttp bounds neither the time that a request may take to come in nor the number of connections, nor what all of them
-hold together; it answers what it cannot read with its own version, and logs a traceback for it. Where no more sockets
-can be had, asyncio logs a traceback for every one that it did not get (all the way up to Python 3.11, over a hundred at
-a time).
+aiohttp does not limit the time that a request may take to arrive, the number of connections, or the memory that they
+use together. It answers malformed requests with its own version number, and logs a traceback for each. When the process
+runs out of sockets, asyncio logs a traceback for each failed accept (up to Python 3.11, over a hundred at a time).
 """
 
 import asyncio
@@ -17,12 +16,12 @@ from typing import Generic, TypeVar
 
 from aiohttp import web
 
-from bot.runtime.http.connection import MOST_AT_ONCE, HttpConnection, Server, tell_connection
+from bot.runtime.http.connection import MOST_AT_ONCE, HttpConnection, Server, track_request
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.tasks import BackgroundTasks
 
 _SHORTEST = 1.0
-"""Seconds that each request counts as having lasted at least, so that among new ones the size decides."""
+"""Minimum age in seconds that a request counts with, so that size decides among new ones."""
 
 S = TypeVar("S", bound=Hashable)
 
@@ -34,10 +33,10 @@ class _Pending:
 
 
 class PendingBytes(Generic[S]):
-    """Counts what each sender has sent of a request of which it is not known yet whether it counts for anything.
+    """Counts the bytes that each sender has sent of a request which is not authenticated or answered yet.
 
-    Where that is more than `most` bytes, those make room that hold the most for the longest. Whoever holds less than
-    a fair share never does: of `senders`, which is how many there are at most, not all can hold more.
+    When the total exceeds `most` bytes, the senders with the highest size times age are evicted. A sender below its
+    fair share, `most` divided by the maximum number of `senders`, is never evicted, since not all can be above it.
     """
 
     def __init__(self, most: int, *, senders: int, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -48,18 +47,18 @@ class PendingBytes(Generic[S]):
         self.total = 0
 
     def add(self, sender: S, size: int) -> Sequence[S]:
-        """Counts what a sender has sent. Returns those that have to make room, which are forgotten."""
+        """Adds bytes of a sender. Returns the evicted senders, which are no longer counted."""
         pending = self._pending.setdefault(sender, _Pending(self._monotonic()))
         pending.size += size
         self.total += size
-        over = []
+        evicted = []
         while self.total > self._most:
-            over.append(self._costliest())
-            self.forget(over[-1])
-        return over
+            evicted.append(self._costliest())
+            self.forget(evicted[-1])
+        return evicted
 
     def forget(self, sender: S) -> None:
-        """Counts nothing of a sender any more: it is gone, was answered, or is known."""
+        """Stops counting a sender: it is gone, answered, or authenticated."""
         pending = self._pending.pop(sender, None)
         self.total -= pending.size if pending else 0
 
@@ -74,24 +73,24 @@ class PendingBytes(Generic[S]):
 
 
 REQUEST_SECONDS = 10.0
-"""From a request's first byte to its last. Slack itself waits 3 seconds for the answer."""
+"""From a request's first byte to its last. Slack itself waits 3 seconds for the response."""
 IDLE_SECONDS = 75.0
-"""For a connection on which nothing has been asked, lately: more than proxies keep theirs by default (60)."""
+"""How long an idle connection stays open: longer than proxies keep theirs by default (60 s)."""
 MOST_CONNECTIONS = 400
 """Well below the 1,024 files that a process may have open by default, some of which are needed elsewhere."""
 MOST_PENDING_BYTES = 16 << 20
-"""Of all requests together of which it is not known yet whether they count for anything."""
+"""The limit for all unauthenticated requests together."""
 _BACKLOG = 512
 _MOST_ACCEPTED = 64
-"""Connections that are accepted before those that are open have their turn."""
+"""Connections accepted in a row before the open ones get their turn."""
 _PAUSE = 0.2
-"""Seconds between tries to accept a connection where the system gives no socket."""
+"""Seconds until the next attempt to accept a connection when the system is out of sockets."""
 
 logger = logging.getLogger(__name__)
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Listens at an IPv4 or IPv6 address. Raises OSError where it is taken, or not this machine's."""
+    """Listens on an IPv4 or IPv6 address. Raises OSError if it is taken, or not an address of this machine."""
     address = host.strip("[]")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
@@ -102,13 +101,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 class HttpServer(Server):
-    """Serves an application, which must not have been started. Times in seconds.
+    """Serves an application, which must not have been started. Times are in seconds.
 
-    When there are more than `most_connections`, the one that has waited longest for a request makes room: so a client
-    that asks at once gets through however many others hang. When they have sent more than `most_pending_bytes` of
-    requests that nobody vouches for (`vouch_for`) and that are not answered, those that hold the most for the longest
-    make room. Compressed bodies are left as they come. `handler_cancellation`: whether an answer is given up when its
-    client is gone.
+    Above `most_connections`, the connection that has been idle longest is closed, so a client that sends a request at
+    once gets through even if many others hang. Above `most_pending_bytes` of unanswered requests from unknown senders
+    (see `vouch_for`), the largest and slowest are closed. Bodies are not decompressed. With `handler_cancellation`, a
+    handler is cancelled when its client disconnects.
     """
 
     def __init__(
@@ -122,7 +120,7 @@ class HttpServer(Server):
         shutdown_timeout: float = 0.1,
         handler_cancellation: bool = False,
     ) -> None:
-        app.middlewares.insert(0, tell_connection)
+        app.middlewares.insert(0, track_request)
         app.on_response_prepare.append(_without_version)
         self.request_seconds = request_seconds
         self.idle_seconds = idle_seconds
@@ -137,27 +135,27 @@ class HttpServer(Server):
         self._accepting, self._connecting = BackgroundTasks(), BackgroundTasks()
         self._connections: set[HttpConnection] = set()
         self._waiting: dict[HttpConnection, None] = {}
-        """Those that are not being answered; the one that has waited longest comes first."""
+        """Connections without a complete request; the one that has waited longest comes first."""
 
     @property
     def port(self) -> int:
-        """The port it listens on; 0 while it does not."""
+        """The port it listens on; 0 if it does not listen."""
         return int(self._listener.getsockname()[1]) if self._listener is not None else 0
 
     @property
     def pending_bytes(self) -> int:
-        """What is held at the moment of requests that nobody vouches for."""
+        """The bytes of unanswered requests from unknown senders."""
         return self._pending.total
 
     async def start(self, listener: socket.socket) -> None:
-        """Takes requests from a listening socket, which it closes in the end."""
+        """Serves requests from a listening socket, which `stop` closes."""
         listener.setblocking(False)
         self._listener = listener
         await self._runner.setup()
         self._accepting.spawn(self._accept(listener), name="http-accept")
 
     async def stop_listening(self) -> None:
-        """Takes no new connection; what is being answered goes on."""
+        """Accepts no new connections. Requests in progress continue."""
         await self._accepting.cancel()
         await self._connecting.drain(_PAUSE)
         if self._listener is not None:
@@ -169,36 +167,36 @@ class HttpServer(Server):
         await self.stop_listening()
         await self._runner.cleanup()
 
-    # -- what connections tell --------------------------------------------------------------------------------------
+    # -- called by connections --------------------------------------------------------------------------------------
 
     def opened(self, connection: HttpConnection) -> None:
         """See Server."""
         self._connections.add(connection)
         self._waiting[connection] = None
         if len(self._connections) > self._most:
-            self.log.warning("over %d connections are open: those that wait longest are closed", self._most)
-            self._make_room()
+            self.log.warning("more than %d connections are open: closing those idle longest", self._most)
+            self._close_longest_idle()
 
-    def waits(self, connection: HttpConnection) -> None:
+    def idle(self, connection: HttpConnection) -> None:
         """See Server."""
         if connection in self._connections:
             self._waiting[connection] = None
 
-    def works(self, connection: HttpConnection) -> None:
+    def busy(self, connection: HttpConnection) -> None:
         """See Server."""
         self._waiting.pop(connection, None)
 
-    def takes(self, connection: HttpConnection, size: int) -> bool:
+    def count_pending(self, connection: HttpConnection, size: int) -> bool:
         """See Server."""
-        over = self._pending.add(connection, size)
-        if over:
-            self.log.warning("requests of strangers would take too much memory: the largest and slowest are closed")
-        for each in over:
+        evicted = self._pending.add(connection, size)
+        if evicted:
+            self.log.warning("unauthenticated requests use too much memory: closing the largest and slowest")
+        for each in evicted:
             self.closed(each)
             each.abort()
-        return connection not in over
+        return connection not in evicted
 
-    def settled(self, connection: HttpConnection) -> None:
+    def clear_pending(self, connection: HttpConnection) -> None:
         """See Server."""
         self._pending.forget(connection)
 
@@ -208,7 +206,7 @@ class HttpServer(Server):
         self._waiting.pop(connection, None)
         self._pending.forget(connection)
 
-    def _make_room(self) -> None:
+    def _close_longest_idle(self) -> None:
         oldest = next(iter(self._waiting), None)
         if oldest is not None:
             self.closed(oldest)
@@ -217,14 +215,14 @@ class HttpServer(Server):
     # -- accepting --------------------------------------------------------------------------------------------------
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Takes connections, for ever. Not asyncio's own loop: see above."""
+        """Accepts connections, forever. It replaces asyncio's own loop; the module's docstring says why."""
         loop = asyncio.get_running_loop()
         for number in itertools.count(1):
             try:
                 accepted, _ = await loop.sock_accept(listener)
             except OSError as error:
-                self.log.warning("no more connections can be taken: %s", error.strerror)
-                self._make_room()
+                self.log.warning("cannot accept more connections: %s", error.strerror)
+                self._close_longest_idle()
                 await asyncio.sleep(_PAUSE)
                 continue
             self._connecting.spawn(self._connect(accepted), name="http-connect")
@@ -235,7 +233,7 @@ class HttpServer(Server):
         try:
             await asyncio.get_running_loop().connect_accepted_socket(self._connection, accepted)
         except Exception as error:  # noqa: BLE001 - one failed connection must not stop the next
-            self.log.warning("a connection was lost as it was made (%s)", type(error).__name__)
+            self.log.warning("a connection failed while it was being opened (%s)", type(error).__name__)
             accepted.close()
 
     def _connection(self) -> HttpConnection:

@@ -1,7 +1,7 @@
-"""Values that a telling name stands beside: `db_password: …`, `"apiKey": "…"`, `--token …`, `<secret>…</secret>`.
+"""Finds secrets by the name that they are assigned to: `db_password: …`, `"apiKey": "…"`, `--token …`,
+`<secret>…</secret>`.
 
-Neither is enough by itself: the name's words have to say that it is a secret, and the value has to look drawn by a
-machine, or chosen as a password.
+Neither part is enough alone: the name has to denote a secret, and the value has to look random, or like a password.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.runtime.secrets.kinds import Finding, SecretKind, occurrences
-from bot.runtime.secrets.names import names_password, telling_word
+from bot.runtime.secrets.names import names_password, secret_word
 from bot.runtime.secrets.plausibility import (
     entropy,
     has_drawn_characters,
@@ -35,12 +35,12 @@ _QUOTED = r"(?P<quote>\\?[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"
 
 @dataclass(frozen=True)
 class Shape:
-    """How a value can stand behind a name: what is tried where the name ends. Its group `secret` is the value."""
+    """A syntax of assignment. `pattern` is matched at the end of the name, and its group `secret` is the value."""
 
     name: str
     pattern: re.Pattern[str]
     option: bool = False
-    """The name is an option of a command."""
+    """Whether the name is an option of a command."""
 
 
 SHAPES = (
@@ -66,12 +66,12 @@ SHAPES = (
 )
 
 
-def assigned_secrets(text: str, small: str) -> Iterator[Finding]:
-    """Yields what is assigned to telling names; `small` is the text in small letters."""
+def assigned_secrets(text: str, lower: str) -> Iterator[Finding]:
+    """Yields the secrets assigned to names that denote one. `lower` is the text in lower case."""
     seen: set[int] = set()
     for keyword in _KEYWORDS:
         end = 0
-        for at in occurrences(small, keyword):
+        for at in occurrences(lower, keyword):
             if at >= end:
                 end = _end_of_name(text, at)
                 if end not in seen:
@@ -100,7 +100,7 @@ def _assigned(text: str, at: int, end: int) -> Iterator[Finding]:
 
 
 def _name_before(text: str, at: int) -> str:
-    """Returns the name's beginning, up to its keyword, and the word in front of it."""
+    """Returns the part of the name before its keyword, with the preceding word."""
     match = _NAME_BACKWARDS.match(text[max(at - _LONGEST_BEFORE, 0) : at][::-1])
     return match[0][::-1] if match else ""
 
@@ -111,12 +111,12 @@ def _is_named_secret(name: str, given: str) -> bool:
     value = printable_base64(given) or given
     if _is_word(value):
         return False
-    word = telling_word(name)
+    word = secret_word(name)
     return bool(word) and _is_secret(value, password=names_password(word))
 
 
 def _is_word(value: str) -> bool:
-    """Whether it has too few letters, and nothing else, to be drawn by a machine."""
+    """Returns whether a value has only letters, and too few of them to be random."""
     return len(value) < _LONG_WITHOUT_DIGITS and value.rstrip("=").isalpha()
 
 
@@ -140,7 +140,7 @@ _MANY_CLASSES = 3
 
 
 def _is_password(value: str) -> bool:
-    """Whether people would choose it, rather than name a thing so: three kinds of characters, or more than a name."""
+    """Returns whether a value looks like a chosen password: it mixes three classes of characters, or is not a name."""
     if len(value) < _SHORTEST_PASSWORD or value.isalpha() or ("/" in value and is_name(value)):
         return False
     classes = sum(any(map(belongs, value)) for belongs in _CLASSES)

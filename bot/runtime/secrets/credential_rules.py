@@ -1,4 +1,4 @@
-"""Passwords and keys by where they stand: in addresses, headers, commands, and the files in which tools keep them."""
+"""Rules for passwords and keys by their context: URLs, headers, commands, and the files in which tools keep them."""
 
 import re
 
@@ -8,7 +8,7 @@ from bot.runtime.secrets.rules import GITLEAKS, SecretRule, drawn
 
 _K = SecretKind
 _LONGEST_COMMAND = 600
-"""Characters in front of an option that may tell whose it is."""
+"""Characters before an option that are searched for its command."""
 _SHORTEST = 4
 _SAMPLE_HOSTS = (
     "example",
@@ -37,7 +37,7 @@ _DATABASE_CLIENTS = (
 
 
 def _chosen(value: str) -> bool:
-    """What somebody chose as a password: no placeholder, and more than a word or a number."""
+    """Returns whether a value can be a chosen password: not a placeholder, and more than a word or a number."""
     plain = value.strip("\"'`,;<>")
     if len(plain) < _SHORTEST or is_placeholder(plain) or plain.isdigit():
         return False
@@ -57,7 +57,7 @@ def _password_of_url(match: re.Match[str]) -> bool:
 
 
 def _of_http_client(match: re.Match[str]) -> bool:
-    """Whether the option is one of a client's that goes on over several lines."""
+    """Returns whether the option belongs to an HTTP client, whose command can span several lines."""
     before = match.string[max(match.start() - _LONGEST_COMMAND, 0) : match.start()]
     return any(client in before for client in _HTTP_CLIENTS) and _chosen(match["secret"])
 
@@ -71,7 +71,7 @@ def _of_redis(match: re.Match[str]) -> bool:
 
 
 def _of_command(match: re.Match[str], names: tuple[str, ...]) -> bool:
-    """Whether the option is one of a command on the same line."""
+    """Returns whether the option belongs to one of these commands on the same line."""
     before = match.string[max(match.start() - _LONGEST_COMMAND, 0) : match.start()]
     command = before[max(map(before.rfind, "\n|;")) + 1 :]
     return any(name in command for name in names)
@@ -83,7 +83,7 @@ def _in_header(match: re.Match[str]) -> bool:
 
 
 def _basic(match: re.Match[str]) -> bool:
-    """Whether it is a name and a password in base64."""
+    """Returns whether the value is a name and a password in base64."""
     return ":" in decoded_base64(match["secret"])
 
 

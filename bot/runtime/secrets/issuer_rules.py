@@ -1,4 +1,4 @@
-"""Secrets that begin, or are built, as their issuer has it: where they stand, no name is needed beside them."""
+"""Rules for secrets whose format is distinctive, such as an issuer's prefix, and that need no name beside them."""
 
 import re
 

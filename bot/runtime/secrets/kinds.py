@@ -1,4 +1,4 @@
-"""The kinds of secrets, as people are told of them, and what was found in a text."""
+"""The kinds of secrets, as they are shown to people, and a finding in a text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class SecretKind(StrEnum):
-    """What was masked, in words that follow "masked:"."""
+    """What was masked, as shown after "masked:"."""
 
     OWN = "Pagehand's own credential"
     PRIVATE_KEY = "private key"
@@ -32,7 +32,7 @@ class SecretKind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A secret in a text: where it stands, what it is, and which rule found it."""
+    """A secret found in a text: its position, its kind, and the rule that found it."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Finding:
 
 
 def occurrences(text: str, wanted: str) -> Iterator[int]:
-    """Yields where a word stands in a text."""
+    """Yields the positions of a word in a text."""
     at = text.find(wanted)
     while at >= 0:
         yield at

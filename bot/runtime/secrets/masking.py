@@ -1,4 +1,4 @@
-"""Finds secrets in a text by the rules, and masks them. Pure, and linear in the text."""
+"""Finds secrets in a text by rules, and masks them. Pure, and linear in the length of the text."""
 
 import string
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,20 +14,18 @@ from bot.runtime.secrets.private_keys import private_keys
 from bot.runtime.secrets.rules import SecretRule
 
 RULES = (*ISSUER_RULES, *CREDENTIAL_RULES, *NAMED_RULES)
-"""What comes first names a secret that several rules find."""
+"""If several rules find a secret, the first one determines its kind."""
 RULE_NAMES = frozenset((*(rule.name for rule in RULES), *(shape.name for shape in SHAPES), "private-key"))
-_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-"""Unlike `lower`, it keeps every character at its place."""
+_ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+"""Unlike `str.lower`, it keeps the position of every character."""
 _SHORTEST_OWN = 6
-"""Characters; masking a shorter value, or a common word, would garble texts and tell what the value is."""
-_BETWEEN = "\n\n"
+"""Characters; masking a shorter value, or a common word, would garble texts and reveal the value."""
+_SEPARATOR = "\n\n"
 
 
 @dataclass(frozen=True)
 class Masked:
-    """A text without its secrets; which kinds they were of, each once, in the order of SecretKind; and by which rules
-    they were found.
-    """
+    """A masked text, the kinds of its secrets (each once, in SecretKind's order), and the rules that found them."""
 
     text: str
     kinds: tuple[SecretKind, ...] = ()
@@ -36,7 +34,7 @@ class Masked:
 
 @dataclass(frozen=True)
 class MaskedParts:
-    """Several texts that were masked as one."""
+    """Several texts that were masked as if they were one."""
 
     texts: tuple[str, ...]
     kinds: tuple[SecretKind, ...] = ()
@@ -45,26 +43,26 @@ class MaskedParts:
 
 @dataclass(frozen=True)
 class SecretMasker:
-    """Masks by the rules, and what Pagehand itself is configured with wherever it stands."""
+    """Masks secrets found by the rules, and Pagehand's own configured secrets (`own`) wherever they occur."""
 
     own: tuple[str, ...] = field(default=(), repr=False)
 
     def find(self, text: str) -> list[Finding]:
-        """Returns the secrets of a text, in their order; none overlaps another."""
+        """Returns the secrets in a text, in order and without overlaps."""
         return find(text, self.own)
 
     def mask(self, text: str) -> Masked:
-        """Returns the text with `[masked: AWS key]` and the like in the place of secrets."""
+        """Returns the text with secrets replaced by `[masked: AWS key]` and the like."""
         masked = self.mask_together((text,))
         return Masked(masked.texts[0], masked.kinds, masked.rules)
 
     def mask_own(self, text: str) -> str:
-        """Returns the text without what Pagehand itself is configured with; whatever else it holds stays."""
-        return _masked(text, 0, _apart(list(_own(text, self.own))))
+        """Returns the text with only Pagehand's own configured secrets masked."""
+        return _masked(text, 0, _merge_overlaps(list(_own(text, self.own))))
 
     def mask_together(self, texts: Sequence[str]) -> MaskedParts:
-        """Masks texts that go out one after the other: a secret that is spread over several is masked in each."""
-        findings = self.find(_BETWEEN.join(texts))
+        """Masks texts that are sent one after the other. A secret that spans several is masked in each of them."""
+        findings = self.find(_SEPARATOR.join(texts))
         kinds = {finding.kind for finding in findings}
         return MaskedParts(
             tuple(_masked_parts(texts, findings)),
@@ -74,17 +72,17 @@ class SecretMasker:
 
 
 def find(text: str, own: Iterable[str] = ()) -> list[Finding]:
-    """Returns the secrets of a text, in their order; none overlaps another. `own`: values that always are secrets."""
+    """Returns the secrets in a text, in order and without overlaps. The values in `own` are always secrets."""
     found = [*_own(text, own), *_private_keys(text)]
-    small = text.translate(_SMALL)
+    lower = text.translate(_ASCII_LOWER)
     for rule in RULES:
-        found += _by_rule(rule, text, small)
-    found += assigned_secrets(text, small)
-    return _apart(found)
+        found += _by_rule(rule, text, lower)
+    found += assigned_secrets(text, lower)
+    return _merge_overlaps(found)
 
 
 def mask_secrets(text: str) -> Masked:
-    """Masks a text by the rules alone."""
+    """Masks a text by the rules only."""
     return SecretMasker().mask(text)
 
 
@@ -100,10 +98,10 @@ def _private_keys(text: str) -> Iterator[Finding]:
     return (Finding(start, end, SecretKind.PRIVATE_KEY, "private-key") for start, end in private_keys(text))
 
 
-def _by_rule(rule: SecretRule, text: str, small: str) -> Iterator[Finding]:
+def _by_rule(rule: SecretRule, text: str, lower: str) -> Iterator[Finding]:
     for keyword in rule.keywords:
         done = 0
-        for at in occurrences(small, keyword):
+        for at in occurrences(lower, keyword):
             start = at - rule.ahead
             match = rule.pattern.match(text, start) if start >= done else None
             if match is not None:
@@ -112,20 +110,20 @@ def _by_rule(rule: SecretRule, text: str, small: str) -> Iterator[Finding]:
                     yield Finding(match.start("secret"), done, rule.kind, rule.name)
 
 
-def _apart(found: list[Finding]) -> list[Finding]:
-    """Makes one of findings that overlap: as wide as all of them, and of the kind that was found first."""
-    apart: list[Finding] = []
+def _merge_overlaps(found: list[Finding]) -> list[Finding]:
+    """Merges findings that overlap into one that covers them all, with the kind of the one found first."""
+    merged: list[Finding] = []
     ranks: list[int] = []
     for rank, each in sorted(enumerate(found), key=lambda ranked: (ranked[1].start, ranked[0])):
-        if not apart or each.start >= apart[-1].end:
-            apart.append(each)
+        if not merged or each.start >= merged[-1].end:
+            merged.append(each)
             ranks.append(rank)
             continue
-        last = apart[-1]
+        last = merged[-1]
         first = each if rank < ranks[-1] else last
         ranks[-1] = min(rank, ranks[-1])
-        apart[-1] = Finding(last.start, max(last.end, each.end), first.kind, first.rule)
-    return apart
+        merged[-1] = Finding(last.start, max(last.end, each.end), first.kind, first.rule)
+    return merged
 
 
 def _masked_parts(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator[str]:
@@ -134,7 +132,7 @@ def _masked_parts(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator
         while at < len(findings) and findings[at].end <= offset:
             at += 1
         yield _masked(text, offset, findings[at:])
-        offset += len(text) + len(_BETWEEN)
+        offset += len(text) + len(_SEPARATOR)
 
 
 def _masked(text: str, offset: int, findings: Sequence[Finding]) -> str:

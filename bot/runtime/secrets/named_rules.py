@@ -1,4 +1,4 @@
-"""Secrets that look like anything: only their issuer's name in front of them tells. Formats are gitleaks'."""
+"""Rules for secrets without a distinctive format, recognised by their issuer's name before them. Formats: gitleaks."""
 
 from bot.runtime.secrets.rules import UUID, named
 

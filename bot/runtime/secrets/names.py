@@ -1,5 +1,6 @@
-"""Which names tell that what they name is secret: `db_password` and `clientSecret` do, `password_file` and
-`primaryKey` do not. Words that say the opposite are those of gitleaks' list of exceptions, and our own.
+"""Decides which names denote a secret: `db_password` and `clientSecret` do, `password_file` and `primaryKey` do not.
+
+The words that indicate the opposite are from gitleaks' list of exceptions, and our own.
 """
 
 import re
@@ -74,23 +75,23 @@ _KEYS = frozenset({"key", "keys"})
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def telling_word(name: str) -> str:
-    """Returns which of a name's words tells that its value is secret; nothing where none does."""
+def secret_word(name: str) -> str:
+    """Returns the word of a name that shows that its value is secret; empty if there is none."""
     words = [word.lower() for word in _SPLIT.split(name) if word and not word.isdigit()]
     if _NO_SECRET.intersection(words[-1:]) or _PUBLIC.intersection(words):
         return ""
     for at in reversed(range(len(words))):
         before, after = words[at - 1] if at else "", words[at + 1 : at + 2]
-        if not (before in _NO_KEYS or _NO_SECRET.intersection(after)) and _tells(words[at], before):
+        if not (before in _NO_KEYS or _NO_SECRET.intersection(after)) and _denotes_secret(words[at], before):
             return words[at]
     return ""
 
 
-def _tells(word: str, before: str) -> bool:
+def _denotes_secret(word: str, before: str) -> bool:
     known = word in _PASSWORDS or word in _SECRETS or _COMPOUND.fullmatch(word) is not None
     return known or (word in _KEYS and before in _OF_KEYS)
 
 
 def names_password(word: str) -> bool:
-    """Returns whether a telling word says that people choose the value."""
+    """Returns whether a word of `secret_word` means a password, which people choose, rather than a generated key."""
     return word in _PASSWORDS or word.endswith(_PASSWORD_ENDINGS)

@@ -1,6 +1,4 @@
-"""Whether a value can be a secret, or is a placeholder, a name or a piece of code. Each look is linear in the value.
-Base64 is decoded as far as it is text.
-"""
+"""Decides whether a value can be a secret, or is a placeholder, a name or code. Each check is linear in its length."""
 
 import base64
 import binascii
@@ -40,29 +38,29 @@ _LONGEST_NAME = 120
 
 
 def entropy(value: str) -> float:
-    """Returns Shannon's entropy of the value's characters, in bits a character."""
+    """Returns the Shannon entropy of the value, in bits per character."""
     counts = Counter(value).values()
     return sum(count * math.log2(len(value) / count) for count in counts) / max(len(value), 1)
 
 
 def is_common_word(value: str) -> bool:
-    """Returns whether a value is a word that stands for passwords in examples, or is one too often."""
+    """Returns whether a value is a word that is common in examples, or as a password."""
     return value.lower() in _WORDS
 
 
 def is_placeholder(value: str) -> bool:
-    """Returns whether a value stands for one that readers have to put there, or is a sample."""
+    """Returns whether a value is a sample, or a placeholder for a value that the reader has to fill in."""
     return reads_as_placeholder(value) or _is_regular(value)
 
 
 def reads_as_placeholder(value: str) -> bool:
-    """Returns whether a value says that it is a placeholder."""
+    """Returns whether a value contains words or signs that mark it as a placeholder."""
     bare = value.strip("\"'`")
     return is_common_word(bare) or bool(_BEGINNING.match(bare) or _INSIDE.search(bare))
 
 
 def _is_regular(value: str) -> bool:
-    """Whether nearly all characters repeat the one before, or are the next of the alphabet."""
+    """Returns whether nearly every character repeats, or directly follows in the alphabet, the one before it."""
     steps = [ord(after) - ord(before) for before, after in itertools.pairwise(value)]
     return max(steps.count(0), steps.count(1)) > _REGULAR * len(value)
 
@@ -71,19 +69,19 @@ _REGULAR = 0.7
 
 
 def has_drawn_characters(value: str) -> bool:
-    """Returns whether letters and digits are mixed, as in what a machine drew; names of things seldom do."""
+    """Returns whether a value mixes letters and digits, as random values do and names seldom do."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def is_code(value: str) -> bool:
-    """Returns whether a value is a path of code, of a file, or an address, rather than a secret."""
+    """Returns whether a value is an expression of code, a file's path, or a URL rather than a secret."""
     if "://" in value or value.startswith(("/", "./", "../", "~/", "#", "--")) or value.endswith("("):
         return True
     return _CODE_PATH.fullmatch(value) is not None or _FILE.fullmatch(value) is not None
 
 
 def is_name(value: str) -> bool:
-    """Returns whether a value is made of words and short numbers, as the names of things are."""
+    """Returns whether a value consists of words and short numbers, as names do."""
     if len(value) > _LONGEST_NAME:
         return False
     pieces = [piece for piece in _PIECES.split(value) if piece]
@@ -91,7 +89,7 @@ def is_name(value: str) -> bool:
 
 
 _SHORT_PIECE = 2.5
-"""Characters: what a machine drew falls into pieces as short as this where capitals and small letters alternate."""
+"""Characters: a random value is split into pieces as short as this, because upper and lower case alternate."""
 
 
 def _mean_length(pieces: list[str]) -> float:
@@ -99,11 +97,11 @@ def _mean_length(pieces: list[str]) -> float:
 
 
 _LONGEST = 4_096
-"""Characters that are looked at."""
+"""Characters that are decoded."""
 
 
 def decoded_base64(value: str) -> str:
-    """Returns what base64 stands for, one character a byte; nothing where it is none."""
+    """Returns decoded base64, one character per byte; empty if it is not base64."""
     whole = value[:_LONGEST].rstrip("=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]
     try:
@@ -113,7 +111,7 @@ def decoded_base64(value: str) -> str:
 
 
 def printable_base64(value: str) -> str:
-    """Returns the text that base64 stands for; nothing where it is none, or no printable text."""
+    """Returns decoded base64 if it is printable ASCII text; otherwise an empty text."""
     decoded = decoded_base64(value) if len(value) % 4 == 0 else ""
     text = decoded.strip("\n")
     return text if text.isascii() and text.isprintable() else ""

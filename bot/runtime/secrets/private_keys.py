@@ -1,4 +1,4 @@
-"""Finds private keys in a text, also those of which the end is missing (RFC 7468; for OpenPGP, RFC 9580)."""
+"""Finds private keys in a text, even if they are truncated (RFC 7468; for OpenPGP, RFC 9580)."""
 
 import re
 from collections.abc import Iterator
@@ -8,20 +8,18 @@ _END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _HEADER = re.compile(r"[A-Za-z\-]{1,30}: [^\n]{1,200}")
 _WORD = re.compile(r"\S+")
 _AROUND = "\"'`,;>|#"
-"""What stands around a key's lines in code, and in quotations."""
+"""Characters around a key's lines in code and in quotations."""
 _OF_A_KEY = re.compile(r"[A-Za-z0-9+/=\\]{16,}+")
 _LAST = re.compile(r"[A-Za-z0-9+/\\]{1,75}={0,2}")
 _LONGEST = 40_000
 """Characters from the first line to the last."""
 _PART = re.compile(r"[A-Za-z0-9+/]{16,}+")
 _SHORTEST_PART = 24
-"""Characters of base64; what has fewer between its lines only shows where a key goes."""
+"""Characters of base64; with fewer between the two lines, it is a placeholder for a key."""
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where each key stands: from its first line to its last, or, where the last line is missing, to the end of
-    what looks like a key.
-    """
+    """Yields the start and end of each key. Without a last line, a key ends where the text stops looking like one."""
     beginnings = [match.span() for match in _BEGINNING.finditer(text)]
     ends = [match.span() for match in _END.finditer(text)]
     next_end = 0
@@ -40,7 +38,7 @@ def _holds_key(body: str) -> bool:
 
 
 def _end_of_rest(text: str, body: int, limit: int) -> int:
-    """Returns where a key ends whose last line is missing: after the last line, or word, that can be of a key."""
+    """Returns the end of a key without its last line: after the last line, or word, that can belong to a key."""
     at = end = body
     for line in text[body:limit].splitlines(keepends=True):
         if end > body or not _HEADER.fullmatch(line.strip()):
@@ -53,7 +51,7 @@ def _end_of_rest(text: str, body: int, limit: int) -> int:
 
 
 def _key_part(line: str, *, after_key: bool) -> int:
-    """Returns the length of a line's beginning that can be of a key; whoever cut the key may have cut its last word."""
+    """Returns how much of a line, from its start, can belong to a key. A truncated key can end within a word."""
     length = 0
     for word in _WORD.finditer(line):
         bare = word[0].strip(_AROUND)

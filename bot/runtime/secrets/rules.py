@@ -1,6 +1,6 @@
-"""What a rule is, and how the common shapes of rules are written.
+"""Defines rules for secrets, with constructors for the most common ones.
 
-A rule is tried only where one of its keywords stands, so a text without any is read at the speed of a search for words.
+A rule's pattern is matched only where one of its keywords occurs, so a text without keywords costs only a search.
 """
 
 import re
@@ -17,11 +17,11 @@ from bot.runtime.secrets.plausibility import (
 )
 
 GITLEAKS = "gitleaks 8 (github.com/gitleaks/gitleaks, MIT): formats, lengths and entropy bounds of its default rules"
-"""No code of theirs is here; the licence of its figures is named where they are used."""
-OURS = "what the issuer, or the tool's manual, documents"
+"""The source of figures. None of its code is used."""
+OURS = "documentation of the issuer or the tool"
 
 START = r"(?:(?<![A-Za-z0-9+])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
-"""Where a token can begin: not inside of a word, unless what precedes is an escaped character."""
+"""Where a token can start: not inside a word, unless an escaped character precedes it."""
 LETTERS = "[A-Za-z0-9]"
 HEX = "[a-fA-F0-9]"
 URLSAFE = r"[\w\-]"
@@ -32,29 +32,29 @@ Accept = Callable[[re.Match[str]], bool]
 
 
 def anything(match: re.Match[str]) -> bool:
-    """Whatever is no placeholder."""
+    """Accepts anything except placeholders."""
     return not is_placeholder(match["secret"])
 
 
 def drawn(match: re.Match[str]) -> bool:
-    """What a machine drew: letters and digits, no placeholder, and not made of words."""
+    """Accepts random values: letters and digits, not a placeholder, not made of words."""
     value = match["secret"]
     return has_drawn_characters(value) and not is_placeholder(value) and not is_name(value)
 
 
 @dataclass(frozen=True)
 class SecretRule:
-    """How one kind of secret looks.
+    """The format of one kind of secret.
 
     Attributes:
-        name: What the rule is called, in lower case with hyphens.
-        kind: What people are told.
-        keywords: In lower case. One of them stands where a match begins, after `ahead` other characters.
-        pattern: What is tried there. Its group `secret` is masked.
-        entropy: Bits a character that the secret has at least.
-        ahead: How many characters a match has in front of the keyword.
-        accept: Whether what was matched is a secret.
-        source: Where the format and its figures come from.
+        name: The rule's name, in lower case with hyphens.
+        kind: The kind shown to people.
+        keywords: In lower case. The pattern is matched `ahead` characters before each occurrence of one of them.
+        pattern: Its group `secret` is masked.
+        entropy: Minimum entropy of the secret, in bits per character.
+        ahead: The number of characters that a match has before the keyword.
+        accept: Decides whether a match is a secret.
+        source: The source of the format and its figures.
     """
 
     name: str
@@ -67,21 +67,22 @@ class SecretRule:
     source: str = OURS
 
     def finds(self, match: re.Match[str]) -> bool:
-        """Returns whether what was matched is a secret."""
+        """Returns whether a match is a secret."""
         return self.accept(match) and (not self.entropy or entropy(match["secret"]) >= self.entropy)
 
 
 def token(
     name: str, kind: SecretKind, prefix: str, body: str, bits: float = 2.0, *, accept: Accept = anything
 ) -> SecretRule:
-    """A secret that begins with letters of its issuer's. `prefix` is a literal, `body` the pattern of what follows."""
+    """Returns the rule for a secret with a fixed prefix. `prefix` is literal, `body` is the pattern that follows it."""
     pattern = re.compile(rf"{START}(?P<secret>{re.escape(prefix)}{body})")
     return SecretRule(name, kind, (prefix.lower(),), pattern, bits, accept=accept, source=GITLEAKS)
 
 
 def named(name: str, keywords: str, value: str, bits: float = 2.0) -> SecretRule:
-    """A value without a prefix of its own, behind its issuer's name: `keywords`, with spaces between, or its beginning.
-    In `value` capitals do not matter.
+    """Returns the rule for a value without a prefix, assigned to a name with its issuer's name in it.
+
+    `keywords` are the issuer's names, separated by spaces. `value` is a pattern, which ignores case.
     """
     words = keywords.split()
     issuer = "|".join(map(re.escape, words))
@@ -92,19 +93,19 @@ def named(name: str, keywords: str, value: str, bits: float = 2.0) -> SecretRule
     return SecretRule(name, SecretKind.SERVICE, tuple(words), pattern, bits, accept=_named_value, source=GITLEAKS)
 
 
-_TELLING = re.compile(r"api|auth|client|id|key|pass|secret|token", re.IGNORECASE)
-_TELLS_BY_ITSELF = 22
-"""Characters; a shorter value can be a name, so its own name has to say more than its issuer."""
+_SECRET_NAME = re.compile(r"api|auth|client|id|key|pass|secret|token", re.IGNORECASE)
+_SURE_LENGTH = 22
+"""Characters; a shorter value can be a name, so its variable has to denote a secret as well as the issuer."""
 
 
 def _named_value(match: re.Match[str]) -> bool:
     value, name = match["secret"], match.string[match.start() : match.start("secret")]
-    telling = len(value) >= _TELLS_BY_ITSELF or _TELLING.search(name) is not None
-    return telling and any(map(str.isdigit, value)) and not reads_as_placeholder(value) and _begins_word(match)
+    is_named_secret = len(value) >= _SURE_LENGTH or _SECRET_NAME.search(name) is not None
+    return is_named_secret and any(map(str.isdigit, value)) and not reads_as_placeholder(value) and _begins_word(match)
 
 
 def _begins_word(match: re.Match[str]) -> bool:
-    """Whether the issuer's name begins where a word does: capitals begin one, too, but not in its midst alone."""
+    """Returns whether the issuer's name starts a word, where a change of case, as in camelCase, also starts one."""
     issuer, before = match["issuer"], match.string[max(match.start() - 1, 0) : match.start()]
     if issuer[0].islower() and not issuer.islower():
         return False

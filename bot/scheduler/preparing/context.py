@@ -11,7 +11,7 @@ from bot.domain.requests.request import Request, RequestContext
 from bot.ports.job_api import JobApi
 from bot.ports.slack import People
 from bot.runtime.secrets.masking import SecretMasker
-from bot.runtime.text import beside_the_loop
+from bot.runtime.text import in_thread_if_long
 
 MAX_SENT_BYTES = 10 * 1024 * 1024
 """Bytes of one file that is uploaded to the job API."""
@@ -66,7 +66,7 @@ class ContextComposer:
         unread = part is not None and messages is None
         quoted, forwarded = [quote for quote in quotes if not quote.sent_along], request.attachments.forwarded
         names = await self._names(forwarded)
-        made = await beside_the_loop(
+        made = await in_thread_if_long(
             characters_of(messages or (), quoted, forwarded),
             lambda: context_text(messages or (), quoted, forwarded, mask=self._masker.mask_together, names=names),
         )

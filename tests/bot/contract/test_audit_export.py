@@ -146,7 +146,7 @@ async def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
     nowhere = f"sqlite:///{tmp_path}/nowhere.sqlite3"
     code, found, said = await run(nowhere, "--since", "yesterday")
     assert (code, found) == (2, [])
-    assert "--since 'yesterday' is no time: write a date (2026-11-01)" in said
+    assert "--since 'yesterday' is not a time: write a date (2026-11-01)" in said
     code, _, said = await run(nowhere)
     assert code == 2
     assert said.startswith("Nothing can be exported. Please set in the environment:")

@@ -91,7 +91,7 @@ async def test_nothing_of_it_is_left_in_the_files(scratch: Path, store: Store, d
     on_sqlite = database.startswith("sqlite")
     assert holds(scratch, PLANTED) == on_sqlite
     said = await forget(database, person_id="UANA")
-    assert "could not be cleared" not in said
+    assert "still contain traces" not in said
     assert ("PostgreSQL's files" in said) != on_sqlite
     assert not holds(scratch, PLANTED)
     await add(store, a_thread("later"))  # whoever is at work goes on
@@ -102,7 +102,7 @@ async def test_what_is_not_finished_is_left_and_told(store: Store, database: str
     context = RequestContext("somebody's words")
     await add(store, a_thread("his", requester_id="UBEN", ts="5.1"), a_follow_up("5.2", "his", context=context))
     said = await forget(database, person_id="UANA")
-    assert "Left: 1 unfinished of others" in said
+    assert "Left: 1 unfinished entry of other people" in said
     assert (await get_request(store, "his-5.2")).context == context
     await store.transact(lambda tx: tx.requests.settle("his-5.2", RequestState.ACCEPTED))
     assert "Left" not in await forget(database, person_id="UANA")

@@ -245,7 +245,7 @@ async def test_no_sockets_left_is_said_once_and_the_next_connections_are_taken_a
             writer.write(WHOLE)
             assert b"here you are" in await reader.readuntil(b"you are")
         assert [record.getMessage() for record in caplog.records] == [
-            "no more connections can be taken: Too many open files"
+            "cannot accept more connections: Too many open files"
         ]
         assert not caplog.records[0].exc_info
         for client in waiting:

@@ -282,7 +282,7 @@ async def test_an_instance_that_is_at_work_is_not_disturbed(database: str) -> No
     """It is refused while anybody has the database open, and works once nobody has."""
     store = await open_store(database)
     await store.transact(lambda tx: tx.claims.release("nobody"))
-    with pytest.raises(StoreUnavailable, match="at work on this database"):
+    with pytest.raises(StoreUnavailable, match="using this database"):
         await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": database})
     await store.close()
     said = await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": database})

@@ -213,7 +213,7 @@ async def test_the_largest_makes_room_and_a_small_one_gets_its_answer(
     counting.may_answer.set()
     assert b"200 OK" in await small.readline()
     assert b"200 OK" in await new.readline()
-    said = "requests of strangers would take too much memory: the largest and slowest are closed"
+    said = "unauthenticated requests use too much memory: closing the largest and slowest"
     assert [record.getMessage() for record in caplog.records] == [said]
 
 

@@ -107,7 +107,7 @@ async def test_a_job_that_is_asked_for_by_the_new_id_has_the_settings_of_the_fir
 async def test_an_old_id_in_the_settings_is_named(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     await changed(world, "C1", "C2")
     await known_ids(world.store, {"C1"})
-    assert "The channel C1 has the id C2 now: please write that into the settings." in caplog.text
+    assert "The id of channel C1 is now C2: please update the settings." in caplog.text
 
 
 @pytest.mark.parametrize("channel", ["C1", "C2", "C3"])

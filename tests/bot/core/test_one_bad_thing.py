@@ -111,7 +111,7 @@ async def test_a_full_disk_that_still_reads_is_one_outage_in_the_log(
     await go_on(200)
     assert world.job_poller.status().failing_seconds == 0
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert told[0] == "JobPoller: cannot work, and goes on trying: The database's disk is full."
+    assert told[0] == "JobPoller: not working, will keep trying: The database's disk is full."
     assert told[1].startswith("JobPoller: works again after ")
     assert len(told) == 2
 

@@ -204,7 +204,7 @@ async def test_each_command_says_in_its_own_words_what_it_cannot_do(shell: Shell
         assert (code, said[: len(words)]) == (2, words)
     assert "environment" not in answers[-1][1]
     assert not (shell.directory / "pagehand.sqlite3").exists()
-    assert "taken.sqlite3 is there already: name a new file." in answers[-1][1]
+    assert "taken.sqlite3 already exists: name a new file." in answers[-1][1]
 
 
 WITHOUT_FCNTL = "import sys; sys.modules['fcntl'] = None; from bot.cli.main import main; main()"
@@ -654,7 +654,7 @@ async def test_what_the_demo_cannot_use_is_told(shell: Shell) -> None:
             shell.run("demo", "--port", port), shell.run("demo", "--once", " ")
         )
     assert (code, in_vain) == (1, 2)
-    assert f"cannot listen on port {port}: Address already in use. Choose another --port, or leave it out" in said
+    assert f"cannot listen on port {port}: Address already in use. Choose another --port, or omit it" in said
     assert "Error: --once needs a task, such as --once 'Fix the spelling'." in vain_said
 
 

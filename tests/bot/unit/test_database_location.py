@@ -43,7 +43,7 @@ def test_elsewhere_a_file_is_kept() -> None:
     "url", ["sqlite:///pagehand.sqlite3", "sqlite+aiosqlite:////data/x", "SQLITE:///x", "sqlite://["]
 )
 def test_a_file_is_not_shared(url: str) -> None:
-    assert "`pagehand run` does everything in one process" in (unshared_file_fault(url, "web") or "")
+    assert "`pagehand run`, which does everything in one process" in (unshared_file_fault(url, "web") or "")
     assert unshared_file_fault(POSTGRES, "web") is None
 
 
@@ -51,14 +51,14 @@ def test_a_file_is_not_shared(url: str) -> None:
 def test_the_parts_do_not_start_with_a_file(command: str) -> None:
     ended = CliRunner().invoke(main, [command], env=SETTINGS | {"DATABASE_URL": ""})
     assert ended.exit_code == 2
-    assert f"`pagehand {command}` works beside other processes" in ended.stderr
+    assert f"`pagehand {command}` shares its database with other processes" in ended.stderr
     assert "planted" not in ended.output
 
 
 def test_what_else_is_wrong_is_said_with_it() -> None:
     ended = CliRunner().invoke(main, ["web"], env=SETTINGS | {"DATABASE_URL": "", "JOB_API_KEY": ""})
     assert "JOB_API_KEY is missing" in ended.stderr
-    assert "works beside other processes" in ended.stderr
+    assert "shares its database with other processes" in ended.stderr
 
 
 def test_the_database_can_be_named_in_a_file_for_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

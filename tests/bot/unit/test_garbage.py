@@ -3,14 +3,14 @@
 import gc
 
 from bot.domain.jobs.poll_pace import PollPace
-from bot.runtime.process_signals import leave_out_what_stays
+from bot.runtime.process_signals import freeze_startup_objects
 from bot.scheduler.job_poller import KnownLook, PollMemory
 
 
 def test_what_is_there_is_left_out_of_later_collections() -> None:
     """Garbage is not: it goes before."""
     before, kept = gc.get_freeze_count(), [object()]
-    leave_out_what_stays()
+    freeze_startup_objects()
     assert gc.get_freeze_count() > before
     assert not any(kept is each for each in gc.get_objects())
 

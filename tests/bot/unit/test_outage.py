@@ -30,7 +30,7 @@ def test_what_fails_and_works_by_turns_is_one_outage_and_two_lines(
     outage.record_success()
     assert outage.seconds() == 0
     assert [record.getMessage() for record in caplog.records] == [
-        "JobPoller: cannot work, and goes on trying: disk full",
+        "JobPoller: not working, will keep trying: disk full",
         f"JobPoller: works again after {111 * 30 + 1} s",
     ]
 

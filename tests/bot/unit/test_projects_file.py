@@ -10,7 +10,7 @@ from bot.errors import ConfigError
 
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-planted-bot", "SLACK_APP_TOKEN": "xapp-planted-app"}
 JOB_API = {"JOB_API_URL": "https://jobs.example.org", "JOB_API_KEY": "planted-key"}
-CHANNEL_ID = "must be a channel's id, like C0123ABCD (at the end of the channel's details in Slack)"
+CHANNEL_ID = "must be a channel id, like C0123ABCD (Slack shows it at the end of the channel's details)"
 TWO = """
 [[projects]]
 name = "guides"
@@ -140,17 +140,17 @@ def test_every_fault_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     names = "name, project, url, key_file, key_variable, get_path, timeout, idempotent, requester, cancel, files"
     assert sorted(faults(tmp_path, text, **JOB_API)) == sorted(
         [
-            "project 1, name: must be one word of at most 60 letters, digits, dots and hyphens, since people write it",
+            "project 1, name: must be one word of at most 60 letters, digits, dots and hyphens, because people type it",
             "project 1, project: is missing",
             "project 1, url: must begin with http:// or https:// and name a host",
             "project 1, key_file: names a file that cannot be read: No such file or directory",
             "project 1, key_variable: must be the name of an environment variable (not the key itself)",
-            "project 1: it has key_file and key_variable: leave one of them out",
+            "project 1: it has both key_file and key_variable: remove one of them",
             "project 1, timeout: must be a number",
             "project 1, cancel: must be true or false",
-            "project 1, words, entry 2: must hold a letter or a digit",
+            "project 1, words, entry 2: must contain a letter or a digit",
             "project 1, channels: must be a list, in [ ]",
-            f"project 1: it has an entry urll that is not known here; there are {names}, channels, words",
+            f"project 1: it has an entry urll that is unknown; the known ones are {names}, channels, words",
             f"project 2, channels, entry 1: {CHANNEL_ID}",
             "projects 1 and 2 have the same word",
             "projects 2 and 3 have the same name",
@@ -167,12 +167,12 @@ def test_every_fault_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("", "[[projects]]: is missing"),
-        ("projects = []", "[[projects]]: must be there at least once, and at most 100 times"),
+        ("projects = []", "[[projects]]: must occur at least once, and at most 100 times"),
         ("projects = 1", "[[projects]]: must be a list, in [ ]"),
         ("projects = [1]", "project 1: must be a table"),
         (
             'more = 1\n[[projects]]\nname = "a"\nproject = "p"',
-            "it has an entry more that is not known here; there are [[projects]], [[channels]]",
+            "it has an entry more that is unknown; the known ones are [[projects]], [[channels]]",
         ),
     ],
 )

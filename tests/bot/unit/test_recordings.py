@@ -50,7 +50,7 @@ def test_what_was_missed_is_a_warning_for_an_hour(recording_health: RecordingHea
         recording_health.missed(StoreUnavailable("locked"))
         clock.advance(60)
     assert recording_health.warning().startswith(
-        "3 of Slack's requests could not be recorded when they came, the last one 1 "
+        "3 of Slack's requests could not be recorded when they arrived, the last one 1 "
     )
     clock.advance(WARNING_SECONDS)
     assert recording_health.warning() == ""

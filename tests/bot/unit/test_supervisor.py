@@ -39,7 +39,7 @@ async def be_cancelled_within() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dies", "kind"), [(trip, "ValueError"), (end, "EndedByItself"), (be_cancelled_within, "RuntimeError")]
+    ("dies", "kind"), [(trip, "ValueError"), (end, "UnexpectedReturn"), (be_cancelled_within, "RuntimeError")]
 )
 def test_what_dies_is_logged_shown_and_started_again(
     dies: Callable[[], Awaitable[None]], kind: str, caplog: pytest.LogCaptureFixture

@@ -92,7 +92,7 @@ async def test_a_task_that_dies_is_in_the_health_till_it_has_worked_for_a_while(
             await world.until_true(lambda: _shows(shown, ""))
     finally:
         await app.stop()
-    assert caplog.text.count("Retention ended unexpectedly, and is started again") == 1
+    assert caplog.text.count("Retention ended unexpectedly; it is restarted") == 1
 
 
 async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:

@@ -23,7 +23,7 @@ async def test_over_socket_mode_the_workers_receive_and_web_shows_the_health(
     async with postgres.database() as url, a_world(url) as world:
         web = await world.start(Role.WEB, PORT=str(port))
         assert web.app.receiver is None
-        assert "the worker receives from Slack: this process only shows the health" in caplog.text
+        assert "workers receive from Slack, this process only serves health checks" in caplog.text
         assert world.workspace.socket_mode.connections == 0
         for _ in range(2):
             await world.start(Role.WORKER)

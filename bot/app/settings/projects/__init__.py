@@ -1,1 +1,1 @@
-"""The projects' settings: from the environment, and from the file that has several."""
+"""The settings of projects: from the environment, and from the projects file, which lists several."""

@@ -1,4 +1,4 @@
-"""Reads the file that has several projects; all that is wrong with it is told at once, with its place."""
+"""Reads the projects file, and reports everything that is wrong with it at once, with its place in the file."""
 
 import re
 import tomllib
@@ -14,15 +14,15 @@ from bot.domain.projects import normal_words
 from bot.errors import ConfigError
 from bot.runtime.settings import read_variable
 
-# What in the projects' file does not go together, though each value could stand by itself. It is looked for in the
-# file as it was parsed, so that it is told together with what is malformed; what has the wrong type is passed over
-# here.
-
 _Numbered = tuple[int, dict[str, Any]]
 
 
+# Conflicts are searched for in the parsed but unvalidated file, so that they are reported together with malformed
+# values. These functions ignore values of the wrong type, which validation reports.
+
+
 def conflicts(data: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
-    """Yields a sentence for each conflict."""
+    """Yields a sentence for each pair of entries that contradict each other, and for each missing URL or key."""
     projects, channels = _tables(data, "projects"), _tables(data, "channels")
     for number, table in projects:
         yield from (f"project {number}: {fault}" for fault in _incomplete(table, environ))
@@ -37,7 +37,7 @@ def conflicts(data: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[s
 def _incomplete(table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[str]:
     own_key = [name for name in ("key_file", "key_variable") if name in table]
     if len(own_key) > 1:
-        yield "it has key_file and key_variable: leave one of them out"
+        yield "it has both key_file and key_variable: remove one of them"
     url = _given("JOB_API_URL", environ)
     if "url" not in table and not url:
         yield "it has no url, and JOB_API_URL is not set"
@@ -50,7 +50,7 @@ def _incomplete(table: dict[str, Any], environ: Mapping[str, str]) -> Iterator[s
 
 
 def _given(name: str, environ: Mapping[str, str]) -> str:
-    """What a variable holds; one that names an unreadable file is told with the other settings, and counts as given."""
+    """Returns a variable's value. An unreadable file counts as set, because loading the settings reports it."""
     try:
         return read_variable(name, environ)
     except ConfigError:
@@ -72,7 +72,7 @@ def _unknown(projects: list[_Numbered], channels: list[_Numbered]) -> Iterator[s
 
 
 def _channels(projects: list[_Numbered], channels: list[_Numbered]) -> Iterator[tuple[int, str]]:
-    """Each channel with the number of a project that it belongs to, wherever that is said."""
+    """Yields each channel that is assigned to a project, in either table, with the project's number."""
     for number, table in projects:
         yield from ((number, channel) for channel in _texts(table, "channels"))
     numbers = {_text(table, "name").casefold(): number for number, table in reversed(projects)}
@@ -126,7 +126,7 @@ _PLAIN = re.compile("[A-Za-z_-]{1,30}")
 
 
 def read_projects(environ: Mapping[str, str]) -> ProjectsFile | None:
-    """Returns what the file holds that the environment names; None where it names none. Raises ConfigError."""
+    """Reads the file that PAGEHAND_PROJECTS names; None if it names none. Raises ConfigError."""
     named = read_variable(VARIABLE, environ)
     if not named:
         return None
@@ -137,13 +137,13 @@ def read_projects(environ: Mapping[str, str]) -> ProjectsFile | None:
         found = ProjectsFile.model_validate(data, context=FileContext(path.parent, environ))
     except ValidationError as error:
         faults += [_sentence(fault) for fault in error.errors(include_input=False, include_url=False)]
-        raise ConfigError(_told(faults)) from None
+        raise ConfigError(_about_the_variable(faults)) from None
     if faults:
-        raise ConfigError(_told(faults))
+        raise ConfigError(_about_the_variable(faults))
     return found
 
 
-def _told(faults: list[str]) -> list[str]:
+def _about_the_variable(faults: list[str]) -> list[str]:
     return [f"{VARIABLE}: {fault}" for fault in dict.fromkeys(faults)]
 
 
@@ -158,7 +158,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at [^)]*\)\Z", str(error))
         what = f"names a file that is not TOML {place[0] if place else ''}".rstrip()
-    # Raised out here, since the library's error holds the text.
+    # Raised outside of the except clause, because the original error contains the file's text.
     raise ConfigError([f"{VARIABLE} {what}"])
 
 
@@ -167,7 +167,7 @@ def _sentence(fault: ErrorDetails) -> str:
     if fault["type"] == "extra_forbidden":
         name, around = str(place[-1]), place[:-1]
         entry = f"an entry {name} that" if _PLAIN.fullmatch(name) else "an entry that"
-        return f"{_place(around)}it has {entry} is not known here; there are {_known(around)}"
+        return f"{_place(around)}it has {entry} is unknown; the known ones are {_known(around)}"
     what = _WORDS.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
     return _place(place) + re.sub("^(Input|String|Tuple|Value) should", "must", what)
 
@@ -178,7 +178,7 @@ def _known(place: list[int | str]) -> str:
 
 
 def _place(place: list[int | str]) -> str:
-    """Where in the file something is wrong: `project 2, words, entry 3: `."""
+    """Returns the place of a fault in the file, such as `project 2, words, entry 3: `."""
     match place:
         case [str() as table, int() as index, *rest]:
             inside = (f"entry {part + 1}" if isinstance(part, int) else part for part in rest)

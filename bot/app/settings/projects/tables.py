@@ -1,6 +1,6 @@
-"""What the projects' file may hold: its tables, each value checked by itself.
+"""The tables of the projects file, with a check of each value.
 
-They are validated in the context of a `FileContext`: where the file is, and what keys the environment has.
+Validation needs a `FileContext`: the file's directory, and the environment that can hold its keys.
 """
 
 import re
@@ -21,12 +21,12 @@ from bot.runtime.settings import read_variable
 _NAME = re.compile(r"\w[\w.-]{0,59}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _LONGEST_KEY = 10_000
-"""Characters; a file that holds more is not a key's."""
+"""Characters; a longer file is not a key."""
 
 
 @dataclass(frozen=True)
 class FileContext:
-    """What a projects' file refers to: files, from its own directory on, and variables."""
+    """What a projects file refers to: files, relative to its own directory, and environment variables."""
 
     directory: Path
     environ: Mapping[str, str]
@@ -34,19 +34,19 @@ class FileContext:
 
 def _name(value: str) -> str:
     if not _NAME.fullmatch(value):
-        raise ValueError("must be one word of at most 60 letters, digits, dots and hyphens, since people write it")
+        raise ValueError("must be one word of at most 60 letters, digits, dots and hyphens, because people type it")
     return value
 
 
-def _some(value: "tuple[ProjectTable, ...]") -> "tuple[ProjectTable, ...]":
+def _project_count(value: "tuple[ProjectTable, ...]") -> "tuple[ProjectTable, ...]":
     if not 0 < len(value) <= MOST_PROJECTS:
-        raise ValueError(f"must be there at least once, and at most {MOST_PROJECTS} times")
+        raise ValueError(f"must occur at least once, and at most {MOST_PROJECTS} times")
     return value
 
 
 def _phrase(value: str) -> str:
     if not normal_words(value):
-        raise ValueError("must hold a letter or a digit")
+        raise ValueError("must contain a letter or a digit")
     return value
 
 
@@ -74,7 +74,7 @@ def _key_in_variable(value: Any, info: ValidationInfo) -> Any:
     except ConfigError:
         key = ""
     if not key:
-        raise ValueError("names a variable that is not set (it is not shown: it may be the key itself)")
+        raise ValueError("names a variable that is not set (its name is not shown, because it may be the key itself)")
     return SecretStr(key)
 
 
@@ -87,7 +87,7 @@ def _list_of(most: int) -> Any:
 
 
 class ProjectTable(_Table):
-    """One `[[projects]]`. What is None comes from the JOB_API_ settings; a key is the secret itself, as it was read."""
+    """One `[[projects]]`. None means the JOB_API_ setting; a key field holds the key, not its file or variable."""
 
     name: Annotated[str, AfterValidator(_name)]
     project: Annotated[ProjectId, Field(min_length=1, max_length=200)]
@@ -105,12 +105,12 @@ class ProjectTable(_Table):
 
     @property
     def key(self) -> SecretStr | None:
-        """Its own key, where it has one."""
+        """The project's own key, if it has one."""
         return self.key_file or self.key_variable
 
 
 class ChannelTable(_Table):
-    """One `[[channels]]`. What is None is as in every channel."""
+    """One `[[channels]]`. None means the default for all channels."""
 
     id: ChannelId
     project: str | None = None
@@ -123,5 +123,5 @@ class ChannelTable(_Table):
 class ProjectsFile(_Table):
     """The whole file."""
 
-    projects: Annotated[tuple[ProjectTable, ...], Field(strict=False), AfterValidator(_some)]
+    projects: Annotated[tuple[ProjectTable, ...], Field(strict=False), AfterValidator(_project_count)]
     channels: Annotated[tuple[ChannelTable, ...], _list_of(1_000)] = ()

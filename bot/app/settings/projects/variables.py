@@ -1,4 +1,4 @@
-"""Where jobs go, from the environment: one project by itself, and what those of a projects' file leave out."""
+"""The job APIs from the environment: the only project, or the defaults for those of the projects file."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from bot.runtime.settings import Settings
 
 @dataclass(frozen=True)
 class ProjectSettings:
-    """A project with where its jobs go. `id` is what the job API calls it."""
+    """A project and its job API. `id` is the project's id there."""
 
     project: Project
     id: str
@@ -25,13 +25,13 @@ class JobApiVariables(Settings):
     projects_file: ProjectsFile | None = Field(
         default=None,
         alias="PAGEHAND_PROJECTS",
-        description="the path of a TOML file, where there are several projects",
+        description="the path of a TOML file that lists several projects",
     )
     job_api_url: BaseUrl | None = Field(
         default=None,
         validate_default=True,
         alias="JOB_API_URL",
-        description="the base address of the job API, without /v2: ask whoever runs it",
+        description="the base URL of the job API, without /v2: ask whoever runs it",
     )
     job_api_key: ApiKey | None = Field(
         default=None,
@@ -50,19 +50,19 @@ class JobApiVariables(Settings):
         default=GET_PATH, alias="JOB_API_GET_PATH", description="the path that reads a job"
     )
     job_api_timeout: float = Field(
-        default=20.0, gt=0, le=60, alias="JOB_API_TIMEOUT", description="seconds that one call may take in all"
+        default=20.0, gt=0, le=60, alias="JOB_API_TIMEOUT", description="seconds that one call may take in total"
     )
     job_api_idempotent: bool = Field(
         default=False,
         alias="JOB_API_IDEMPOTENT",
         description="true if the job API runs a repeated Idempotency-Key only once (Pagehand's job server does): "
-        "then what may have arrived is sent again without asking",
+        "then a request that may have arrived is sent again without asking",
     )
     job_api_requester: bool = Field(
         default=False,
         alias="JOB_API_REQUESTER",
-        description="true if the job API takes who asked (Pagehand's job server does): then the name, the Slack user "
-        "id and the thread's address go with each request, for the pull request",
+        description="true if the job API accepts who asked (Pagehand's job server does): then each request carries "
+        "the person's name, their Slack user id and a link to the thread, for the pull request",
     )
     job_api_cancel: bool = Field(
         default=False,
@@ -73,12 +73,12 @@ class JobApiVariables(Settings):
     job_api_files: bool = Field(
         default=False,
         alias="JOB_API_FILES",
-        description="true if the job API takes files (Pagehand's job server does); otherwise the agent gets links",
+        description="true if the job API accepts files (Pagehand's job server does); otherwise the agent gets links",
     )
     replies: ReplyMode = Field(
         default=ReplyMode.EVERYONE,
         alias="PAGEHAND_REPLIES",
-        description="whose replies in a job's thread are sent: those of everyone or of participants, or mentions only",
+        description="whose replies in a job's thread are sent: everyone, participants, or mentions (only these)",
     )
 
     @field_validator("job_api_url", "job_api_key", "job_api_project")
@@ -90,7 +90,7 @@ class JobApiVariables(Settings):
 
     @property
     def projects(self) -> tuple[ProjectSettings, ...]:
-        """Every project, with where its jobs go."""
+        """Every project with its job API."""
         if self.projects_file is None:
             name = self.job_api_project or ""
             return (self._project(ProjectTable.model_construct(name=name, project=name)),)
@@ -98,7 +98,7 @@ class JobApiVariables(Settings):
 
     @property
     def known_projects(self) -> Projects:
-        """What a request's project is chosen from, and how channels are set up."""
+        """The projects that a request can be for, and the settings of channels."""
         tables = self.projects_file.channels if self.projects_file else ()
         return Projects(
             all=tuple(each.project for each in self.projects),
@@ -117,10 +117,8 @@ class JobApiVariables(Settings):
             takes_files=abilities.files,
         )
         channels = self.projects_file.channels if self.projects_file else ()
-        named = (channel.id for channel in channels if _is_of(channel, table))
-        project = Project(
-            table.name, frozenset({*table.channels, *named}), table.words, self._abilities(table), table.project
-        )
+        assigned = (channel.id for channel in channels if _belongs_to(channel, table))
+        project = Project(table.name, frozenset({*table.channels, *assigned}), table.words, abilities, table.project)
         return ProjectSettings(project, table.project, job_api)
 
     def _abilities(self, table: ProjectTable) -> JobApiAbilities:
@@ -132,14 +130,14 @@ class JobApiVariables(Settings):
         )
 
     def _channel(self, table: ChannelTable) -> ChannelSettings:
-        usual = ChannelSettings(replies=self.replies)
+        default = ChannelSettings(replies=self.replies)
         return ChannelSettings(
-            replies=table.replies or usual.replies,
-            broadcast=usual.broadcast if table.broadcast is None else table.broadcast,
-            mention=usual.mention if table.mention is None else table.mention,
-            posts=table.posts or usual.posts,
+            replies=table.replies or default.replies,
+            broadcast=default.broadcast if table.broadcast is None else table.broadcast,
+            mention=default.mention if table.mention is None else table.mention,
+            posts=table.posts or default.posts,
         )
 
 
-def _is_of(channel: ChannelTable, project: ProjectTable) -> bool:
+def _belongs_to(channel: ChannelTable, project: ProjectTable) -> bool:
     return channel.project is not None and channel.project.casefold() == project.name.casefold()

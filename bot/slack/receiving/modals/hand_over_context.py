@@ -9,7 +9,7 @@ from bot.domain.context.thread_context import ContextLimits, ContextText, charac
 from bot.errors import ChatError
 from bot.ports.slack import Conversations, People
 from bot.runtime.secrets.masking import SecretMasker
-from bot.runtime.text import beside_the_loop
+from bot.runtime.text import in_thread_if_long
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, ContextScope, ModalPlace, ShownContext
 from bot.slack.rendering.text import width
@@ -56,7 +56,7 @@ class HandOverContext:
     async def _shown(
         self, messages: Sequence[ThreadMessage], place: ModalPlace, *, has_thread: bool, unreadable: bool
     ) -> ShownContext:
-        context = await beside_the_loop(characters_of(messages, (), ()), lambda: self._that_fits(messages))
+        context = await in_thread_if_long(characters_of(messages, (), ()), lambda: self._that_fits(messages))
         return ShownContext(
             text=context.text,
             masked=context.masked,
