@@ -1,1 +1,1 @@
-"""What Pagehand knows and decides: pure, with no input, output, clock or environment."""
+"""Pagehand's concepts and decisions. Pure: no I/O, clock or environment."""

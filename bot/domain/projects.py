@@ -1,4 +1,4 @@
-"""The projects that jobs can work on, how channels are set up, and which project a request is for. Pure."""
+"""Projects, the settings of channels, and the decision which project a request is for. Pure."""
 
 import re
 import unicodedata
@@ -7,53 +7,53 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 MOST_PROJECTS = 100
-"""As many as one menu of Slack's can offer."""
+"""The most options that Slack allows in a menu."""
 _WORD = re.compile(r"\w+")
 LOOKED_AT = 20_000
-"""Characters of a prompt in which words are looked for."""
+"""Characters of a prompt that are searched for a project's words."""
 
 
 class ReplyMode(StrEnum):
-    """Whose replies in a thread that began with a card go to the agent."""
+    """Whose replies are sent to the agent, in a thread that began with a card."""
 
     EVERYONE = "everyone"
     PARTICIPANTS = "participants"
-    """Who asked and who has steered; anybody else is asked first."""
+    """The requester and those who have steered the job. Anybody else is asked first."""
     MENTIONS = "mentions"
-    """Those that mention Pagehand."""
+    """Anybody's, but only replies that mention Pagehand."""
 
 
 class PostMode(StrEnum):
-    """What of a job is posted in its thread."""
+    """Which news of a job is posted in its thread."""
 
     ALL = "all"
-    """Each transition of its status, and its ends."""
+    """Every change of its status."""
     ENDS = "ends"
-    """Its ends, not when it begins; and that it shows nothing new for long."""
+    """Only its ends, and that nothing has changed for a long time."""
 
 
 class ProjectReason(StrEnum):
-    """Why a job is for its project."""
+    """Why a job belongs to its project."""
 
     ONLY_ONE = "only_one"
     SAID = "said"
-    """Its person named it."""
+    """The request names it."""
     THREAD = "thread"
-    """The thread had a job for it already."""
+    """The thread's earlier job was for it."""
     CHANNEL = "channel"
-    """It is the channel's."""
+    """It is the channel's project."""
     WORDS = "words"
-    """Words of the request route to it."""
+    """The request contains words that the project's settings list."""
     DEFAULT = "default"
-    """It is what this person prefers."""
+    """It is the person's default."""
     CHOSEN = "chosen"
-    """Its person was asked."""
+    """The person was asked and chose it."""
 
 
 @dataclass(frozen=True)
 class JobApiAbilities:
-    """What a project's job API can do beyond its specification: run a repeated Idempotency-Key only once, take who
-    asked, cancel a job, take files.
+    """What a project's job API can do beyond its specification: run a repeated Idempotency-Key only once, accept the
+    requester's name, cancel a job, accept files.
     """
 
     idempotent: bool = False
@@ -64,8 +64,10 @@ class JobApiAbilities:
 
 @dataclass(frozen=True)
 class Project:
-    """A documentation project, by the name that people use. `channels` are ids; `words` are words or phrases; `id` is
-    what its job API calls it, and what it is called in jobs of the time when it was the only one.
+    """A documentation project.
+
+    `name` is the name that people use, `channels` are channel ids, and `words` words or phrases that select it. `id` is
+    its id at the job API; jobs from the time when it was the only project refer to it by this id.
     """
 
     name: str
@@ -77,7 +79,9 @@ class Project:
 
 @dataclass(frozen=True)
 class ChannelSettings:
-    """How a channel is set up. `broadcast`: a job's end also goes to the channel; `mention`: it mentions people."""
+    """The settings of a channel. `broadcast`: a job's end is also shown in the channel; `mention`: it mentions
+    people.
+    """
 
     replies: ReplyMode = ReplyMode.EVERYONE
     broadcast: bool = False
@@ -87,7 +91,7 @@ class ChannelSettings:
 
 @dataclass(frozen=True)
 class Projects:
-    """All projects, and the channels with settings of their own; every other one is as `any_channel` says."""
+    """All projects, and the channels with settings of their own; `any_channel` applies to all others."""
 
     all: tuple[Project, ...]
     channels: Mapping[str, ChannelSettings] = field(default_factory=dict)
@@ -95,16 +99,16 @@ class Projects:
 
     @property
     def channel_ids(self) -> frozenset[str]:
-        """The ids of all channels that are set up."""
+        """The ids of all channels in the settings."""
         return frozenset(self.channels).union(*(project.channels for project in self.all))
 
     @property
     def told_who_asks(self) -> bool:
-        """Whether any project's job API takes that."""
+        """Whether any project's job API accepts the requester's name."""
         return any(project.abilities.requester for project in self.all)
 
     def following(self, known_as: Mapping[str, str]) -> "Projects":
-        """Returns the same with channels set up under the ids, too, that some of theirs are known as."""
+        """Returns a copy in which the settings of channels also apply to the other ids under which they are known."""
         moved = {known_as[each]: settings for each, settings in self.channels.items() if each in known_as}
         projects = tuple(replace(each, channels=followed(each.channels, known_as)) for each in self.all)
         return replace(self, all=projects, channels={**self.channels, **moved})
@@ -115,25 +119,25 @@ class Projects:
         return tuple(project.name for project in self.all)
 
     def named(self, name: str) -> Project | None:
-        """Returns the project of that name, in capitals or not, or else that of this id; None where there is none."""
+        """Returns the project with this name, ignoring case, or else with this id; None if there is none."""
         found = [project for project in self.all if project.name.casefold() == name.casefold()]
         found = found or [project for project in self.all if name and project.id == name]
         return found[0] if len(found) == 1 else None
 
     def channel(self, channel_id: str) -> ChannelSettings:
-        """Returns how a channel is set up."""
+        """Returns the settings of a channel."""
         return self.channels.get(channel_id, self.any_channel)
 
     def replies(self, channel_id: str) -> ReplyMode:
-        """Returns whose replies count in a channel."""
+        """Returns whose replies are sent to the agent in a channel."""
         return self.channel(channel_id).replies
 
     def posts(self, channel_id: str) -> PostMode:
-        """Returns what of a job is posted in a channel."""
+        """Returns which news of a job is posted in a channel."""
         return self.channel(channel_id).posts
 
     def abilities(self, name: str) -> JobApiAbilities:
-        """Returns what a project's job API can do; nothing special where there is no such project any more."""
+        """Returns what a project's job API can do; nothing special if the project no longer exists."""
         project = self.named(name)
         return project.abilities if project else JobApiAbilities()
 
@@ -148,14 +152,14 @@ class Routed:
 
 @dataclass(frozen=True)
 class Ambiguous:
-    """It could be for any of these: the person has to be asked."""
+    """The request could be for any of these projects: the person has to be asked."""
 
     candidates: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class UnknownProject:
-    """There is no project that is called what the request says; these are the names."""
+    """The request names a project that does not exist. `names` are those that do."""
 
     said: str
     names: tuple[str, ...]
@@ -165,27 +169,27 @@ Route = Routed | Ambiguous | UnknownProject
 
 
 def name_among(names: Sequence[str], said: str) -> str:
-    """Returns the name as the settings have it, said in capitals or not; empty where it is none of them."""
+    """Returns the name among `names` that equals `said`, ignoring case; empty if there is none."""
     return next((name for name in names if name.casefold() == said.casefold()), "")
 
 
 def followed(channel_ids: frozenset[str], known_as: Mapping[str, str]) -> frozenset[str]:
-    """Returns ids of channels with those, besides, that some of them are known as."""
+    """Returns the channel ids, and the other ids under which some of them are known."""
     return channel_ids | {known_as[each] for each in channel_ids & known_as.keys()}
 
 
 def route(
     projects: Projects, *, said: str = "", of_thread: str = "", channel_id: str = "", prompt: str, of_person: str = ""
 ) -> Route:
-    """Decides which project a request is for.
+    """Decides which project a request is for. Names can be empty.
 
     Args:
-        projects: All there are.
-        said: The name that the request holds; empty for none, as with the other names.
-        of_thread: The name of the project of the thread's earlier job.
-        channel_id: Where it was asked.
-        prompt: What was asked.
-        of_person: The name of the person's own default.
+        projects: All projects.
+        said: The project that the request names.
+        of_thread: The project of the thread's earlier job.
+        channel_id: The channel of the request.
+        prompt: The text of the request.
+        of_person: The person's default project.
     """
     if said:
         project = projects.named(said)
@@ -216,8 +220,8 @@ def _by_default(projects: Projects, of_person: str) -> Route:
 
 
 def normal_words(text: str) -> str:
-    """Returns a text's words alone, in small letters, each between two spaces: so that whole words, and phrases of
-    them, are found by a plain search.
+    """Returns a text's words in lower case, each between two spaces, so that a plain search finds whole words and
+    phrases.
     """
     words = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
     return f" {' '.join(words)} " if words else ""

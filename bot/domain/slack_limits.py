@@ -1,9 +1,10 @@
-"""How often Slack lets its methods be called, and when the next call may go. Pure.
+"""Slack's rate limits, and when the next call of a method may be made. Pure.
 
-Slack limits each method by itself, for the app in its workspace: so many calls a minute, by the method's tier, with
-occasional bursts of more. Posts besides have about one a second in each channel. What was called is kept as one number,
-the theoretical arrival time (`tat`) of the generic cell rate algorithm: the time by which all calls so far would have
-been made at an even pace. Every call moves it on by one interval; a burst lets it run ahead of the clock.
+Slack limits each method separately, per app and workspace: a number of calls per minute that depends on the method's
+tier, with occasional bursts. In addition, posts are limited to about one per second in each channel. The calls made so
+far are stored as one number, the theoretical arrival time (`tat`) of the generic cell rate algorithm: the time by which
+all calls would have been made at an even pace. Each call moves it by one interval; a burst lets it run ahead of the
+clock.
 """
 
 import math
@@ -14,11 +15,11 @@ from enum import StrEnum
 
 MINUTE = 60.0
 _ROUNDING = 1e-6
-"""Of a call: times are seconds since the epoch, of which a double keeps less than a microsecond."""
+"""Fraction of a call. Times are seconds since the epoch, which a double stores to less than a microsecond."""
 
 
 class SlackMethod(StrEnum):
-    """The methods by which something is said in threads."""
+    """The methods that the outbox calls."""
 
     POST_EPHEMERAL = "chat.postEphemeral"
     POST_MESSAGE = "chat.postMessage"
@@ -29,50 +30,50 @@ class SlackMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Limit:
-    """So many calls a minute at an even pace, and `burst` at once where there were none for a while."""
+    """A number of calls per minute at an even pace, and up to `burst` at once after a pause."""
 
     per_minute: float
     burst: int
 
     @property
     def interval(self) -> float:
-        """Seconds between two calls at an even pace."""
+        """Seconds between calls at an even pace."""
         return MINUTE / self.per_minute
 
     def calls(self, tat: float, now: float, *, reserve: int = 0) -> int:
-        """Returns how many calls may go now. `reserve`: so many are left to whoever comes first."""
+        """Returns how many calls may be made now, leaving `reserve` calls to more important kinds."""
         ahead = max(tat - now, 0.0) / self.interval
         return max(math.floor(self.burst - reserve - ahead + _ROUNDING), 0)
 
     def wait(self, tat: float, now: float) -> float:
-        """Returns the seconds till the next call may go."""
+        """Returns the seconds until the next call may be made."""
         return max(tat - now - (self.burst - 1) * self.interval, 0.0)
 
     def after_refusal(self, now: float, retry_after: float) -> float:
-        """Returns the least `tat` after a 429: one call may go when Slack says, and the others at an even pace."""
+        """Returns the minimum `tat` after a 429: one call at the time Slack gives, then others at an even pace."""
         return now + retry_after + (self.burst - 1) * self.interval
 
 
 TIER_2, TIER_3, TIER_4 = Limit(20, 20), Limit(50, 50), Limit(100, 100)
 WORKSPACE_POSTS = Limit(300, 60)
-"""Slack names no number for all channels together: several hundred a minute."""
+"""For all channels together, Slack only says "several hundred" per minute."""
 CHANNEL_POSTS = Limit(55, 1)
-"""About one a second: what is sent a second apart can arrive closer together than that."""
+"""A little less than one per second, because posts sent a second apart can arrive closer together."""
 
 
 @dataclass(frozen=True)
 class SlackLimits:
-    """The limits of methods by their names: for the whole workspace, and in each channel besides."""
+    """The limits by method name: `methods` for the whole workspace, `channel` additionally for each channel."""
 
     methods: Mapping[str, Limit]
     channel: Mapping[str, Limit]
 
     def is_channel_bound(self, method: str) -> bool:
-        """Whether a 429 of the method is taken for that of one channel: its limit there is by far the lower one."""
+        """Returns whether a 429 of the method counts as one channel's, because that limit is much lower."""
         return method in self.channel
 
     def of(self, method: str, channel_id: str = "") -> Limit | None:
-        """Returns a method's limit in a channel, or without one in the workspace; None where none is known."""
+        """Returns a method's limit in a channel, or in the workspace if no channel is given; None if unknown."""
         return self.channel.get(method) if channel_id else self.methods.get(method)
 
 
@@ -91,33 +92,33 @@ _METHODS: Mapping[str, Limit] = {
     "users.info": TIER_4,
     "views.publish": TIER_4,
 }
-"""Those with a tier that are called by themselves. What answers a person within three seconds waits for nothing, and
-what a listener calls then is not among them."""
+"""The methods that workers call. Calls that answer a person within three seconds never wait, so the methods that only
+listeners call are not included."""
 SLACK_LIMITS = SlackLimits(
     _METHODS, {SlackMethod.POST_EPHEMERAL: CHANNEL_POSTS, SlackMethod.POST_MESSAGE: CHANNEL_POSTS}
 )
 
 
 class CallKind(StrEnum):
-    """What calls of Slack's are made for, in the order in which they get what Slack allows."""
+    """What a call of Slack is for, in order of priority for the budget."""
 
     EPHEMERAL = "ephemeral"
     POST = "post"
     FIRST_CARD = "first_card"
     CARD = "card"
-    """The card shows another state."""
+    """The card shows a new state."""
     CARD_PROGRESS = "card_progress"
-    """The card shows how far the agent is: worth half of what Slack allows."""
+    """The card shows the agent's progress: may use half of the limit."""
     ADD_REACTION = "add_reaction"
     REMOVE_REACTION = "remove_reaction"
 
     @property
     def method(self) -> SlackMethod:
-        """The method that it is made by."""
+        """The method to call."""
         return _METHOD_OF[self]
 
     def reserve(self, limit: Limit) -> int:
-        """Returns how many calls it leaves to those before it."""
+        """Returns how many calls it leaves to kinds of higher priority."""
         return limit.burst // 2 if self is CallKind.CARD_PROGRESS else 0
 
 
@@ -134,19 +135,19 @@ _METHOD_OF = {
 
 @dataclass(frozen=True)
 class Grant:
-    """So many calls may go now; or none, and the next in `wait` seconds."""
+    """The number of calls that may be made now; if it is 0, the next may be made in `wait` seconds."""
 
     calls: int
     wait: float = 0.0
 
 
 class Budget:
-    """What may be called now: the numbers of methods and channels as they were read, less what is spent meanwhile.
+    """The calls that may be made now: the stored state, less the calls spent since it was read.
 
     Args:
-        limits: Slack's.
+        limits: Slack's limits.
         now: The time on the store's clock.
-        tats: By method and channel (empty: the workspace); what is not among them was not called for a while.
+        tats: By method and channel (empty: the workspace). Those not included were not called recently.
     """
 
     def __init__(self, limits: SlackLimits, now: float, tats: Mapping[tuple[str, str], float]) -> None:
@@ -156,17 +157,17 @@ class Budget:
         self._spent: Counter[tuple[str, str]] = Counter()
 
     def calls(self, kind: CallKind) -> int:
-        """Returns how many calls of a kind may go, in all channels together."""
+        """Returns how many calls of a kind may be made, in all channels together."""
         limit = self._limits.methods[kind.method]
         return limit.calls(self._tat(kind.method, "", limit), self._now, reserve=kind.reserve(limit))
 
     def held_channels(self, kind: CallKind) -> list[str]:
-        """Returns the channels that take nothing of a kind now."""
+        """Returns the channels in which no call of a kind may be made now."""
         channels = {channel_id for method, channel_id in self._tats if channel_id and method == kind.method}
         return sorted(channel_id for channel_id in channels if not self._takes(kind.method, channel_id))
 
     def spend(self, kind: CallKind, channel_id: str) -> bool:
-        """Takes a call of a kind in a channel; False where none may go."""
+        """Uses up a call of a kind in a channel. Returns False if none may be made."""
         if not (self.calls(kind) and self._takes(kind.method, channel_id)):
             return False
         self._spent[kind.method, ""] += 1

@@ -1,1 +1,1 @@
-"""What people type: the slash command, its options, and the words for Pagehand itself."""
+"""Parses what people type: the slash command, its options, and words for Pagehand itself."""

@@ -1,4 +1,4 @@
-"""What people type, turned into commands: the text after the slash command, and the replies in a job's thread."""
+"""Parses what people type into commands: the text after the slash command, and replies in a job's thread."""
 
 import re
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ ASIDE_PREFIX = "//"
 """A reply that begins with this is between people: it is not sent to the job."""
 
 _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
-"""What computers make of two hyphens while people type."""
+"""What autocorrection turns two hyphens into."""
 _HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
 _TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
-"""How a message begins that addresses people: a person, a user group, or all. What may stand before is not seen."""
+"""The beginning of a message to a person, a user group, or everybody. Invisible characters may precede it."""
 _QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"})
 
 
 class LoneWord(StrEnum):
-    """A word that, alone, is more likely to be meant for Pagehand than for the agent."""
+    """A word that, alone, is probably meant for Pagehand rather than for the agent."""
 
     STATUS = "status"
     LIST = "list"
@@ -35,14 +35,14 @@ _LONE_WORDS = frozenset(LoneWord)
 
 @dataclass(frozen=True)
 class Help:
-    """The person wants to know how it works; `meant` is the word that was tried as a command of its own."""
+    """The person asks for help; `meant` is the word that they tried as a command."""
 
     meant: LoneWord | None = None
 
 
 @dataclass(frozen=True)
 class Blank:
-    """The person asks for a job and does not say what to do."""
+    """The person asks for a job, but gives no task."""
 
     options: Options = NO_OPTIONS
 
@@ -62,19 +62,19 @@ class Aside:
 
 @dataclass(frozen=True)
 class Thanks:
-    """Words of thanks, and nothing else."""
+    """Thanks, and nothing else."""
 
 
 @dataclass(frozen=True)
 class OnlyEmoji:
-    """Nothing but emoji: between people, unless the agent has asked something."""
+    """Only emoji: between people, unless the agent has asked something."""
 
     words: str
 
 
 @dataclass(frozen=True)
 class NoWords:
-    """A message with no words of its own: a lone mention, a file without a comment."""
+    """A message without text: a lone mention, a file without a comment."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class FollowUp:
 
 
 def parse_slash(text: str) -> Help | Blank | Start | WrongOption:
-    """Reads what follows the slash command, in Slack's escaped form."""
+    """Parses the text after the slash command, in Slack's escaped form."""
     return parse_prompt(unescape_keeping_mentions(text))
 
 
 def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
-    """Reads what asks for a job: options, then the prompt. A word kept for the help is a prompt in quotes."""
+    """Parses options and prompt. A word that would show the help can be used as a prompt in quotation marks."""
     split = split_options(words)
     if isinstance(split, WrongOption):
         return split
@@ -108,8 +108,8 @@ def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
 def parse_request(
     text: str, *, bot_user_id: str, has_attachments: bool = False
 ) -> Aside | Thanks | Word | UnclearWord | Help | Blank | Start | WrongOption:
-    """Reads a message that asks for a job, in Slack's escaped form: a mention of the bot that begins a thread, or a
-    direct message. `has_attachments`: see `parse_reply`.
+    """Parses a message that asks for a job, in Slack's escaped form: a mention outside of a thread, or a direct
+    message. `has_attachments`: see `parse_reply`.
     """
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
     if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
@@ -127,7 +127,7 @@ def parse_request(
 
 
 def says_new(text: str, bot_user_id: str) -> bool:
-    """Whether a message, in Slack's escaped form, asks for a job with `!new`."""
+    """Returns whether a message, in Slack's escaped form, asks for a job with `!new`."""
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
     word = word_in(words, addressed=True)
     return isinstance(word, Word) and word.word is ThreadWord.NEW and not words[:1].isalpha()
@@ -136,14 +136,13 @@ def says_new(text: str, bot_user_id: str) -> bool:
 def parse_reply(
     text: str, *, bot_user_id: str, among_people: bool = True, has_attachments: bool = False
 ) -> Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp:
-    """Reads a message in a thread, in Slack's escaped form. Mentions of the bot address it and are not part of what it
-    is told.
+    """Parses a message in a thread, in Slack's escaped form. Mentions of the bot are removed from the text.
 
     Args:
-        text: The words.
-        bot_user_id: Who the bot is.
-        among_people: Others read along, so that a message can be for one of them.
-        has_attachments: It holds more than its words, so that emoji alone are not all of it.
+        text: The message.
+        bot_user_id: The bot's user id.
+        among_people: Whether other people read the thread, so that the message can be for one of them.
+        has_attachments: Whether the message contains more than text, so that emoji alone are not all of it.
     """
     text = without_misleading(text)
     addressed = mentions(text, bot_user_id)
@@ -165,13 +164,13 @@ def mentions(text: str, user_id: str) -> bool:
 
 
 def _insisted_on(prompt: str) -> str:
-    """The word in quotes, where without them it would get the help; else empty."""
+    """Returns a quoted word that would show the help without quotation marks; otherwise empty."""
     inner = prompt[1:-1] if prompt[:1] + prompt[-1:] in _QUOTES else ""
     return inner if inner.translate(_DASHES).lower() in _HELP_WORDS | _LONE_WORDS else ""
 
 
 def _without_mention(text: str, user_id: str) -> str:
-    """The text without mentions of somebody, and without the blanks and the comma or colon that belonged to them."""
+    """Returns the text without mentions of somebody, and the white space, comma or colon after them."""
     mention = rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>"
     opening = re.compile(rf"^(?:{mention}(?:[,:](?=\s|$))?[ \t]*+)++", re.MULTILINE)
     return re.sub(rf"(?:(?<![ \t])[ \t]++)?{mention}", "", opening.sub("", text))

@@ -1,5 +1,6 @@
-"""The options in front of a prompt: `project:NAME` and `quiet`, in any order. A name is one word; in quotation marks it
-is understood, too, and several words in them are answered as an unknown project.
+"""Parses the options before a prompt: `project:NAME` and `quiet`, in any order.
+
+A name is one word, which may be in quotation marks. Several words in quotation marks count as an unknown project.
 """
 
 import re
@@ -28,7 +29,7 @@ _CLOSING = {
 
 
 class OptionName(StrEnum):
-    """What can be said in front of a prompt."""
+    """An option before a prompt."""
 
     PROJECT = "project"
     QUIET = "quiet"
@@ -40,12 +41,12 @@ class OptionFault(StrEnum):
     TWICE = "twice"
     EMPTY = "empty"
     UNCLOSED = "unclosed"
-    """Its value begins with a quotation mark and does not end with one."""
+    """Its value starts with a quotation mark but does not end with one."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was said: the project as it was written (empty: none), and that nobody is to be mentioned at the end."""
+    """The options: the project as it was typed (empty: none), and whether the end mentions nobody."""
 
     project: str = ""
     quiet: bool = False
@@ -56,7 +57,7 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True)
 class WrongOption:
-    """An option that cannot be understood: nothing is started."""
+    """A malformed option, so that nothing is started."""
 
     name: OptionName
     fault: OptionFault

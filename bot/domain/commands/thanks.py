@@ -1,7 +1,7 @@
-"""Which messages are thanks alone: after an end no agent has anything to do about them.
+"""Recognizes messages that consist only of thanks or emoji, which are no work for the agent.
 
-A message is thanks if it is made of the phrases below and nothing else, one of them a thanks. `ok`, `yes`, `no` and
-`go ahead` are answers, so they are in no phrase.
+A message is thanks if it consists only of the phrases below, at least one of them a thanks. `ok`, `yes`, `no` and
+`go ahead` are answers, so no phrase contains them.
 """
 
 import re
@@ -34,9 +34,9 @@ def is_only_emoji(words: str) -> bool:
 
 
 _LONGEST = 120
-"""Characters; what is longer says more than thanks."""
+"""Characters; a longer message says more than thanks."""
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
-"""A word in letters, whatever the script; an apostrophe or a hyphen within it belongs to it."""
+"""A word in letters of any script, which may contain apostrophes and hyphens."""
 _COMBINING = "Mn", "Mc"
 
 _THANKS = """
@@ -78,7 +78,7 @@ def _phrases(listed: str) -> frozenset[tuple[str, ...]]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, in small letters and without accents, however they were typed."""
+    """Returns the words of a text, in lower case and without accents."""
     plain = unicodedata.normalize("NFKD", text.casefold().replace("\u2019", "'"))
     return _WORD.findall("".join(sign for sign in plain if unicodedata.category(sign) not in _COMBINING))
 
@@ -90,7 +90,7 @@ _MOST_WORDS = max(map(len, _KNOWN))
 
 
 def is_only_thanks(text: str) -> bool:
-    """Returns whether a recorded text thanks, and says nothing more."""
+    """Returns whether a recorded text only says thanks."""
     if not text or len(text) > _LONGEST or "?" in text:
         return False
     words, thanks, at = _words(without_emoji(with_names(text, {}).replace("<3", " "))), False, 0

@@ -1,4 +1,4 @@
-"""The words for Pagehand itself in a job's thread: what is written as one, and what was probably meant as one. Pure."""
+"""Recognizes words for Pagehand in a job's thread, and messages that were probably meant as one. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bot.domain.context.message_text import BLANKS
 
 
 class ThreadWord(StrEnum):
-    """What is meant for Pagehand itself, written by itself in a job's thread, with `!` before it."""
+    """A word for Pagehand itself, as the whole message in a job's thread, with `!` before it."""
 
     STATUS = "status"
     MUTE = "mute"
@@ -17,15 +17,15 @@ class ThreadWord(StrEnum):
     STOP = "stop"
     RETRY = "retry"
     DISCARD = "discard"
-    """What the agent got done before it failed is thrown away."""
+    """Discards the work that the agent had done before it failed."""
     NEW = "new"
-    """Another job, with the prompt that follows."""
+    """Starts another job with the prompt that follows."""
     HELP = "help"
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word for Pagehand itself; with NEW, the prompt of another job."""
+    """A word for Pagehand; with NEW, also the prompt of another job."""
 
     word: ThreadWord
     prompt: str = ""
@@ -33,7 +33,7 @@ class Word:
 
 @dataclass(frozen=True)
 class UnclearWord:
-    """Something that was probably meant as a word for Pagehand: its person is asked, and the agent does not get it."""
+    """A message that was probably meant as a word for Pagehand: its writer is asked, and the agent does not get it."""
 
     meant: ThreadWord
 
@@ -63,20 +63,20 @@ _FILLERS = frozenset(
     {"asap", "immediately", "it", "job", "me", "my", "now", "please", "pls", "plz", "right", "thanks", "that", "the"}
     | {"this", "agent", "work", "working"}
 )
-"""Words that change nothing about the one beside them."""
+"""Words that do not change the meaning of the one beside them."""
 _LONGEST, _MOST_WORDS = 60, 3
-"""Characters of what can be a word for Pagehand with others beside it, and how many words besides fillers that has."""
+"""The maximum characters, and words besides fillers, of a message that can be a word for Pagehand."""
 _LIKENESS = 0.7
 """As difflib measures it: `stpo`, `statsu` and `retyr` are near enough, `note` and `step-by-step` are not."""
 _REPEATED = re.compile(r"(.)\1+")
 
 
 def word_in(words: str, *, addressed: bool) -> Word | UnclearWord | None:
-    """The word for Pagehand that a message is, or was probably meant to be; None of what is for the agent.
+    """Returns the word for Pagehand that a message is, or was probably meant to be; None if it is for the agent.
 
     Args:
         words: The message, as people see it.
-        addressed: It mentions Pagehand, so that a word counts without `!`, as it is.
+        addressed: Whether it mentions Pagehand, so that a word counts without `!`.
     """
     mark = _MARK.match(words)
     if mark is None and not addressed:
@@ -92,7 +92,7 @@ def _another_job(said: str, *, marked: bool) -> Word | None:
         return None
     prompt = (found[3] or "").strip(BLANKS)
     if prompt and not (marked or found[1].islower()):
-        return None  # `New …` is how a sentence begins
+        return None  # a sentence can start with `New …`
     return Word(ThreadWord.NEW, prompt) if prompt else Word(ThreadWord.HELP)
 
 
@@ -107,7 +107,7 @@ def _marked_word(said: str) -> Word | UnclearWord | None:
 
 
 def _bare_word(said: str) -> Word | None:
-    """Without `!`, only the words themselves count, and a stop with what people say along with it."""
+    """Without `!`, only the exact words count, and a stop together with filler words."""
     spoken = _spoken(said)
     if len(spoken) != 1 or spoken[0] not in set(ThreadWord) or spoken[0] == ThreadWord.NEW:
         return None
@@ -116,7 +116,7 @@ def _bare_word(said: str) -> Word | None:
 
 
 def _spoken(said: str) -> list[str]:
-    """The words of a short message that say something, in small letters; none of a long one."""
+    """Returns the words of a short message, in lower case and without fillers; none of a long message."""
     if len(said) > _LONGEST:
         return []
     spoken = (word.strip(_PUNCTUATION).lower() for word in said.split())

@@ -1,1 +1,1 @@
-"""What goes to the agent beside a person's own words: threads, forwarded messages, files."""
+"""The context that the agent gets besides a person's own words: threads, forwarded messages, files."""

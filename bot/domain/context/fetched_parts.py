@@ -1,6 +1,4 @@
-"""What goes along with a request, part by part: the Slack thread, and each file. A part that was fetched is kept till
-the others are there, too.
-"""
+"""The context of a request in parts: the Slack thread, and each file. A fetched part is kept until all are there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +8,12 @@ from bot.domain.context.thread_context import Room, WrittenFile, file_reference,
 from bot.domain.requests.request import Request, RequestContext, UploadedFile
 
 PATIENCE = 180.0
-"""Seconds from the first failure of Slack on after which a request goes without what Slack does not give."""
+"""Seconds after Slack's first failure until a request is sent without the missing parts."""
 
 
 @dataclass(frozen=True)
 class ThreadPart:
-    """Which messages of a Slack thread go along: those after one `ts` and before another, each empty for no bound."""
+    """The messages of a Slack thread to include: those after one `ts` and before another; empty: no bound."""
 
     thread_ts: str
     after_ts: str = ""
@@ -24,7 +22,7 @@ class ThreadPart:
 
 @dataclass(frozen=True)
 class FetchedThread:
-    """Messages of a Slack thread, oldest first; None: Slack does not show them."""
+    """Messages of a Slack thread, oldest first; None: Slack does not return them."""
 
     part: ThreadPart
     messages: tuple[ThreadMessage, ...] | None
@@ -32,7 +30,7 @@ class FetchedThread:
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """A file as the message named it, and as it was found to be."""
+    """A file as the message described it, and as it was fetched."""
 
     file: SlackFile
     found: QuotedFile
@@ -40,8 +38,8 @@ class FetchedFile:
 
 @dataclass(frozen=True)
 class FetchedParts:
-    """The parts that are there. `failing_since` is when one could not be had for the first time (on the store's clock);
-    None: none failed.
+    """The parts fetched so far. `failing_since` is when fetching one first failed (on the store's clock); None:
+    never.
     """
 
     thread: FetchedThread | None = None
@@ -49,26 +47,26 @@ class FetchedParts:
     failing_since: float | None = None
 
     def of(self, part: ThreadPart | None, files: Sequence[SlackFile]) -> "FetchedParts":
-        """Those that still belong to a request, whose message may have been edited meanwhile."""
+        """Returns the parts that still belong to a request, whose message may have been edited meanwhile."""
         thread = self.thread if self.thread is not None and self.thread.part == part else None
         return replace(self, thread=thread, files=tuple(each for each in self.files if each.file in files))
 
     def found(self, file: SlackFile) -> QuotedFile | None:
-        """A file as it was found to be; None where it is not there."""
+        """Returns a fetched file; None if it is not there yet."""
         return next((each.found for each in self.files if each.file == file), None)
 
     def missing(self, files: Sequence[SlackFile]) -> tuple[SlackFile, ...]:
-        """The files that are not there, each once."""
+        """Returns the files that are not there yet, each once."""
         return tuple(file for file in dict.fromkeys(files) if self.found(file) is None)
 
     def lasted(self, now: float) -> bool:
-        """Whether Slack has had its time."""
+        """Returns whether Slack has been failing for longer than PATIENCE."""
         return self.failing_since is not None and now - self.failing_since >= PATIENCE
 
 
 @dataclass(frozen=True)
 class FileOutcome:
-    """The outcome of uploading a file: the job API of `project` has it, or the agent does not get it."""
+    """The outcome of uploading a file: the job API of `project` has it, or there is a `problem`."""
 
     uploaded: UploadedFile | None = None
     problem: FileProblem | None = None
@@ -84,13 +82,13 @@ class SettledFile:
 
     @property
     def quote(self) -> QuotedFile:
-        """The file as it stands beside the request."""
+        """The file as it is described in the request."""
         return QuotedFile(self.file, sent_along=self.outcome.uploaded is not None, problem=self.outcome.problem)
 
 
 def with_files(context: RequestContext | None, settled: Sequence[SettledFile], project: str) -> RequestContext | None:
-    """Returns what goes along with a request for a project once the outcome of each of its files is known;
-    None where another project's job API has one of them.
+    """Returns a request's context for a project once the outcome of each of its files is known; None if another
+    project's job API has one of them.
     """
     if any(each.outcome.project not in {"", project} for each in settled):
         return None
@@ -102,5 +100,5 @@ def with_files(context: RequestContext | None, settled: Sequence[SettledFile], p
 
 
 def files_reach(request: Request, project: str) -> bool:
-    """Whether the job API of a project has the files of a request, if there are any."""
+    """Returns whether the job API of a project has the files of a request, if there are any."""
     return request.context is None or request.context.files_of in {"", project}

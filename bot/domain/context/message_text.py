@@ -1,8 +1,8 @@
-"""Slack's message format, turned into the words that a person reads.
+"""Converts Slack's message format into the text that a person reads.
 
-Source: docs.slack.dev, "Formatting message text" (what stands in angle brackets, and the three escaped characters), and
-what its clients send: they link by themselves whatever looks like an address (`README.md` has the ending of a country),
-with the words that were typed as the label.
+Source: docs.slack.dev, "Formatting message text" (references in angle brackets, and the three escaped characters), and
+what its clients send: they link whatever looks like a URL (`README.md` ends like a domain), with the typed text as the
+label.
 """
 
 import re
@@ -11,45 +11,42 @@ from dataclasses import dataclass
 
 from bot.runtime.text import without_misleading
 
-# People, channels and user groups that a recorded text mentions by their Slack id, told apart from all that somebody
-# typed. Slack sends a mention without a name, and the name is looked up only after the text was recorded. Till then
-# the mention stands between two control characters, which are taken out of all that people type: so nothing that
-# merely looks like an id is ever replaced, and a text recorded without them reads as it is. In a text that was sent,
-# mentions keep the names that they were sent with: so the same words are sent again, and they still compare as those
-# that were written.
+# Marked mentions: people, channels and user groups that a recorded text mentions by their Slack id. Slack sends a
+# mention without a name, and the name is looked up only after the text was recorded. Until then, the mention is
+# enclosed in two control characters, which are removed from everything that people type, so text that merely looks
+# like an id is never replaced. In a text that was sent, mentions keep the names that they were sent with, so that the
+# same text is sent again and still compares equal to the original.
 
 _OPEN, _CLOSE = "\x02", "\x03"
 _MENTION = re.compile(f"{_OPEN}[@#]([CDGSUW][A-Z0-9]{{1,30}})(?:\\|([^{_OPEN}{_CLOSE}]*+))?{_CLOSE}")
 _CHANNELS = frozenset("CDG")
 PRIVATE_CHANNEL, DIRECT_MESSAGE, USER_GROUP = "a private channel", "a direct message", "a user group"
-"""What stands in the place of names that are not for everybody, or that Slack does not tell. No channel and no group
-can have such a name.
-"""
+"""Placeholders for names that are private or that Slack does not give. No channel or group can have such a name."""
 _IN_WORDS = frozenset({PRIVATE_CHANNEL, DIRECT_MESSAGE, USER_GROUP})
 
 
 def mention(slack_id: str, name: str = "") -> str:
-    """A mention as it is recorded."""
+    """Returns a marked mention."""
     return f"{_OPEN}{_sign(slack_id)}{slack_id}{f'|{name}' if name else ''}{_CLOSE}"
 
 
 def mentioned(text: str) -> tuple[str, ...]:
-    """The ids of whom and what a recorded text mentions and does not name, each once."""
+    """Returns the ids of all mentions without a name in a recorded text, each once."""
     return tuple(dict.fromkeys(slack_id for slack_id, name in _MENTION.findall(text) if not name))
 
 
 def is_person(slack_id: str) -> bool:
-    """Whether it is a person's id, and no channel's or user group's."""
+    """Returns whether an id is a person's, not a channel's or user group's."""
     return slack_id[:1] in {"U", "W"}
 
 
 def keeping_names(text: str, names: Mapping[str, str]) -> str:
-    """The recorded text with the names that it is read with from now on: `names` by id; where there is none, the id."""
+    """Returns the recorded text with names stored in its mentions: from `names` by id, or else the id."""
     return _MENTION.sub(lambda match: mention(match[1], match[2] or names.get(match[1]) or match[1]), text)
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """The text as people read it: with the names that it keeps, else `names` by id; where there is none, the id."""
+    """Returns the text as people read it: mentions become their stored name, or `names` by id, or else the id."""
     if _OPEN not in text and _CLOSE not in text:
         return text
     named = _MENTION.sub(lambda match: _shown(match[1], match[2] or names.get(match[1]) or match[1]), text)
@@ -57,12 +54,12 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def same_words(text: str, other: str) -> bool:
-    """Whether two recorded texts say the same, whatever names they keep."""
+    """Returns whether two recorded texts are equal, ignoring stored names."""
     return _without_names(text) == _without_names(other)
 
 
 def beginning(text: str, length: int) -> str:
-    """The beginning of a recorded text, at most so long, with no mention cut in two."""
+    """Returns the beginning of a recorded text, up to `length` characters, without cutting a mention in two."""
     head = text[:length]
     opened = head.rfind(_OPEN)
     return head[:opened] if opened > head.rfind(_CLOSE) else head
@@ -85,21 +82,21 @@ _REFERENCE = re.compile(r"<([^<>|\n]++)(?:\|([^<>\n]*+))?>")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u2060\ufeff"
-"""White space, with what takes no room either and comes along in copied text: nobody sees it before a word."""
+"""White space, and invisible characters that copied text contains."""
 _PHONE_PUNCTUATION = re.compile(r"[\s().\-/]")
 
 
 @dataclass(frozen=True)
 class MarkupRule:
-    """How one kind of `<target|label>` reads; `target` is matched as a whole, and the label can be empty."""
+    """How one kind of `<target|label>` is read. `target` must match completely; the label can be empty."""
 
     target: re.Pattern[str]
     read: Callable[[re.Match[str], str], str]
 
 
 def unescape_keeping_mentions(text: str) -> str:
-    """The words for recording, as people see them: nothing hides in them. Whoever and whatever is mentioned without a
-    name is marked, to be named later (bot.domain.context.message_text).
+    """Returns the text for recording, as people see it, without hidden characters. Mentions without a name are marked,
+    to be named later.
     """
     words = _REFERENCE.sub(_referred, without_misleading(_UNPRINTABLE.sub("", text)))
     for entity, character in _ENTITIES:
@@ -108,12 +105,12 @@ def unescape_keeping_mentions(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The words for reading at once: what is mentioned without a name keeps its id."""
+    """Returns the text for reading now, with ids for mentions without a name."""
     return with_names(unescape_keeping_mentions(text), {})
 
 
 def _referred(reference: re.Match[str]) -> str:
-    """What a reference reads as; what is none of Slack's stays as it is."""
+    """Returns the text of a reference. Anything that is not Slack's stays unchanged."""
     for rule in RULES:
         target = rule.target.fullmatch(reference[1])
         if target is not None:
@@ -167,4 +164,4 @@ RULES = (
     MarkupRule(re.compile(r"tel:(.*)"), _phone),
     MarkupRule(re.compile(r"[a-z][a-z0-9+.\-]{1,30}:.*"), _other_address),
 )
-"""The first that matches counts: people, channels, user groups, dates, @here and its kind, links."""
+"""The first match applies: people, channels, user groups, dates, @here and the like, links."""

@@ -1,5 +1,5 @@
-"""What people attach to their words in Slack: files, and messages of others that they forward. What is here is what an
-event carries: a reference to the file, which is read later.
+"""What people attach in Slack: files, and forwarded messages. An event only has a reference to a file, which is read
+later.
 """
 
 import codecs
@@ -12,9 +12,9 @@ from bot.domain.context.message_text import mentioned, with_names
 from bot.runtime.text import displayable, without_last_word
 
 MOST_FILES, MOST_FORWARDED = 20, 10
-"""How many of them one message's are kept."""
+"""How many of each are kept per message."""
 MOST_CHARACTERS = 20_000
-"""Of one forwarded message; the rest is cut off."""
+"""Characters of a forwarded message; the rest is cut off."""
 _NEVER_TEXT = (
     "application/gzip",
     "application/msword",
@@ -31,31 +31,31 @@ _NEVER_TEXT = (
 )
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_LE, "utf-32"),  # starts like UTF-16's
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-"""Control characters, but for spaces, and the one that colours begin with in the output of commands."""
+"""Control characters, except white space and ESC, which starts colours in the output of commands."""
 _TEXT_ALL_THE_SAME = frozenset({"image/svg+xml", "video/mp2t"})
-"""The second is what Slack takes a TypeScript file for, by its ending."""
+"""Slack reports TypeScript files as the second, because of their extension."""
 
 
 class FileMode(StrEnum):
-    """How Slack keeps a file (docs.slack.dev, "File object")."""
+    """How Slack stores a file (docs.slack.dev, "File object")."""
 
     HOSTED = "hosted"
     SNIPPET = "snippet"
     EXTERNAL = "external"
-    """Somewhere else: Slack has a link to it only."""
+    """Stored elsewhere: Slack only has a link."""
     OTHER = "other"
 
 
 @dataclass(frozen=True)
 class SlackFile:
-    """A file in Slack. `size` is in bytes, 0 where Slack does not say; `url` is where it can be read with our token,
-    `permalink` where people see it; each can be empty. `must_look_up`: Slack tells all that only when it is asked.
+    """A file in Slack. `size` is in bytes, 0 if unknown. `url` is for reading it with our token, `permalink` for
+    people; each can be empty. `must_look_up`: the event has only the id, and the rest must be requested.
     """
 
     id: str
@@ -69,7 +69,7 @@ class SlackFile:
 
     @property
     def may_be_text(self) -> bool:
-        """Whether it is worth reading; whether it is text, its bytes tell."""
+        """Whether it may be text, so that its bytes are worth reading."""
         if self.mode is FileMode.EXTERNAL:
             return False
         return self.mimetype in _TEXT_ALL_THE_SAME or not self.mimetype.startswith(_NEVER_TEXT)
@@ -77,8 +77,8 @@ class SlackFile:
 
 @dataclass(frozen=True)
 class ForwardedMessage:
-    """Somebody's message that another person passed on, or linked to. `author` is a name, or, like whoever `text`
-    mentions, a marked mention (bot.domain.context.message_text). Every field can be empty.
+    """A message that another person forwarded, or linked to. `author` is a name or a marked mention, and `text` can
+    contain marked mentions (bot.domain.context.message_text). Every field can be empty.
     """
 
     author: str
@@ -89,7 +89,7 @@ class ForwardedMessage:
 
 @dataclass(frozen=True)
 class FileContent:
-    """A file's bytes as Slack gave them, or their beginning where it is not `complete`."""
+    """A file's bytes, or only the beginning if not `complete`."""
 
     data: bytes
     mimetype: str
@@ -100,20 +100,20 @@ class FileProblem(StrEnum):
     """Why the agent does not get a file."""
 
     REFUSED = "refused"
-    """Slack does not give it: it was deleted, or Pagehand may not read it."""
+    """Slack refuses it: it was deleted, or Pagehand may not read it."""
     ELSEWHERE = "elsewhere"
-    """It is not at Slack."""
+    """It is not stored at Slack."""
     TOO_LARGE = "too_large"
     NOT_TAKEN = "not_taken"
-    """The project's job API does not take it."""
+    """The project's job API does not accept it."""
     UNANSWERED = "unanswered"
-    """Slack did not give it for minutes."""
+    """Slack failed to deliver it for minutes."""
 
 
 @dataclass(frozen=True)
 class QuotedFile:
-    """A file beside a request. `text` is its content, or the beginning of it where it is not `complete`; None where the
-    file is no text, or there is a `problem`. `sent_along`: the agent gets the file itself.
+    """A file in the context. `text` is its content, or only the beginning if not `complete`; None if it is not text, or
+    there is a `problem`. `sent_along`: the agent gets the file itself.
     """
 
     file: SlackFile
@@ -124,8 +124,8 @@ class QuotedFile:
 
 
 def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
-    """Returns the file with its text as people see it, where its bytes are text that people could read. Of a beginning,
-    the last word is left out: a secret that was cut in two is not known for one.
+    """Returns the file with its text, if its bytes are readable text. The last word of an incomplete text is left out,
+    because a secret that is cut in two would not be recognized.
     """
     text = decoded(content.data, complete=content.complete)
     if text is None:
@@ -135,8 +135,8 @@ def quoted(file: SlackFile, content: FileContent) -> QuotedFile:
 
 
 def decoded(data: bytes, *, complete: bool = True) -> str | None:
-    """Returns the text that bytes are, or the beginning of it, by their byte order mark, or else as UTF-8, or else as
-    Latin-1; None where that has characters that no text has.
+    """Decodes text by its byte order mark, or else as UTF-8 or Latin-1; None if the result contains characters that no
+    text has.
     """
     for encoding in _encodings(data):
         decoder = codecs.getincrementaldecoder(encoding)()
@@ -156,7 +156,7 @@ def _encodings(data: bytes) -> tuple[str, ...]:
 
 
 def _unmarked_utf_16(data: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of what is mostly Latin letters is zero."""
+    """Decodes UTF-16 without a byte order mark: in mostly Latin text, every other byte is zero."""
     even, odd = data[::2].count(0), data[1::2].count(0)
     if max(even, odd) * 4 < len(data) or min(even, odd):
         return None
@@ -165,7 +165,7 @@ def _unmarked_utf_16(data: bytes) -> str | None:
 
 @dataclass(frozen=True)
 class LinkPreview:
-    """What Slack, or an app, shows under a message: of a page that it links to, for instance. All can be empty."""
+    """What Slack or an app shows below a message, such as a preview of a linked page. Every field can be empty."""
 
     title: str
     text: str
@@ -174,7 +174,7 @@ class LinkPreview:
 
 @dataclass(frozen=True)
 class ThreadMessage:
-    """A message of a thread; `ts` is its own. `author` is a name, or, like whoever the texts mention, a marked mention
+    """A message of a thread. `author` is a name or a marked mention, and the texts can contain marked mentions
     (bot.domain.context.message_text).
     """
 
@@ -187,7 +187,7 @@ class ThreadMessage:
 
 
 def people_in(messages: Sequence[ThreadMessage], forwarded: Sequence[ForwardedMessage] = ()) -> tuple[str, ...]:
-    """Returns the ids of those who wrote the messages, or are mentioned in them, each once."""
+    """Returns the ids of the messages' authors and of everybody they mention, each once."""
     inside = [share for message in messages for share in message.forwarded]
     texts = [text for message in messages for text in (message.author, message.text)]
     texts += [text for share in (*inside, *forwarded) for text in (share.author, share.text)]
@@ -196,7 +196,7 @@ def people_in(messages: Sequence[ThreadMessage], forwarded: Sequence[ForwardedMe
 
 
 def with_known_names(message: ThreadMessage, names: Mapping[str, str]) -> ThreadMessage:
-    """Returns the message with names (by id) in the place of mentions; where there is none, the id."""
+    """Returns the message with mentions replaced by `names` (by id), or else by the id."""
     return replace(
         message,
         author=_person(message.author, names),
@@ -207,7 +207,7 @@ def with_known_names(message: ThreadMessage, names: Mapping[str, str]) -> Thread
 
 
 def forwarded_with_names(share: ForwardedMessage, names: Mapping[str, str]) -> ForwardedMessage:
-    """Returns the forwarded message with names in the place of mentions."""
+    """Returns the forwarded message with mentions replaced by names."""
     return replace(share, author=_person(share.author, names), text=with_names(share.text, names))
 
 

@@ -1,7 +1,7 @@
-"""What goes to the agent beside a person's own words: the thread that they wrote in, what they forwarded, files.
+"""Writes the context for the agent: the thread in which a person wrote, forwarded messages, and files.
 
-All of it was written by others: it is marked off from the request by lines that do not occur in it, every line of a
-message is quoted, and a file stands between marks of its own. What is left out is said.
+All of it was written by others. Lines that do not occur in it separate it from the request, every line of a message is
+quoted, and each file has its own start and end marks. Omissions are stated.
 """
 
 import itertools
@@ -29,13 +29,13 @@ _REST_LEFT_OUT = "(The rest is left out.)"
 
 @dataclass
 class Room:
-    """How many characters are left for all that follows, and whether something found no room."""
+    """The number of characters left for the following texts, and whether something did not fit."""
 
     left: int
     words_left_out: bool = False
 
     def take(self, text: str) -> str | None:
-        """Returns the text, or its beginning where not all of it fits; None where there is no room left."""
+        """Returns the text, or as much of its beginning as fits; None if there is no room left."""
         taken = text[: max(self.left, 0)]
         self.left -= len(text)
         self.words_left_out |= len(taken) < len(text)
@@ -44,7 +44,7 @@ class Room:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file whose name, link and text are written as they go out."""
+    """A file with its name, link and text as they are sent."""
 
     quote: QuotedFile
     reference: str
@@ -52,8 +52,8 @@ class WrittenFile:
 
 
 def thread_section(messages: Sequence[str], *, earlier: bool, room: Room) -> tuple[str, bool]:
-    """Returns the messages, oldest first, of which the last have room, and whether there were others before; `earlier`:
-    there are others before these.
+    """Returns the last messages that fit, oldest first, and whether earlier ones are left out. `earlier`: there are
+    messages before these.
     """
     told: list[str] = []
     for message in reversed(messages):
@@ -72,7 +72,7 @@ def _heading(count: int) -> str:
 
 
 def forwarded_section(forwarded: Sequence[str], room: Room) -> str:
-    """Returns what was forwarded with the request."""
+    """Returns the forwarded messages."""
     told = []
     for whole in forwarded:
         text = room.take(whole)
@@ -81,7 +81,7 @@ def forwarded_section(forwarded: Sequence[str], room: Room) -> str:
 
 
 def files_section(files: Sequence[WrittenFile], room: Room) -> tuple[str, tuple[str, ...]]:
-    """Returns the files, and the names of those that are cut or left out."""
+    """Returns the files, and the names of those that are shortened or left out."""
     told, cut = [], []
     for file in files:
         text = None if file.quote.text is None else room.take(file.text)
@@ -93,7 +93,7 @@ def files_section(files: Sequence[WrittenFile], room: Room) -> tuple[str, tuple[
 
 
 def written_message(message: ThreadMessage) -> str:
-    """Returns a message as it is quoted, with what hangs on it."""
+    """Returns a quoted message with its attachments."""
     lines = [*message.text.splitlines(), *(f"Attached: {file_reference(file)}" for file in message.files)]
     for share in message.forwarded:
         lines += _share(share)
@@ -103,7 +103,7 @@ def written_message(message: ThreadMessage) -> str:
 
 
 def written_share(share: ForwardedMessage) -> str:
-    """Returns a forwarded message as it is quoted."""
+    """Returns a quoted forwarded message."""
     return "\n".join(_share(share))
 
 
@@ -144,7 +144,7 @@ def _in_brackets(url: str) -> str:
 
 
 def _time(ts: str) -> str:
-    """Returns when a message was written, in UTC; nothing where its `ts` is no time."""
+    """Returns when a message was written, in UTC; empty if its `ts` is malformed."""
     try:
         return f", {datetime.fromtimestamp(float(ts), UTC):%Y-%m-%d %H:%M} UTC"
     except (OverflowError, OSError, ValueError):
@@ -156,7 +156,7 @@ _NUMBERED = re.compile(r"CONTEXT ([0-9]{1,6})", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class ContextLimits:
-    """How much of it goes along at most; characters are those of all together."""
+    """The limits of the context; characters are counted over all parts."""
 
     messages: int = 50
     characters: int = 100_000
@@ -167,9 +167,8 @@ LIMITS = ContextLimits()
 
 @dataclass(frozen=True)
 class ContextNotes:
-    """What the person should know of their context: names of files of which the agent gets the link only, or not even
-    that, and of those that were cut or left out for want of room; whether earlier messages, or parts of some, were left
-    out.
+    """What the person should know about their context: the names of files of which the agent gets only the link or only
+    the name, or that were shortened or left out for lack of room; and whether messages were shortened or left out.
     """
 
     link_only: tuple[str, ...] = ()
@@ -184,7 +183,7 @@ class ContextNotes:
 
 @dataclass(frozen=True)
 class ContextText:
-    """The context as the agent gets it; empty where there is none. `masked`: the kinds of secrets that were in it."""
+    """The context for the agent; can be empty. `masked`: the kinds of secrets that were masked in it."""
 
     text: str = ""
     notes: ContextNotes = field(default_factory=ContextNotes)
@@ -195,7 +194,7 @@ class ContextText:
 
 
 class MaskedTexts(Protocol):
-    """Texts without their secrets, as many as were given, and the kinds that these were of."""
+    """The masked texts, as many as were given, and the kinds of their secrets."""
 
     @property
     def texts(self) -> Sequence[str]: ...
@@ -205,7 +204,7 @@ class MaskedTexts(Protocol):
 
 
 Mask = Callable[[Sequence[str]], MaskedTexts]
-"""Masks texts that go out one after the other."""
+"""Masks texts that are sent one after the other."""
 
 
 def context_text(
@@ -217,16 +216,16 @@ def context_text(
     mask: Mask,
     names: Mapping[str, str] | None = None,
 ) -> ContextText:
-    """Returns what goes along with a request: all of it is masked before any of it is cut, so that no part of a secret
-    is left at a cut.
+    """Returns the context of a request. Everything is masked before it is cut, so that no cut leaves part of a secret.
 
     Args:
-        messages: Those of the thread, oldest first; one more than `limits` has says that there are others before.
-        quoted_files: Those of the request itself, or of whichever message they were read.
-        forwarded: What the request itself passes on.
-        limits: What came last in the thread, and with the request itself, is kept where not all has room.
-        mask: Takes the secrets out.
-        names: Of those who are marked in `forwarded`, and in messages that have marks left.
+        messages: The messages of the thread, oldest first; one more than `limits` allows means that there are earlier
+            ones.
+        quoted_files: The files of the request and of the messages.
+        forwarded: The messages that the request forwards.
+        limits: If not everything fits, the end of the thread and the request's own attachments are kept.
+        mask: Masks secrets.
+        names: Names for marked mentions, by id.
     """
     room, written = Room(limits.characters), _Written.of(messages, quoted_files, forwarded, names or {})
     masked = mask(written.texts)
@@ -244,13 +243,13 @@ def context_text(
 def characters_of(
     messages: Sequence[ThreadMessage], quoted_files: Sequence[QuotedFile], forwarded: Sequence[ForwardedMessage]
 ) -> int:
-    """Returns how much there is to be looked at for what goes along, before any of it is cut."""
+    """Returns the number of characters of the whole context, before it is cut."""
     return sum(len(text) for text in _Written.of(messages, quoted_files, forwarded, {}).texts)
 
 
 @dataclass(frozen=True)
 class _Written:
-    """All that may go along, as it is written."""
+    """The texts of the whole context."""
 
     messages: Sequence[str]
     forwarded: Sequence[str]
@@ -272,7 +271,7 @@ class _Written:
 
     @property
     def texts(self) -> list[str]:
-        """In the order in which they go out."""
+        """All texts, in the order in which they are sent."""
         return [
             *self.messages,
             *self.forwarded,
@@ -280,7 +279,7 @@ class _Written:
         ]
 
     def with_texts(self, texts: Sequence[str]) -> "_Written":
-        """The same with other texts, in the order of `texts`."""
+        """Returns a copy with other texts, in the order of `texts`."""
         rest = iter(texts)
         return _Written(
             [next(rest) for _ in self.messages],
@@ -290,7 +289,7 @@ class _Written:
 
 
 def notes_of(quoted_files: Sequence[QuotedFile]) -> ContextNotes:
-    """Returns what the person should know of these files."""
+    """Returns what the person should know about these files."""
     without = [quote.file for quote in quoted_files if quote.text is None and not quote.sent_along]
     return ContextNotes(
         link_only=tuple(file.name for file in without if file.permalink),
@@ -299,9 +298,10 @@ def notes_of(quoted_files: Sequence[QuotedFile]) -> ContextNotes:
 
 
 def compose(prompt: str, context: ContextText) -> str:
-    """Returns the request as it is sent: the person's own words, and after them the context, marked as others' words.
+    """Returns the prompt as it is sent: the person's own words, followed by the context, marked as other people's
+    words.
 
-    The context's last line cannot occur in it, so nothing in it can seem to stand outside of it.
+    The context's last line cannot occur inside it, so nothing in it can appear to be outside of it.
     """
     if not context:
         return prompt
@@ -315,6 +315,6 @@ def compose(prompt: str, context: ContextText) -> str:
 
 
 def _mark_for(text: str) -> str:
-    """Returns words with a number that do not occur in the text, not even at the beginning of a longer number."""
+    """Returns a phrase with a number that does not occur in the text, even as the start of a longer number."""
     found = {number[:length] for number in _NUMBERED.findall(text) for length in range(1, len(number) + 1)}
     return f"CONTEXT {next(number for number in itertools.count(1) if str(number) not in found)}"

@@ -1,1 +1,1 @@
-"""Jobs: what a poll shows, what follows from it, and how often jobs are polled."""
+"""Jobs: what a poll observes, what follows from it, and how often jobs are polled."""

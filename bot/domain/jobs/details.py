@@ -1,6 +1,6 @@
-"""What a job API can tell of a job beyond its specification. Every text is an agent's or a program's: foreign.
+"""Details that a job API can report beyond its specification. All texts come from an agent or a program: untrusted.
 
-Each part can be missing, and then nothing is claimed of it. The edge (bot.jobs.details) bounds and cleans the texts.
+Each part can be missing, and then nothing is claimed about it. The edge (bot.jobs.details) limits and cleans the texts.
 """
 
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from hashlib import sha256
 from bot.runtime.text import shortened
 
 SHOWN_ANSWER = 1_200
-"""Characters of an answer that go with the message about an end; the rest is fetched when somebody asks for it."""
+"""Characters of an answer in the message about an end; the rest is fetched on demand."""
 SHOWN_WORDS = 1_000
 """Characters of a reason or a question."""
 SHOWN_FILES = 8
 SHOWN_CHECKS, SHOWN_PROBLEMS = 4, 3
 SHOWN_EXAMPLES, LONGEST_EXAMPLE = 5, 75
-"""Buttons, and how many characters each of them shows: no more is sent than what is seen."""
+"""The number of buttons, and the characters on each; a button sends exactly the text that it shows."""
 MOST_FIELDS, MOST_OPTIONS, LONGEST_LABEL, LONGEST_TITLE = 10, 100, 75, 200
-"""Of a question's form: Slack shows a label of so many characters, and a list of so many options."""
+"""Limits of a question's form. Slack limits the characters of a label, and the options of a list."""
 
 
 class StepStatus(StrEnum):
-    """How far a step of a plan is."""
+    """The state of a step of the plan."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -39,7 +39,7 @@ class ChangeKind(StrEnum):
 
 
 class PullRequestState(StrEnum):
-    """The state of a pull request; `pending`: the change is pushed, and the job API goes on trying to open it."""
+    """The state of a pull request. `pending`: the change is pushed, and the job API is still trying to open it."""
 
     PENDING = "pending"
     OPEN = "open"
@@ -57,14 +57,14 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One step of what the agent means to do."""
+    """One step of the agent's plan."""
 
     title: str
     status: StepStatus = StepStatus.PENDING
 
 
 class FieldKind(StrEnum):
-    """What answers a field of a question's form."""
+    """The kind of answer that a field of a question's form takes."""
 
     CHOICE = "choice"
     CHOICES = "choices"
@@ -75,9 +75,7 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True)
 class QuestionField:
-    """One thing that the agent asks. `options` are the labels of a choice or choices; `own_words`: another answer than
-    these will do.
-    """
+    """A field of a question's form. `options` are the labels of a choice; `own_words` also allows other answers."""
 
     title: str
     kind: FieldKind
@@ -88,7 +86,7 @@ class QuestionField:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file of the pull request. Lines added and removed are None for what is not text; `title` is a page's."""
+    """A file of the pull request. `added` and `removed` count lines, None for binary files; `title` is the page's."""
 
     path: str
     kind: ChangeKind = ChangeKind.CHANGED
@@ -99,7 +97,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """What the pull request changes as a whole; `files` can be fewer than `file_count`."""
+    """The changes of the pull request. `files` can be fewer than `file_count`."""
 
     files: tuple[FileChange, ...] = ()
     file_count: int = 0
@@ -109,7 +107,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check of the change, with its problems, a line each; they can be fewer than `problem_count`."""
+    """A check of the change, with its problems, a line each. There can be fewer than `problem_count`."""
 
     name: str
     status: CheckStatus
@@ -119,7 +117,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class PullRequest:
-    """The pull request, as far as its keeper tells. `reason`: why it is pending."""
+    """What is known of the pull request. `reason`: why it is pending."""
 
     state: PullRequestState | None = None
     checks: tuple[CheckResult, ...] = ()
@@ -128,12 +126,20 @@ class PullRequest:
 
 @dataclass(frozen=True)
 class JobDetails:
-    """All that one look at a job told; what was not told is empty or None.
+    """All the details from one poll of a job. Those not reported are empty or None.
 
-    `summary` is the agent's answer to the newest instruction, in Markdown; `reason` why it failed, why nothing was
-    changed, or who stopped it; `activity` what it does just now; `revision` the commit id of the job's branch;
-    `partial_files` in how many files it kept what the agent got done before it failed; `examples` are messages that
-    work as they stand, where somebody asked what can be done; `question_fields` what can be chosen as an answer.
+    Attributes:
+        summary: The agent's answer to the newest instruction, in Markdown.
+        reason: Why the job failed, why nothing was changed, or who stopped it.
+        plan: The agent's plan.
+        activity: What the agent is doing now.
+        question: What the agent asks.
+        question_fields: A form for the answer.
+        examples: Messages that work as they are, if somebody asked what can be done.
+        changes: What the pull request changes.
+        pull_request: The pull request.
+        revision: The commit id of the job's branch.
+        partial_files: The number of files with work that was kept after a failure.
     """
 
     summary: str = ""
@@ -154,9 +160,9 @@ NO_DETAILS = JobDetails()
 
 @dataclass(frozen=True)
 class Progress:
-    """What of the details the card shows: the plan and the activity while the agent works, and the pull request with
-    the first of the files that it changes. `why_pending` says why there is no pull request yet; `partial_files` are
-    those in which the work of a failure is kept.
+    """The details that the card shows: the plan and the activity while the agent works, and the pull request with the
+    first of its files. `why_pending` says why there is no pull request yet; `partial_files` counts the files with work
+    that was kept after a failure.
     """
 
     plan: tuple[PlanStep, ...] = ()
@@ -169,8 +175,8 @@ class Progress:
 
 @dataclass(frozen=True)
 class Answer:
-    """How the agent's answer begins. `id` is a digest of the whole, which is fetched again when it is asked for; `cut`:
-    there is more of it.
+    """The beginning of the agent's answer. `id` is a digest of the whole answer, which is fetched again on demand;
+    `cut` means that there is more.
     """
 
     text: str
@@ -180,9 +186,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class JobReport:
-    """What a job told of how a round of it ended.
+    """The details about the end of a round.
 
-    `unchanged`: whether the job's branch is as it was before the round; None where that was not told.
+    `unchanged`: whether the job's branch is the same as before the round; None if unknown.
     """
 
     answer: Answer | None = None
@@ -198,7 +204,7 @@ class JobReport:
 
 @dataclass(frozen=True)
 class EndMark:
-    """By what one end is told from another that looks the same: a digest of its words, and the branch's commit."""
+    """Distinguishes ends with the same status: a digest of the texts, and the branch's commit id."""
 
     words: str = ""
     revision: str = ""
@@ -208,7 +214,7 @@ class EndMark:
 
 
 def progress_of(details: JobDetails, *, ended: bool) -> Progress:
-    """What the card shows of the details."""
+    """Returns the part of the details that the card shows."""
     state, changes = details.pull_request.state if details.pull_request else None, _first_files(details.changes)
     if ended:
         pending, kept = _why_pending(details.pull_request), details.partial_files
@@ -223,13 +229,13 @@ def _why_pending(pull_request: PullRequest | None) -> str:
 
 
 def end_mark(details: JobDetails) -> EndMark:
-    """By what this end is known again."""
+    """Returns the mark by which this end can be recognized."""
     words = f"{details.summary}\0{details.reason}\0{details.question}"
     return EndMark(digest(words) if words.strip("\0") else "", details.revision)
 
 
 def report_of(details: JobDetails, *, unchanged: bool | None) -> JobReport:
-    """What of the details is told at an end, shortened."""
+    """Returns the part of the details that is announced at an end, shortened."""
     checks = details.pull_request.checks if details.pull_request else ()
     failed = [check for check in checks if check.status is CheckStatus.FAILED][:SHOWN_CHECKS]
     return JobReport(
@@ -246,7 +252,7 @@ def report_of(details: JobDetails, *, unchanged: bool | None) -> JobReport:
 
 
 def answer_of(summary: str) -> Answer | None:
-    """The beginning of an answer, with what it takes to find the whole; None where there is no answer."""
+    """Returns the beginning of an answer, with the digest of the whole; None if there is no answer."""
     if not summary:
         return None
     text = shortened(summary, SHOWN_ANSWER)
@@ -254,7 +260,7 @@ def answer_of(summary: str) -> Answer | None:
 
 
 def digest(text: str) -> str:
-    """The same for the same text."""
+    """Returns a short hash of a text."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a job may replace another one, and what of that one's requests goes along. Pure."""
+"""Decides whether a job may replace another, and which of the other's requests move to it. Pure."""
 
 from typing import assert_never
 
@@ -10,17 +10,17 @@ _WRITTEN_IN_THE_THREAD = frozenset({WayIn.REPLY, WayIn.MENTION, WayIn.WORD})
 
 
 def may_replace(followed: Thread, start: Request) -> bool:
-    """Whether a retry, or a switch, may still replace a job: nothing else has, and it is not at work again."""
+    """Returns whether a retry or switch may still replace a job: no other job has, and it is not running again."""
     if followed.state.replaced_by:
         return followed.state.replaced_by == start.thread_id
     return start.way_in is not WayIn.RETRY or can_be_retried(followed)
 
 
 def goes_along(request: Request, start: Request) -> bool:
-    """Whether a request about a job, which did not go out yet, is for the job that follows.
+    """Returns whether an unsent request about a job moves to the job that follows it.
 
-    What replaces a job takes all follow-ups along. Another job in the same thread has what was written after it was
-    asked for, and so have words for Pagehand; what somebody pressed is about the job whose button it was.
+    All follow-ups move to a job that replaces theirs. To another job in the same thread, follow-ups and words for
+    Pagehand move if they were written after it was requested. Presses of buttons stay with the button's job.
     """
     later = request.way_in in _WRITTEN_IN_THE_THREAD and request.written_at > _asked_at(start)
     match request.kind:
@@ -50,5 +50,5 @@ def goes_along(request: Request, start: Request) -> bool:
 
 
 def _asked_at(start: Request) -> str:
-    """When a job was asked for, as a `ts`: that of its message, or the time of the press."""
+    """Returns when a job was requested, as a `ts`: that of its message, or the time of the press."""
     return start.written_at or f"{start.recorded_at:.6f}"

@@ -1,4 +1,4 @@
-"""The remote Agent job, and what can stand between it and its thread."""
+"""The remote Agent job, and the problems that can occur with it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,14 +7,14 @@ from bot.domain.jobs.details import JobDetails
 
 ACTIVE, COMPLETED, ARCHIVED, FAILED = "active", "completed", "archived", "failed"
 TERMINAL = frozenset({COMPLETED, ARCHIVED, FAILED})
-"""The statuses that end polling (specification, part 3). Any other one, known or not, is work in progress."""
+"""The statuses that end polling (specification, part 3). Any other, known or not, means work in progress."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The remote Agent job, as the API last showed it (specification, part 2). All but id and status can be missing.
+    """The remote Agent job, as the API last reported it (specification, part 2). All but id and status are optional.
 
-    `details` are those of this one look: what is known of a thread's job is kept without them.
+    `details` belong to a single poll; they are not stored with a thread's job.
     """
 
     id: str
@@ -29,26 +29,26 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Whether polling may stop."""
+        """Whether the job has ended, so that polling may stop."""
         return self.status in TERMINAL
 
 
 class Problem(StrEnum):
-    """What stands between a thread and its job, for the card; None when nothing does."""
+    """What prevents a job from working, as the card shows it."""
 
     OUT_OF_REACH = "out_of_reach"
     RATE_LIMITED = "rate_limited"
-    """429: what may be asked of the job API in a certain time is used up."""
+    """429: the job API's rate limit is used up."""
     BUSY = "busy"
     """503 with Retry-After."""
     FAULTY = "faulty"
-    """It answers, but nothing that can be used."""
+    """The job API's responses are unusable."""
     NOT_ALLOWED = "not_allowed"
     REJECTED = "rejected"
     UNCERTAIN = "uncertain"
     GONE = "gone"
     CANNOT_POST = "cannot_post"
     STOPPED = "stopped"
-    """It was stopped before it was sent."""
+    """The job was stopped before it was sent."""
     WITHDRAWN = "withdrawn"
-    """The message that asked for it was deleted before it was sent."""
+    """The message that requested it was deleted before it was sent."""

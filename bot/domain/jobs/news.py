@@ -1,6 +1,6 @@
-"""Decides what a look at a job means for its people: what is told of it, and what the card shows. Pure.
+"""Decides what to announce after a poll of a job, and what the card shows. Pure.
 
-Where a job API tells no details, each function returns what it would have without them.
+All functions also work if the job API reports no details.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ _NOTHING_TOLD = JobReport()
 
 
 def transitions(state: ThreadState, before: Job | None, details: JobDetails, polling: Polling) -> Iterator[NewNotice]:
-    """Yields what a look at a job tells that the one before did not; what was told in this round is among it."""
+    """Yields the news of a poll, compared with the previous one. It can include news already told in this round."""
     job, round_ = state.job, state.round
     if job is None:
         return
@@ -77,7 +77,7 @@ def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobF
 
 
 def _is_pending(details: JobDetails) -> bool:
-    """Whether the newest change has no pull request yet: one that is known is an earlier change's."""
+    """Returns whether the newest change has no pull request yet. A known one belongs to an earlier change."""
     return details.pull_request is not None and details.pull_request.state is PullRequestState.PENDING
 
 
@@ -92,7 +92,7 @@ def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobSt
 
 
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
-    """Notes a link that was not announced before; it has a message of its own unless that of the end carries it."""
+    """Records a new link. It gets a message of its own, unless the message about the end contains it."""
     job = state.job
     if job is None or job.pr_link is None or job.pr_link in state.told.links:
         return state, []
@@ -103,7 +103,7 @@ def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadStat
 
 
 def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNotice]:
-    """Tells of a job that is at work and of which nothing was seen for long, where nothing else would."""
+    """Announces that a running job has shown nothing new for a long time, if no other line would."""
     at_work = state.job is not None and not state.job.ended
     if polling.posts is PostMode.ALL or not at_work or now - state.work.changed_at < polling.silence:
         return []
@@ -113,10 +113,11 @@ def note_silence(state: ThreadState, now: float, polling: Polling) -> list[NewNo
 def note_progress(
     state: ThreadState, details: JobDetails, now: float, card_every: float, *, other_news: bool
 ) -> ThreadState:
-    """Notes how far the agent is, once in `card_every` seconds: what comes sooner is left for a later look, since each
-    time the card is edited. `other_news`: the card is edited anyway. What was changed stays known while it is not told.
+    """Records the agent's progress, at most once in `card_every` seconds, because the card is edited each time.
+    Progress that comes sooner is left for a later poll. `other_news`: the card is edited anyway. Known changes are kept
+    if they are not reported.
 
-    A step of the plan counts as a change of the job, which is then polled more often; what it does just now does not.
+    A new step of the plan counts as a change of the job, which is then polled more often; a new activity does not.
     """
     progress = progress_of(details, ended=state.job is not None and state.job.ended)
     progress = replace(progress, changes=progress.changes or state.work.progress.changes)
@@ -134,7 +135,7 @@ def _what_came_of_it(progress: Progress) -> tuple[object, ...]:
 
 
 def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: float) -> ThreadState:
-    """Notes when the agent was seen to begin and to end its newest work. `before` is the job as it was seen last."""
+    """Records when the agent was observed to start and to end its newest work. `before` is the previous observation."""
     job = state.job
     if job is None:
         return state
@@ -146,12 +147,12 @@ def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: 
     elif not before.ended:
         ended = now
     elif _ended_unseen(state, details):
-        began, ended = 0.0, now  # it was never seen at work, so nobody knows when that began
+        began, ended = 0.0, now  # it was never observed running, so its start is unknown
     return replace(state, work=replace(state.work, work_began_at=began, work_ended_at=ended))
 
 
 def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice]) -> ThreadState:
-    """Notes by what an end that is told now is known again."""
+    """Records the mark of an end that is announced now."""
     if not _tell_of_an_end(news):
         return state
     mark = end_mark(details)
@@ -162,8 +163,8 @@ def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice])
 def note_question(
     state: ThreadState, details: JobDetails, news: Sequence[NewNotice]
 ) -> tuple[ThreadState, list[NewNotice]]:
-    """Notes what the agent asks, and tells it unless the message of an end does. One to which a follow-up went out is
-    asked anew only once the job was seen without it.
+    """Records the agent's question, and announces it unless the message about an end does. After a follow-up was sent,
+    a question is repeated only if the job was observed without it in between.
     """
     if not details.question:
         return replace(state, work=replace(state.work, question="", answered="")), []
@@ -183,7 +184,7 @@ def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
 
 
 def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:
-    """Whether the job's branch is as it was at the last end that was told; None where that cannot be told."""
+    """Returns whether the job's branch is the same as at the last announced end; None if unknown."""
     before = state.told.last_end.revision
     if before and details.revision:
         return before == details.revision and not new_link
@@ -194,13 +195,13 @@ def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bo
 
 
 def _ended_unseen(state: ThreadState, details: JobDetails) -> bool:
-    """Whether a job that has ended did so anew since its last end was told, though it was never seen at work."""
+    """Returns whether a job has ended again since its last announced end, without having been observed running."""
     mark, has_ended = end_mark(details), state.job is not None and state.job.status in {COMPLETED, FAILED}
     return has_ended and bool(mark) and mark != state.told.last_end
 
 
 def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:
-    """What is told of how a round ended; None where the job API tells nothing of it."""
+    """Returns the details about a round's end; None if the job API reports none."""
     report = report_of(details, unchanged=_unchanged(state, details, new_link=new_link))
     if not _is_new_question(state, details):
         report = replace(report, question="", question_fields=())

@@ -1,7 +1,7 @@
-"""Decides, from a thread's state and a poll of its job, what people are told and when to poll again. Pure.
+"""Decides, from a thread's state and a poll of its job, what to announce and when to poll again. Pure.
 
-Two rules carry everything: what a job does is announced when it is observed, once a round (a round begins when a
-follow-up goes out); a link is announced once, ever. An observation that changes nothing announces nothing.
+Two rules apply. A change of a job is announced when it is observed, once per round (a round starts when a follow-up is
+sent). A link is announced only once. An observation that changes nothing announces nothing.
 """
 
 import math
@@ -37,12 +37,12 @@ from bot.domain.threads.thread import ThreadState
 GONE_AFTER_NOT_FOUND = 3
 MINUTE = 60.0
 EXPLAIN_WITHIN = 60.0
-"""Seconds for which a rejected follow-up waits for a poll of its job to tell why, while the job API does not answer."""
+"""Seconds that a rejected follow-up waits for a poll to explain the rejection, while the job API is unavailable."""
 
 
 @dataclass(frozen=True)
 class JobObserved:
-    """The job API showed the job."""
+    """The job API returned the job."""
 
     job: Job
 
@@ -54,7 +54,7 @@ class JobNotFound:
 
 @dataclass(frozen=True)
 class JobApiUnavailable:
-    """The job API could not be asked, or gave no usable answer. `status` is 401 or 403 where our key is the reason.
+    """The job API could not be reached, or gave no usable response. `status` is 401 or 403 if our key is the reason.
 
     `retry_after` is in seconds; `words` are the job API's own.
     """
@@ -66,7 +66,7 @@ class JobApiUnavailable:
     words: str = ""
 
     def until(self, now: float) -> int | None:
-        """When the job API lets itself be asked again, on the minute; None where it did not say, or that is soon."""
+        """Returns when the job API may be called again, to the minute; None if unknown or soon."""
         asked_to_wait = self.problem in {Problem.RATE_LIMITED, Problem.BUSY}
         if not asked_to_wait or self.retry_after is None or self.retry_after < MINUTE:
             return None
@@ -78,7 +78,7 @@ Observation = JobObserved | JobNotFound | JobApiUnavailable
 
 @dataclass(frozen=True)
 class Decision:
-    """What follows from an observation. `next_poll_in` is in seconds; None: poll no more."""
+    """The consequences of an observation. `next_poll_in` is in seconds; None: never."""
 
     state: ThreadState
     notices: tuple[NewNotice, ...] = ()
@@ -89,7 +89,7 @@ class Decision:
 def decide(
     state: ThreadState, observation: Observation, now: float, polling: Polling, *, jitter: float = 0.5
 ) -> Decision:
-    """Decides what one observation means. `jitter` is a random number from 0 to 1."""
+    """Decides the consequences of an observation. `jitter` is a random number from 0 to 1."""
     match observation:
         case JobObserved(job):
             after, notices = _observed(state, job, now, polling)
@@ -104,7 +104,7 @@ def decide(
     after, rejections = _explain_rejections(after, observation, now)
     poll_in = next_poll_in(after, now, polling, jitter=jitter)
     if poll_in is None:
-        # Nobody polls any more, so it would count as an outage for ever.
+        # There are no more polls, so the outage would never end.
         after = replace(after, failure=replace(after.failure, outage_since=None))
     elif isinstance(observation, JobApiUnavailable):
         poll_in = max(poll_in, observation.retry_after or 0.0)
@@ -112,10 +112,10 @@ def decide(
 
 
 def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str | None = None) -> ThreadState:
-    """Prepares for a follow-up that goes out: whatever the job does from now on is news, and is polled for.
+    """Starts a new round when a follow-up is sent: from now on every change of the job is news, and it is polled again.
 
-    `asker_id` is who wrote it (empty: the requester), None where that is known already. The agent's question, if
-    there is one, is answered by it, and what was kept of a failure goes on with it.
+    `asker_id` is who wrote it (empty: the requester); None if that is already recorded. The follow-up answers the
+    agent's question, if there is one, and continues work that was kept after a failure.
     """
     return replace(
         state,
@@ -134,14 +134,14 @@ def note_outage(
     *,
     waiting: RequestSummary | None = None,
 ) -> tuple[ThreadState, list[NewNotice]]:
-    """Notes an outage; it is announced once it has lasted for `patience` seconds, at once where our key is the reason.
+    """Records an outage. It is announced after `patience` seconds, or at once if our key is the reason.
 
     `waiting`: a request that waits for its end.
     """
     since = state.failure.outage_since if state.failure.outage_since is not None else now
     state = replace(state, failure=replace(state.failure, outage_since=since))
     if state.failure.outage_announced:
-        # The card tells the newest reason: that of the last poll, or, where there is no job yet, of the request.
+        # The card shows the newest reason: that of the last poll or, if there is no job yet, of the request.
         return (state if waiting and state.job else _with_outage(state, failure, now)), []
     if failure.status is None and now - since < patience:
         return state, []
@@ -153,7 +153,7 @@ def note_outage(
 def outage_notice(
     key: NoticeKey, failure: JobApiUnavailable, now: float, *, waiting: RequestSummary | None
 ) -> NewNotice:
-    """Returns what is told of an outage. `waiting`: a request that waits for its end."""
+    """Returns the announcement of an outage. `waiting`: a request that waits for its end."""
     if failure.status is not None:
         return NewNotice(key, AccessDenied(failure.status, waiting=waiting))
     return NewNotice(
@@ -162,17 +162,17 @@ def outage_notice(
 
 
 def with_problem(state: ThreadState, problem: Problem | None, text: str = "", until: int | None = None) -> ThreadState:
-    """Returns the state with this between the thread and its job, and nothing of what was before."""
+    """Returns the state with this problem instead of any previous one."""
     return replace(state, failure=state.failure.with_problem(problem, text, until))
 
 
 def gone(state: ThreadState) -> ThreadState:
-    """Returns the state of a job that the job API does not know any more."""
+    """Returns the state of a job that the job API no longer knows."""
     return with_problem(state, Problem.GONE)
 
 
 def why_rejected(state: ThreadState, reason: RejectionReason) -> RejectionReason:
-    """Returns why a follow-up was rejected, by its job's state; one 404 alone does not mean that the job is gone."""
+    """Returns why a follow-up was rejected, from its job's state. A single 404 does not mean that the job is gone."""
     gone_for_good = state.failure.problem is Problem.GONE
     if state.job is not None and state.job.status == ARCHIVED and not gone_for_good:
         return RejectionReason.ARCHIVED
@@ -187,7 +187,7 @@ def _with_outage(state: ThreadState, failure: JobApiUnavailable, now: float) -> 
 def _explain_rejections(
     state: ThreadState, observation: Observation, now: float
 ) -> tuple[ThreadState, list[NewNotice]]:
-    """Announces the rejections that waited for this poll, with what it tells of their reason."""
+    """Announces the rejections that waited for this poll, with the reason that it shows."""
     if isinstance(observation, JobApiUnavailable) and state.failure.outage_since is not None:
         next_poll_at = now + (observation.retry_after or 0.0)
         if next_poll_at - state.failure.outage_since < EXPLAIN_WITHIN:
@@ -195,7 +195,7 @@ def _explain_rejections(
     rejections = state.told.unexplained
     state = replace(state, told=replace(state.told, unexplained=()))
     if isinstance(observation, JobNotFound) and any(each.message.reason is RejectionReason.GONE for each in rejections):
-        state = gone(state)  # two different calls have said so
+        state = gone(state)  # two different calls have confirmed it
     return state, [
         NewNotice(each.key, replace(each.message, reason=why_rejected(state, each.message.reason)))
         for each in rejections
@@ -244,7 +244,7 @@ def _recovery(state: ThreadState) -> list[NewNotice]:
 
 
 def _filled(job: Job, before: Job | None) -> Job:
-    """Returns the job with what was observed earlier and is left out now: the link is null again in a new round."""
+    """Returns the job, with earlier values for missing fields, because the link is null again in a new round."""
     if before is None:
         return job
     return replace(
@@ -267,23 +267,23 @@ def _shown(state: ThreadState) -> tuple[object, ...]:
 
 
 _EVER = 1e9
-"""Seconds: longer than anything that is held back waits."""
+"""Seconds: longer than anything is held back."""
 
 
 def means_nothing_for_good(
     state: ThreadState, seen: JobObserved, decision: Decision, now: float, polling: Polling
 ) -> bool:
-    """Whether the same look at the same state comes to nothing at any later time, but for when the next one is due.
+    """Returns whether the same observation of the same state will never have consequences, except for the next poll.
 
     Args:
-        state: The thread's.
-        seen: What the job API showed.
-        decision: What followed from it now.
+        state: The thread's state.
+        seen: The observation.
+        decision: Its consequences now.
         now: When it was decided, on the store's clock.
-        polling: How often jobs are polled.
+        polling: The settings of polling.
 
-    What time alone brings, like progress that was held back, comes at some moment and does not go away again. So what
-    is nothing now, and nothing after ages, is nothing all the time between.
+    Consequences that depend only on time, like progress that was held back, appear at some moment and then remain. So
+    an observation without consequences now and in the far future has none in between.
     """
     if not _is_nothing(state, decision):
         return False

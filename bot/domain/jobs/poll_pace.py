@@ -1,12 +1,14 @@
-"""How often a job is polled: all of it is here. Pure.
+"""Decides how often a job is polled. Pure.
 
-- A job at work, or one that a follow-up went out to: every quarter of the time since its last change.
-- A job that finished without a link, which may still come: every half of the time since then, and half as often at
-  first, till the grace is over. The longer it has none, the less likely one is; and there may be a thousand such jobs.
-- A job that has ended, and whose server goes on trying to open its pull request: slower still after that, for a month.
-- A job that has ended otherwise: no more.
+- A running job, or one with a new follow-up: at intervals of a quarter of the time since its last change.
+- A finished job without a link, which may still come: at intervals of half that time, at least twice `fastest`, until
+  the grace period is over. The longer the link is missing, the less likely it is to come, and there may be a thousand
+  such jobs.
+- A finished job whose server is still trying to open its pull request: after that, even more slowly, for a month.
+- Any other finished job: never.
 
-Always within `fastest` and `slowest`, and 20% sooner or later by chance, so that what began together drifts apart.
+Intervals are within `fastest` and `slowest`, with a random variation of 20%, so that jobs which started together drift
+apart.
 """
 
 from dataclasses import dataclass, replace
@@ -17,23 +19,26 @@ from bot.domain.projects import PostMode
 from bot.domain.threads.thread import ThreadState
 
 HOLD_BACK = 5.0
-"""Seconds that a line about what a job begins waits for the job's end."""
+"""Seconds for which the line about a job's start is held back, in case the job ends meanwhile."""
 PENDING_SLOWEST = 600.0
-"""Seconds between polls, at most, of a job that has ended and whose pull request is still to be opened."""
+"""Maximum seconds between polls of a finished job whose pull request is still to be opened."""
 PENDING_FOR = 30 * 24 * 3600.0
-"""Seconds after which nobody hopes for it any more."""
+"""Seconds after which such a job is no longer polled."""
 
 
 @dataclass(frozen=True)
 class Polling:
-    """How often to poll, in seconds: `fastest` after a change, slowing down to `slowest`.
+    """The settings of polling, and of announcements that depend on time. Times are in seconds.
 
-    `grace`: how much longer to poll after the end, for a link that comes late. `patience`: how long an outage may last
-    before the thread is told. `card_every`: how often at most a card is edited because the agent got further.
-
-    `posts` is what is told in the channel, where it is known. There a line about what a job begins is held back for
-    `hold_back`, and left out if its end comes meanwhile; without these lines, a job that shows nothing new for
-    `silence` is told of.
+    Attributes:
+        fastest: Interval right after a change.
+        slowest: Interval when nothing has changed for a long time.
+        grace: How long polling continues after the end, in case the link comes late.
+        patience: How long an outage may last before it is announced.
+        card_every: Minimum time between edits of a card that only show progress.
+        posts: Which news is posted in the channel.
+        hold_back: How long the line about a job's start is held back; it is dropped if the end comes meanwhile.
+        silence: Without such lines, how long a job may show nothing new before that is announced.
     """
 
     fastest: float = 2.0
@@ -46,19 +51,19 @@ class Polling:
     silence: float = 600.0
 
     def for_posts(self, posts: PostMode) -> "Polling":
-        """Returns the same for a channel that wants to be told this."""
+        """Returns a copy with this setting of a channel."""
         return self if posts is self.posts else replace(self, posts=posts)
 
 
 @dataclass(frozen=True, slots=True)
 class PollPace:
-    """What decides how often a job is polled while nothing changes. Times are seconds on the store's clock.
+    """What determines the interval of polls while nothing changes. Times are seconds on the store's clock.
 
     Attributes:
-        changed_at: Its last change.
-        until: When polling ends, or slows down where a pull request is pending; None: not before something changes.
-        waits_for_link: It has finished, and only a link may still come.
-        is_pending: It has ended, and its server still tries to open a pull request.
+        changed_at: The job's last change.
+        until: When polling ends, or slows down if a pull request is pending; None: not until something changes.
+        waits_for_link: Whether the job has finished, and only a link may still come.
+        is_pending: Whether the job has ended, and its server is still trying to open a pull request.
     """
 
     changed_at: float
@@ -67,7 +72,7 @@ class PollPace:
     is_pending: bool
 
     def next_poll_in(self, now: float, polling: Polling, *, jitter: float) -> float | None:
-        """Seconds till the next poll; None: poll no more."""
+        """Returns the seconds until the next poll; None: never."""
         late = self.until is not None and now >= self.until
         if late and not (self.is_pending and now - self.changed_at < PENDING_FOR):
             return None
@@ -78,11 +83,11 @@ class PollPace:
 
 
 def pace_of(state: ThreadState) -> PollPace | None:
-    """Returns how a job is polled while nothing changes; None: no more."""
+    """Returns how a job is polled while nothing changes; None: not at all."""
     job = state.job
     if state.failure.problem is Problem.GONE:
         return None
-    # The end of an outage that was announced is announced, too.
+    # Polling continues until the end of an announced outage can be announced, too.
     ended = job is None or (job.ended and not (state.failure.outage_announced or state.work.unseen))
     waits_for_link = (
         job is not None and job.ended and not job.pr_link and state.work.changed_at <= state.work.work_ended_at
@@ -96,7 +101,7 @@ def _is_pending(state: ThreadState) -> bool:
 
 
 def next_poll_in(state: ThreadState, now: float, polling: Polling, *, jitter: float) -> float | None:
-    """Seconds till the next poll; None: poll no more. `jitter` is a random number from 0 to 1."""
+    """Returns the seconds until the next poll; None: never. `jitter` is a random number from 0 to 1."""
     if state.told.unexplained:
         return polling.fastest
     pace = pace_of(state)

@@ -1,7 +1,7 @@
-"""Decides how a job is stopped, and how the work of a failed one is discarded; and what people are told of it. Pure.
+"""Decides how a job is stopped, how the work of a failed job is discarded, and what people are told. Pure.
 
-Where the job API can cancel, that is asked for till the job is seen to have ended, which is safe to repeat; all that
-waits for the job waits for that. Elsewhere the agent is asked in words, which is best effort.
+If the job API can cancel, the cancel is repeated, which is safe, until the job has ended; follow-ups wait meanwhile.
+Otherwise a message asks the agent to stop, which is best effort.
 """
 
 from dataclasses import dataclass, replace
@@ -16,27 +16,27 @@ from bot.domain.requests.request import Request
 from bot.domain.threads.thread import ThreadState, surface_of
 
 STOP_WORDS = "Stop. Change nothing more."
-"""What the agent is told where the job API cannot cancel."""
+"""The message to the agent if the job API cannot cancel."""
 CANCEL_AGAIN = 1.0
-"""Seconds till a job that was cancelled and has not ended yet is cancelled again, which tells where it stands."""
+"""Seconds until a job that was cancelled and has not ended is cancelled again. The response has its current state."""
 STOP_PATIENCE = 30.0
-"""Seconds for which what comes after a stop waits for the job's end; our own job server ends it within 5."""
+"""Seconds for which requests after a stop wait for the job's end. Our own job server ends a job within 5 s."""
 
 
 class StopStep(Enum):
-    """What is to be done about a stop."""
+    """How a stop is carried out."""
 
     NOTHING = "nothing"
-    """There is nothing to stop: the job has ended."""
+    """There is nothing to stop, because the job has ended."""
     DONE = "done"
-    """The job has ended since it was cancelled."""
+    """The job has ended after it was cancelled."""
     CANCEL = "cancel"
     ASK_AGENT = "ask_agent"
 
 
 @dataclass(frozen=True)
 class Cancelled:
-    """The job API took the cancel and answered with the job; None: a poll may have observed something newer."""
+    """The job API accepted the cancel and returned the job; None: a poll may have observed something newer."""
 
     job: Job | None = None
 
@@ -47,8 +47,8 @@ class NothingToStop:
 
 
 def is_at_work(state: ThreadState, now: float) -> bool:
-    """Whether there may be something to stop: the job has not ended, or a follow-up went out and it did not show yet
-    what comes of that.
+    """Returns whether there may be something to stop: the job has not ended, or a follow-up was sent whose effect has
+    not been observed yet.
     """
     if state.job is None or state.job.status == ARCHIVED or state.failure.problem is Problem.GONE:
         return False
@@ -57,15 +57,15 @@ def is_at_work(state: ThreadState, now: float) -> bool:
 
 
 def stop_step(state: ThreadState, now: float, *, can_cancel: bool) -> StopStep:
-    """Decides what a stop takes, by what is known of the job."""
+    """Decides how a stop is carried out, from the known state of the job."""
     if not is_at_work(state, now):
         return StopStep.DONE if state.people.stopped_by else StopStep.NOTHING
     return StopStep.CANCEL if can_cancel else StopStep.ASK_AGENT
 
 
 def opened(state: ThreadState, request: Request, step: StopStep) -> ThreadState:
-    """Prepares for a cancel: the end that the job comes to from now on is told as that of the stop, even if a poll sees
-    it before the cancel is answered.
+    """Records a cancel before it is sent: the job's end is then announced as stopped, even if a poll observes it before
+    the response to the cancel arrives.
     """
     match step:
         case StopStep.CANCEL:
@@ -77,46 +77,45 @@ def opened(state: ThreadState, request: Request, step: StopStep) -> ThreadState:
 
 
 def not_stopped(state: ThreadState, request: Request) -> ThreadState:
-    """Returns the state of a job of which this stop certainly came to nothing: its end is one like any other."""
+    """Returns the state of a job that this stop certainly did not affect: its end is announced as usual."""
     if state.people.stopped_by != request.person_id:
         return state
     return replace(state, people=replace(state.people, stopped_by=""))
 
 
 def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
-    """Tells, its person alone, that there is nothing to stop, as far as is known."""
+    """Tells the person privately that there is nothing to stop, as far as is known."""
     unknown = state.job is None and state.failure.problem is Problem.UNCERTAIN
     answer = ActionAnswer.STOP_UNCERTAIN if unknown else ActionAnswer.NOTHING_TO_STOP
     return NewNotice(keys.nothing_to_stop(request), ActionAnswered(request.person_id, answer))
 
 
 def still_stopping(request: Request) -> NewNotice:
-    """Tells that the job API took the stop, though the job shows no end."""
+    """Announces that the job API accepted the stop, but the job has not ended."""
     return NewNotice(keys.stop_told(request), JobStillStopping(request.person_id))
 
 
 def agent_asked(request: Request) -> NewNotice:
-    """Tells that the job API cannot stop a job, and what was done instead."""
+    """Announces that the job API cannot stop a job, and what was done instead."""
     return NewNotice(keys.stop_told(request), AgentAskedToStop(request.person_id))
 
 
-# Decides whether what a failed job got done can be thrown away, and what its person is told of that. Pure. Only a job
-# API that tells of such work is asked to; asking it again does no harm.
+# Discarding the work of a failed job. Only a job API that reports such work is asked to, and repeating that is safe.
 
 
 class DiscardStep(Enum):
-    """What is to be done about a wish to discard."""
+    """How a request to discard is carried out."""
 
     NOTHING = "nothing"
     """As far as is known, no work is kept."""
     TOO_LATE = "too_late"
-    """The agent goes on with it, or will."""
+    """The agent continues with the work, or will."""
     CALL = "call"
 
 
 @dataclass(frozen=True)
 class Discarded:
-    """The job API took the call and answered with the job. `outdated`: a poll may have observed something newer."""
+    """The job API accepted the call and returned the job. `outdated`: a poll may have observed something newer."""
 
     job: Job
     outdated: bool = False
@@ -124,20 +123,20 @@ class Discarded:
 
 @dataclass(frozen=True)
 class NotDiscarded:
-    """The job API was not asked, and why."""
+    """The job API was not called; `answer` says why."""
 
     answer: ActionAnswer
 
 
 def discard_step(state: ThreadState, now: float) -> DiscardStep:
-    """Decides what it takes, by what is known of the job."""
+    """Decides how a request to discard is carried out, from the known state of the job."""
     if is_at_work(state, now):
         return DiscardStep.TOO_LATE
     return DiscardStep.CALL if state.work.progress.partial_files else DiscardStep.NOTHING
 
 
 def discard_answer(job: Job) -> ActionAnswer:
-    """What a job that the job API answered with tells of its kept work."""
+    """Returns the answer to the person, from the job that the job API returned."""
     if not job.ended:
         return ActionAnswer.DISCARD_TOO_LATE
     kept = job.details is not None and job.details.partial_files
@@ -145,11 +144,11 @@ def discard_answer(job: Job) -> ActionAnswer:
 
 
 def told_of_discard(request: Request, answer: ActionAnswer) -> NewNotice:
-    """Tells its person, and nobody else: the card shows the others that nothing is kept any more."""
+    """Tells the person privately. The card shows everybody else that no work is kept."""
     told = ActionAnswered(request.person_id, answer, asked_on=surface_of(request.source_key))
     return NewNotice(keys.action_answered(request.source_key), told)
 
 
 def nothing_kept(state: ThreadState) -> ThreadState:
-    """Returns the state of a job of which no work is kept."""
+    """Returns the state of a job without kept work."""
     return replace(state, work=replace(state.work, progress=replace(state.work.progress, partial_files=0)))

@@ -1,1 +1,1 @@
-"""Notices: what Pagehand owes a thread, each kind of message a type, named for what happened."""
+"""Notices: what Pagehand owes a thread. Each kind of message is a type, named after what happened."""

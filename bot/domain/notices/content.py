@@ -1,4 +1,4 @@
-"""What is true of every notice, whatever it says: how it reaches people, whom it is about, what people wrote in it."""
+"""The common interface of all notices: how they are delivered, whom they are about, and the texts that they quote."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,18 +14,18 @@ class Delivery(StrEnum):
     POST = "post"
     """A message in the thread."""
     REACTION = "reaction"
-    """The one reaction on a reply that tells where it stands."""
+    """The reaction on a reply that shows its state."""
     EPHEMERAL = "ephemeral"
     """A message for one person only, in the thread's channel."""
 
 
 class Quotes:
-    """A dataclass that may quote people. `quotes` names the fields in which it does: texts, or what holds texts."""
+    """A dataclass that may quote people. `quotes` names the fields that do: texts, or containers of texts."""
 
     quotes: ClassVar[tuple[str, ...]] = ()
 
     def with_texts(self, change: Callable[[str], str]) -> Self:
-        """The same with each text that people wrote as `change` makes it."""
+        """Returns a copy with `change` applied to each text that people wrote."""
         changed = {name: _changed(getattr(self, name), change) for name in self.quotes}
         return cast("Self", replace(cast("Any", self), **changed)) if changed else self
 
@@ -43,15 +43,15 @@ class Quotes:
 
 
 class NoticeContent(Quotes):
-    """What a notice says, and to whom."""
+    """The content of a notice."""
 
     @property
     def about(self) -> str:
-        """The id of the person whom it is for or about; empty where there is none."""
+        """The id of the person whom it is for or about; empty if there is none."""
         return ""
 
     def addressed_to(self, person_id: str) -> Self:
-        """The same with this person in the place of whom it addresses, where it addresses somebody."""
+        """Returns a copy that addresses this person, if it addresses anybody."""
         del person_id
         return self
 

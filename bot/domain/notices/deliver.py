@@ -1,5 +1,5 @@
-"""Decides how a failed delivery goes on (tried again, or given up), and how the reaction on a reply is changed,
-one call of Slack at a time. Pure.
+"""Decides whether a failed delivery is retried or given up, and how the reaction on a reply is changed, one call of
+Slack at a time. Pure.
 """
 
 from dataclasses import dataclass
@@ -10,21 +10,22 @@ from bot.domain.notices.messages import Notice, Reaction, ReactionChanged
 from bot.runtime.backoff import Backoff
 
 MAX_ATTEMPTS = 1_500
-"""About a day of attempts at the slowest pace; then a notice is given up, with its reason kept."""
+"""About a day of attempts at the slowest pace; then a notice is given up, and the reason is kept."""
 MAX_FAULTS = 3
-"""Attempts of a notice that trips a fault of ours; then it is given up, so that what follows in its thread is said."""
+"""Attempts for a notice that causes an internal error; then it is given up, so that later ones in its thread go on."""
 DOUBT_SECONDS = 60.0
-"""How long words for one person are repeated when it is not known whether they arrived: they cannot be looked for."""
+"""How long an ephemeral message is repeated if it is unknown whether it arrived, because it cannot be looked for."""
 MIN_RATE_LIMIT_DELAY = 1.0
 NOT_ALLOWED_DELAY = 10.0
-"""Seconds at least between attempts while our token is refused: until somebody has fixed that."""
+"""Minimum seconds between attempts while Slack refuses our token."""
 BACKOFF = Backoff(first=1.0, longest=60.0, spread=(0.75, 1.25))
 
 
 @dataclass(frozen=True)
 class RateLimited:
-    """Slack asks to wait, `retry_after` seconds where it says so; it certainly did not take the notice. `method`: which
-    of Slack's methods was called, where that is known.
+    """Slack answered 429, so it certainly did not accept the notice.
+
+    `retry_after` is in seconds, if Slack gave it. `method` is the Slack method, if known.
     """
 
     reason: str
@@ -34,7 +35,7 @@ class RateLimited:
 
 @dataclass(frozen=True)
 class Unreachable:
-    """The notice certainly did not arrive. `retry_after` is in seconds, where Slack said so."""
+    """The notice certainly did not arrive. `retry_after` is in seconds, if Slack gave it."""
 
     reason: str
     retry_after: float | None = None
@@ -56,9 +57,9 @@ class NotAllowed:
 
 @dataclass(frozen=True)
 class DeliveryRejected:
-    """Slack will not take the notice, however often it is tried, or not with its blocks (`blocks_refused`).
+    """Slack refuses the notice, or only its blocks (`blocks_refused`); retrying does not help.
 
-    `missing_scopes`: what the app would have to be granted, where Slack says that.
+    `missing_scopes`: the scopes that the app lacks, if that is the reason.
     """
 
     reason: str
@@ -68,7 +69,7 @@ class DeliveryRejected:
 
 @dataclass(frozen=True)
 class DeliveryFault:
-    """A fault of ours: it is not known how far the notice came."""
+    """An internal error: it is unknown whether the notice was sent."""
 
     reason: str
 
@@ -80,8 +81,8 @@ DeliveryFailure = RateLimited | Unreachable | DeliveryUncertain | NotAllowed | D
 class RetryLater:
     """The notice is due again in `due_in` seconds.
 
-    `uncertain`: it may have arrived, so the next attempt looks for it first. `without_blocks`: the next attempt has
-    words only.
+    `uncertain`: it may have arrived, so the next attempt looks for it first. `without_blocks`: the next attempt sends
+    only text.
     """
 
     due_in: float
@@ -92,7 +93,7 @@ class RetryLater:
 
 @dataclass(frozen=True)
 class GiveUp:
-    """The notice is not tried again. `in_doubt`: it may have arrived all the same."""
+    """The notice is not retried. `in_doubt`: it may have arrived nevertheless."""
 
     reason: str
     in_doubt: bool = False
@@ -102,13 +103,13 @@ class GiveUp:
 def after_failure(
     notice: Notice, failure: DeliveryFailure, now: float, *, max_attempts: int = MAX_ATTEMPTS, jitter: float = 0.5
 ) -> RetryLater | GiveUp:
-    """Decides what a failure means for a notice, which counts this attempt.
+    """Decides whether a notice is retried after a failure.
 
     Args:
-        notice: As it was claimed.
+        notice: The notice, whose count of attempts includes this one.
         failure: What happened.
         now: The time on the store's clock.
-        max_attempts: After so many it is given up, unless Slack only asks to wait.
+        max_attempts: The attempts after which it is given up, except for rate limits.
         jitter: A random number from 0 to 1.
     """
     most = MAX_FAULTS if isinstance(failure, DeliveryFault) else max_attempts
@@ -131,7 +132,7 @@ def after_failure(
 
 
 def rate_limit_delay(notice: Notice, limit: RateLimited, *, jitter: float = 0.5) -> float:
-    """Returns the seconds in which Slack wants no call like the notice's."""
+    """Returns the seconds for which calls like the notice's must pause."""
     asked = BACKOFF.delay(notice.attempts, jitter=jitter) if limit.retry_after is None else limit.retry_after
     return max(asked, MIN_RATE_LIMIT_DELAY)
 
@@ -142,20 +143,20 @@ def _delay(notice: Notice, failure: Unreachable | NotAllowed, jitter: float) -> 
 
 
 def _in_doubt_too_long(notice: Notice, now: float) -> bool:
-    """Whether words for one person, which cannot be looked for, were repeated for long enough."""
+    """Returns whether an ephemeral message, which cannot be looked for, has been repeated for long enough."""
     return notice.delivery is Delivery.EPHEMERAL and notice.uncertain and now > notice.created_at + DOUBT_SECONDS
 
 
 @dataclass(frozen=True)
 class AddReaction:
-    """Puts a reaction on the reply."""
+    """Adds a reaction to the reply."""
 
     reaction: Reaction
 
 
 @dataclass(frozen=True)
 class RemoveReaction:
-    """Takes one off the reply that was replaced."""
+    """Removes an outdated reaction from the reply."""
 
     reaction: Reaction
 
@@ -165,16 +166,16 @@ ReactionCall = AddReaction | RemoveReaction
 
 @dataclass(frozen=True)
 class ReactionProgress:
-    """How far a notice came: the reactions that may be on the reply, and whether it carries the right one alone."""
+    """The reactions that may be on the reply, and whether it has exactly the wanted one (`done`)."""
 
     shown: tuple[Reaction, ...]
     done: bool
 
 
 def next_call(notice: Notice, wanted: ReactionChanged) -> ReactionCall | None:
-    """Returns the next call for a notice; None where the reply carries what it should.
+    """Returns the next call for a notice; None if the reply has the wanted reaction.
 
-    The new reaction comes before the old one goes, so that a reply never looks as though nobody had seen it.
+    The new reaction is added before the old one is removed, so that a reply never looks as if nobody had seen it.
     """
     if wanted.reaction is not None and not notice.reaction_added:
         return AddReaction(wanted.reaction)
@@ -183,7 +184,7 @@ def next_call(notice: Notice, wanted: ReactionChanged) -> ReactionCall | None:
 
 
 def after_call(notice: Notice, wanted: ReactionChanged, call: ReactionCall | None) -> ReactionProgress:
-    """Returns how far a notice came by a call that Slack took."""
+    """Returns the progress of a notice after a successful call."""
     left = _replaced(notice, wanted)
     match call:
         case AddReaction():
@@ -194,6 +195,6 @@ def after_call(notice: Notice, wanted: ReactionChanged, call: ReactionCall | Non
 
 
 def _replaced(notice: Notice, wanted: ReactionChanged) -> tuple[Reaction, ...]:
-    """The others that may be there. Slack limits how often one can be taken away, so none is tried in vain."""
+    """Returns the other reactions that may be there. Slack limits removals, so none is tried needlessly."""
     may_be_there = tuple(Reaction) if notice.reactions_shown is None else notice.reactions_shown
     return tuple(other for other in may_be_there if other is not wanted.reaction)

@@ -1,6 +1,6 @@
-"""The keys of notices: the same fact has the same key, so that it is told once.
+"""The keys of notices. The same fact always has the same key, so that it is announced once.
 
-Databases hold these keys, and messages in Slack carry them: a key that changes would be told again.
+The database stores these keys, and messages in Slack carry them: if a key changed, its fact would be announced again.
 """
 
 from hashlib import sha256
@@ -21,7 +21,7 @@ _FINISHED, _FAILED, _STOPPED = "/completed", "/failed", "/stopped"
 
 
 def job_active_again(round_: int) -> NoticeKey:
-    """Told once a round, as those that follow."""
+    """Told once per round."""
     return NoticeKey(f"r{round_}/active")
 
 
@@ -41,12 +41,12 @@ def job_failed(round_: int) -> NoticeKey:
 
 
 def job_stopped(round_: int) -> NoticeKey:
-    """Told once a round, in place of the end that a stop brings about."""
+    """Told once per round, instead of the end that a stop causes."""
     return NoticeKey(f"r{round_}{_STOPPED}")
 
 
 def question_asked(round_: int, digest: str) -> NoticeKey:
-    """Told once a round for each question that comes while the agent is at work."""
+    """Told once per round for each question that the agent asks while it works."""
     return NoticeKey(f"r{round_}/question/{digest}")
 
 
@@ -56,32 +56,32 @@ def job_archived(round_: int) -> NoticeKey:
 
 
 def tells_of_a_finish(key: NoticeKey) -> bool:
-    """Whether this is the key of a `job_finished`, of whatever round."""
+    """Returns whether this is the key of a `job_finished` of any round."""
     return key.endswith(_FINISHED)
 
 
 def tells_of_an_end(key: NoticeKey) -> bool:
-    """The same of any end."""
+    """Returns whether this is the key of any end."""
     return key.endswith((_FINISHED, _FAILED, _STOPPED))
 
 
 def pull_request_found(link: str) -> NoticeKey:
-    """Told once for each link, of any length."""
+    """Told once for each link, which can have any length."""
     return NoticeKey(f"link/{sha256(link.encode('utf-8', 'replace')).hexdigest()[:16]}")
 
 
 def outage_started(count: int) -> NoticeKey:
-    """`count`: how many outages the thread was told of, with this one."""
+    """`count`: the number of outages announced in the thread, including this one."""
     return NoticeKey(f"out/{count}")
 
 
 def outage_ended(count: int) -> NoticeKey:
-    """`count`: as when it started."""
+    """`count`: the same as when it started."""
     return NoticeKey(f"back/{count}")
 
 
 def request_delayed(request: Request) -> NoticeKey:
-    """Told once for a request, though its job can be read."""
+    """Told once for a request that is delayed although its job can be read."""
     return NoticeKey(f"{request.id}/out")
 
 
@@ -96,7 +96,7 @@ def request_uncertain(request: Request) -> NoticeKey:
 
 
 def stop_told(request: Request) -> NoticeKey:
-    """Told once for a stop, where the job's end does not tell of it."""
+    """Told once for a stop that the job's end does not announce."""
     return NoticeKey(f"{request.id}/stop")
 
 
@@ -146,22 +146,22 @@ def reply_held(request: Request) -> NoticeKey:
 
 
 def reply_asked_again(request: Request, action: Request) -> NoticeKey:
-    """Asked once more for each time that its person wants to know what waits."""
+    """Asked once more whenever its writer asks what is waiting."""
     return NoticeKey(f"{request.id}/held/{request.edited_at}/{action.id}")
 
 
 def reply_expired(person_id: str, at: float) -> NoticeKey:
-    """Told once a day at most."""
+    """Told at most once a day."""
     return NoticeKey(f"{person_id}/expired/{at // 86_400:.0f}")
 
 
 def request_refused(request: Request) -> NoticeKey:
-    """Told once for a request of somebody who may not."""
+    """Told once for a request that is not permitted."""
     return NoticeKey(f"{request.id}/refused")
 
 
 def project_asked(request: Request) -> NoticeKey:
-    """Asked once for each version of what asked for a job."""
+    """Asked once for each version of the message that requested a job."""
     version = f"/{request.edited_at}" if request.edited_at else ""
     return NoticeKey(f"{request.id}/project{version}")
 
@@ -177,25 +177,25 @@ def context_cut(request: Request) -> NoticeKey:
 
 
 def files_not_sent(request: Request) -> NoticeKey:
-    """The same of files that were to be uploaded."""
+    """Told once for a request whose files could not be uploaded."""
     return NoticeKey(f"{request.reply_id}/files")
 
 
 def action_answered(source_key: str) -> NoticeKey:
-    """Told once for each click, which Slack may deliver again: `source_key` is made of Slack's own ids."""
+    """Told once for each click, even if Slack redelivers it: `source_key` consists of Slack's own ids."""
     return NoticeKey(source_key)
 
 
 def told_privately(key: NoticeKey) -> NoticeKey:
-    """Of a post that was given up, and goes to one person."""
+    """The key of a post that was given up and is sent to one person instead."""
     return NoticeKey(f"{key}/told")
 
 
 def in_database(thread_id: str, key: NoticeKey) -> str:
-    """The key as rows and messages hold it: unique among all threads."""
+    """Returns the key as it is stored, unique among all threads."""
     return f"{thread_id}/{key}"
 
 
 def within_thread(thread_id: str, stored: str) -> NoticeKey:
-    """The key within its thread, of one as rows hold it."""
+    """Returns the key within its thread from a stored one."""
     return NoticeKey(stored.removeprefix(f"{thread_id}/"))

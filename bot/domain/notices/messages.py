@@ -1,6 +1,6 @@
-"""All that a notice can be: the card, a reaction, a post in the thread, or a message for one person.
+"""All kinds of notices: the card, reactions, posts in the thread, and messages for one person.
 
-As in `bot.domain.notices.posts`, what is renamed or changed here needs a migration.
+As in `bot.domain.notices.posts`, renaming or changing a message needs a migration.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Reaction(StrEnum):
     ACCEPTED = "white_check_mark"
     PROBLEM = "warning"
     WELCOME = "heart"
-    """It was thanks, which is sent nowhere."""
+    """The reply only says thanks, and is not sent."""
 
 
 class EarlierWords(StrEnum):
@@ -51,7 +51,7 @@ class ActionAnswer(StrEnum):
     UNKNOWN_WORKSPACE = "unknown_workspace"
     WITHDRAWN = "withdrawn"
     FIRST_WITHDRAWN = "first_withdrawn"
-    """The first of replies that went out as one message was deleted."""
+    """The first of several replies that were sent as one message was deleted."""
     NEW_WORDS_SENT = "new_words_sent"
     NOTHING_NEW = "nothing_new"
     SEE_THREAD = "see_thread"
@@ -61,30 +61,30 @@ class ActionAnswer(StrEnum):
     REPLY_NOT_SENT_MUTED = "reply_not_sent_muted"
     """The job is muted, so a reply is not sent."""
     EDITED_TOO_LATE = "edited_too_late"
-    """A message came to ask for another job by an edit long after it was written."""
+    """A message asks for another job only since an edit long after it was written."""
     NO_JOB_THERE = "no_job_there"
     """A word for Pagehand was written in another thread of the channel, where there is no job."""
     STOPPED_UNSENT = "stopped_unsent"
-    """The job was not sent yet, and will not be."""
+    """The job was not sent yet, and will not be sent."""
     NOTHING_TO_STOP = "nothing_to_stop"
     STOP_UNCERTAIN = "stop_uncertain"
-    """It is not known whether the job was started, so that there is nothing that could be stopped."""
+    """Nobody knows whether the job was started, so there is nothing that could be stopped."""
     DISCARDED = "discarded"
-    """What the agent got done before it failed is thrown away."""
+    """The work that the agent had done before it failed is discarded."""
     NOTHING_TO_DISCARD = "nothing_to_discard"
     DISCARD_TOO_LATE = "discard_too_late"
-    """The agent goes on with it already."""
+    """The agent is already continuing the work."""
     NOT_DISCARDED = "not_discarded"
-    """The job API took the call, and still has the work."""
+    """The job API accepted the call, but still has the work."""
     STARTED_AGAIN = "started_again"
     NOT_TO_BE_RETRIED = "not_to_be_retried"
-    """The job did not fail, or it was tried again already."""
+    """The job did not fail, or was already retried."""
     HELD_SENT = "held_sent"
     HELD_ALL_SENT = "held_all_sent"
     SENT_FOR_ITS_PROJECT = "sent_for_its_project"
-    """An edit names another project for a job that was sent."""
+    """An edit names another project for a job that was already sent."""
     SENT_BEFORE_DELETED = "sent_before_deleted"
-    """Words were deleted that the agent has."""
+    """A message was deleted that the agent already has."""
     NOT_ADDED = "not_added"
     NOT_ADDED_MUTED = "not_added_muted"
     HELD_EXPIRED = "held_expired"
@@ -92,7 +92,7 @@ class ActionAnswer(StrEnum):
     HELD_DISCARDED = "held_discarded"
     PROJECT_CHOSEN = "project_chosen"
     PROJECT_SWITCHED = "project_switched"
-    """The job was sent already, so it begins anew for another project."""
+    """The job was already sent, so it starts again for another project."""
     PROJECT_SETTLED = "project_settled"
     """It is too late to choose another project."""
     START_ENDED = "start_ended"
@@ -100,14 +100,14 @@ class ActionAnswer(StrEnum):
     NOT_FOR_YOU = "not_for_you"
     """Somebody else was asked."""
     RESTORED = "restored"
-    """It was open in a backup that was restored, so that it is not known whether it was done."""
+    """It was open in a restored backup, so nobody knows whether it was done."""
     SLACK_AWAY = "slack_away"
-    """Slack could not be asked who somebody is, or what the channel is, for so long that it was given up."""
+    """It was given up, because Slack did not say for a long time who somebody is, or what the channel is."""
 
 
 @dataclass(frozen=True)
 class CardChanged(NoticeContent):
-    """There is something newer to show on the card."""
+    """The card is out of date."""
 
     delivery: ClassVar = Delivery.CARD
     kind: Literal["card_changed"] = field(default="card_changed", kw_only=True)
@@ -115,7 +115,7 @@ class CardChanged(NoticeContent):
 
 @dataclass(frozen=True)
 class ReactionChanged(NoticeContent):
-    """A reply is to carry this reaction, or none any more."""
+    """A reply should have this reaction, or none."""
 
     delivery: ClassVar = Delivery.REACTION
     message_ts: str
@@ -125,7 +125,7 @@ class ReactionChanged(NoticeContent):
 
 @dataclass(frozen=True)
 class PostNotDelivered(ToPerson):
-    """A post could not be delivered, so it goes to one person. `may_be_posted`: it may be in the thread after all."""
+    """A post could not be delivered, so one person gets it. `may_be_posted`: it may be in the thread nevertheless."""
 
     quotes: ClassVar = ("post",)
     post: Post
@@ -135,7 +135,7 @@ class PostNotDelivered(ToPerson):
 
 @dataclass(frozen=True)
 class CardNotPosted(ToPerson):
-    """There was no room for the card, so no job was started. `reason` is Slack's code."""
+    """The card could not be posted, so no job was started. `reason` is Slack's error code."""
 
     reason: str
     missing_scopes: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class CardNotPosted(ToPerson):
 
 @dataclass(frozen=True)
 class ReplyEdited(ToPerson):
-    """A reply says something else since it was sent; its person can send that, too. `text` is how it begins."""
+    """A reply was edited after it was sent; its writer can send the new words, too. `text` is their beginning."""
 
     quotes: ClassVar = ("text",)
     request_id: str
@@ -156,7 +156,7 @@ class ReplyEdited(ToPerson):
 
 @dataclass(frozen=True)
 class PromptRequested(ToPerson):
-    """Somebody wants to see the whole of a request that the card shortens."""
+    """Somebody wants to see a whole request, which the card shortens."""
 
     quotes: ClassVar = ("prompt",)
     prompt: str
@@ -164,21 +164,21 @@ class PromptRequested(ToPerson):
 
 
 class AnswerMissing(StrEnum):
-    """Why the whole of an agent's answer cannot be shown."""
+    """Why an agent's whole answer cannot be shown."""
 
     NEWER = "newer"
-    """The job API keeps the newest answer only, and that is another one."""
+    """The job API keeps only the newest answer, which is another one."""
     GONE = "gone"
-    """The job API does not know the job any more, or tells no answer."""
+    """The job API no longer knows the job, or reports no answer."""
     NOT_NOW = "not_now"
     """The job API does not answer."""
 
 
 @dataclass(frozen=True)
 class AnswerRequested(ToPerson):
-    """Somebody wants to see the whole of an agent's answer that the thread shortens. `answer_id` is its digest.
+    """Somebody wants to see an agent's whole answer, which the thread shortens. `answer_id` is its digest.
 
-    It is not kept: `text`, or why it is `missing`, is found when the notice is delivered, and never recorded.
+    `text`, or why it is `missing`, is fetched when the notice is delivered, and never stored.
     """
 
     answer_id: str
@@ -189,14 +189,16 @@ class AnswerRequested(ToPerson):
 
 @dataclass(frozen=True)
 class StatusRequested(ToPerson):
-    """Somebody wants to know how the job is: told as it is when the notice is delivered."""
+    """Somebody wants to know the job's state, as of the delivery of the notice."""
 
     kind: Literal["status_requested"] = field(default="status_requested", kw_only=True)
 
 
 @dataclass(frozen=True)
 class ActionAnswered(ToPerson):
-    """A click, or a reply that is not sent, has its answer. `text` is how the reply begins that it is about, if any."""
+    """The answer to a click, or to a reply that is not sent. `text` is the beginning of the reply in question, if
+    any.
+    """
 
     quotes: ClassVar = ("text",)
     answer: ActionAnswer
@@ -226,13 +228,13 @@ PersonalMessage = (
     | ProjectAsked
     | StopAsked
 )
-"""A message for one person only, but for a post that is told to one."""
+"""A message for one person only, except for a post that one person gets instead."""
 NoticeMessage = CardChanged | ReactionChanged | Post | PostNotDelivered | PersonalMessage
 
 
 @dataclass(frozen=True)
 class NewNotice:
-    """A notice to record, due in so many seconds. `only_progress`: the card shows no other state."""
+    """A notice to record, due in `due_in` seconds. `only_progress`: the card's state is the same."""
 
     key: NoticeKey
     message: NoticeMessage
@@ -248,10 +250,11 @@ CARD_PROGRESSED = NewNotice(keys.CARD, CardChanged(), only_progress=True)
 class Notice:
     """Something Pagehand owes a thread, as a row.
 
-    `key` is unique in the database and goes with the message as metadata. The notice of a card or a reaction is one row
-    that opens again whenever there is something newer to show; `revision` counts that. `uncertain`: an earlier try may
-    have arrived, so look for the key before posting. `without_blocks`: Slack refused it with blocks, try text only.
-    `reactions_shown`: those that the reply may carry by now (None: any); `reaction_added`: the new one is there.
+    `key` is unique in the database, and the message carries it as metadata. The notice of a card or reaction is a
+    single row, which is reopened whenever there is something newer to show; `revision` counts that. `uncertain`: an
+    earlier attempt may have arrived, so look for the key before posting. `without_blocks`: Slack refused the blocks, so
+    send text only. `reactions_shown`: the reactions that the reply may have (None: any). `reaction_added`: it has the
+    new one.
     """
 
     id: int
@@ -268,5 +271,5 @@ class Notice:
 
     @property
     def delivery(self) -> Delivery:
-        """How it reaches people."""
+        """How it is delivered."""
         return self.message.delivery

@@ -1,4 +1,4 @@
-"""Who is notified of a job's end, and where it is shown. Pure."""
+"""Whom a job's end mentions, and where it is shown. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from bot.domain.projects import PostMode
 from bot.domain.threads.thread import Surface, Thread
 
 PostModes = Callable[[str], PostMode]
-"""What of a job is posted in a channel, by its id."""
+"""Returns which news of a job is posted in a channel, by its id."""
 
 
 @dataclass(frozen=True)
 class NotificationSettings:
-    """How a channel is notified of ends. `mention`: an end mentions people; `broadcast`: one with a pull request is
-    shown in the channel, too.
+    """A channel's settings about ends. `mention`: an end mentions people; `broadcast`: an end with a pull request is
+    also shown in the channel.
     """
 
     mention: bool = True
@@ -35,7 +35,7 @@ class NotificationSettings:
 
 @dataclass(frozen=True)
 class InConversation:
-    """In the channel; with `thread_ts`, in that thread."""
+    """In the channel or, with `thread_ts`, in that thread."""
 
     thread_ts: str = ""
 
@@ -46,11 +46,13 @@ class Directly:
 
 
 PrivatePlace = InConversation | Directly
-"""Where one person is told something that nobody else sees."""
+"""Where an ephemeral message appears."""
 
 
 def private_place(thread: Thread, message: NoticeMessage) -> PrivatePlace:
-    """Where one person is told something about a job: in its thread, where Slack shows that, else in the channel."""
+    """Returns where one person is told something about a job: in its thread, if Slack shows it there, or the
+    channel.
+    """
     asked_on = message.asked_on if isinstance(message, ToPerson) else Surface.CONVERSATION
     if asked_on is Surface.HOME:
         return Directly()
@@ -60,20 +62,20 @@ def private_place(thread: Thread, message: NoticeMessage) -> PrivatePlace:
 
 
 def _is_active(thread: Thread) -> bool:
-    """Whether something stands below the first message: in any other thread, Slack shows private words to nobody."""
+    """Returns whether the thread has replies. In a thread without any, Slack shows ephemeral messages to nobody."""
     root = thread.ts or thread.root_ts
     return bool(root) and (thread.has_replies or (thread.card_ts is not None and thread.card_ts != root))
 
 
 def everything(_channel_id: str) -> PostMode:
-    """Every channel is told all."""
+    """Posts all news in every channel."""
     return PostMode.ALL
 
 
 def person_told(thread: Thread, message: JobEnd | PullRequestFound, notification: NotificationSettings) -> str:
-    """Whom a message mentions, for others follow the thread by having written in it: whoever waits for this end.
+    """Returns whom a message mentions: whoever waits for this end. Others who wrote in the thread follow it anyway.
 
-    Empty: nobody. A link that comes before or after an end mentions nobody, since the end does.
+    Empty: nobody. A link before or after an end mentions nobody, because the end does.
     """
     if not notification.mention or thread.options.quiet or thread.state.people.muted_by:
         return ""
@@ -89,19 +91,21 @@ def person_told(thread: Thread, message: JobEnd | PullRequestFound, notification
 
 
 def overtakes_held(message: NoticeMessage) -> bool:
-    """Whether what is held back in its thread is not said any more: the work whose beginning it tells of is over."""
+    """Returns whether a message cancels lines that are held back in its thread, because the work that they announce is
+    over.
+    """
     return isinstance(message, JobEnd | JobArchived)
 
 
 def shown_in_channel(thread: Thread, message: NoticeMessage, notification: NotificationSettings) -> bool:
-    """Whether a message in the thread is shown in its channel, too: an end, the first with its pull request."""
+    """Returns whether a message in the thread is also shown in its channel: the first end with a pull request."""
     if not notification.broadcast or thread.options.quiet or thread.state.people.muted_by or _is_direct(thread):
         return False
     return isinstance(message, JobFinished) and bool(message.link) and (message.new or not message.again)
 
 
 def told_though_muted(message: NoticeMessage) -> bool:
-    """Whether a muted thread is told this of its job: failures, pull requests, and the stop that somebody asked for."""
+    """Returns whether a muted thread gets this news: failures, pull requests, and the outcome of a stop."""
     match message:
         case JobFinished():
             return bool(message.link)
@@ -112,5 +116,5 @@ def told_though_muted(message: NoticeMessage) -> bool:
 
 
 def _is_direct(thread: Thread) -> bool:
-    """Whether the thread is in a direct message, where there is no channel besides."""
+    """Returns whether the thread is in a direct message, which has no channel."""
     return thread.channel_id.startswith("D")

@@ -1,7 +1,7 @@
-"""The messages that go into a thread.
+"""The messages that are posted in a thread.
 
-Databases hold each message by its `kind` and fields: one that is renamed or changed needs a migration. Texts that
-people wrote hold marked mentions (bot.domain.context.message_text); `quotes` says which those are.
+The database stores each message by its `kind` and fields, so renaming or changing one needs a migration. Texts that
+people wrote contain marked mentions (bot.domain.context.message_text); `quotes` names their fields.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from bot.domain.requests.request import Doubt, RejectionReason, RequestKind
 
 @dataclass(frozen=True)
 class RequestSummary(Quotes):
-    """The request that a notice is about. `text` is how a follow-up begins; kind None: not known any more."""
+    """The request that a notice is about. `text` is the beginning of a follow-up; kind None: no longer known."""
 
     quotes: ClassVar = ("text",)
     request_id: str
@@ -31,7 +31,7 @@ class _InThread(NoticeContent):
 
 @dataclass(frozen=True)
 class _Addressed(_InThread):
-    """Addresses one person; the thread's requester where `person_id` is empty."""
+    """Addresses one person; the thread's requester if `person_id` is empty."""
 
     person_id: str = field(kw_only=True)
 
@@ -58,7 +58,7 @@ class _AboutRequest(_InThread):
 
 @dataclass(frozen=True)
 class _WhileWaiting(_InThread):
-    """`waiting`: the request that cannot be sent meanwhile."""
+    """`waiting`: a request that cannot be sent meanwhile."""
 
     quotes: ClassVar = ("waiting",)
     waiting: RequestSummary | None = field(default=None, kw_only=True)
@@ -70,7 +70,7 @@ class _WhileWaiting(_InThread):
 
 @dataclass(frozen=True)
 class JobStarted(_InThread):
-    """The agent has begun. What the job API did not tell is empty."""
+    """The agent has started. Fields that the job API did not report are empty."""
 
     job_id: str
     repository: str = ""
@@ -81,24 +81,25 @@ class JobStarted(_InThread):
 
 @dataclass(frozen=True)
 class JobActiveAgain(_InThread):
-    """A job that had ended is at work, after a follow-up."""
+    """A job that had ended is running again, after a follow-up."""
 
     kind: Literal["job_active_again"] = field(default="job_active_again", kw_only=True)
 
 
 @dataclass(frozen=True)
 class JobSilent(_InThread):
-    """The agent is at work, and nothing was seen to change for long."""
+    """The agent is working, but nothing has changed for a long time."""
 
     kind: Literal["job_silent"] = field(default="job_silent", kw_only=True)
 
 
 @dataclass(frozen=True)
 class JobFinished(_Addressed):
-    """`link` is empty without a pull request; `new`: it was not announced before; `changed`: another one was.
+    """A job has finished.
 
-    `again`: the thread was told before that the job finished. `report` is what the job told beyond its specification,
-    None where that was nothing. `person_id` wrote what the agent was at work on; empty: the requester.
+    `link` is empty if there is no pull request; `new`: it was not announced before; `changed`: another one was.
+    `again`: the job had finished before. `report` has the job's details, if any. `person_id` is who wrote the request
+    that the agent worked on; empty: the requester.
     """
 
     link: str = ""
@@ -112,7 +113,7 @@ class JobFinished(_Addressed):
 
 @dataclass(frozen=True)
 class JobStopped(_Addressed):
-    """A job that `person_id` had stopped has ended. The others as of JobFinished."""
+    """A job that `person_id` had stopped has ended. Other fields are as in JobFinished."""
 
     person_id: str
     link: str = ""
@@ -124,7 +125,7 @@ class JobStopped(_Addressed):
 
 @dataclass(frozen=True)
 class JobStillStopping(_Addressed):
-    """The job API took the stop of `person_id`, but the job shows no end."""
+    """The job API accepted the stop by `person_id`, but the job has not ended."""
 
     person_id: str
     kind: Literal["job_still_stopping"] = field(default="job_still_stopping", kw_only=True)
@@ -132,7 +133,7 @@ class JobStillStopping(_Addressed):
 
 @dataclass(frozen=True)
 class AgentAskedToStop(_Addressed):
-    """The job API cannot stop a job: the agent was asked to, by `person_id`."""
+    """The job API cannot stop a job, so the agent was asked to stop, for `person_id`."""
 
     person_id: str
     kind: Literal["agent_asked_to_stop"] = field(default="agent_asked_to_stop", kw_only=True)
@@ -140,7 +141,7 @@ class AgentAskedToStop(_Addressed):
 
 @dataclass(frozen=True)
 class JobFailed(_Addressed):
-    """By its specification the job API gives no reason. The others as of JobFinished."""
+    """A job has failed. The specification has no reason for it. Other fields are as in JobFinished."""
 
     report: JobReport | None = None
     link: str = ""
@@ -152,8 +153,8 @@ class JobFailed(_Addressed):
 
 @dataclass(frozen=True)
 class QuestionAsked(_Addressed):
-    """The agent asks something, and no message about an end tells it. `person_id` is whom it asks; empty: the
-    requester. `fields`: what can be chosen as an answer.
+    """The agent asks a question that no message about an end contains. `person_id` is whom it asks; empty: the
+    requester. `fields` is a form for the answer.
     """
 
     question: str
@@ -164,23 +165,23 @@ class QuestionAsked(_Addressed):
 
 @dataclass(frozen=True)
 class JobArchived(_InThread):
-    """The job takes no follow-ups any more."""
+    """The job no longer accepts follow-ups."""
 
     kind: Literal["job_archived"] = field(default="job_archived", kw_only=True)
 
 
 @dataclass(frozen=True)
 class JobDisappeared(_InThread):
-    """The job API does not know the job any more."""
+    """The job API no longer knows the job."""
 
     kind: Literal["job_disappeared"] = field(default="job_disappeared", kw_only=True)
 
 
 @dataclass(frozen=True)
 class PullRequestFound(_InThread):
-    """A link that came before the end, or late, or instead of another one that was announced (`changed`).
+    """A link that came before the end, or late, or instead of an announced one (`changed`).
 
-    `alone`: no end was told of the work that it came of.
+    `alone`: no end was announced for the work that it belongs to.
     """
 
     link: str
@@ -191,15 +192,15 @@ class PullRequestFound(_InThread):
 
 @dataclass(frozen=True)
 class RecordDamaged(_InThread):
-    """The thread's state cannot be read any more."""
+    """The thread's state can no longer be read."""
 
     kind: Literal["record_damaged"] = field(default="record_damaged", kw_only=True)
 
 
 @dataclass(frozen=True)
 class OutageStarted(_WhileWaiting):
-    """The job API could not be asked. `reason` are our words, `problem_text` its own; before `until` (seconds since the
-    epoch) it asked not to be asked again. `waiting`: the request that waits for its end.
+    """The job API is unavailable. `reason` is our text, `problem_text` its own; it asked not to be called before
+    `until` (seconds since the epoch). `waiting`: the request that waits for the end of the outage.
     """
 
     problem: Problem
@@ -211,7 +212,7 @@ class OutageStarted(_WhileWaiting):
 
 @dataclass(frozen=True)
 class AccessDenied(_WhileWaiting):
-    """The job API does not accept our key, with status 401 or 403. `waiting`: the request that waits for its end."""
+    """The job API does not accept our key, with status 401 or 403. `waiting`: the request that waits."""
 
     status: int
     kind: Literal["access_denied"] = field(default="access_denied", kw_only=True)
@@ -219,7 +220,7 @@ class AccessDenied(_WhileWaiting):
 
 @dataclass(frozen=True)
 class OutageEnded(_InThread):
-    """`problem`: the one that is over."""
+    """The job API is available again. `problem`: what was wrong."""
 
     problem: Problem | None = None
     kind: Literal["outage_ended"] = field(default="outage_ended", kw_only=True)
@@ -227,7 +228,7 @@ class OutageEnded(_InThread):
 
 @dataclass(frozen=True)
 class RequestRejected(_AboutRequest):
-    """A request was not accepted, or to no purpose. `api_text` are the job API's words; `stopped_by` is who stopped the
+    """A request was not accepted, or without effect. `api_text` is the job API's text; `stopped_by` is who stopped the
     job before it was sent.
     """
 
@@ -239,8 +240,8 @@ class RequestRejected(_AboutRequest):
 
 @dataclass(frozen=True)
 class RequestUncertain(_AboutRequest):
-    """It is not known whether a request was accepted, for the reason in `doubt`; a person can send it again.
-    `job_ended`: the job was not at work, so that it would be seen to take a follow-up up.
+    """Nobody knows whether a request was accepted, for the reason in `doubt`; a person can send it again. `job_ended`:
+    the job was not running, so people would see if it starts to work on a follow-up.
     """
 
     job_ended: bool = True
@@ -250,7 +251,7 @@ class RequestUncertain(_AboutRequest):
 
 @dataclass(frozen=True)
 class ReplyNotFullySent(_Addressed):
-    """A reply held more than words, or none. `file_names` are not all where there are many, or some have none."""
+    """A reply contained more than text, or no text. `file_names` can be fewer than `file_count`."""
 
     quotes: ClassVar = ("file_names",)
     person_id: str
@@ -263,10 +264,16 @@ class ReplyNotFullySent(_Addressed):
 
 @dataclass(frozen=True)
 class ContextCut(_Addressed):
-    """Not all that belongs to a request goes to the agent. The tuples are names of files, of which the agent gets the
-    link only, or not the whole, or the name only; `left_out`: of the thread or of forwarded messages not all goes
-    along; `masked`: kinds of secrets that were taken out; `thread_unread`: the thread was to go along, and could not be
-    read.
+    """The agent does not get all of a request's context.
+
+    Attributes:
+        person_id: Whose request it is.
+        link_only: Names of files of which the agent gets only the link.
+        cut_files: Names of files that are shortened.
+        left_out: Parts of the thread or of forwarded messages are left out.
+        masked: The kinds of secrets that were masked.
+        name_only: Names of files of which the agent gets only the name.
+        thread_unread: The thread could not be read.
     """
 
     quotes: ClassVar = ("link_only", "cut_files", "name_only")
@@ -282,10 +289,10 @@ class ContextCut(_Addressed):
 
 @dataclass(frozen=True)
 class UnknownNotice(NoticeContent):
-    """What a newer version recorded, whose process shares our database."""
+    """A notice that a newer version, which shares our database, has recorded."""
 
     quotes: ClassVar = ("fields",)
-    """Nobody knows here which texts people wrote, or where they are."""
+    """Any text may be a person's, because the fields' meaning is unknown here."""
     unknown_kind: str
     fields: Mapping[str, Any]
     delivery: Delivery = Delivery.POST
@@ -297,7 +304,7 @@ class UnknownNotice(NoticeContent):
 
 
 JobEnd = JobFinished | JobFailed | JobStopped
-"""How a round ended. Each has the pull request, where there is one."""
+"""How a round ended. Each includes the pull request, if there is one."""
 JobNews = (
     JobStarted
     | JobActiveAgain
@@ -315,6 +322,6 @@ JobNews = (
 RequestNews = (
     OutageStarted | AccessDenied | OutageEnded | RequestRejected | RequestUncertain | ReplyNotFullySent | ContextCut
 )
-"""Messages about requests, and about the job API's outages, for which they wait."""
+"""Messages about requests, and about outages of the job API, during which they wait."""
 Post = JobNews | RequestNews | UnknownNotice
 """A message in the thread."""

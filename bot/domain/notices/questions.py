@@ -1,6 +1,6 @@
-"""What one person is told or asked before a request of theirs goes to the agent, or in place of that.
+"""Messages to one person before a request of theirs is sent to the agent, or instead of sending it.
 
-As in `bot.domain.notices.posts`, what is renamed or changed here needs a migration.
+As in `bot.domain.notices.posts`, renaming or changing a message needs a migration.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from bot.domain.threads.thread import Surface
 
 @dataclass(frozen=True)
 class ToPerson(NoticeContent):
-    """A message for one person only, told where they asked for it."""
+    """A message for one person only, shown where they asked for it."""
 
     delivery: ClassVar = Delivery.EPHEMERAL
     person_id: str
@@ -28,8 +28,8 @@ class ToPerson(NoticeContent):
 
 @dataclass(frozen=True)
 class RequestRefused(ToPerson):
-    """Somebody may not ask for something. `text` is how that begins; `limit` is how much one may ask for in an hour,
-    and `free_at` when they may ask for something again, in seconds since the epoch.
+    """A request is not permitted. `text` is its beginning, `limit` the hourly limit, and `free_at` when the person may
+    ask again, in seconds since the epoch.
     """
 
     quotes: ClassVar = ("text",)
@@ -43,7 +43,7 @@ class RequestRefused(ToPerson):
 
 @dataclass(frozen=True)
 class ReplyHeld(ToPerson):
-    """Somebody who does not take part has written in a job's thread: is it for the agent? `text` is how it begins."""
+    """Somebody who is not a participant has written in a job's thread: is it for the agent? `text` is its beginning."""
 
     quotes: ClassVar = ("text",)
     request_id: str
@@ -53,8 +53,8 @@ class ReplyHeld(ToPerson):
 
 @dataclass(frozen=True)
 class JobOrReplyAsked(ToPerson):
-    """Somebody has written in a direct message whose last job is at work, or waits for an answer: is it a job of its
-    own, or for that one? `text` is how it begins.
+    """Somebody has written in a direct message whose last job is running, or waits for an answer: is it a new job, or
+    for that one? `text` is its beginning.
     """
 
     quotes: ClassVar = ("text",)
@@ -65,8 +65,8 @@ class JobOrReplyAsked(ToPerson):
 
 @dataclass(frozen=True)
 class ProjectAsked(ToPerson):
-    """Which project is a job for? `said` is the name that was given and is none; `text` is how the request begins;
-    `current` is the project that it would leave. Empty: it has none, and waits.
+    """Which project is a job for? `said` is the unknown name that was given; `text` is the beginning of the request;
+    `current` is its project so far, empty if it has none and waits.
     """
 
     quotes: ClassVar = ("text",)
@@ -80,14 +80,14 @@ class ProjectAsked(ToPerson):
 
 @dataclass(frozen=True)
 class StopAsked(ToPerson):
-    """Somebody who has no part in a job put the reaction for a stop on its card: do they mean it?"""
+    """Somebody who is not a participant added the reaction for a stop to a card: do they mean it?"""
 
     kind: Literal["stop_asked"] = field(default="stop_asked", kw_only=True)
 
 
 @dataclass(frozen=True)
 class HelpRequested(ToPerson):
-    """Somebody wants to know what can be done in a job's thread, or probably `meant` this word for Pagehand."""
+    """Somebody asks for help in a job's thread, or probably `meant` this word for Pagehand."""
 
     meant: ThreadWord | None = None
     kind: Literal["help_requested"] = field(default="help_requested", kw_only=True)

@@ -1,1 +1,1 @@
-"""People: who they are, what they may do, and what their Home shows."""
+"""People: who they are, what they may do, and the content of their Home."""

@@ -1,4 +1,4 @@
-"""What somebody's Home shows: their jobs, what waits, their defaults; for administrators how Pagehand is. Pure."""
+"""The content of a person's Home: their jobs, open questions and defaults; for administrators also the health. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ JOBS_A_PAGE = 10
 
 @dataclass(frozen=True)
 class PartHealth:
-    """A part of Pagehand that does not work, for how long, and why."""
+    """A part of Pagehand that does not work, with how long and why."""
 
     name: str
     failing_seconds: float
@@ -24,15 +24,15 @@ class HomeContent:
     """A page of somebody's Home.
 
     Attributes:
-        person_id: Whose.
-        page: Which page of their jobs, from 0.
-        jobs: Those of the page, newest first.
-        has_older: There are others on the next page.
-        waiting: Jobs that wait for this person: the agent asks something.
-        undecided: Jobs that wait for this person's choice of their project.
+        person_id: The person.
+        page: The page of their jobs, from 0.
+        jobs: The jobs of the page, newest first.
+        has_older: Whether there is a next page.
+        waiting: Jobs whose agent waits for this person's answer.
+        undecided: Jobs for which this person has to choose a project.
         preference: Their defaults.
-        failing: For administrators: the parts of Pagehand that do not work; None for everybody else.
-        updated_at: When this was found out, in seconds since the epoch.
+        failing: For administrators, the parts of Pagehand that do not work; None for everybody else.
+        updated_at: When the content was read, in seconds since the epoch.
     """
 
     person_id: str
@@ -47,18 +47,18 @@ class HomeContent:
 
 
 def waits_for_person(thread: Thread) -> bool:
-    """Whether the agent has asked something that nobody has answered."""
+    """Returns whether the agent has asked something that nobody has answered."""
     job = thread.state.job
     return job is not None and bool(thread.state.work.question) and job.status in {ACTIVE, COMPLETED, FAILED}
 
 
 def may_be_undecided(thread: Thread) -> bool:
-    """Whether the job's project is not known: it is being found out, or its person was asked."""
+    """Returns whether the job's project is unknown, because it is being determined or the person was asked."""
     return thread.state.job is None and thread.state.failure.problem is None and not thread.project
 
 
 def can_be_retried(thread: Thread) -> bool:
-    """Whether it makes sense to ask for the same job again: it failed, came to nothing, or may not have arrived."""
+    """Returns whether a retry makes sense: the job failed, had no result, or may not have arrived."""
     job, problem = thread.state.job, thread.state.failure.problem
     if thread.state.replaced_by:
         return False

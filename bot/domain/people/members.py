@@ -1,4 +1,4 @@
-"""Who somebody is in the workspace, and what they prefer; and what a channel is."""
+"""Members of the workspace with their preferences, and channels."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Member:
     """A person as Slack knows them.
 
-    `team_id` is the workspace that they count as one of: ours for all of our organization, empty where Slack does not
-    say. Where it does not say whether they are a guest, they are one. `tz` is the name of a time zone, or empty.
+    `team_id` is the workspace that they belong to: ours for everybody in our organization, empty if Slack does not say.
+    If Slack does not say whether they are a guest, they count as one. `tz` is the name of a time zone, or empty.
     """
 
     id: str
@@ -23,7 +23,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Preference:
-    """`project` is a project's name, empty: none; `quiet`: nobody is mentioned at the end."""
+    """A person's defaults. `project` is a project's name or empty; `quiet` means that a job's end mentions nobody."""
 
     project: str = ""
     quiet: bool = False
@@ -31,8 +31,10 @@ class Preference:
 
 @dataclass(frozen=True)
 class Channel:
-    """A conversation in Slack. `is_shared_outside`: people of other organizations are in it, or Slack does not say.
-    `is_direct`: with one person alone, and then it has no name.
+    """A conversation in Slack.
+
+    `is_shared_outside`: people of other organizations are in it, or Slack does not say. `is_direct`: it is a direct
+    message with one person, and has no name.
     """
 
     id: str

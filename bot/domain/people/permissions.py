@@ -1,5 +1,6 @@
-"""Who may do what, where: one table for everything that people ask for, looked at when it is to take effect. Pure. What
-is not known to be allowed is refused.
+"""Who may do what, and where: one table for all kinds of requests, checked when a request takes effect. Pure.
+
+Anything that is not known to be allowed is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,41 +14,41 @@ from bot.domain.threads.thread import Thread
 
 
 class Refusal(StrEnum):
-    """Why somebody may not. Databases hold these words."""
+    """Why somebody may not do something. The database stores these values."""
 
     GUEST = "guest"
     OTHER_ORGANIZATION = "other_organization"
     NOT_A_PERSON = "not_a_person"
-    """An app, or an account that is switched off."""
+    """An app, or a deactivated account."""
     SHARED_CHANNEL = "shared_channel"
     """People of other organizations are in the channel."""
     NOT_ON_THE_LIST = "not_on_the_list"
-    """Neither they nor a user group of theirs is named in the settings."""
+    """The settings name neither them nor one of their user groups."""
     CHANNEL_NOT_ON_THE_LIST = "channel_not_on_the_list"
     TOO_MANY = "too_many"
-    """They have asked for as much as one may in an hour."""
+    """They have reached the hourly limit."""
     PERSON_UNKNOWN = "person_unknown"
     """Slack does not say who they are."""
     CHANNEL_UNKNOWN = "channel_unknown"
     """Slack does not say what the channel is."""
     NOT_A_PARTICIPANT = "not_a_participant"
-    """They have neither asked for the job nor steered it."""
+    """They have neither requested the job nor steered it."""
     NOT_THE_WRITER = "not_the_writer"
-    """Somebody else wrote the reply that it is about."""
+    """Somebody else wrote the reply in question."""
 
 
 @dataclass(frozen=True)
 class PermissionRules:
-    """Who may. Of the lists, an empty one lets everybody pass; `people` and `groups` are one list.
+    """The settings about permissions. An empty list allows everybody; `people` and `groups` count as one list.
 
     Attributes:
-        team_id: The workspace whose members may.
-        allow_guests: Its guests may, too.
-        allow_shared_channels: Also where people of other organizations read along.
-        people: Ids of the only people who may.
-        groups: Ids of user groups, whose members may as well.
-        channels: Ids of the only channels in which one may.
-        hourly_limit: How much one person may ask for in an hour; 0: no limit.
+        team_id: The workspace whose members are allowed.
+        allow_guests: Whether its guests are, too.
+        allow_shared_channels: Whether channels shared with other organizations are.
+        people: Ids of the people who are allowed.
+        groups: Ids of the user groups whose members are allowed.
+        channels: Ids of the allowed channels.
+        hourly_limit: How many requests one person may make in an hour; 0: no limit.
     """
 
     team_id: str
@@ -61,18 +62,17 @@ class PermissionRules:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about something that is to take effect.
+    """What is known about a request when its permission is checked.
 
     Attributes:
-        rules: Who may.
-        thread: The job that it is about.
-        member: Who asks, as Slack says; None where it does not know them.
-        channel: Where; None where Slack does not say.
-        in_groups: They are in one of the groups of the rules.
-        way_in: How it came.
-        writer_id: Who wrote the reply that it is about; empty: it is about none.
-        free_at: Where they have asked for as much as one may in an hour, when they may ask again, in seconds since the
-            epoch; None where they have not.
+        rules: The settings.
+        thread: The thread of the job in question.
+        member: The person, as Slack describes them; None if Slack does not know them.
+        channel: The channel; None if Slack does not describe it.
+        in_groups: Whether the person is in one of the rules' groups.
+        way_in: How the request was made.
+        writer_id: Who wrote the reply in question; empty if there is none.
+        free_at: If the person has reached the hourly limit, when they may ask again, in seconds since the epoch.
     """
 
     rules: PermissionRules
@@ -87,12 +87,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Allowed:
-    """They may."""
+    """The person may do it."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """They may not. `free_at`: when they may, where that is only a matter of time."""
+    """The person may not do it. `free_at`: when they may, if it is only a matter of time."""
 
     reason: Refusal
     free_at: float | None = None
@@ -100,16 +100,16 @@ class Refused:
 
 @dataclass(frozen=True)
 class MustConfirm:
-    """They may, once they have said that they mean it: what they did could have been meant otherwise."""
+    """The person may do it after confirming, because what they did could have meant something else."""
 
 
 Verdict = Allowed | Refused | MustConfirm
 Check = Callable[[Person, Facts], Refused | MustConfirm | None]
-"""One rule: None where it has nothing against it."""
+"""One rule. None: no objection."""
 
 
 def may(person: Person, verb: RequestKind, facts: Facts) -> Verdict:
-    """Returns whether a person may do something, by the first rule that has something against it."""
+    """Returns whether a person may do something. The first rule that objects decides."""
     for check in (*_FOR_EVERYTHING, *RULES_OF[verb]):
         if (verdict := check(person, facts)) is not None:
             return verdict
@@ -117,7 +117,7 @@ def may(person: Person, verb: RequestKind, facts: Facts) -> Verdict:
 
 
 def is_outsider(person: Person, thread: Thread) -> bool:
-    """Whether somebody is not known to be of the workspace that a job was started in."""
+    """Returns whether somebody is not known to belong to the workspace in which the job was started."""
     return not person.team_id or person.team_id != thread.team_id
 
 
@@ -153,12 +153,12 @@ def _in_the_channel(_: Person, facts: Facts) -> Refused | None:
 
 
 def _for_a_job_of_ours(_: Person, facts: Facts) -> Refused | None:
-    """Of a job that was asked for in a message that did not say of which workspace its person is, nobody may."""
+    """Nobody may do anything about a job whose requester's workspace was not known."""
     return None if facts.thread.team_id == facts.rules.team_id else Refused(Refusal.PERSON_UNKNOWN)
 
 
 def _written_by_one_of_ours(person: Person, facts: Facts) -> Refused | None:
-    """As its event says: in a shared channel that knows more than the person's profile."""
+    """Checks the workspace in the message's event, which in a shared channel is more reliable than the profile."""
     if not is_outsider(person, facts.thread):
         return None
     return Refused(Refusal.OTHER_ORGANIZATION if person.team_id else Refusal.PERSON_UNKNOWN)
@@ -177,9 +177,9 @@ def _writer(person: Person, facts: Facts) -> Refused | None:
 
 
 def _meant(person: Person, facts: Facts) -> MustConfirm | None:
-    """A reaction is not said to Pagehand: from somebody who takes part it is clear enough."""
-    by_the_way = facts.way_in is WayIn.REACTION and not takes_part(person.id, facts.thread)
-    return MustConfirm() if by_the_way else None
+    """A reaction is not addressed to Pagehand, so only a participant's is unambiguous."""
+    ambiguous = facts.way_in is WayIn.REACTION and not takes_part(person.id, facts.thread)
+    return MustConfirm() if ambiguous else None
 
 
 _FOR_EVERYTHING: tuple[Check, ...] = (_of_our_workspace, _on_the_list, _in_the_channel, _for_a_job_of_ours)
@@ -202,6 +202,6 @@ RULES_OF: Mapping[RequestKind, tuple[Check, ...]] = {
     RequestKind.DISCARD_HELD: (_writer,),
     RequestKind.CHOOSE_PROJECT: (_participant,),
 }
-"""What each verb needs besides what everything needs. A retry or a switch makes a start, which has the limit."""
+"""The checks of each kind, in addition to those for everything. A retry or switch creates a start, which is limited."""
 LIMITED = frozenset(verb for verb, rules in RULES_OF.items() if _within_the_limit in rules)
-"""What counts towards the hourly limit: what makes work for the agent."""
+"""The kinds that count towards the hourly limit, because they create work for the agent."""

@@ -8,7 +8,7 @@ from bot.domain.threads.thread import Thread
 
 
 class AuditAction(StrEnum):
-    """What somebody did. Databases hold these words."""
+    """What somebody did. The database stores these values."""
 
     ASKED = "asked"
     STEERED = "steered"
@@ -19,14 +19,12 @@ class AuditAction(StrEnum):
     UNMUTED = "unmuted"
     PROJECT_CHOSEN = "project_chosen"
     REFUSED = "refused"
-    """They wanted something that they may not do; the reason tells why not."""
+    """They were not permitted to do something; the reason says why."""
 
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One thing that somebody did, or was refused. All but the first three can be empty: there is none, or it is not
-    known.
-    """
+    """Something that a person did, or was refused. All fields but the first three can be empty: none, or unknown."""
 
     action: AuditAction
     person: Person
@@ -39,9 +37,7 @@ class AuditEntry:
 
     @property
     def details(self) -> dict[str, str]:
-        """All but what was done, by the names that the log and an export have for it; empty: not known, or there is
-        none.
-        """
+        """All fields but `action`, by their names in the log and in exports; empty: none, or unknown."""
         return {
             "person": self.person.id,
             "team": self.person.team_id,
@@ -70,7 +66,7 @@ def audited(action: AuditAction, request: Request, thread: Thread, *, reason: st
 
 @dataclass(frozen=True)
 class RecordedEntry:
-    """An entry with its number and its time, in seconds since the epoch."""
+    """An entry with its number and time, in seconds since the epoch."""
 
     number: int
     at: float

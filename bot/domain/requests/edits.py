@@ -1,7 +1,7 @@
-"""Decides, from what a reply says after an edit or a deletion, how its request is handled. Pure.
+"""Decides how a request is handled after its reply was edited or deleted. Pure.
 
-Words that have certainly not been sent follow the reply. Words that were sent, or may have been, stay what they were:
-then the new ones are kept beside them, and offered to the person once it is known how the sending ended.
+Text that was certainly not sent is replaced by the reply's new text. Text that was sent, or may have been, is kept: the
+new text is stored beside it, and offered to the writer once the outcome of sending is known.
 """
 
 from dataclasses import replace
@@ -35,20 +35,22 @@ from bot.domain.threads.thread import ThreadOptions
 
 MAX_NAMES, MAX_NAME = 5, 100
 TAKEN_BACK_FOR = 86_400.0
-"""Seconds after words were written in which somebody who deletes them wants to know that they were sent."""
+"""Seconds after which somebody who deletes a message is no longer told that it was sent."""
 MAX_QUOTED = 1_000
-"""Characters of the new words that an offer quotes from."""
+"""Characters of the new text that an offer quotes."""
 
 _EARLIER = {
     RequestState.ACCEPTED: EarlierWords.ACCEPTED,
     RequestState.REJECTED: EarlierWords.REJECTED,
     RequestState.UNCERTAIN: EarlierWords.UNCERTAIN,
 }
-"""Whether the words of a request that has ended were sent."""
+"""Whether the text of a finished request was sent."""
 
 
 def revised(request: Request, reply: Reply) -> Request:
-    """The request as a version of its reply leaves it: unchanged by one that is not newer, or by somebody else."""
+    """Returns the request after a new version of its reply. A version that is not newer, or by somebody else, is
+    ignored.
+    """
     if reply.edited_at <= request.edited_at or not (reply.withdrawn or reply.person.id == request.person_id):
         return request
     words = "" if reply.withdrawn else reply.text
@@ -64,7 +66,7 @@ def revised(request: Request, reply: Reply) -> Request:
 
 
 def for_the_agent(reply: Reply, request: Request, means: ReplyMeaning) -> Reply:
-    """A newer version of a reply: thanks are not for the agent, while emoji are if they may answer its question."""
+    """Returns a newer version of a reply. Thanks are not for the agent; emoji are if they may answer its question."""
     if means is ReplyMeaning.THANKS and certainly_unsent(request):
         return replace(reply, text="", withdrawn=True)
     held = means is ReplyMeaning.ASK_FIRST and request.state is RequestState.AWAITING_PERSON
@@ -72,8 +74,10 @@ def for_the_agent(reply: Reply, request: Request, means: ReplyMeaning) -> Reply:
 
 
 def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:
-    """What is settled about a job that was not sent, after an edit of what asked for it. Equal to what was settled
-    where the edit changes no option; else its project is to be found out again. A choice by a button stays.
+    """Returns the options of an unsent job after an edit of the message that requested it.
+
+    They are unchanged if the edit changes no option. Otherwise the project is determined again, unless it was chosen by
+    a button.
     """
     chosen = settled.project_reason is ProjectReason.CHOSEN
     if said.quiet == settled.quiet and (chosen or said.project == settled.project_said):
@@ -84,7 +88,7 @@ def revised_options(settled: ThreadOptions, said: Options) -> ThreadOptions:
 
 
 def project_too_late(request: Request, settled: ThreadOptions, said: Options) -> NewNotice | None:
-    """Returns what is told, once, of an edit that names another project when the job was sent; None of any other."""
+    """Returns the answer to an edit that names another project after the job was sent; None for any other edit."""
     same = said.project.casefold() in {"", settled.project_said.casefold()}
     if same or settled.project_reason is ProjectReason.CHOSEN or request.state is not RequestState.ACCEPTED:
         return None
@@ -94,16 +98,14 @@ def project_too_late(request: Request, settled: ThreadOptions, said: Options) ->
 
 
 def came_back(request: Request) -> Request:
-    """A request that may wait again, with what its reply came to say while it was being sent."""
+    """Returns a request that goes back to waiting, with the text that its reply got while it was being sent."""
     if request.latest_text is None or not certainly_unsent(request):
         return request
     return _with_words(request, request.latest_text, withdrawn=not request.latest_text)
 
 
 def offer(request: Request) -> NewNotice | None:
-    """Returns the question whether to send the words that a reply has by now, one for each edit; None where there is
-    nothing to ask its person.
-    """
+    """Returns the question whether to send a reply's new text, once per edit; None if there is nothing to ask."""
     earlier = _EARLIER.get(request.state)
     if not request.latest_text or earlier is None or request.problem == RejectionReason.NOT_PERMITTED:
         return None
@@ -112,9 +114,7 @@ def offer(request: Request) -> NewNotice | None:
 
 
 def taken_back(request: Request) -> NewNotice | None:
-    """Returns what is told, once, of words that were deleted when the agent had them; None of others, and of those that
-    were written long ago.
-    """
+    """Returns the answer to the deletion of a recent message that the agent already has; None for any other."""
     if request.latest_text != "" or request.state is not RequestState.ACCEPTED or not request.written_at:
         return None
     if float(request.edited_at) - float(request.written_at) > TAKEN_BACK_FOR:
@@ -125,8 +125,9 @@ def taken_back(request: Request) -> NewNotice | None:
 
 
 def with_new_words(request: Request, now: float) -> Request:
-    """A request for the newest words of a reply whose earlier ones were sent. It keeps its place among the replies, and
-    was prepared with the press that asked for it.
+    """Returns a request for the newest text of a reply whose earlier text was sent.
+
+    It keeps its place among the replies, and needs no preparation, because the press of the button was prepared.
     """
     follow_up_id = f"{request.reply_id}.{request.edited_at}"
     return Request(
@@ -146,7 +147,7 @@ def with_new_words(request: Request, now: float) -> Request:
 
 
 def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bool) -> NewNotice:
-    """Returns what is told, once, of a reply that held more, or less, than words."""
+    """Returns the notice about a reply that contained more than text, or no text."""
     names = [" ".join(file.name.split())[:MAX_NAME] for file in attachments.files[:MAX_NAMES]]
     message = ReplyNotFullySent(
         request.person_id,
@@ -159,7 +160,7 @@ def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bo
 
 
 def reaction_of(state: RequestState) -> Reaction | None:
-    """The reaction that a reply carries while its request is in this state."""
+    """Returns the reaction on a reply whose request is in this state."""
     match state:
         case RequestState.RECEIVED | RequestState.PREPARING | RequestState.WAITING | RequestState.SENDING:
             return Reaction.RECORDED
@@ -172,7 +173,7 @@ def reaction_of(state: RequestState) -> Reaction | None:
 
 
 def certainly_unsent(request: Request) -> bool:
-    """Whether nothing of a request has reached the job API, and nothing of it can be on its way there."""
+    """Returns whether a request has certainly not reached the job API, and is not on its way there."""
     return (
         (request.state in NOT_SENT_YET and not request.uncertain)
         or request.state in {RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}
@@ -181,7 +182,7 @@ def certainly_unsent(request: Request) -> bool:
 
 
 def _with_attachments(request: Request, attachments: Attachments) -> Request:
-    """With what the message holds by now besides words; what was prepared with other things is prepared anew."""
+    """Returns the request with the message's current attachments. If they have changed, it is prepared again."""
     if attachments == request.attachments:
         return request
     state = RequestState.RECEIVED if request.state is RequestState.WAITING else request.state
@@ -195,5 +196,5 @@ def _with_words(request: Request, words: str, *, withdrawn: bool) -> Request:
 
 
 def _still(state: RequestState) -> RequestState:
-    """Where a request stands that got new words before it was sent: where it stood, or at the beginning again."""
+    """Returns the state of a request that got new text before it was sent: the same, or the first one again."""
     return state if state in NOT_SENT_YET | {RequestState.AWAITING_PERSON} else RequestState.RECEIVED

@@ -1,4 +1,4 @@
-"""Which follow-ups go out as one message, and what that says: what somebody writes in quick succession is one. Pure."""
+"""Decides which follow-ups are sent as one message: those that one person writes in quick succession. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,19 +8,19 @@ from bot.domain.threads.reading import continues, read_until
 
 MOST_MERGED = 20
 MOST_CHARACTERS = 20_000
-"""Of all texts of a message that was made of several: each could have gone out by itself."""
+"""Maximum length of a merged message. A longer follow-up is sent separately."""
 
 
 def merged_with(
     first: Request, following: Sequence[Request], stopped_at: Sequence[float], seconds: float
 ) -> tuple[Request, ...]:
-    """Returns the follow-ups that go out with the first.
+    """Returns the follow-ups that are sent together with the first.
 
     Args:
-        first: The one that is sent now.
-        following: What is to be sent after it, in the order it was written.
+        first: The follow-up that is due.
+        following: Those after it, in the order in which they were written.
         stopped_at: When stops of the job were recorded, in seconds since the epoch.
-        seconds: How soon after the one before a follow-up was written; 0: each goes by itself.
+        seconds: Maximum time between two merged follow-ups; 0: each is sent separately.
     """
     taken: list[Request] = []
     characters, before, read = len(first.text), first, read_until(first)
@@ -29,14 +29,14 @@ def merged_with(
         if characters > MOST_CHARACTERS or not _belongs_to(before, request, stopped_at, seconds):
             break
         if read and not continues(request, read):
-            break  # it is read again once the others have arrived
+            break  # its part of the thread is read again once the others have arrived
         taken.append(request)
         before, read = request, read_until(request) or read
     return tuple(taken)
 
 
 def as_one(first: Request, others: Sequence[Request]) -> Request:
-    """Returns the first with the words and contexts of all, in the order they were written."""
+    """Returns the first request with the texts and contexts of all, in the order in which they were written."""
     if not others:
         return first
     requests = [first, *others]
@@ -59,7 +59,7 @@ def _belongs_to(before: Request, request: Request, stopped_at: Sequence[float], 
 
 
 def _written(request: Request) -> float:
-    """When it was written, in seconds since the epoch: Slack's `ts` is that time."""
+    """Returns when it was written, in seconds since the epoch, which is what Slack's `ts` means."""
     try:
         return float(request.written_at)
     except ValueError:

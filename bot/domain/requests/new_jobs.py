@@ -1,4 +1,4 @@
-"""What is asked for by something other than a reply: a new job, by whatever way in, and a follow-up from a form."""
+"""Requests other than replies: a new job, by any way in, and a follow-up from a form."""
 
 from dataclasses import dataclass
 
@@ -8,27 +8,26 @@ from bot.domain.threads.thread import ThreadOrigin
 
 @dataclass(frozen=True)
 class NewJob:
-    """What somebody asks for. In `prompt` mentions are marked (bot.domain.context.message_text).
+    """A request for a job. In `prompt` mentions are marked (bot.domain.context.message_text).
 
     Attributes:
-        person: Who asks.
-        channel_id: Where the card goes.
-        prompt: What the agent is to do.
-        source_key: Made of Slack's own ids, so that a redelivery is refused.
-        way_in: How it came.
-        project_said: The project that was named; empty: none.
-        quiet: Nobody is mentioned at the end; None: as this person and the channel have it.
-        thread_ts: The first message of the thread in which the job answers; empty: its card begins one.
-        message_ts: The message that carries the marks; empty: none does.
-        edited_at: The `ts` of the edit by which that message came to ask for it; empty: it was written so.
-        origin: With what the thread began.
-        attachments: What the message holds besides words.
-        context: What goes to the agent beside the prompt, where the person has seen and edited that already.
-        context_chosen: It is not to be gathered, even where there is none.
-        follows: The thread of the job that it is to replace; empty: it comes after the newest of its Slack thread.
-        read_until: The `ts` before which what was said in the thread goes along, where no message asks for the job;
-            empty: all of it.
-        may_be_reply: It does not say that it is a job: where one is at work, its person is asked.
+        person: The requester.
+        channel_id: The channel for the card.
+        prompt: The task.
+        source_key: Consists of Slack's own ids, so that a redelivery is recognized.
+        way_in: How it was requested.
+        project_said: The project that the request names; empty: none.
+        quiet: Whether the end mentions nobody; None: as the person and the channel prefer.
+        thread_ts: The first message of the thread for the job; empty: its card starts one.
+        message_ts: The message that gets the reactions; empty: none.
+        edited_at: The `ts` of the edit by which the message came to ask for a job; empty: it did from the start.
+        origin: What the thread began with.
+        attachments: What the message contains besides text.
+        context: The context, if the person has already seen and edited it.
+        context_chosen: Whether the person chose the context, so that none is gathered, even if it is empty.
+        follows: The thread of the job to replace; empty: it follows the newest job of its Slack thread.
+        read_until: The `ts` before which the thread is included, if no message requests the job; empty: all of it.
+        may_be_reply: Whether it could also be a follow-up; if a job is running, the person is asked.
     """
 
     person: Person
@@ -51,7 +50,7 @@ class NewJob:
 
     @property
     def version(self) -> MessageVersion | None:
-        """Which version of the message that asks for it this is; None where none does."""
+        """The version of the message that requests the job; None if there is no message."""
         if not self.message_ts:
             return None
         return MessageVersion(self.channel_id, self.message_ts, self.person.id, self.edited_at)
@@ -59,9 +58,9 @@ class NewJob:
 
 @dataclass(frozen=True)
 class Written:
-    """What was typed into a modal, or what a button says that was pressed.
+    """A follow-up that was typed into a modal, or is the text of a button.
 
-    `source_key` is made of Slack's own ids, so that it counts once; of a button each person has one.
+    `source_key` consists of Slack's own ids, so that it counts once. Each person can press a button once.
     """
 
     person: Person

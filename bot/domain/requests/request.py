@@ -1,4 +1,4 @@
-"""What people ask for: to start a job, or to steer one. Times are seconds since the epoch on the store's clock."""
+"""Requests: to start a job, or to steer one. Times are seconds since the epoch on the store's clock."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,10 +10,9 @@ from bot.domain.context.slack_files import ForwardedMessage, SlackFile
 
 @dataclass(frozen=True)
 class Person:
-    """Whoever did something in Slack.
+    """Somebody who did something in Slack.
 
-    `team_id` is the workspace that they count as one of: ours for all of our organization; empty where Slack does not
-    say.
+    `team_id` is the workspace that they belong to: ours for everybody in our organization, empty if Slack does not say.
     """
 
     id: str
@@ -22,7 +21,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Attachments:
-    """What a message holds besides words: files, messages that were forwarded, previews of links."""
+    """What a message contains besides text: files, forwarded messages, previews of links."""
 
     files: tuple[SlackFile, ...] = ()
     forwarded: tuple[ForwardedMessage, ...] = ()
@@ -36,7 +35,7 @@ NO_ATTACHMENTS = Attachments()
 
 @dataclass(frozen=True)
 class MessageVersion:
-    """One version of a message: as it was written, or of when it was edited or deleted (`edited_at`, see Reply)."""
+    """A version of a message: the original, or after an edit or deletion (`edited_at`, see Reply)."""
 
     channel_id: str
     message_ts: str
@@ -72,13 +71,13 @@ class Reply:
 
     @property
     def version(self) -> MessageVersion:
-        """Which version of the message this is."""
+        """The version of the message."""
         return MessageVersion(self.channel_id, self.message_ts, self.person.id, self.edited_at)
 
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """A file that the job API has; `id` is the SHA-256 of its bytes, in hexadecimal."""
+    """A file that was uploaded to the job API; `id` is the SHA-256 of its bytes in hexadecimal."""
 
     id: str
     name: str
@@ -87,12 +86,11 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """What goes to the agent beside the person's own words: others' words, quoted, and files that the job API has.
+    """What the agent gets besides the person's own words: quoted words of others, and uploaded files.
 
-    `given` is what of the text its person chose to go along; None: the text is that, and nothing else was gathered yet.
-    `files_of` is the project whose job API has the files; empty: it is not known, or there are none.
-    Of the Slack thread, what was said after `read_after` and before `read_until` (each a `ts`) goes along; without
-    `read_until`, nothing that counts as read.
+    `given` is the part of the text that the person chose; None: all of it is, and nothing was gathered yet. `files_of`
+    is the project whose job API has the files; empty: unknown, or no files. The messages of the Slack thread after
+    `read_after` and before `read_until` (each a `ts`) are included; without `read_until`, none that count as read.
     """
 
     text: str = ""
@@ -105,8 +103,8 @@ class RequestContext:
 
 @dataclass(frozen=True)
 class Requester:
-    """Who asked, as a job API is told that takes it: a name for people, the Slack user's id, the thread's address
-    (left out where it could not be had).
+    """Who asked, for a job API that accepts it: a name for people, the Slack user id, and the thread's URL (omitted if
+    unknown).
     """
 
     name: str
@@ -115,12 +113,12 @@ class Requester:
 
 
 class WayIn(StrEnum):
-    """How somebody asks for a job, or does something about one. Databases hold these words."""
+    """How somebody starts a job, or does something about one. The database stores these values."""
 
     COMMAND = "command"
     MODAL = "modal"
     SHORTCUT = "shortcut"
-    """The message shortcut: the job answers in that message's thread."""
+    """The message shortcut: the job is in that message's thread."""
     MENTION = "mention"
     DIRECT_MESSAGE = "direct_message"
     REPLY = "reply"
@@ -128,7 +126,7 @@ class WayIn(StrEnum):
     WORD = "word"
     """A word for Pagehand in a job's thread, such as `!stop`."""
     BUTTON = "button"
-    """A button of the card, of a message or on Home."""
+    """A button on the card, in a message or on Home."""
     REACTION = "reaction"
     RETRY = "retry"
     SWITCH = "switch"
@@ -136,76 +134,76 @@ class WayIn(StrEnum):
 
 
 class RequestKind(StrEnum):
-    """What a person asked for. Some of it goes to the job API (SENT_KINDS), Pagehand carries out the others itself."""
+    """What a person asked for. SENT_KINDS are sent to the job API; Pagehand carries out the others itself."""
 
     START = "start"
     FOLLOW_UP = "follow_up"
     STOP = "stop"
     RETRY = "retry"
-    """The same job once more, since this one failed or changed nothing."""
+    """The same job again, because this one failed or changed nothing."""
     DISCARD = "discard"
-    """What the agent got done before it failed."""
+    """Discard the work that the agent had done before it failed."""
     MUTE = "mute"
     UNMUTE = "unmute"
     SHOW_STATUS = "show_status"
     SHOW_PROMPT = "show_prompt"
-    """The whole request, where the card shortens it."""
+    """Show the whole request, which the card shortens."""
     SHOW_ANSWER = "show_answer"
-    """An agent's whole answer, where the thread shortens it. The text is the answer's id."""
+    """Show an agent's whole answer, which the thread shortens. The text is the answer's id."""
     SHOW_JOB_ID = "show_job_id"
     SEND_AGAIN = "send_again"
-    """Of the request whose id is the text, it is not known whether it arrived."""
+    """Send an uncertain request again. The text is its id."""
     SEND_NEW_WORDS = "send_new_words"
-    """The words that a reply has since it was edited. The text is the id of the request that was edited."""
+    """Send a reply's new text after an edit. The text is the id of the edited request."""
     SEND_HELD = "send_held"
-    """A reply whose person was asked whether it is for the agent of this job. The text is the id of its request."""
+    """Send a held reply to the agent of this job. The text is the id of its request."""
     SEND_ALL_HELD = "send_all_held"
-    """The same, and all that this person writes in the thread."""
+    """The same, and everything else that this person writes in the thread."""
     DISCARD_HELD = "discard_held"
-    """It is not for that agent; what was written in a direct message, outside its threads, is a job of its own."""
+    """Do not send a held reply; one written in a direct message, outside its threads, becomes a new job."""
     CHOOSE_PROJECT = "choose_project"
-    """The project of a job that waits for this choice. The text is the project's name."""
+    """Choose the project of a job that waits for it. The text is the project's name."""
 
 
 SENT_KINDS = frozenset({RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.STOP, RequestKind.DISCARD})
-"""What goes to the job API."""
+"""The kinds that are sent to the job API."""
 
 
 class RequestState(StrEnum):
-    """Where a request stands: the first four are open, the others ends (a person can send an uncertain one again)."""
+    """The state of a request. The first four are open, the others final (a person can send an uncertain one again)."""
 
     RECEIVED = "received"
-    """Recorded; it is not known yet whether its person may, for which project it is, and what goes with it."""
+    """Recorded; its permission, project and context are not determined yet."""
     PREPARING = "preparing"
-    """That is being found out."""
+    """They are being determined."""
     WAITING = "waiting"
     SENDING = "sending"
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     UNCERTAIN = "uncertain"
     WITHDRAWN = "withdrawn"
-    """Its reply was deleted, or is not for the job any more, before it was sent."""
+    """Its reply was deleted, or turned out not to be for the job, before it was sent."""
     AWAITING_PERSON = "awaiting_person"
-    """Its person was asked something first: whether it is for the agent, or for which project."""
+    """Its person was asked whether it is for the agent, or for which project it is."""
 
 
 NOT_SENT_YET = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING})
 
 
 class Doubt(StrEnum):
-    """Why it is not known whether the job API took a request."""
+    """Why nobody knows whether the job API accepted a request."""
 
     NO_ANSWER = "no_answer"
-    """None came, or none that tells."""
+    """There was no response, or an inconclusive one."""
     SERVER_FAILED = "server_failed"
-    """It answered that it failed, which it may have done before or after."""
+    """It answered that it failed, which may have been before or after it accepted the request."""
 
 
 class RejectionReason(StrEnum):
-    """Why a request was not sent, not accepted, or accepted to no purpose."""
+    """Why a request was not sent, not accepted, or accepted without effect."""
 
     API = "api"
-    """The job API answered that it will not have it."""
+    """The job API refused it."""
     ADDRESS = "address"
     """The job API redirects to another address."""
     PROJECT = "project"
@@ -213,7 +211,7 @@ class RejectionReason(StrEnum):
     GONE = "gone"
     """The job API does not know the job, for good."""
     NOT_FOUND = "not_found"
-    """The job API answered once that it does not know the job."""
+    """The job API answered once that it does not know the job, which may be temporary."""
     ARCHIVED = "archived"
     ACCEPTED_WHILE_ARCHIVED = "accepted_while_archived"
     NOT_STARTED = "not_started"
@@ -223,40 +221,38 @@ class RejectionReason(StrEnum):
     UNREADABLE = "unreadable"
     """Our own record of it is damaged."""
     NOT_PERMITTED = "not_permitted"
-    """Its person may not ask for it; they were told why."""
+    """It is not permitted; the person was told why."""
     NOTHING_TO_STOP = "nothing_to_stop"
     """It is a stop of a job that had ended."""
     STOPPED = "stopped"
     """The job was stopped before it was sent."""
     REPLACED = "replaced"
-    """It was to replace a job that another one had replaced by then."""
+    """It should have replaced a job that had already been replaced."""
     OTHER = "other"
     """An earlier version knew the reason."""
 
 
 NO_WORDS = "no_words"
-"""The problem of a request whose reply holds nothing that can be sent."""
+"""The problem of a request whose reply contains nothing that can be sent."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asked for; a row from the moment it is acknowledged. In `text` mentions are marked; sent, named.
+    """What a person asked for, recorded before it is acknowledged.
 
-    `source_key` is made of Slack's own ids, so that a redelivery is refused. `written_at` is the reply's `ts` (equal in
-    length, so that it sorts as text), which is also the message that carries the reactions; empty for a slash command.
-    `attempts` counts calls; `first_tried_at` is when the first of them began. `uncertain`: one of them may have
-    arrived, so that `text` is fixed; `latest_text` is what the reply says by now where that differs (empty: withdrawn),
-    and `edited_at` the `ts` of its last edit or deletion. `problem` is why it was rejected (a RejectionReason,
-    NO_WORDS, or Slack's code where there was no room for its card), or why it still waits, for the log.
+    In `text` mentions are marked; once it is sent, they have names. New text that is sent after an edit is a separate
+    request, with the id `<the reply's first request>.<edited_at>`.
 
-    `team_id` is the person's workspace, as far as Slack said. `attachments` are what the message holds besides words,
-    and `context` what was made of those, and of the thread, when the request was prepared: the same each time it goes
-    out. `merged_into` is the request with which it goes out as one message; empty: it goes by itself.
+    `source_key` consists of Slack's own ids, so that a redelivery is recognized. `written_at` is the reply's `ts` (of
+    fixed length, so that it sorts as text), which is also the message that gets the reactions; empty for a slash
+    command. `attempts` counts calls; `first_tried_at` is when the first one began. `uncertain`: one of them may have
+    arrived, so `text` is fixed. `latest_text` is the reply's current text if it differs (empty: withdrawn), and
+    `edited_at` the `ts` of its last edit or deletion. `problem` is why it was rejected (a RejectionReason, NO_WORDS, or
+    Slack's error code if its card could not be posted), or why it still waits, for the log.
 
-    `requester` is what goes with the request, once that is known: the same each time it is sent.
-    `way_in` is how the request came.
-
-    Words that went out after an edit are a request of their own, with the id `<the reply's first request>.<edited_at>`.
+    `team_id` is the person's workspace, if Slack gave it. `attachments` are what the message contains besides text.
+    `context` was made of them, and of the thread, when the request was prepared; `context` and `requester` are the same
+    for each attempt. `merged_into` is the request with which it is sent as one message; empty: it is sent separately.
     """
 
     id: str
@@ -283,36 +279,36 @@ class Request:
 
     @property
     def person(self) -> Person:
-        """Who asked."""
+        """The person who asked."""
         return Person(self.person_id, self.team_id)
 
     @property
     def restored(self) -> bool:
-        """It was open in a backup that was restored since, and was not tried after that: it may have gone out before,
-        with others or with other words. Anything else is tried before it can be uncertain.
+        """Whether it was open in a restored backup and not tried since, so it may have been sent before, perhaps merged
+        or with other text. Any other request is tried before it can be uncertain.
         """
         return self.uncertain and self.attempts <= 1
 
     @property
     def reply_id(self) -> str:
-        """The same for all requests that were made of one reply."""
+        """The id that all requests of one reply share."""
         return self.id.partition(".")[0]
 
 
 @dataclass(frozen=True)
 class Action:
-    """What somebody wants done. The job is named by its thread's id, or by where its card is.
+    """A request other than a start or a follow-up. It refers to the job by its thread's id, or by its card.
 
     Attributes:
-        person: Who wants it.
-        kind: What: any kind but a start and a follow-up.
-        source_key: Made of Slack's own ids, so that a redelivery is refused.
-        channel_id: Where it was done; empty in a modal or Home.
-        thread_id: The thread of the job; empty: `card_ts` names it.
+        person: The person.
+        kind: Any kind except START and FOLLOW_UP.
+        source_key: Consists of Slack's own ids, so that a redelivery is recognized.
+        channel_id: The channel; empty in a modal or on Home.
+        thread_id: The job's thread; empty: `card_ts` identifies it.
         card_ts: The card that somebody reacted to.
-        argument: What the kind needs: a request's id, a project's name.
-        message_ts: The message that carries the mark; empty: none does.
-        way_in: How it was done.
+        argument: Depends on the kind: a request's id, a project's name.
+        message_ts: The message that gets the reaction; empty: none.
+        way_in: How it was made.
     """
 
     person: Person

@@ -1,4 +1,4 @@
-"""Decides, from the job API's answer to a request, how the request is settled and what people are told. Pure."""
+"""Decides, from the job API's response to a request, its outcome and what people are told. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -41,19 +41,19 @@ from bot.runtime.backoff import Backoff
 
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 PATIENCE = 60.0
-"""Seconds that a request may wait for the job API before the thread is told that it waits."""
+"""Seconds that a request may wait for the job API before that is announced."""
 GIVE_UP_AFTER = 3 * 24 * 3600.0
-"""Seconds of trying after which a request is handed back to its person."""
+"""Seconds of attempts after which a request is given up."""
 NO_ANSWER = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 _NEVER_IN_DOUBT = frozenset({RequestKind.START, RequestKind.DISCARD})
-"""Of what may have been taken by an earlier try, a refusal now tells all the same."""
+"""Kinds for which a refusal is final even if an earlier attempt may have arrived."""
 QUOTED = 200
-"""Characters of a follow-up that go with a message about it, so that people see which one is meant."""
+"""Characters of a follow-up in a message about it, so that people see which one is meant."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """The job API accepted it and answered with the job. `outdated`: a poll may have observed something newer."""
+    """The job API accepted it and returned the job. `outdated`: a poll may have observed something newer."""
 
     job: Job
     outdated: bool = False
@@ -61,7 +61,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Rejected:
-    """The job API will not have it, however often it is asked; `words` are its own."""
+    """The job API refuses it for good; `words` are its own."""
 
     reason: RejectionReason
     words: str = ""
@@ -69,7 +69,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Uncertain:
-    """It may have arrived. `why` is for the log; `ask_again` where the server promises that the same key runs once."""
+    """It may have arrived. `why` is for the log; `ask_again`: the server runs a repeated key only once."""
 
     why: str
     ask_again: bool = False
@@ -81,7 +81,7 @@ SendOutcome = Accepted | Cancelled | NothingToStop | Discarded | NotDiscarded | 
 
 @dataclass(frozen=True)
 class Settlement:
-    """How a request is settled. `due_in` and `poll_in` are in seconds; `poll_in` None: no polling."""
+    """The outcome of a request. `due_in` and `poll_in` are in seconds; `poll_in` None: no polling."""
 
     request_state: RequestState
     state: ThreadState
@@ -97,7 +97,7 @@ class Settlement:
 def settle(
     request: Request, state: ThreadState, outcome: SendOutcome, now: float, polling: Polling, *, jitter: float = 0.5
 ) -> Settlement:
-    """Decides what an answer means for a request. `jitter` is a random number from 0 to 1."""
+    """Decides the outcome of a request. `jitter` is a random number from 0 to 1."""
     settlement = _settled(request, state, outcome, now, polling, jitter=jitter)
     if request.kind is RequestKind.STOP:
         settlement = _certain_of_stop(request, settlement)
@@ -117,7 +117,7 @@ def _settled(
         case Discarded() | NotDiscarded():
             made = _discarded(request, state, outcome, now, polling)
         case Rejected() if request.uncertain and request.kind not in _NEVER_IN_DOUBT:
-            # An earlier try may have been taken, by a job that is gone or archived since: a refusal now denies nothing.
+            # An earlier attempt may have been accepted by a job that is gone or archived by now.
             made = _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
         case Rejected():
             made = _rejected(request, state, outcome)
@@ -134,7 +134,7 @@ def _settled(
 
 
 def _nothing_stopped(request: Request, state: ThreadState) -> Settlement:
-    """A switch stops what it replaces by itself: nobody waits for an answer to that."""
+    """A switch stops the job that it replaces automatically, so nobody waits for an answer."""
     told = () if request.way_in is WayIn.SWITCH else (nothing_to_stop(request, state),)
     return Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
 
@@ -144,7 +144,7 @@ def _unavailable(
 ) -> Settlement:
     if _waited(request, now) < GIVE_UP_AFTER:
         return _retried_later(request, state, outcome, now, jitter)
-    if request.uncertain:  # an earlier try may have arrived
+    if request.uncertain:  # an earlier attempt may have arrived
         return _uncertain(request, state, Uncertain(outcome.reason), now, polling)
     return _handed_back(request, state)
 
@@ -163,7 +163,7 @@ def _accepted(
     if request.kind is RequestKind.STOP:
         notices = (agent_asked(request), *notices)
     if outcome.outdated or outcome.job.ended:
-        # The end that was observed may be that of earlier work, or already this one's: either is news when it comes.
+        # The observed end may belong to earlier work or already to this request. A new round announces either.
         state = open_round(state, now, polling)
     if state.job is not None and state.job.status == ARCHIVED:
         in_vain = rejection(request, RejectionReason.ACCEPTED_WHILE_ARCHIVED)
@@ -172,7 +172,7 @@ def _accepted(
 
 
 def _cancelled(request: Request, state: ThreadState, outcome: Cancelled, now: float, polling: Polling) -> Settlement:
-    """The stop is over once the job is seen to have ended; what comes after it waits so long, within reason."""
+    """The stop is over when the job is observed to have ended. Later requests wait for that, up to STOP_PATIENCE."""
     notices: tuple[NewNotice, ...] = ()
     if outcome.job is not None:
         decision = decide(state, JobObserved(outcome.job), now, polling)
@@ -201,7 +201,7 @@ def _discarded(
 
 
 def _certain_of_stop(request: Request, settlement: Settlement) -> Settlement:
-    """With what the job comes to told as its own end again, where the stop certainly came to nothing."""
+    """If the stop certainly had no effect, lets the job's end be announced as usual again."""
     nothing_done = settlement.request_state in {RequestState.WAITING, RequestState.REJECTED}
     if nothing_done and not (request.uncertain or settlement.uncertain):
         return replace(settlement, state=not_stopped(settlement.state, request))
@@ -215,7 +215,7 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
         notices = (rejection(request, outcome.reason, outcome.words),)
     elif (reason := why_rejected(state, outcome.reason)) in {RejectionReason.GONE, RejectionReason.ARCHIVED}:
         notices = (rejection(request, reason, outcome.words),)
-    else:  # the next poll of the job tells whether it is archived or gone
+    else:  # the next poll of the job shows whether it is archived or gone
         message = RequestRejected(summary(request), outcome.reason, outcome.words)
         waiting = UnexplainedRejection(keys.request_rejected(request), message)
         state = replace(state, told=replace(state.told, unexplained=(*state.told.unexplained, waiting)))
@@ -223,7 +223,7 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
 
 
 def rejection(request: Request, reason: RejectionReason, words: str = "") -> NewNotice:
-    """Returns what the thread is told of a request that was not accepted; `words` are the job API's."""
+    """Returns the announcement of a request that was not accepted; `words` are the job API's."""
     return NewNotice(keys.request_rejected(request), RequestRejected(summary(request), reason, words))
 
 
@@ -238,8 +238,8 @@ def _retried_later(
 def _waiting(
     request: Request, state: ThreadState, outcome: JobApiUnavailable, now: float
 ) -> tuple[ThreadState, list[NewNotice]]:
-    """Announces a request that waits. Where its job can be polled all the same, only the request is delayed: that is
-    told once for it, since each successful poll would end an outage.
+    """Announces a request that waits. If its job can be polled nevertheless, only the request is delayed. That is
+    announced once for the request, because each successful poll would end an outage.
     """
     patience = PATIENCE - (outcome.retry_after or 0.0)
     if state.job is None or state.failure.outage_since is not None:
@@ -260,14 +260,14 @@ def _handed_back(request: Request, state: ThreadState) -> Settlement:
 
 
 def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: float, polling: Polling) -> Settlement:
-    if request.kind is RequestKind.DISCARD:  # safe to repeat, whenever that is
+    if request.kind is RequestKind.DISCARD:  # always safe to repeat
         return _handed_back(request, state)
     job_ended = True
     if request.kind is RequestKind.START:
         state = with_problem(state, Problem.UNCERTAIN)
     else:
         job_ended = state.job is not None and state.job.ended
-        state = open_round(state, now, polling)  # if it arrived after all, what comes of it is news
+        state = open_round(state, now, polling)  # if it arrived after all, its effects are news
     told = RequestUncertain(summary(request), job_ended=job_ended, doubt=outcome.doubt)
     notice = NewNotice(keys.request_uncertain(request), told)
     reaction = _problem_reaction(request)
@@ -275,7 +275,7 @@ def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: fl
 
 
 def summary(request: Request) -> RequestSummary:
-    """Returns what messages hold of a request: a follow-up's beginning, and nothing of a start's text."""
+    """Returns what messages show of a request: the beginning of a follow-up, but none of a start's text."""
     text = "" if request.kind is RequestKind.START else beginning(request.text, QUOTED)
     return RequestSummary(request.id, request.person_id, request.kind, text)
 

@@ -1,1 +1,1 @@
-"""The Slack threads of jobs, and which messages there are for a job."""
+"""The Slack threads of jobs, and which of their messages are for the job."""

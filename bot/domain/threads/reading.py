@@ -1,5 +1,7 @@
-"""Up to where a Slack thread has gone to the agent, where only mentions are for it: each carries what was said since
-the last. What is on its way counts for those after it; what did not arrive counts for nobody. Pure.
+"""Decides which messages of a Slack thread are sent to the agent as context, where only mentions are for it. Pure.
+
+Each mention includes what was said since the last one. A request on its way counts as sent for those after it; one that
+did not arrive does not count.
 """
 
 from collections.abc import Iterable
@@ -11,21 +13,23 @@ from bot.domain.requests.request import Request, RequestKind, RequestState
 from bot.domain.threads.thread import Thread, ThreadOrigin, ThreadState
 
 READING = 1.0
-"""Seconds before a follow-up is sent that are left for reading the thread."""
+"""Seconds reserved for reading the thread before a follow-up is sent."""
 
 
 def part_of_thread(
     thread: Thread, request: Request, mode: ReplyMode, on_their_way: Iterable[Request]
 ) -> ThreadPart | None:
-    """Returns which of the Slack thread goes along: all that was said before a job in somebody's conversation, unless
-    its person chose that; with a follow-up, where only mentions are for the agent, what was said since the last.
-    `on_their_way` are the requests of the thread that are prepared and not over.
+    """Returns which messages of the Slack thread to include.
+
+    For a job in somebody's conversation, all before it, unless the person chose the context. For a follow-up, where
+    only mentions are for the agent, those since the last one. `on_their_way` are the thread's prepared, unfinished
+    requests.
     """
     thread_ts = thread.ts or thread.root_ts
     if not thread_ts or not (request.written_at or request.kind is RequestKind.START):
         return None
     if request.kind is RequestKind.START:
-        chosen = thread.options.context_chosen  # nothing, perhaps
+        chosen = thread.options.context_chosen  # possibly nothing
         gathered = thread.origin is ThreadOrigin.CONVERSATION and not chosen
         before_ts = request.written_at or thread.state.read_until
         return ThreadPart(thread_ts, before_ts=before_ts) if gathered else None
@@ -36,7 +40,7 @@ def part_of_thread(
 
 
 def _read_before(request: Request, state: ThreadState, on_their_way: Iterable[Request]) -> str:
-    """Returns the `ts` up to which the thread will have been read when a request goes out."""
+    """Returns the `ts` up to which the thread will have been sent when a request is sent."""
     earlier = (other for other in on_their_way if other.id != request.id and other.written_at < request.written_at)
     return max(state.read_until, *(read_until(other) for other in earlier), "")
 
@@ -44,8 +48,10 @@ def _read_before(request: Request, state: ThreadState, on_their_way: Iterable[Re
 def seconds_for_others(
     request: Request, on_their_way: Iterable[Request], now: float, *, settling: float, most: float
 ) -> float:
-    """Returns how long the thread need not be read for a follow-up, which is sent once `settling` seconds have passed:
-    another of its person may follow that goes out with it. None does where one before it is about to go.
+    """Returns how long reading the thread for a follow-up can wait.
+
+    The follow-up is sent after `settling` seconds, because another by the same person may be merged with it. If an
+    earlier one is about to be sent, none will be.
     """
     sent_with_another = any(
         other.person_id == request.person_id and other.state is RequestState.WAITING for other in on_their_way
@@ -56,16 +62,16 @@ def seconds_for_others(
 
 
 def read_until(request: Request) -> str:
-    """Up to where the thread goes along with a request; empty: nothing of it does."""
+    """Returns the `ts` up to which a request includes the thread; empty: it does not include it."""
     return request.context.read_until if request.context is not None else ""
 
 
 def continues(request: Request, until: str) -> bool:
-    """Whether what goes along with a request of the thread begins where it was read to; else it is read again."""
+    """Returns whether a request's part of the thread starts where the last one ended. If not, it is read again."""
     return request.context is None or not request.context.read_until or request.context.read_after == until
 
 
 def noted(state: ThreadState, request: Request) -> ThreadState:
-    """The state once a request was accepted, with how far that took the thread along."""
+    """Returns the state after a request was accepted, with how far the thread was sent."""
     until = read_until(request)
     return replace(state, read_until=until) if until > state.read_until else state

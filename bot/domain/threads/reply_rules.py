@@ -13,34 +13,34 @@ from bot.domain.requests.request import Reply
 from bot.domain.threads.thread import MAX_PARTICIPANTS, Thread, ThreadOrigin, ThreadState
 
 EDITS_ASK_FOR = 600.0
-"""Seconds after a message was written in which an edit of it can ask for a job; later ones are told to write anew."""
+"""Seconds after which editing a message can no longer start a job; the writer is asked to write a new one."""
 ReplyModes = Callable[[str], ReplyMode]
-"""Whose replies count in a channel, by its id."""
+"""Returns whose replies are sent in a channel, by its id."""
 
 
 class ReplyMeaning(StrEnum):
-    """What is to be made of a message in a job's thread."""
+    """How a message in a job's thread is handled."""
 
     SEND = "send"
     ASK_FIRST = "ask_first"
-    """Its person is asked whether it is for the agent."""
+    """Its writer is asked whether it is for the agent."""
     MUTED = "muted"
-    """It would be sent, but the job is muted: its person is told."""
+    """It is not sent, because the job is muted; its writer is told."""
     THANKS = "thanks"
-    """It thanks for what was done, and is no instruction: it gets a reaction."""
+    """It only says thanks, and gets a reaction."""
     BETWEEN_PEOPLE = "between_people"
-    """Nothing: it is none of our business."""
+    """It is ignored."""
 
 
 def everyone(_channel_id: str) -> ReplyMode:
-    """Everyone's replies count in every channel."""
+    """Lets everyone's replies be sent in every channel."""
     return ReplyMode.EVERYONE
 
 
 @dataclass(frozen=True)
 class ReplyTerms:
-    """By what replies are recorded: whose count in a channel, and within how many seconds one is written after another
-    that goes out as one message with it.
+    """The settings for recording replies: whose are sent in a channel, and within how many seconds replies are
+    merged.
     """
 
     modes: ReplyModes = everyone
@@ -48,12 +48,12 @@ class ReplyTerms:
 
 
 ALL_REPLIES = ReplyTerms()
-"""Everyone's count, and each goes out by itself."""
+"""Everyone's replies are sent, each separately."""
 
 
 def mode_of(thread: Thread, mode: ReplyMode, *, in_direct_message: bool = False) -> ReplyMode:
-    """Returns whose replies count in a thread, in a channel that has this mode. In somebody else's conversation only
-    mentions do; in a direct message all is meant for Pagehand.
+    """Returns whose replies are sent in a thread of a channel with this mode. In somebody else's conversation, only
+    mentions are; in a direct message, everything is.
     """
     if in_direct_message or thread.channel_id.startswith("D"):
         return ReplyMode.EVERYONE
@@ -61,7 +61,7 @@ def mode_of(thread: Thread, mode: ReplyMode, *, in_direct_message: bool = False)
 
 
 def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
-    """Returns what is to be made of a message. `mode` is that of the channel. A mention of Pagehand always counts."""
+    """Returns how a message is handled. `mode` is the channel's. Mentions of Pagehand are always sent."""
     mode = mode_of(thread, mode, in_direct_message=reply.in_direct_message)
     if mode is ReplyMode.MENTIONS and not reply.mentions_us:
         return ReplyMeaning.BETWEEN_PEOPLE
@@ -78,23 +78,23 @@ def meaning(reply: Reply, thread: Thread, mode: ReplyMode) -> ReplyMeaning:
 
 
 def is_emoji_alone(reply: Reply) -> bool:
-    """Whether a message cheers, and says nothing else; to an agent's question that can be the answer."""
+    """Returns whether a message consists of emoji only, which can still be the answer to an agent's question."""
     return is_only_emoji(reply.text) and not reply.attachments
 
 
 def is_thanks_alone(reply: Reply) -> bool:
-    """Whether a message thanks, and says and holds nothing else."""
+    """Returns whether a message only says thanks, and has no attachments."""
     return reply.word is None and not reply.attachments and is_only_thanks(reply.text)
 
 
 def _is_over(thread: Thread) -> bool:
-    """Whether a job has ended, and its agent waits for no answer; or was taken back before it began."""
+    """Returns whether a job has ended without an open question, or was withdrawn before it started."""
     job = thread.state.job
     return never_began(thread) if job is None else job.ended and not waits_for_person(thread)
 
 
 def asks_for_a_job(reply: Reply) -> bool:
-    """Whether a message where there is no job asks for one: as it was written, or as it was edited soon after."""
+    """Returns whether a message outside of any job asks for one, originally or after an early edit."""
     if reply.withdrawn or not may_ask(reply.message_ts, reply.edited_at):
         return False
     to_us = (reply.mentions_us or in_direct_message(reply)) and not (is_emoji_alone(reply) or is_thanks_alone(reply))
@@ -102,33 +102,35 @@ def asks_for_a_job(reply: Reply) -> bool:
 
 
 def in_direct_message(reply: Reply) -> bool:
-    """Whether a message is to Pagehand alone, so that nothing has to say so."""
+    """Returns whether a message is in a direct message to Pagehand, where no mention is needed."""
     return reply.in_direct_message or reply.channel_id.startswith("D")
 
 
 def may_be_for_us(reply: Reply) -> bool:
-    """Whether a message is for Pagehand, or was before it was edited or deleted, as far as that is known."""
+    """Returns whether a message is, or was before an edit or deletion, for Pagehand, as far as is known."""
     said_to_us = reply.mentions_us or reply.mentioned_us_before or reply.word is not None
     return said_to_us or in_direct_message(reply) or not reply.person.id
 
 
 def may_ask(message_ts: str, edited_at: str) -> bool:
-    """Whether a message that was edited then (empty: never) can still ask for a job."""
+    """Returns whether a message with this last edit (empty: none) can still ask for a job."""
     return not edited_at or float(edited_at) - float(message_ts) <= EDITS_ASK_FOR
 
 
 def never_began(thread: Thread) -> bool:
-    """Whether a thread's job was taken back before it was sent: a mention there asks for another one."""
+    """Returns whether a thread's job was withdrawn before it was sent, so that a mention there asks for another."""
     return thread.state.job is None and thread.state.failure.problem in {Problem.STOPPED, Problem.WITHDRAWN}
 
 
 def takes_part(person_id: str, thread: Thread) -> bool:
-    """Whether somebody asked for the job or has steered it."""
+    """Returns whether somebody is a participant: requested the job, or has steered it."""
     return person_id == thread.requester_id or person_id in thread.state.people.participants
 
 
 def steered_by(thread: Thread, person_id: str, *, counts: bool) -> ThreadState:
-    """Returns a job's state with somebody more who steered it. `counts`: from now on all that they write here does."""
+    """Returns a job's state after somebody steered it. `counts`: from now on, all their replies in the thread are
+    sent.
+    """
     state, people = thread.state, thread.state.people
     if person_id == thread.requester_id or (not counts and takes_part(person_id, thread)):
         return state
@@ -138,6 +140,6 @@ def steered_by(thread: Thread, person_id: str, *, counts: bool) -> ThreadState:
 
 
 def _with_newest(people: tuple[str, ...], person_id: str) -> tuple[str, ...]:
-    """The newest last; the oldest are forgotten."""
+    """Puts the newest last, and drops the oldest."""
     others = (other for other in people if other != person_id)
     return (*others, person_id)[-MAX_PARTICIPANTS:]

@@ -11,30 +11,30 @@ from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import WayIn
 
 MAX_PARTICIPANTS = 50
-"""People who steered a job and are remembered for it: told of its end, and heard where only participants are."""
+"""How many people who steered a job are remembered as participants."""
 
 
 class ThreadOrigin(StrEnum):
-    """With what a Slack thread began, which tells whose replies are meant for the job."""
+    """What a Slack thread began with, which determines whose replies are for the job."""
 
     CARD = "card"
-    """With the job's card."""
+    """The job's card."""
     REQUEST = "request"
-    """With the message that asked for the job: a mention, a direct message."""
+    """The message that requested the job: a mention, a direct message."""
     CONVERSATION = "conversation"
-    """As somebody else's conversation: only what mentions Pagehand is for the job."""
+    """Somebody else's conversation: only mentions of Pagehand are for the job."""
 
 
 @dataclass(frozen=True)
 class ThreadOptions:
-    """What was settled when a job was asked for.
+    """The options of a job from its request.
 
     Attributes:
-        way_in: How it was asked for.
-        quiet: Nobody is mentioned at its end.
-        project_said: The project that was named, as it was written; empty: none.
-        project_reason: Why the job is for its project; None while that is not decided.
-        context_chosen: Its person has chosen what goes along of the Slack thread, which may be nothing.
+        way_in: How it was requested.
+        quiet: Whether its end mentions nobody.
+        project_said: The project as the request named it; empty: none.
+        project_reason: Why the job is for its project; None until that is decided.
+        context_chosen: Whether the person chose the context from the Slack thread, possibly none.
     """
 
     way_in: WayIn = WayIn.COMMAND
@@ -46,7 +46,7 @@ class ThreadOptions:
 
 @dataclass(frozen=True)
 class UnexplainedRejection:
-    """A follow-up that the job API rejected, whose reason the next poll of the job tells."""
+    """A rejected follow-up whose reason the next poll of the job shows."""
 
     key: NoticeKey
     message: RequestRejected
@@ -54,16 +54,16 @@ class UnexplainedRejection:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong with a job, or keeps us from asking the job API about it.
+    """What is wrong with a job, or with the job API.
 
     Attributes:
         problem: What the card shows; None: nothing is wrong.
         problem_text: The job API's own words about it.
-        problem_until: Before this time, in seconds since the epoch, the job API asked not to be asked again.
-        not_found_count: Answers of 404 in a row.
+        problem_until: The time before which the job API asked not to be called, in seconds since the epoch.
+        not_found_count: Number of consecutive 404 responses.
         outage_since: The first failed call of an outage; None: there is none.
-        outage_announced: The thread was told of this outage.
-        outage_count: Of how many outages the thread was told.
+        outage_announced: Whether this outage was announced.
+        outage_count: Number of announced outages.
     """
 
     problem: Problem | None = None
@@ -75,22 +75,22 @@ class Failure:
     outage_count: int = 0
 
     def with_problem(self, problem: Problem | None, text: str = "", until: int | None = None) -> "Failure":
-        """With this problem, and nothing of one before."""
+        """Returns a copy with this problem instead of any previous one."""
         return replace(self, problem=problem, problem_text=text, problem_until=until)
 
 
 @dataclass(frozen=True)
 class Announcements:
-    """What the thread was told.
+    """What was announced in the thread.
 
     Attributes:
         announced: The keys of this round's announcements.
-        links: Each link announced so far.
-        finished_before: In an earlier round it was told that the job finished.
-        last_end: By what the last end that was told is known again.
+        links: All links announced so far.
+        finished_before: Whether the job finished in an earlier round.
+        last_end: The mark of the last announced end.
         unexplained: Rejections that wait for the next poll.
-        restored: It comes from a backup, and nothing new was sent since that was restored: what is news now may have
-            been told before.
+        restored: Whether the thread comes from a restored backup and nothing was sent since, so that news may have been
+            announced before.
     """
 
     announced: frozenset[NoticeKey] = frozenset()
@@ -101,26 +101,26 @@ class Announcements:
     restored: bool = False
 
     def in_next_round(self) -> "Announcements":
-        """As a follow-up goes out: whatever the job does from now on is news."""
+        """Returns a copy for a new round, in which every change of the job is news."""
         finished = self.finished_before or any(map(tells_of_a_finish, self.announced))
         return replace(self, announced=frozenset(), finished_before=finished)
 
 
 @dataclass(frozen=True)
 class Work:
-    """How the agent was last seen at work.
+    """The agent's work as last observed.
 
     Attributes:
-        progress: What the card shows of it, as far as the job API tells that.
-        progress_at: When that came.
-        question: The digest of the agent's question that waits for an answer; empty: none does.
-        answered: That of the one to which a follow-up went out.
-        changed_at: The last change: polling slows down from there.
-        poll_until: Till then polling goes on even though the job has ended, since a link or the work on a follow-up
+        progress: The progress that the card shows, if the job API reports it.
+        progress_at: When it was observed.
+        question: The digest of the agent's open question; empty: none.
+        answered: The digest of the question that a follow-up answered.
+        changed_at: The last change, from which polling slows down.
+        poll_until: Polling continues until then although the job has ended, because a link, or the work on a follow-up,
             can come late.
-        unseen: A follow-up went out, and nobody could look at the job since.
-        work_began_at: When it was first seen at its newest work; 0: it was not seen.
-        work_ended_at: When that was seen to have ended; 0: it has not.
+        unseen: Whether a follow-up was sent and the job could not be polled since.
+        work_began_at: When the newest work was first observed; 0: never.
+        work_ended_at: When its end was observed; 0: it has not ended.
     """
 
     progress: Progress = field(default_factory=Progress)
@@ -134,7 +134,7 @@ class Work:
     work_ended_at: float = 0.0
 
     def in_next_round(self, now: float, poll_until: float) -> "Work":
-        """As a follow-up goes out: it answers the agent's question, and what was kept of a failure goes on with it."""
+        """Returns a copy for a new round: a follow-up answers the agent's question, and continues kept work."""
         return replace(
             self,
             progress=replace(self.progress, partial_files=0),
@@ -151,12 +151,12 @@ class Participation:
     """Who takes part in a job, by their ids.
 
     Attributes:
-        asker_id: Who wrote this round's follow-up, till its end is told; empty: the thread's requester.
-        stopped_by: Who had this round's work cancelled, from before the job API is asked to; empty: nobody did.
-        muted_by: Who muted the job: then replies are not sent, and only failures and pull requests are told; empty:
-            nobody did.
-        participants: Those who steered it, but for the requester, the newest last.
-        let_through: Those of whom only single replies were sent, when they said so.
+        asker_id: Who wrote this round's follow-up, until its end is announced; empty: the thread's requester.
+        stopped_by: Who cancelled this round's work, set before the job API is called; empty: nobody.
+        muted_by: Who muted the job, so that replies are not sent and only failures and pull requests are announced;
+            empty: nobody.
+        participants: Those who steered it, except the requester, the newest last.
+        let_through: Those who only let single replies through.
     """
 
     asker_id: str = ""
@@ -168,16 +168,16 @@ class Participation:
 
 @dataclass(frozen=True)
 class ThreadState:
-    """Where a thread's job stands, and what its people have been told. Times are seconds on the store's clock.
+    """The state of a thread's job, and what was announced. Times are seconds on the store's clock.
 
-    Databases hold the fields of all parts beside each other, so that a field's name is unique among them.
+    The database stores the fields of all parts side by side, so a field's name must be unique among all parts.
 
     Attributes:
-        job: As it was last seen.
-        round: The follow-ups that went out; what a job does is announced once a round.
-        read_until: The `ts` of the last message of the Slack thread up to which what others said there has gone to the
-            agent, with requests that the job API accepted.
-        replaced_by: The thread of the job that was started instead, by a retry or a switch; empty: none was.
+        job: The job as last observed.
+        round: The number of follow-ups sent; each change of a job is announced once per round.
+        read_until: The `ts` up to which the agent has got the messages of the Slack thread, with requests that the job
+            API accepted.
+        replaced_by: The thread of the job that replaced it by a retry or switch; empty: none.
     """
 
     job: Job | None = None
@@ -191,7 +191,7 @@ class ThreadState:
 
 
 def shows_another_state(before: ThreadState, after: ThreadState) -> bool:
-    """Whether the card shows more than how far the agent is."""
+    """Returns whether the card has to show more than new progress."""
     return _state_shown(before) != _state_shown(after)
 
 
@@ -202,7 +202,7 @@ def _state_shown(state: ThreadState) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class FollowUpCounts:
-    """How many follow-ups the job API took, and how many wait to be sent."""
+    """How many follow-ups the job API accepted, and how many wait to be sent."""
 
     sent: int = 0
     waiting: int = 0
@@ -216,25 +216,25 @@ class Thread:
     """The Slack thread of a job, and the job's card in it. In `prompt` mentions are marked.
 
     Attributes:
-        id: Ours.
+        id: Our id.
         team_id: The workspace.
         channel_id: The channel.
-        requester_id: Who asked for the job.
-        prompt: What was asked for.
-        project: The project's name; until `options.project_reason` is known, that of the Slack thread's earlier job,
-            or empty.
+        requester_id: Who requested the job.
+        prompt: The task.
+        project: The project's name. Until `options.project_reason` is known, that of the Slack thread's earlier job, or
+            empty.
         created_at: When it was recorded, in seconds since the epoch.
-        ts: The thread's first message; None while there is none, or where the job never came to have a card.
-        card_ts: The card, which is the first message or a reply; None till it is posted.
-        number: Which job of its Slack thread this is, from 0: replies go to the newest.
-        root_ts: The first message of the Slack thread that it was asked for in; empty: its card begins one. Where
-            another job is alive in that thread, this one has no `ts` until it has passed its checks.
-        follows: The thread of the job that it comes after, or instead of; empty: none.
-        origin: With what the Slack thread began.
-        options: What was settled when the job was asked for.
-        state: Where the job stands.
-        revision: Rises with each change of `state`.
-        has_replies: Something stands in the Slack thread below its first message; known of what is told privately only.
+        ts: The thread's first message; None if there is none yet, or if the job never got a card.
+        card_ts: The card, which is the first message or a reply; None until it is posted.
+        number: The number of the job in its Slack thread, from 0. Replies go to the newest job.
+        root_ts: The first message of the Slack thread in which it was requested; empty: its card starts one. If another
+            job is alive in that thread, this one has no `ts` until it has passed its checks.
+        follows: The thread of the job that it follows or replaces; empty: none.
+        origin: What the Slack thread began with.
+        options: The options of the request.
+        state: The job's state.
+        revision: Increases with each change of `state`.
+        has_replies: Whether the Slack thread has replies. Only set for ephemeral messages.
     """
 
     id: str
@@ -260,7 +260,7 @@ _HOME = "home/"
 
 
 class Surface(StrEnum):
-    """Where somebody pressed or wrote. Databases hold these words."""
+    """Where somebody pressed a button or wrote. The database stores these values."""
 
     CONVERSATION = "conversation"
     HOME = "home"
@@ -269,10 +269,10 @@ class Surface(StrEnum):
 
 
 def home_key(click: str) -> str:
-    """The source key of a press on Home."""
+    """Returns the source key of a press on Home."""
     return f"{_HOME}{click}"
 
 
 def surface_of(source_key: str) -> Surface:
-    """Where what has this source key was asked for; a retry is asked for where its button is."""
+    """Returns where the request with this source key was made. A retry is made where its button is."""
     return Surface.HOME if source_key.removeprefix("retry/").startswith(_HOME) else Surface.CONVERSATION
