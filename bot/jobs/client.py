@@ -25,13 +25,13 @@ from bot.runtime.text import printable_line
 
 
 class BusyGate:
-    """Holds calls back from projects that the job API asked to leave alone for a while.
+    """Pauses calls for projects whose limit is used up.
 
-    Creates and messages wait together, since their limit is the project's (the hosted API's is 100 an hour); polls, for
-    which none is stated, wait apart, and so do cancels, which may be what helps.
+    Creates and messages pause together, because they share the project's limit (100 an hour at the hosted API). Polls
+    have no documented limit and pause separately. So do cancels, which may be what helps.
 
     Args:
-        default_pause: Seconds for which a project is left alone where the API names no time.
+        default_pause: Seconds to pause if the response has no Retry-After.
     """
 
     def __init__(self, *, default_pause: float) -> None:
@@ -39,9 +39,7 @@ class BusyGate:
         self._closed: dict[tuple[str, JobApiOperation], tuple[float, JobApiBusy]] = {}
 
     def check(self, operation: JobApiOperation, project_id: str) -> None:
-        """Raises JobApiBusy while the project is to be left alone: with the answer that asked for it, in the job API's
-        own words, and the seconds that are left.
-        """
+        """Raises JobApiBusy during a pause, with the text of the response that caused it and the remaining seconds."""
         until, answer = self._closed.get(_limit(operation, project_id), (0.0, None))
         left = until - asyncio.get_running_loop().time()
         if answer is not None and left > 0:
@@ -49,7 +47,7 @@ class BusyGate:
             raise JobApiBusy(message, words=answer.words, status=answer.status, retry_after=left)
 
     def close(self, operation: JobApiOperation, project_id: str, answer: JobApiBusy) -> None:
-        """Keeps calls back for as long as an answer asks, counted from now; never for a shorter time than before."""
+        """Starts a pause as long as a response asks, or keeps a longer one."""
         seconds = self._default_pause if answer.retry_after is None else answer.retry_after
         limit, until = _limit(operation, project_id), asyncio.get_running_loop().time() + seconds
         if until > self._closed.get(limit, (0.0, answer))[0]:
@@ -67,20 +65,20 @@ _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
 _CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
 _DISCARD_PATH = "/v2/agent/{projectId}/job/{id}/discard"
 _UPLOAD_PATH = "/v2/agent/{projectId}/file/{id}"
-"""The last three are not of the specification: Pagehand's own job server has them."""
+"""The last three are not in the specification; Pagehand's own job server has them."""
 _KEPT_ADDRESSES = 20_000
-"""Jobs whose address is kept as httpx parsed it, which takes a tenth of a poll."""
+"""Jobs whose parsed URL is cached, because parsing takes a tenth of a poll."""
 MAX_UPLOAD_BYTES = 25_000_000
-"""The largest file that is sent at all."""
+"""The largest file that is uploaded."""
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,50}/[A-Za-z0-9!#$&^_.+-]{1,50}")
 
 
 class HttpJobApi:
-    """The job API over HTTP (ports.JobApi). One for a process; `aclose` it at the end.
+    """The job API over HTTP (ports.JobApi). Create one per project, and `aclose` it at the end.
 
-    The environment's proxies (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE,
-    SSL_CERT_DIR) are obeyed, since many companies let nothing out without them; they are read once, here, and no proxy
-    stands before an address of this machine. Redirects are not followed: they would carry the key elsewhere.
+    The proxies (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY) and certificates (SSL_CERT_FILE, SSL_CERT_DIR) of the
+    environment are used, because many company networks require them. They are read once, here. Addresses of this
+    machine never go through a proxy. Redirects are not followed, because they would send the key elsewhere.
 
     Raises:
         ConfigError: The proxy is neither http nor https.
@@ -89,7 +87,7 @@ class HttpJobApi:
     def __init__(self, settings: JobApiSettings, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._settings = settings
         self._busy_gate = BusyGate(default_pause=settings.default_pause)
-        # Well below the whole, so that what runs out while connecting is known not to have arrived.
+        # Well below the total, so that a timeout while connecting certainly means that nothing was sent.
         connect = min(settings.connect_timeout, settings.timeout / 2)
         self._timeout = httpx.Timeout(settings.timeout, connect=connect, pool=connect)
         self._transport = transport or JobApiTransport(settings)
@@ -100,7 +98,7 @@ class HttpJobApi:
                 "Authorization": f"Bearer {settings.api_key.get_secret_value()}",
                 "User-Agent": f"Pagehand/{__version__}",
                 "Accept": "application/json",
-                # A job is short, and a compressed answer of a few kilobytes can unfold into gigabytes.
+                # A job is short, but a compressed response of a few kilobytes can decompress to gigabytes.
                 "Accept-Encoding": "identity",
                 "Content-Type": "application/json",
             },
@@ -127,21 +125,21 @@ class HttpJobApi:
     async def cancel(
         self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
-        """Stops what a job does and what waits for it; safe to repeat."""
+        """Stops a job and its waiting messages; safe to repeat."""
         url = self._url(_CANCEL_PATH, project_id, job_id)
         return await self._call(JobApiOperation.CANCEL, project_id, url, cancel_body(requester), idempotency_key)
 
     async def discard(self, project_id: str, job_id: str, *, idempotency_key: str) -> Job:
-        """Throws away what a failed job got done; safe to repeat."""
+        """Discards the work of a failed job; safe to repeat."""
         url = self._url(_DISCARD_PATH, project_id, job_id)
         return await self._call(JobApiOperation.DISCARD, project_id, url, b"{}", idempotency_key)
 
     def can_cancel(self, project_id: str) -> bool:  # noqa: ARG002 - the port asks for each project
-        """Whether `cancel` is there."""
+        """Returns whether `cancel` is supported."""
         return self._settings.can_cancel
 
     def takes_files(self, project_id: str) -> bool:  # noqa: ARG002 - the same
-        """Whether files can go with a request."""
+        """Returns whether `upload` is supported."""
         return self._settings.takes_files
 
     async def get(self, project_id: str, job_id: str) -> Job:
@@ -149,17 +147,17 @@ class HttpJobApi:
         return self._job_in(await self._read(project_id, job_id))
 
     async def look(self, project_id: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
-        """Reads a job, unless the answer is the one with this fingerprint, byte for byte."""
+        """Reads a job. Returns None if the response is identical to the one with the fingerprint `unless`."""
         body = await self._read(project_id, job_id)
         fingerprint = hashlib.blake2b(body, digest_size=16).digest()
         return None if fingerprint == unless else SeenJob(self._job_in(body), fingerprint)
 
     async def upload(self, project_id: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
-        """Gives the job API a file that can go with a request then. Sending the same bytes again does no harm.
+        """Uploads a file, to which requests can then refer. Safe to repeat.
 
         Raises:
-            JobApiRejected: It takes no files, or not this one.
-            JobApiUnreachable: Try again; also where it may have arrived.
+            JobApiRejected: The job API accepts no files, or not this one.
+            JobApiUnreachable: Retry, even if it may have arrived.
         """
         if len(content) > MAX_UPLOAD_BYTES:
             raise JobApiRejected(f"A file of more than {MAX_UPLOAD_BYTES:,} bytes is not sent to the job API.")
@@ -175,7 +173,7 @@ class HttpJobApi:
         await self._client.aclose()
 
     def _url(self, template: str, project_id: str, job_id: str = "-") -> str:
-        # The encoded values hold no braces, so that one cannot stand for the other.
+        # The encoded values contain no braces, so one cannot be mistaken for the other's placeholder.
         path = template.replace("{projectId}", _segment(project_id)).replace("{id}", _segment(job_id))
         return self._settings.base_url + path
 
@@ -193,12 +191,12 @@ class HttpJobApi:
         return self._without_key(parse_job(body, self._hide_key))
 
     async def _exchange(self, operation: JobApiOperation, project_id: str, build: Callable[[], httpx.Request]) -> bytes:
-        """Sends a request, unless the project is to be left alone, and returns the body of a success."""
+        """Sends a request, unless the project is paused, and returns the body of a successful response."""
         self._busy_gate.check(operation, project_id)
         outcome = await self._attempt(operation, build)
         if isinstance(outcome, JobApiBusy):
             self._busy_gate.close(operation, project_id, outcome)
-        # Raised here, where no foreign error is being handled: as its context it would carry the request and its key.
+        # Raised outside of any except clause, because the original error's context contains the request with the key.
         if isinstance(outcome, JobApiError):
             raise outcome
         return outcome
@@ -215,10 +213,10 @@ class HttpJobApi:
                     body = await _read(response)
                 finally:
                     await response.aclose()
-        except Exception as error:  # noqa: BLE001 - libraries let bare errors through (aiohttp on a malformed answer)
+        except Exception as error:  # noqa: BLE001 - aiohttp lets built-in errors through on malformed responses
             if response is None:
                 return error_without_answer(error)
-        if not response.is_success:  # the status alone decides, even if its body never came
+        if not response.is_success:  # only the status matters, even if the body never arrived
             return error_for_status(operation, response, self._words_in(body or b""))
         if body is None:
             return JobApiUnreadable("The job API's answer is not a job: it did not come in whole.")
@@ -227,8 +225,8 @@ class HttpJobApi:
     async def _send(self, request: httpx.Request) -> httpx.Response:
         if request.method != "GET":
             return await self._client.send(request, stream=True)
-        # Past the client, which takes as long as all else about a poll: what it adds to the transport (redirects,
-        # cookies, authentication) is not wanted.
+        # Bypasses the client, which would double the CPU time of a poll and adds only redirects, cookies and
+        # authentication, none of which is needed.
         response = await self._transport.handle_async_request(request)
         await _leave_redirect(response)
         return response
@@ -236,7 +234,7 @@ class HttpJobApi:
     def _poll(self, url: httpx.URL) -> httpx.Request:
         timeout = {"timeout": self._timeout.as_dict()}
         request = httpx.Request("GET", url, headers=self._client.headers, extensions=timeout)
-        request.headers.encoding = "ascii"  # else httpx finds it out anew for each header that is looked at
+        request.headers.encoding = "ascii"  # otherwise httpx detects it again for each header
         return request
 
     def _post(self, url: str, content: bytes, idempotency_key: str) -> httpx.Request:
@@ -251,7 +249,7 @@ class HttpJobApi:
         return printable_line(self._hide_key(error_message_in(body)), MAX_WORDS)
 
     def _without_key(self, job: Job) -> Job:
-        """Hides our key in what the job API answers. The id is left alone, since it addresses the job."""
+        """Masks our key in a job. The id is left unchanged, because it addresses the job."""
         key = self._settings.api_key.get_secret_value()
         shown = {name: getattr(job, name) for name in ("status", "pr_link", "repository", "ref", "model")}
         hidden: dict[str, Any] = {name: self._hide_key(text) for name, text in shown.items() if text and key in text}
@@ -266,14 +264,14 @@ def _sha256(content: bytes) -> str:
 
 
 def _segment(value: str) -> str:
-    """One path segment. `.` and `..` would move up the path, even percent-encoded, and so cannot be sent."""
+    """Returns a path segment. `.` and `..` are rejected, because even percent-encoded they would change the path."""
     if value in {"", ".", ".."}:
         raise JobApiRejected(f"{value!r} cannot be the name of a project or job.")
     return quote(value, safe="", errors="replace")
 
 
 async def _read(response: httpx.Response) -> bytes:
-    """Returns the body; where it is longer than MAX_BODY, only a little more than that, which counts as unreadable."""
+    """Returns the body. Stops soon after MAX_BODY, and a longer body counts as unreadable."""
     body = bytearray()
     async for chunk in _chunks(response):
         body += chunk
@@ -289,6 +287,6 @@ def _chunks(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 async def _leave_redirect(response: httpx.Response) -> None:
-    # Otherwise httpx prepares the next request, and fails as if the connection had broken when Location is malformed.
+    # Otherwise httpx prepares the next request and, if Location is malformed, fails as if the connection was lost.
     if location := response.headers.pop("location", ""):
         response.extensions["location"] = location

@@ -1,7 +1,7 @@
-"""Reads the `details` of a job: what a job API tells beyond its specification (ours does), read tolerantly.
+"""Parses the `details` of a job, which a job API reports beyond its specification (ours does), leniently.
 
-Nothing of it is needed, so nothing of it makes a job unreadable: what has the wrong type counts as missing, what is too
-long is shortened, and what is too many is left out.
+All of them are optional, so none makes a job unreadable: values of the wrong type count as missing, long texts are
+shortened, and surplus items are left out.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from bot.runtime.json_fields import object_at, objects_at, text_at
 from bot.runtime.text import printable_text
 
 MAX_SUMMARY = 40_000
-"""Characters of an answer that are read at all."""
+"""Characters of an answer that are read."""
 MAX_WORDS = 2_000
 MAX_LINE = 200
 MAX_STEPS = 20
@@ -40,12 +40,12 @@ MAX_CHECKS, MAX_PROBLEMS = 20, 20
 MAX_COUNT = 10**9
 
 Hide = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""Masks secrets in a text."""
 Kind = TypeVar("Kind", bound=StrEnum)
 
 
 def details_from(value: Any, hide: Hide = str) -> JobDetails | None:
-    """Returns what an answer's `details` hold; None where there are none. `hide` takes secrets out of each text."""
+    """Returns the details of a job; None if there are none. `hide` masks secrets in each text."""
     if not isinstance(value, dict):
         return None
     return _Reader(hide).details(value)
@@ -71,12 +71,12 @@ class _Reader:
         )
 
     def _examples(self, value: dict[str, Any]) -> tuple[str, ...]:
-        """One that is too long for a button would be sent without having been seen."""
+        """Leaves out examples that do not fit on a button, because people would send text that they cannot see."""
         lines = self._lines(value.get("examples"))
         return tuple(dict.fromkeys(line for line in lines if len(line) <= LONGEST_EXAMPLE))
 
     def _question_fields(self, value: dict[str, Any]) -> tuple[QuestionField, ...]:
-        """All of them, or none: half a form could not be sent."""
+        """Returns all fields or none, because an incomplete form could not be submitted."""
         given = objects_at(value, "questionFields")
         fields = [self._question_field(each) for each in given[:MOST_FIELDS]] if len(given) <= MOST_FIELDS else []
         known = tuple(field for field in fields if field is not None)
@@ -84,7 +84,7 @@ class _Reader:
         return known if has_titles_of_its_own else ()
 
     def _question_field(self, value: dict[str, Any]) -> QuestionField | None:
-        """None for one that cannot be shown whole: an answer is known by its label, a field by its title."""
+        """Returns None for a field that cannot be shown whole, because labels and titles identify the answers."""
         kind, title = _one_of(FieldKind, value.get("kind"), None), self._whole_line(value, "title", LONGEST_TITLE)
         given = objects_at(value, "options")
         labels = [self._whole_line(each, "label", LONGEST_LABEL) for each in given[:MOST_OPTIONS]]
@@ -95,7 +95,7 @@ class _Reader:
         return QuestionField(title, kind, tuple(labels), value.get("ownWords") is True, value.get("required") is True)
 
     def _whole_line(self, value: dict[str, Any], name: str, limit: int) -> str:
-        """The line as it was given; empty where it is too long, or not what people would see."""
+        """Returns a line unchanged; empty if it is too long, or would be displayed differently."""
         given = text_at(value, name)
         return given if len(given) <= limit and self._line(value, name) == given else ""
 

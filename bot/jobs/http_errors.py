@@ -1,4 +1,4 @@
-"""What each way to fail means (bot.errors): whether the request arrived, and who can do something about it."""
+"""Translates failures into bot.errors: whether the request arrived, and what to do about it."""
 
 from enum import Enum
 from http import HTTPStatus as Status
@@ -23,7 +23,7 @@ from bot.runtime.text import printable_line
 
 
 class JobApiOperation(Enum):
-    """The calls; what a 404 says depends on which it is."""
+    """The calls of the job API. The meaning of a 404 depends on the call."""
 
     CREATE = "create"
     MESSAGE = "message"
@@ -33,7 +33,7 @@ class JobApiOperation(Enum):
     UPLOAD = "upload"
 
 
-# -- no answer ------------------------------------------------------------------------------------------------------
+# -- no response ----------------------------------------------------------------------------------------------------
 
 _NEVER_CONNECTED = (
     httpx.ConnectError,
@@ -45,17 +45,19 @@ _NEVER_CONNECTED = (
 )
 _AIOHTTP_NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,  # refused, DNS, TLS and its certificates, the proxy
-    aiohttp.ConnectionTimeoutError,  # no connection, or none free, in time
-    aiohttp.ClientHttpProxyError,  # the proxy would not open a tunnel
+    aiohttp.ConnectionTimeoutError,  # no connection, or no free one, in time
+    aiohttp.ClientHttpProxyError,  # the proxy refused to open a tunnel
     aiohttp.InvalidURL,
     aiohttp.NonHttpUrlClientError,
 )
 
 
 def error_without_answer(error: Exception) -> JobApiError:
-    """Returns the error for a call that ended without an answer; the library's message may quote headers."""
-    # httpx-aiohttp turns a connection cut while waiting into httpx.ConnectTimeout, as if nothing had been sent: so
-    # what aiohttp itself raised decides, wherever there is such a thing.
+    """Returns the error for a call without a response. It never quotes the library's message, which may have
+    headers.
+    """
+    # httpx-aiohttp reports a connection lost while waiting as httpx.ConnectTimeout, as if nothing had been sent. So
+    # aiohttp's own error decides, if there is one.
     origin = error.__cause__ if isinstance(error.__cause__, aiohttp.ClientError) else error
     if isinstance(origin, aiohttp.ClientError):
         sent = not isinstance(origin, _AIOHTTP_NEVER_CONNECTED)
@@ -85,11 +87,11 @@ def _why(origin: BaseException) -> str:
     return next((why for kinds, why in _REASONS if isinstance(origin, kinds)), "the connection was not accepted")
 
 
-# -- an answer other than success -----------------------------------------------------------------------------------
+# -- unsuccessful responses -----------------------------------------------------------------------------------------
 
 
 def error_for_status(operation: JobApiOperation, response: httpx.Response, words: str) -> JobApiError:
-    """Returns the error for an answer that is not 2xx; `words` are the API's own."""
+    """Returns the error for a response that is not 2xx; `words` are the API's own."""
     status = response.status_code
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
         what = {
@@ -105,11 +107,11 @@ def error_for_status(operation: JobApiOperation, response: httpx.Response, words
 
 
 def _not_accepted_yet(response: httpx.Response, words: str) -> JobApiUnreachable | None:
-    """Takes the answers that are given before anything is done: trying again cannot do it twice."""
+    """Returns the error for responses that are sent before the request is processed, so that retrying is safe."""
     status, wait = response.status_code, retry_after_in(response.headers)
     if status == Status.TOO_MANY_REQUESTS or (status == Status.SERVICE_UNAVAILABLE and wait is not None):
         return JobApiBusy(f"The job API is busy ({status}).", words=words, status=status, retry_after=wait)
-    if status == Status.TOO_EARLY:  # RFC 8470: not processed, since it might be a replay
+    if status == Status.TOO_EARLY:  # RFC 8470: not processed, because it might be a replay
         return JobApiUnreachable(f"The job API asks to send it again ({status}).", words=words, retry_after=wait)
     if status == Status.PROXY_AUTHENTICATION_REQUIRED:
         return JobApiUnreachable(f"The job API cannot be reached: the proxy asks for a password ({status}).")
@@ -134,8 +136,8 @@ def _rejected_or_failed(response: httpx.Response, words: str) -> JobApiError:
     status = response.status_code
     if httpx.codes.is_redirect(status):
         return JobApiRejected(_redirected(response), words=words, redirected=True)
-    # 408 is meant to say that the request never came in whole, but servers also send it when their own work took too
-    # long: repeating a create on that ground could start a second job.
+    # 408 should mean that the request did not arrive completely. But servers also send it when their own work took too
+    # long, and then repeating a create could start a second job.
     if httpx.codes.is_client_error(status) and status != Status.REQUEST_TIMEOUT:
         return JobApiRejected(f"The job API refused this ({status}).", words=words)
     kind = JobApiFailed if httpx.codes.is_server_error(status) else JobApiUncertain

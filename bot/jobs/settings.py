@@ -1,4 +1,4 @@
-"""Where the job API is, and what its settings may look like."""
+"""The settings of a job API, and their formats."""
 
 import re
 from typing import Annotated
@@ -12,12 +12,12 @@ from bot.errors import ConfigError
 from bot.runtime.http.proxies import MALFORMED, is_this_machine, proxy_address
 
 DEFAULT_PAUSE = 10.0
-"""Seconds; Retry-After is not promised."""
+"""Seconds, if there is no Retry-After, which the specification does not promise."""
 GET_PATH = "/v2/agent/{projectId}/job/{id}"
 MOST_CONNECTIONS = 100
-"""With answers after 0.3 s, enough to poll 10,000 jobs at rest every 30 s."""
+"""With responses after 0.3 s, enough to poll 10,000 idle jobs every 30 s."""
 SHORTEST_KEY = 8
-"""Characters. Anything shorter is a mistake, and hiding it in the log would blot out ordinary words."""
+"""Characters. Anything shorter is a mistake, and masking it in the log would mask ordinary words."""
 
 
 def _base_url(value: str) -> str:
@@ -61,11 +61,12 @@ ProjectId = Annotated[str, AfterValidator(_project_id)]
 
 
 class JobApiSettings(BaseModel):
-    """Where the job API is. Timeouts in seconds: `connect_timeout` for a connection, `timeout` for a whole call.
+    """The settings of a job API. Times are in seconds: `connect_timeout` is for a connection, `timeout` for a whole
+    call.
 
-    `max_connections` bounds the connections of polling, and again those of creates and messages. `default_pause` is for
-    how long a project that is too busy is left alone where the job API names no time. `can_cancel`: it can cancel jobs;
-    `takes_files`: it takes files with requests. Neither is of the specification.
+    `max_connections` limits the connections for polls, and separately those for creates and messages. `default_pause`
+    is the pause for a busy project if the job API gives no time. `can_cancel` and `takes_files` say whether the job API
+    can cancel jobs and accepts files, neither of which is in the specification.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -82,7 +83,7 @@ class JobApiSettings(BaseModel):
 
 
 def job_api_proxy(base_url: str) -> httpx.Proxy | None:
-    """Returns the environment's proxy; None for this machine itself and what NO_PROXY names.
+    """Returns the environment's proxy for a URL; None for this machine itself and the hosts in NO_PROXY.
 
     Raises:
         ConfigError: The proxy that would be used is neither http nor https.
@@ -100,5 +101,5 @@ def job_api_proxy(base_url: str) -> httpx.Proxy | None:
         return httpx.Proxy(checked)
     except (ValueError, httpx.InvalidURL):
         pass
-    # Raised out here, since the library's own words quote the address.
+    # Raised outside of the except clause, because the library's message quotes the URL.
     raise ConfigError([MALFORMED])

@@ -10,7 +10,7 @@ from bot.jobs.settings import JobApiSettings, job_api_proxy
 
 
 class _Response(aiohttp.ClientResponse):
-    """Drops the reason phrase: it is free text that httpx would log, and breaks httpx-aiohttp where it is not UTF-8."""
+    """Drops the reason phrase: httpx would log this free text, and httpx-aiohttp fails if it is not UTF-8."""
 
     async def start(self, connection: aiohttp.connector.Connection) -> "_Response":
         await super().start(connection)
@@ -19,11 +19,12 @@ class _Response(aiohttp.ClientResponse):
 
 
 class JobApiTransport(httpx.AsyncBaseTransport):
-    """Polls share kept-alive connections; every POST has one of its own.
+    """Polls share kept-alive connections; every POST uses a new one.
 
-    A kept connection that the server closes just as a request goes out looks like one cut while the server was at
-    work. A poll is then repeated by aiohttp, once; a POST must not be (and is not: aiohttp repeats only idempotent
-    methods), so it would end as "may have arrived" for nothing. A handshake is cheap at the rate people write.
+    If the server closes a kept-alive connection just as a request is sent, this looks like a connection lost while the
+    server was working. aiohttp then repeats a poll once. It must not repeat a POST (and does not: it repeats only
+    idempotent methods), so the POST would needlessly end as "may have arrived". A handshake is cheap at the rate at
+    which people write.
     """
 
     def __init__(self, settings: JobApiSettings) -> None:
@@ -41,7 +42,7 @@ class JobApiTransport(httpx.AsyncBaseTransport):
 
 
 def _pool(settings: JobApiSettings, proxy: httpx.Proxy | None, tls: ssl.SSLContext, *, keep: bool) -> AiohttpTransport:
-    def session() -> aiohttp.ClientSession:  # called by the first request, for it needs a running loop
+    def session() -> aiohttp.ClientSession:  # called by the first request, because it needs a running loop
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=settings.max_connections, ssl=tls, force_close=not keep),
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -1,4 +1,6 @@
-"""The job API's JSON (specification, parts 2 and 4): read tolerantly, for it promises little, and written exactly."""
+"""The job API's JSON (specification, parts 2 and 4): parsed leniently, because little is promised, and written
+exactly.
+"""
 
 import math
 import re
@@ -17,18 +19,18 @@ from bot.ports.job_api import PromptCall
 from bot.runtime.text import printable_line
 
 MAX_BODY = 2 << 20
-"""The longest answer that is read, in bytes; a job takes less than a thousand, its details some more."""
+"""The longest response that is read, in bytes; a job has less than a thousand, its details some more."""
 MAX_WORDS = 500
 MAX_ID = 500
 MAX_FILE_NAME = 200
 MAX_LINK = 3000
-"""The longest link that Slack takes on a button, in characters."""
+"""The longest link that Slack accepts on a button, in characters."""
 
 _BOM = b"\xef\xbb\xbf"
 _HTML = re.compile(r"<\s{0,5}/?\s{0,5}(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"^(https?://)[^/]*@", re.IGNORECASE)
 _LOOKED_AT = 20_000
-"""Characters in which a web page is looked for."""
+"""Characters that are checked for HTML."""
 _WORD_FIELDS = ("error", "message", "detail", "msg", "title")
 
 
@@ -40,17 +42,17 @@ def _optional(limit: int) -> Callable[[Any], str | None]:
 
 
 def _repository(value: Any) -> Any:
-    # An address that git can push to may hold a token, which must not be shown in a channel.
+    # A URL that git can push to may contain a token, which must not be shown in a channel.
     return _URL_CREDENTIALS.sub(r"\1", value) if isinstance(value, str) else None
 
 
 def _link(value: Any) -> str | None:
-    # A shortened link would lead elsewhere, so one that is too long counts as missing.
+    # A shortened link would lead elsewhere, so a long one counts as missing.
     return printable_line(value, MAX_LINK) or None if isinstance(value, str) and len(value) <= MAX_LINK else None
 
 
 def _id(value: Any) -> str:
-    """Never altered, since it addresses the job; refused if no path can hold it."""
+    """Returns an id unchanged, because it addresses the job. Raises ValueError if no URL path can contain it."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     text = str(value) if whole or (isinstance(value, float) and math.isfinite(value)) else value
     if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > MAX_ID:
@@ -82,9 +84,9 @@ def _source(value: Any) -> Any:
 
 
 class AgentJob(_Wire):
-    """The Agent job. Only an id and a status are needed; of the others, what has the wrong type counts as missing.
+    """The Agent job. Only id and status are required; other fields of the wrong type count as missing.
 
-    Write it with `model_dump_json(by_alias=True)`.
+    Serialize it with `model_dump_json(by_alias=True)`.
     """
 
     id: Annotated[str, BeforeValidator(_id)]
@@ -95,10 +97,10 @@ class AgentJob(_Wire):
     created_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="createdAt")] = None
     archived_at: Annotated[str | None, BeforeValidator(_optional(64)), Field(alias="archivedAt")] = None
     details: Annotated[Any, Field(exclude_if=lambda value: value is None)] = None
-    """Not of the specification, as it came."""
+    """Not in the specification; unparsed."""
 
     def to_job(self, hide: Hide = str) -> Job:
-        """Returns the same as the domain has it. `hide` takes secrets out of the texts of the details."""
+        """Returns the domain's job. `hide` masks secrets in the texts of the details."""
         return Job(
             id=self.id,
             status=self.status,
@@ -113,7 +115,7 @@ class AgentJob(_Wire):
 
 
 class PromptBody(_Wire):
-    """The body of both POST operations. What is not of the specification only ours takes: `requestedBy` and `files`."""
+    """The body of both POST operations. `requestedBy` and `files` are not in the specification; our server has them."""
 
     prompt: str
     requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
@@ -121,7 +123,7 @@ class PromptBody(_Wire):
 
 
 def prompt_body(call: PromptCall) -> bytes:
-    """Returns the bytes to send. Half of a surrogate pair, which UTF-8 cannot carry, is replaced."""
+    """Returns the bytes to send. Lone surrogates, which UTF-8 cannot encode, are replaced."""
     named = tuple(
         replace(file, name=printable_line(_encodable(file.name), MAX_FILE_NAME) or "file") for file in call.files
     )
@@ -134,7 +136,7 @@ def _encodable(text: str) -> str:
 
 
 class CancelBody(_Wire):
-    """The body of a cancel, which is not of the specification."""
+    """The body of a cancel, which is not in the specification."""
 
     requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
 
@@ -145,7 +147,7 @@ def cancel_body(requested_by: Requester | None = None) -> bytes:
 
 
 def parse_upload(body: bytes) -> str:
-    """Reads the id of an uploaded file. Raises JobApiUnreadable for any other bytes."""
+    """Parses the id of an uploaded file. Raises JobApiUnreadable for any other response."""
     try:
         data = from_json(body.removeprefix(_BOM)) if len(body) <= MAX_BODY else None
     except ValueError:
@@ -157,14 +159,14 @@ def parse_upload(body: bytes) -> str:
 
 
 def parse_job(body: bytes, hide: Hide = str) -> Job:
-    """Reads an Agent job. Raises JobApiUnreadable for any other bytes. `hide` takes secrets out of its details."""
+    """Parses an Agent job. Raises JobApiUnreadable for any other response. `hide` masks secrets in its details."""
     problem = _why_not_a_job(body)
     if not problem:
         try:
             return AgentJob.model_validate_json(body.removeprefix(_BOM)).to_job(hide)
         except ValidationError as error:
             problem = _why_not_valid(error)
-    # Raised out here, so that the answer is not carried along as the error's context.
+    # Raised outside of the except clause, so that the error's context does not contain the response.
     raise JobApiUnreadable(f"The job API's answer is not a job: {problem}.")
 
 
@@ -184,9 +186,9 @@ def _why_not_valid(error: ValidationError) -> str:
 
 
 def error_message_in(body: bytes) -> str:
-    """Returns the API's own words in the body of an error, as they came: `{"error": "..."}` and other common shapes.
+    """Returns the API's own words from the body of an error: `{"error": "..."}` and other common shapes.
 
-    Empty where there are none, or where they are a web page. Pass them through `printable_line` before they are shown.
+    Empty if there are none, or they are a web page. They are unprocessed: use `printable_line` before showing them.
     """
     if len(body) > MAX_BODY:
         return ""

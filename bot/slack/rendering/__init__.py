@@ -1,1 +1,1 @@
-"""All words that people read in Slack, and the blocks around them. Pure."""
+"""All text that people read in Slack, and the blocks around it. Pure."""

@@ -1,9 +1,9 @@
-"""Markdown that an agent wrote, made harmless for Slack's `markdown` block. Pure.
+"""Makes an agent's Markdown safe for Slack's `markdown` block. Pure.
 
-Slack finds mentions in it, honours `<...>` markup, and makes links of images; there is no `verbatim` for this block. A
-link stays where its words do not name another address than it leads to; it is written anew, as plainly as can be. How
-Slack's own parser reads the rest is not known: whatever there could notify somebody or be a link is broken up by a
-character of no width, in code and outside of it alike. All else stays as the agent wrote it.
+In this block, Slack recognizes mentions and `<...>` markup, turns images into links, and has no `verbatim` option. A
+link is kept if its text does not name a different URL, and is rewritten in its plainest form. How Slack parses
+everything else is unknown, so anything that could notify somebody or become a link is broken up with a zero-width
+character, inside and outside of code. Everything else is unchanged.
 """
 
 import re
@@ -24,7 +24,7 @@ from bot.slack.rendering.markdown_links import (
 from bot.slack.rendering.text import safe_url
 
 BREAK = "\u2060"
-"""Word joiner: no width, and no line break."""
+"""Word joiner: zero width, and no line break."""
 MAX_GROWTH = 2_000
 """Characters by which addresses of references may lengthen a text; beyond it these links are words."""
 
@@ -63,8 +63,8 @@ _Piece = _Words | _Literal | _Link
 
 
 def defused(text: str) -> str:
-    """Returns Markdown for a `markdown` block: nobody is mentioned by it, and each link says where it leads. A fence
-    that was cut open is closed.
+    """Returns Markdown for a `markdown` block that mentions nobody, and whose links show where they lead. A fence that
+    was cut open is closed.
     """
     text = _with_harmless_links(displayable(text))
     for pattern in (_LABELLED, _ANCHOR, _MENTION):
@@ -74,8 +74,8 @@ def defused(text: str) -> str:
 
 
 def _with_harmless_links(text: str) -> str:
-    """Again until nothing changes: a link that is broken lets go of a backtick in its address, and what was code can be
-    a link then.
+    """Repeats until nothing changes, because breaking up a link can free a backtick in its URL, which can turn code
+    into a link.
     """
     for _ in range(_ROUNDS):
         made = "".join(_harmless(_pieces(text)))
@@ -86,8 +86,8 @@ def _with_harmless_links(text: str) -> str:
 
 
 def markdown_pieces(text: str, limit: int) -> list[str]:
-    """Returns pieces of Markdown of about `limit` characters, cut between lines where that can be; a fence goes on in
-    the next piece.
+    """Splits Markdown into pieces of about `limit` characters, between lines if possible. A fence continues in the next
+    piece.
     """
     made, piece = [], ""
     for line in _lines_up_to(text.strip(), limit):
@@ -122,7 +122,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _code(text: str) -> Iterator[_Piece]:
-    """Code, in which links that are honest and plain stay as they are."""
+    """Returns code, in which honest and plain links are unchanged."""
     at = 0
     for link in find_links_in_code(text):
         source = text[link.start : link.end]
@@ -134,7 +134,7 @@ def _code(text: str) -> Iterator[_Piece]:
 
 
 def _honest(link: MarkdownLink, source: str) -> _Piece:
-    """The link anew where its words do not hide where it leads, else its words and its address."""
+    """Returns the link if its text does not hide where it leads; otherwise its text and its URL."""
     label, url = " ".join(displayable(link.label).split()), safe_url(link.address)
     if source.startswith("<"):
         return _Words(source) if url is None else _Link(f"<{url}>")
@@ -153,7 +153,7 @@ def _in_parentheses(url: str) -> str:
 
 
 def _harmless(pieces: Iterable[_Piece]) -> Iterator[str]:
-    """The pieces, without any link but those that were found honest."""
+    """Returns the pieces, in which only honest links are left."""
     for kind, group in groupby(pieces, type):
         text = "".join(piece.text for piece in group)
         if kind is _Words:
@@ -172,7 +172,7 @@ def _without_links(line: str) -> str:
 
 
 def _open_fence(text: str) -> str:
-    """The fence that is still open at a text's end; empty where there is none."""
+    """Returns the fence that is still open at the end of a text; empty if there is none."""
     fence = ""
     for line in text.split("\n"):
         found = _FENCE.match(line)

@@ -1,4 +1,4 @@
-"""The few Block Kit blocks that Pagehand uses. Texts given here are escaped already (bot.slack.rendering.text)."""
+"""The few Block Kit blocks that Pagehand uses. Their arguments are already escaped (bot.slack.rendering.text)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ SEND_AGAIN = "send_again"
 SEND_NEW_WORDS = "send_new_words"
 """The id of the request that was edited."""
 OPEN_PULL_REQUEST = "open_pull_request"
-"""A link: the click wants nothing but its acknowledgement."""
+"""A link: the click only needs an acknowledgement."""
 STOP_JOB = "stop_job"
 DISCARD_WORK = "discard_work"
-"""The thread's id. Slack has asked whether that is meant."""
+"""The thread's id. Slack has asked for confirmation."""
 HAND_OVER = "hand_over"
 """`<the message's ts>/<its thread's>`: opens a modal for a message whose writer was asked what to do with it."""
 FOLLOW_UP = "follow_up"
@@ -70,18 +70,20 @@ MAX_TEXT = 3_500
 
 @dataclass(frozen=True)
 class Message:
-    """What to post: `text` is what notifications and screen readers get, and all there is where `blocks` is empty."""
+    """A message to post. `text` is for notifications and screen readers; if `blocks` is empty, it is the whole
+    message.
+    """
 
     text: str
     blocks: tuple[Block, ...] = ()
 
     def without_blocks(self) -> "Message":
-        """Returns the same as text alone, for a place where Slack rejects the blocks."""
+        """Returns the message without blocks, for when Slack rejects them."""
         return Message(self.text)
 
 
 def mrkdwn(text: str) -> Block:
-    """Returns escaped text; `verbatim` keeps Slack from finding `@here`, `#channel` or addresses in it."""
+    """Returns escaped text; `verbatim` keeps Slack from recognizing `@here`, `#channel` or URLs in it."""
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
@@ -96,7 +98,7 @@ def section(text: str) -> Block:
 
 
 def markdown(text: str) -> Block:
-    """Returns Markdown that cannot mislead any more (bot.slack.rendering.agent_markdown)."""
+    """Returns Markdown that was made safe (bot.slack.rendering.agent_markdown)."""
     return {"type": "markdown", "text": text}
 
 
@@ -133,12 +135,12 @@ def read_menu_value(value: str) -> tuple[MenuItem, str] | None:
 
 
 def menu(action_id: str, options: Mapping[str, str]) -> Block:
-    """Returns the three dots with a menu of at most 5 options: each label's value, at most MAX_OPTION_VALUE wide."""
+    """Returns an overflow menu of up to 5 options: the values by label, each up to MAX_OPTION_VALUE wide."""
     return {"type": "overflow", "action_id": action_id, "options": _options(options)}
 
 
 def select(action_id: str, placeholder: str, options: Mapping[str, str]) -> Block:
-    """Returns a list to choose from, of at most 100 options, as `menu` takes them."""
+    """Returns a select list of up to 100 options, given as for `menu`."""
     made = {"type": "static_select", "action_id": action_id, "placeholder": plain_text(placeholder)}
     return made | {"options": _options(options)}
 
@@ -148,12 +150,12 @@ def _options(options: Mapping[str, str]) -> list[Block]:
 
 
 def _sendable(value: str) -> str:
-    """The value with half a character in it as `?`: Slack takes no other."""
+    """Returns the value with lone surrogates replaced by `?`, because Slack rejects them."""
     return value.encode("utf-8", "replace").decode()
 
 
 def link_button(label: str, action_id: str, url: str) -> Block:
-    """Returns a button that opens an address; Slack reports its click too."""
+    """Returns a button that opens a URL; Slack also reports its click."""
     return {"type": "button", "text": plain_text(label), "action_id": action_id, "url": url, "style": "primary"}
 
 

@@ -57,7 +57,7 @@ def card_buttons(thread: Thread, *, several_projects: bool = False) -> list[Bloc
 
 
 def can_be_stopped(thread: Thread) -> bool:
-    """Whether the agent works, or is about to."""
+    """Returns whether the agent is working, or about to."""
     job, problem = thread.state.job, thread.state.failure.problem
     if problem is Problem.GONE:
         return False
@@ -67,7 +67,7 @@ def can_be_stopped(thread: Thread) -> bool:
 
 
 def has_kept_work(thread: Thread) -> bool:
-    """Whether a failed job has work that nobody has gone on with."""
+    """Returns whether a failed job has kept work that nobody has continued."""
     job, problem = thread.state.job, thread.state.failure.problem
     return (
         job is not None and job.ended and problem is not Problem.GONE and thread.state.work.progress.partial_files > 0
@@ -75,7 +75,7 @@ def has_kept_work(thread: Thread) -> bool:
 
 
 def discard_button(thread: Thread) -> Block:
-    """Throws away what a failed job got done."""
+    """Returns the button that discards the work of a failed job."""
     return button(words.DISCARD, DISCARD_WORK, thread.id, confirm=_DISCARD)
 
 
@@ -91,7 +91,7 @@ def is_undecided(thread: Thread) -> bool:
 
 
 def can_switch_project(thread: Thread) -> bool:
-    """Whether the same can be asked for another project: not where it may have arrived, and nobody knows."""
+    """Returns whether the project can be switched. It cannot while nobody knows whether the request arrived."""
     settled = thread.state.failure.problem in {Problem.UNCERTAIN, Problem.WITHDRAWN, Problem.CANNOT_POST}
     return not (is_undecided(thread) or (thread.state.job is None and settled))
 

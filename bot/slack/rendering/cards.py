@@ -81,12 +81,12 @@ def _pull_request(job: Job, progress: Progress) -> list[Markup]:
 
 
 def _kept(files: int) -> list[Markup]:
-    """In how many files the work of a failure is kept."""
+    """Returns in how many files the work of a failed job is kept."""
     return [words.ONE_FILE_KEPT if files == 1 else words.FILES_KEPT(count=files)] if files else []
 
 
 def _work(job: Job, state: ThreadState) -> list[Markup]:
-    """Since when the agent is at work; once that has ended, for how long it was."""
+    """Returns since when the agent has been working or, once it has ended, for how long it worked."""
     began, ended = state.work.work_began_at, state.work.work_ended_at
     if state.failure.problem is Problem.GONE:
         return []
@@ -100,7 +100,7 @@ def _work(job: Job, state: ThreadState) -> list[Markup]:
 
 
 def _counted(state: ThreadState, follow_ups: FollowUpCounts) -> list[Markup]:
-    """How many follow-ups went out, and how many wait, with what for."""
+    """Returns how many follow-ups were sent, and how many wait for what."""
     counts = [
         *([words.SENT(count=follow_ups.sent)] if follow_ups.sent else []),
         *([_waiting(state, follow_ups.waiting)] if follow_ups.waiting else []),
@@ -117,7 +117,7 @@ def _waiting(state: ThreadState, count: int) -> Markup:
 
 
 def duration(seconds: float) -> Markup:
-    """Returns a length of time in words, rounded down; its two largest units."""
+    """Returns a duration in its two largest units, rounded down."""
     minutes = int(seconds // 60)
     if minutes < 1:
         return words.LESS_THAN_A_MINUTE
@@ -139,7 +139,7 @@ _MARKS = {
 
 @dataclass(frozen=True)
 class _StateWords:
-    """Where a job stands: in a few words, what that means, and what the job API said about it (not escaped yet)."""
+    """The state of a job: a headline, its meaning, and the job API's own words about it (not escaped yet)."""
 
     headline: Markup
     meaning: Markup = NOTHING
@@ -169,7 +169,7 @@ def status_text(thread: Thread, message_context: MessageContext, follow_ups: Fol
 
 
 def state_line(state: ThreadState, message_context: MessageContext) -> str:
-    """Where the job stands, in honest words: the job API tells a status and nothing more."""
+    """Returns the state of the job, claiming no more than the status that the job API reports."""
     return _with_steps(_words(state, message_context), state)
 
 
@@ -180,7 +180,7 @@ def _with_steps(told: _StateWords, state: ThreadState) -> str:
 
 
 def _text(thread: Thread, told: _StateWords, prompt: str, rest: list[str]) -> str:
-    """What notifications and screen readers get: sentences, the state first; of the rest what there is room for."""
+    """Returns the text for notifications and screen readers: the state, and as many other facts as fit."""
     state = thread.state
     own = words.SPOKEN_AGENT_SAID(words=one_line(told.own_words, _MAX_DETAIL)) if told.own_words else ""
     steps = _progress(state.work.progress) if state.job is not None and state.failure.problem is None else ""
@@ -226,7 +226,7 @@ def _words(state: ThreadState, message_context: MessageContext) -> _StateWords:
 
 
 def _gone(job: Job) -> _StateWords:
-    """What is gone is in no state any more; how it ended stays worth knowing."""
+    """A job that no longer exists has no state, but how it ended is still worth showing."""
     last = words.LAST_SEEN(status=_status(ThreadState(job), job)) if job.ended else NOTHING
     return _StateWords(words.GONE, last)
 
@@ -252,7 +252,7 @@ def _stopped(state: ThreadState, job: Job) -> Markup:
 
 
 def checklist(progress: Progress) -> list[Markup]:
-    """What the agent means to do and how far it is, a line each; of many steps, those about the next one."""
+    """Returns the agent's plan with its progress, a line per step; of many steps, those around the next one."""
     done, count = _done(progress), len(progress.plan)
     first = max(min(done - 2, count - _SHOWN_STEPS), 0)
     shown = progress.plan[first : first + _SHOWN_STEPS]
@@ -263,7 +263,7 @@ def checklist(progress: Progress) -> list[Markup]:
 
 
 def _progress(progress: Progress) -> str:
-    """How far the agent is, in sentences."""
+    """Returns the agent's progress in sentences."""
     told = [words.SPOKEN_STEPS_DONE(done=_done(progress), count=len(progress.plan))] if progress.plan else []
     if step := _first(progress, StepStatus.IN_PROGRESS):
         told.append(words.SPOKEN_AT_WORK_ON(step=step))

@@ -1,7 +1,6 @@
-"""What one person is told at once, and nobody else sees: answers to a command, a click or a reply; the help.
-Pure.
+"""Immediate answers that only one person sees: to a command, a click or a reply; and the help. Pure.
 
-Nothing of this is a notice: no row is owed to anybody, and often it is said because none could be written.
+They are not notices and have no row; often they are sent because no row could be written.
 """
 
 from bot.domain.commands.commands import LoneWord
@@ -16,38 +15,38 @@ from bot.slack.rendering.words import help as help_words
 
 
 def unknown_command(message_context: MessageContext) -> Markup:
-    """Answers a slash command of our app that is not the one that was set."""
+    """Answers a slash command of our app other than the configured one."""
     return words.UNKNOWN_COMMAND(command=escape(message_context.command))
 
 
 def unknown_interaction(message_context: MessageContext) -> Markup:
-    """Answers a click or a shortcut that means nothing here."""
+    """Answers an unknown click or shortcut."""
     return words.UNKNOWN_INTERACTION(command=escape(message_context.command))
 
 
 def unknown_job(message_context: MessageContext) -> Markup:
-    """Answers a reply below a card of which there is no record that can be used."""
+    """Answers a reply to a card that has no usable record."""
     return words.UNKNOWN_JOB(slash=message_context.slash)
 
 
 def wrong_option(wrong: WrongOption) -> Markup:
-    """Answers an option in front of a task that cannot be understood."""
+    """Answers a malformed option before a task."""
     example = words.EXAMPLE_OF_QUIET if wrong.name is OptionName.QUIET else words.EXAMPLE_OF_PROJECT
     return words.WRONG_OPTION[wrong.fault](name=escape(wrong.name), example=example)
 
 
 def word_without_job(word: ThreadWord, message_context: MessageContext) -> Markup:
-    """Answers a word for Pagehand that was written where there is no job."""
+    """Answers a word for Pagehand written outside of any job."""
     return words.WORD_WITHOUT_JOB(word=escape(word), command=escape(message_context.command))
 
 
 def word_meant(word: ThreadWord) -> Markup:
-    """Answers what was probably meant as a word for Pagehand."""
+    """Answers a message that was probably meant as a word for Pagehand."""
     return words.NEW_MEANT if word is ThreadWord.NEW else words.WORD_MEANT(word=escape(word))
 
 
 def forwarded_alone(message_ts: str, thread_ts: str = "") -> Message:
-    """Asks what to do with a message that was forwarded to Pagehand without words."""
+    """Asks what to do with a message that was forwarded to Pagehand without a task."""
     return paragraph(words.FORWARDED_ALONE, button(words.WRITE_TASK, HAND_OVER, f"{message_ts}/{thread_ts}"))
 
 
@@ -57,7 +56,7 @@ def edited_too_late(message_context: MessageContext) -> Markup:
 
 
 def task_missing(message_context: MessageContext) -> Markup:
-    """Answers options with no task behind them."""
+    """Answers options without a task."""
     return words.TASK_MISSING(command=escape(message_context.command))
 
 

@@ -1,4 +1,4 @@
-"""App Home: a person's jobs, what waits for them, their defaults, and for administrators Pagehand's health. Pure."""
+"""App Home: a person's jobs, open questions and defaults, and for administrators Pagehand's health. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ _MINUTE = 60
 def home_view(
     content: HomeContent, links: Mapping[str, str], message_context: MessageContext, *, projects: Sequence[str] = ()
 ) -> View:
-    """Somebody's Home. `links` are the addresses of threads in Slack, by our ids of them."""
+    """Returns a person's Home. `links` are the URLs of threads in Slack, by our ids."""
     return {
         "type": "home",
         "blocks": [
@@ -46,7 +46,7 @@ def home_view(
 
 
 def _waiting(content: HomeContent, links: Mapping[str, str]) -> list[Block]:
-    """What this person has to do stands first: nothing goes on before that."""
+    """Returns what this person has to do, which comes first, because those jobs wait for it."""
     lines = [
         words.AGENT_ASKS(prompt=_prompt(thread)) + _link(links.get(thread.id), words.LINK_TO_ANSWER)
         for thread in content.waiting
@@ -78,7 +78,7 @@ def _job(thread: Thread, links: Mapping[str, str], message_context: MessageConte
 
 
 def _first_lines(state: str) -> Markup:
-    """Where the job stands and why, without the steps that its card lists; cut between lines."""
+    """Returns the job's state and reason, without the steps that its card lists; cut between lines."""
     kept = ""
     for line in state.split("\n"):
         if line.startswith(":") or len(kept) + len(line) > _MAX_STATE:

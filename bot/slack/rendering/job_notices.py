@@ -1,4 +1,4 @@
-"""What is said about a job: its start, its ends, its pull requests. Pure."""
+"""Messages about a job: its start, its ends, its pull requests. Pure."""
 
 from typing import assert_never
 
@@ -35,7 +35,7 @@ _NOTHING_TOLD = JobReport()
 def about_job(  # noqa: C901 - a branch for each kind
     thread: Thread, news: JobNews, notification: NotificationSettings, message_context: MessageContext
 ) -> Message:
-    """What the thread is told about its job."""
+    """Returns a message about the thread's job."""
     match news:
         case JobFinished() | JobFailed() | JobStopped():
             made = _ended(thread, news, person_told(thread, news, notification), message_context)
@@ -65,7 +65,7 @@ def about_job(  # noqa: C901 - a branch for each kind
 
 
 def _ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContext) -> Message:
-    """One message: how it ended, the pull request, how many files that changes, and the agent's words.
+    """Returns the message about an end: the outcome, the pull request, the size of the change, and the agent's words.
 
     `told` is whom it mentions; empty: nobody.
     """
@@ -125,7 +125,7 @@ def _failed(thread: Thread, end: JobFailed, report: JobReport, message_context: 
 
 
 def _kept(thread: Thread, files: int) -> Markup:
-    """In how many files the work of a failure is kept, and what can be done with it."""
+    """Returns in how many files the work of a failed job is kept, and what can be done with it."""
     reply = reply_here(thread)
     return words.ONE_FILE_KEPT(reply=reply) if files == 1 else words.FILES_KEPT(count=files, reply=reply)
 

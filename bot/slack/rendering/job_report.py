@@ -1,6 +1,6 @@
-"""What a job told of how a round of it ended: the agent's answer, its question, the changed pages, failed checks. Pure.
+"""The details about the end of a round: the agent's answer and question, the changed pages, failed checks. Pure.
 
-All of it is foreign text: escaped, or Markdown that was defused.
+All of it is untrusted text, which is escaped, or Markdown that was made safe.
 """
 
 from bot.domain.jobs.details import (
@@ -38,7 +38,7 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def with_report(thread: Thread, message: Message, report: JobReport | None) -> Message:
-    """The message of an end with what was told of it: one message, its buttons last."""
+    """Returns the message about an end with its details as one message, buttons last."""
     if report is None:
         return message
     parts: list[tuple[str, Block]] = []
@@ -58,7 +58,7 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
 
 
 def question_asked(thread: Thread, message: QuestionAsked) -> Message:
-    """What the agent wants to know, to whoever asked it for something."""
+    """Returns the agent's question to whoever wrote the request."""
     choices = answer_choices(thread, message.fields)
     asked = _question(thread, message.question, choices)
     return paragraph(f"{person(message.person_id or thread.requester_id)} {asked}", *choices)
@@ -70,7 +70,7 @@ def reply_here(thread: Thread) -> Markup:
 
 
 def reason_quoted(report: JobReport) -> Markup:
-    """The reason that was given, as a quotation of some lines."""
+    """Returns the reason as a quotation of a few lines."""
     return _quoted(report.reason, _MAX_REASON)
 
 
@@ -79,7 +79,7 @@ def _quoted(text: str, limit: int) -> Markup:
 
 
 def _text(words: str, parts: list[str]) -> str:
-    """What notifications and screen readers get: as many parts as there is room for."""
+    """Returns the text for notifications and screen readers: as many parts as fit."""
     for part in parts:
         if len(words) + len(part) < MAX_TEXT:
             words = f"{words}\n{part}"
@@ -93,7 +93,7 @@ def _show_all(thread: Thread, answer: Answer | None) -> list[Block]:
 
 
 def _examples(thread: Thread, prompts: tuple[str, ...]) -> list[Block]:
-    """Buttons that say all that they send."""
+    """Returns buttons that show everything they send."""
     pairs = zip(SEND_EXAMPLES, filter(fits_a_button, prompts), strict=False)
     return [button(prompt, action_id, f"{thread.id}/{prompt}") for action_id, prompt in pairs]
 
@@ -108,7 +108,7 @@ def _question(thread: Thread, question: str, choices: list[Block]) -> str:
 
 
 def count_changed(changes: Changes | None) -> Markup:
-    """How much the pull request changes; empty where that is not told. The card has the list."""
+    """Returns the size of the change; empty if unknown. The card lists the files."""
     if changes is None or changes.file_count == 0:
         return Markup("")
     lines = Markup(_lines(changes.added, changes.removed))
@@ -118,7 +118,7 @@ def count_changed(changes: Changes | None) -> Markup:
 
 
 def changed_pages(changes: Changes | None) -> str:
-    """What the pull request changes, a line each; empty where that is not told."""
+    """Returns the changes of the pull request, a line per file; empty if unknown."""
     if changes is None or changes.file_count == 0:
         return ""
     count, lines = changes.file_count, Markup(_lines(changes.added, changes.removed))

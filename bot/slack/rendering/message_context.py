@@ -1,4 +1,4 @@
-"""What Pagehand's words depend on: the installation, and where a private message is shown."""
+"""The facts about the installation that Pagehand's messages mention, and links to a message's thread."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,10 @@ from bot.slack.rendering.words.answers import LINK_TO_JOB
 
 @dataclass(frozen=True)
 class MessageContext:
-    """`command` is the slash command's name; `admin` a Slack user's id or words; `bot_user_id` is who to invite.
-    `several_projects`: there is more than one project, so that each job's is told. `workspace` is Slack's name of it.
+    """Facts about the installation.
+
+    `command` is the slash command, `admin` a Slack user id or a few words, `bot_user_id` the user to invite, and
+    `workspace` the workspace's name. With `several_projects`, each job's project is shown.
     """
 
     command: str = "/docs"
@@ -45,7 +47,7 @@ _MAX_LINK = 2_000
 
 
 def leading_to(thread_url: str, message: Message) -> Message:
-    """Returns a message with the address of the thread that it is about, where that is known."""
+    """Returns a message with the link to the thread that it is about, if known."""
     url = escape(safe_url(thread_url) or "")
     if not url or len(url) > _MAX_LINK:
         return message

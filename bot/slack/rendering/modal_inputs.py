@@ -1,5 +1,5 @@
-"""The inputs of Pagehand's modals, whose ids say what a submission holds; and the choices an agent's question offers.
-Pure.
+"""The inputs of Pagehand's modals, whose ids identify the values of a submission; and the choices of an agent's
+question. Pure.
 """
 
 import json
@@ -28,8 +28,8 @@ from bot.slack.rendering.blocks import (
 from bot.slack.rendering.text import one_line, shorten_plain, width
 from bot.slack.rendering.words import forms, job_news
 
-# What can be chosen as an answer to an agent's question: buttons, a list, or a modal with an input each. Pure. All
-# that is offered is what its words say: what does not fit into a button or a list is left to replies in words.
+# The choices for an agent's question: buttons, a list, or a modal with an input for each field. A choice always shows
+# everything that it sends; if it does not fit on a button or in a list, people answer by a reply.
 
 _MAX_CHOICES = 9_000
 """Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
@@ -38,7 +38,7 @@ _ENCODED = TypeAdapter(tuple[_Encoded, ...])
 
 
 def answer_choices(thread: Thread, fields: Sequence[QuestionField]) -> list[Block]:
-    """Returns what a row offers to choose from; nothing where a question is answered in words alone."""
+    """Returns the choices of a question; none if it can only be answered by a reply."""
     if len(fields) == 1 and fields[0].kind not in {FieldKind.CHOICE, FieldKind.CHOICES, FieldKind.YES_OR_NO}:
         return []
     if len(fields) != 1 or fields[0].kind is FieldKind.CHOICES:
@@ -83,18 +83,18 @@ def decoded_fields(text: str) -> tuple[QuestionField, ...]:
 
 
 MAX_INPUT = 3_000
-"""The largest bound that Slack takes for an input; without one, people can type more."""
+"""The largest maximum length that Slack accepts for an input; without one, people can type more."""
 MAX_PROMPT = 30_000
-"""Characters of a prompt; more of it is refused at its field."""
+"""Characters of a prompt; the field of a longer one shows an error."""
 MAX_ANSWER = 1_000
 """Characters of an answer in a line."""
 _MAX_OPTION = 75
 _MAX_SHOWN_OPTIONS = 10
-"""Of radio buttons and check boxes; what is more becomes a list."""
+"""Options as radio buttons or check boxes; more become a list."""
 
 
 class Input(StrEnum):
-    """An input's block id and action id: the same on each update of a view, so that what was typed stays."""
+    """The block id and action id of an input. They stay the same when a view is updated, so that typed text is kept."""
 
     PROMPT = "prompt"
     PROJECT = "project"

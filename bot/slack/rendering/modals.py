@@ -26,7 +26,7 @@ from bot.slack.rendering.modal_inputs import (
 from bot.slack.rendering.text import Markup, channel, escape, fitting, one_line
 from bot.slack.rendering.words import forms as words
 
-# What a modal is about, kept in the view itself (`private_metadata`): a submission tells of no channel. Pure.
+# The context of a modal is stored in the view itself (`private_metadata`), because a submission names no channel.
 
 MAX_METADATA = 3_000
 """Slack's limit for `private_metadata`."""
@@ -38,10 +38,10 @@ class ModalPlace:
 
     Attributes:
         channel_id: The channel; empty: it is chosen in the modal.
-        thread_ts: The thread that the job is to answer in.
+        thread_ts: The thread for the job.
         message_ts: The message that is handed over.
-        thread_id: The job that is steered, by our id of its thread.
-        scope: How much of the conversation goes along, of a message that is handed over.
+        thread_id: Our id of the thread of the job that is steered.
+        scope: For a message that is handed over, how much of the conversation to include.
         files: The ids of the message's files.
         file_names: Their names.
     """
@@ -191,7 +191,7 @@ def settings_modal(preference: Preference, projects: Sequence[str]) -> View:
 
 
 def loading_modal() -> View:
-    """What is there at once, till the rest is known."""
+    """The modal that is shown immediately, until its content is known."""
     return message_modal(words.LOADING)
 
 

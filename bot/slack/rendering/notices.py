@@ -1,4 +1,4 @@
-"""What each notice says: what happened, what it means, what to do next. Pure."""
+"""The text of each notice: what happened, what it means, and what to do next. Pure."""
 
 from bot.domain.notices.messages import (
     CardChanged,
@@ -26,8 +26,8 @@ def messages(
     follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
     notification: NotificationSettings | None = None,
 ) -> list[Message]:
-    """What to say, in as many messages as it takes (one, but for a whole prompt). Without `notification` the channel
-    has it as any other.
+    """Returns the messages of a notice: one, except for long texts that somebody asked to see. Without `notification`,
+    the default settings of channels apply.
     """
 
     def posted(post: Post) -> Message:
@@ -51,6 +51,6 @@ def messages(
 
 
 def _unknown(message: UnknownNotice) -> Message:
-    """A row that a newer version wrote: says what it holds rather than nothing."""
+    """Shows the content of a notice from a newer version, rather than nothing."""
     held = ", ".join(f"{name}: {value}" for name, value in message.fields.items())
     return paragraph(shorten(held, MAX_REASON) or names.NEWS)

@@ -1,6 +1,4 @@
-"""What one person alone is told or asked: before a request of theirs goes to the agent, in place of that, or about it.
-Pure.
-"""
+"""Messages for one person: before a request of theirs is sent to the agent, instead of that, or about it. Pure."""
 
 from itertools import accumulate
 from typing import assert_never
@@ -61,7 +59,7 @@ _MAX_CHOICES = 9_000
 def to_person(  # noqa: C901, PLR0912 - a branch for each kind
     thread: Thread, message: PersonalMessage, follow_ups: FollowUpCounts, message_context: MessageContext
 ) -> list[Message]:
-    """What one person is told or asked, in as many messages as it takes."""
+    """Returns the messages for one person."""
     match message:
         case PromptRequested():
             made = _whole_prompt(message)
@@ -100,7 +98,7 @@ def _refused(message: RequestRefused, message_context: MessageContext) -> Messag
 
 
 def refusal(message: RequestRefused, message_context: MessageContext) -> Markup:
-    """What did not happen, and why not."""
+    """Returns what was refused, and why."""
     what = questions.REFUSED_KINDS.get(message.wanted, questions.REFUSED_OTHERWISE)
     return questions.REFUSED(what=what, why=_why(message, message_context))
 
@@ -118,7 +116,7 @@ def _why(message: RequestRefused, message_context: MessageContext) -> Markup:
 
 
 def _edited(message: ReplyEdited) -> Message:
-    """The offer to send what a reply says after it was changed."""
+    """Returns the offer to send a reply's new text."""
     shown, cut = opening(message.text, characters=300, lines=4)
     now = quote(shown + (ELLIPSIS if cut else ""))
     request = message.request_id[:2_000]
@@ -158,7 +156,7 @@ def _with_room(choices: dict[str, str]) -> dict[str, str]:
 
 
 def _choices(values: dict[str, str]) -> tuple[Block, ...]:
-    """A button each where there are few, and else a menu."""
+    """Returns a button for each if there are few, otherwise a menu."""
     if len(values) <= len(CHOOSE_PROJECT_BUTTONS):
         ids = zip(CHOOSE_PROJECT_BUTTONS, values.items(), strict=False)
         return tuple(button(_label(name), action_id, value) for action_id, (name, value) in ids)
@@ -203,7 +201,7 @@ def in_doubt(message: Message) -> Message:
 
 
 def _card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Message:
-    """Why no job was started, and what to do about it; with what was asked for, since no card keeps it."""
+    """Returns why no job was started, and what to do about it, with the prompt, because there is no card for it."""
     asked = quote(opening(thread.prompt, characters=300, lines=4)[0])
     return paragraph(answers.YOU_ASKED(why=_why_no_card(thread, message, message_context), request=asked))
 
@@ -223,7 +221,7 @@ def _why_no_card(thread: Thread, message: CardNotPosted, message_context: Messag
 
 
 def _whole_answer(message: AnswerRequested) -> list[Message]:
-    """All that an agent answered, in as many messages as it takes; or why that cannot be shown."""
+    """Returns an agent's whole answer, in as many messages as it needs; or why it cannot be shown."""
     if message.missing is not None:
         return [paragraph(answers.WHOLE_ANSWER_MISSING[message.missing])]
     shown = [part for part in map(defused, markdown_pieces(message.text, _ANSWER_PIECE)) if part.strip()]
@@ -235,7 +233,7 @@ def _whole_answer(message: AnswerRequested) -> list[Message]:
 
 
 def _whole_prompt(message: PromptRequested) -> list[Message]:
-    """All that was asked for, in as many messages as it takes."""
+    """Returns a whole prompt, in as many messages as it needs."""
     parts = pieces(message.prompt, _PROMPT_PIECE) or [answers.EMPTY]
     made = []
     for start in range(0, len(parts), _PIECES_A_MESSAGE):

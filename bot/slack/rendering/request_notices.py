@@ -1,5 +1,5 @@
-"""What is said of requests that wait, were rejected, may have been accepted, held more than words or were edited late;
-and of the job API's outages. Pure.
+"""Messages about requests that wait, were rejected, may have been accepted, contained more than text or were edited
+late; and about outages of the job API. Pure.
 """
 
 from typing import assert_never
@@ -35,7 +35,7 @@ _FORBIDDEN = 403
 
 
 def about_request(news: RequestNews, message_context: MessageContext) -> Message:  # noqa: PLR0911 - one for each kind
-    """What the thread is told about a request, or about the job API for which requests wait."""
+    """Returns a message about a request, or about the job API, for which requests wait."""
     match news:
         case RequestRejected():
             return _rejected(news, message_context)
@@ -147,7 +147,7 @@ _MAX_NAME, _MOST_NAMES = 100, 5
 
 
 def _not_fully_sent(message: ReplyNotFullySent) -> Message:
-    """What of a reply was not sent, and what to do about it."""
+    """Returns which parts of a reply were not sent, and what to do about it."""
     who, files = person(message.person_id), _files(message)
     held = files or words.FORWARDED_MESSAGE
     if files and message.forwarded:
@@ -162,7 +162,7 @@ def _not_fully_sent(message: ReplyNotFullySent) -> Message:
 
 
 def _context_cut(message: ContextCut) -> Message:
-    """What of all that belongs to a request the agent does not get."""
+    """Returns which parts of a request's context the agent does not get."""
     lines = [
         *([words.LINK_ONLY(names=_names(message.link_only))] if message.link_only else []),
         *([words.NAME_ONLY(names=_names(message.name_only))] if message.name_only else []),
@@ -185,7 +185,7 @@ def _names(names: tuple[str, ...]) -> Markup:
 
 
 def _files(message: ReplyNotFullySent) -> Markup:
-    """How many files a reply holds, with the names that are known; empty for none."""
+    """Returns how many files a reply has, with the known names; empty if none."""
     if not message.file_count:
         return NOTHING
     count = words.ONE_FILE if message.file_count == 1 else words.FILES(count=message.file_count)

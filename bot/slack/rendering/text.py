@@ -1,7 +1,7 @@
-"""Texts of people, agents and APIs made harmless for Slack, and cut to Slack's limits.
+"""Escapes texts of people, agents and APIs for Slack, and cuts them to Slack's limits.
 
-Slack reads three characters of a message as markup (`&`, `<`, `>`); escaped, no text can mention, notify or link.
-Lengths are counted as Slack's clients count them, in UTF-16 units of the escaped text, which is never too few.
+Three characters are markup in a message (`&`, `<`, `>`). If they are escaped, no text can mention, notify or link.
+Lengths are counted as Slack's clients do, in UTF-16 units of the escaped text, which never underestimates them.
 """
 
 import re
@@ -14,7 +14,7 @@ from bot.runtime.text import displayable, without_misleading
 from bot.slack.rendering.markdown_links import ascii_host
 
 Markup = NewType("Markup", str)
-"""Text in Slack's escaped form: our own words, or others' made harmless."""
+"""Text in Slack's escaped form."""
 NOTHING = Markup("")
 ELLIPSIS = Markup("…")
 MAX_URL = 3_000
@@ -27,12 +27,12 @@ _UNSAFE_IN_URL = re.compile(r"[\s|<>\"\\^`{}]")
 
 
 def escape(text: str) -> Markup:
-    """Returns the text for a message's `text` and for mrkdwn with `verbatim`: nothing in it is markup any more."""
+    """Escapes a text for a message's `text` and for mrkdwn with `verbatim`, so that it contains no markup."""
     return Markup("".join(_ESCAPES.get(character, character) for character in displayable(text)))
 
 
 def joined(parts: Iterable[Markup], by: str = " ") -> Markup:
-    """Returns escaped texts as one, with something harmless between them."""
+    """Joins escaped texts with a harmless separator."""
     return Markup(by.join(parts))
 
 
@@ -50,7 +50,7 @@ def shorten(text: str, limit: int) -> Markup:
 
 
 def shorten_plain(text: str, limit: int) -> str:
-    """Returns the text as it can be shown where Slack reads no markup, at most `limit` wide."""
+    """Returns the text for a place where Slack reads no markup, at most `limit` wide."""
     shown = displayable(text)
     return shown if width(shown) <= limit else fitting(shown, limit - 1) + ELLIPSIS
 
@@ -98,7 +98,7 @@ def opening(text: str, *, characters: int, lines: int) -> tuple[str, bool]:
 
 
 def safe_url(text: str | None) -> str | None:
-    """Returns the text if it can be a link: an http(s) address whose host does not hide where it leads, in ASCII."""
+    """Returns the text if it can be a link: an http(s) URL with an undisguised host, in ASCII."""
     if not text or width(text) > MAX_URL or not text.isprintable():
         return None
     if _UNSAFE_IN_URL.search(text) or without_misleading(text) != text:
@@ -120,7 +120,7 @@ def _with_ascii_host(url: str, netloc: str) -> str | None:
 
 
 def link(text: str | None, limit: int = 1_500) -> Markup:
-    """Returns the text as a link where it is a safe address that fits, else as escaped text."""
+    """Returns the text as a link if it is a safe URL that fits; otherwise as escaped text."""
     url = safe_url(text)
     if url is not None and width(escape(url)) + 2 <= limit:
         return Markup(f"<{escape(url)}>")
@@ -138,12 +138,12 @@ def channel(channel_id: str) -> Markup:
 
 
 def addressing(user_ids: Iterable[str]) -> Markup:
-    """Returns mentions of people, with the blank before what they are told; nothing for nobody."""
+    """Returns mentions of people with a space after them; empty for nobody."""
     return Markup("".join(f"{person(user_id)} " for user_id in user_ids))
 
 
 def moment(seconds: int) -> Markup:
-    """Returns a time of day, in each reader's own zone; where that cannot be shown, in UTC."""
+    """Returns a time of day in each reader's time zone; in UTC where that cannot be shown."""
     return Markup(f"<!date^{seconds}^{{time}}|{time.strftime('%H:%M', time.gmtime(seconds))} UTC>")
 
 

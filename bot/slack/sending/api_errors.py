@@ -1,4 +1,4 @@
-"""What each error of Slack's Web API means (bot.errors): whether the call arrived, and what is to be done."""
+"""Translates errors of Slack's Web API into bot.errors: whether the call arrived, and what to do about it."""
 
 from http import HTTPStatus
 
@@ -35,7 +35,9 @@ NOT_ALLOWED = frozenset(
         "two_factor_setup_required",
     }
 )
-"""About the token or the whole workspace. What is about one call (no_permission, access_denied) is rejected instead."""
+"""Errors about the token or the whole workspace. Errors about one call (no_permission, access_denied) are
+rejections.
+"""
 UNCERTAIN = frozenset(
     {
         "fatal_error",
@@ -51,7 +53,7 @@ RATE_LIMITED = frozenset({"external_channel_migrating", "message_limit_exceeded"
 
 
 def chat_error_from(error: Exception) -> ChatError:
-    """Returns what a library's error means for the call that raised it."""
+    """Returns our error for a library's error."""
     match error:
         case ChatError():
             return error
@@ -81,7 +83,7 @@ def _error_answered(error: SlackApiError) -> ChatError:
 
 
 def _error_of_code(code: str) -> ChatError:
-    """A code that nobody knows is about this one call."""
+    """An unknown code counts as a rejection of this one call."""
     if code in NOT_IN_CHANNEL:
         return ChatNotInChannel(code)
     if code in NOT_ALLOWED:

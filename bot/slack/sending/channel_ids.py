@@ -1,4 +1,4 @@
-"""The ids by which Slack knows channels now, where it changed those that Pagehand has."""
+"""The current ids of channels whose id Slack has changed."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -13,18 +13,18 @@ async def _unchanged(channel_id: str) -> str:
 
 
 class NewestChannelIds:
-    """One for a process. `find` looks for the newest id of a channel, and may raise StoreError."""
+    """The current ids, cached per process. `find` returns the newest id of a channel, and may raise StoreError."""
 
     def __init__(self, find: Callable[[str], Awaitable[str]] = _unchanged) -> None:
         self._find = find
         self._newest: OrderedDict[str, str] = OrderedDict()
 
     def newest(self, channel_id: str) -> str:
-        """Returns the newest id as far as it was looked for."""
+        """Returns the newest id known so far."""
         return self._newest.get(channel_id, channel_id)
 
     async def look_up(self, channel_id: str) -> str:
-        """Looks for the newest id, and keeps it. Where it cannot be had, it is the one that is kept."""
+        """Looks up the newest id and caches it. If that fails, returns the cached one."""
         try:
             found = await self._find(channel_id)
         except StoreError:

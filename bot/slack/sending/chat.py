@@ -34,10 +34,10 @@ from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.web_api import call
 
 _LINK_PATIENCE = 1.0
-"""Seconds that private words wait for the address of the thread that they are about."""
+"""Seconds that an ephemeral message waits for the link to its thread."""
 EVENT_TYPE = "pagehand_notice"
 _CLOCK_DIFFERENCE = 2 * 3_600.0
-"""Seconds by which our clock and Slack's may differ when a card is looked for."""
+"""Seconds by which our clock may differ from Slack's when searching for a card."""
 _PAGE_SIZE, _MOST_PAGES = 200, 25
 
 
@@ -76,7 +76,7 @@ class SlackChat(Chat):
     async def update_card(
         self, thread: Thread, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
     ) -> None:
-        """See Chat. Without blocks, those of an earlier version go away."""
+        """See Chat. Without blocks, existing blocks are removed."""
         if thread.card_ts is None:
             raise ChatRejected("card_not_posted")
         message = card(await self._named(thread), self._message_context, follow_ups)
@@ -87,15 +87,13 @@ class SlackChat(Chat):
     async def post(self, thread: Thread, notice: Notice) -> str:
         """See Chat."""
         if thread.card_ts is None or thread.ts is None:
-            raise ChatRejected("card_not_posted")  # without its thread it would be a message in the channel
+            raise ChatRejected("card_not_posted")  # without a thread, it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
         broadcast = shown_in_channel(thread, notice.message, self._notification(thread.channel_id))
         return await self._post(thread, message, notice.key, broadcast=broadcast)
 
     async def find(self, thread: Thread, key: str) -> str | None:
-        """See Chat. Looks through at most 5,000 messages. In a thread whose first message was deleted there is
-        nothing.
-        """
+        """See Chat. Searches at most 5,000 messages. A thread whose first message was deleted is empty."""
         try:
             return await self._found(thread, key)
         except ChatRejected as rejected:
@@ -146,7 +144,7 @@ class SlackChat(Chat):
                 assert_never(place)
 
     async def _link(self, thread: Thread) -> str:
-        """Returns the address of the card, or of what it is to answer; empty where there is none, or not at once."""
+        """Returns the link to the card or, before it is posted, to the message it replies to; empty if unavailable."""
         ts = thread.card_ts or thread.ts or thread.root_ts
         if not ts or self._permalinks is None:
             return ""
@@ -156,8 +154,8 @@ class SlackChat(Chat):
         return ""
 
     async def join(self, channel_id: str) -> None:
-        """See Chat. Slack answers for a private channel as if it did not exist; and where joining is not granted, an
-        invitation helps just as it does there.
+        """See Chat. For a private channel, Slack answers as if it did not exist. Without the scope for joining, an
+        invitation is needed in the same way.
         """
         try:
             await call(self._client.conversations_join(channel=channel_id))
@@ -181,7 +179,7 @@ class SlackChat(Chat):
         return replace(thread, prompt=with_names(thread.prompt, await self._names([thread.prompt])))
 
     async def _names(self, recorded: Sequence[str]) -> Mapping[str, str]:
-        """Returns the names of those whom recorded texts mention."""
+        """Returns the names for mentions in recorded texts."""
         ids = [user_id for text in recorded for user_id in mentioned(text)]
         return await self._people.names(ids) if ids and self._people is not None else {}
 
@@ -204,7 +202,7 @@ class SlackChat(Chat):
         return ts
 
     def _page(self, thread: Thread, cursor: str) -> Awaitable[AsyncSlackResponse]:
-        """Returns a thread's messages since it was recorded, or, where it has no first one yet, the channel's."""
+        """Returns a thread's messages since it was recorded or, if it has no first message yet, the channel's."""
         oldest = f"{max(thread.created_at - _CLOCK_DIFFERENCE, 0.0):.6f}"
         options: dict[str, Any] = {"limit": _PAGE_SIZE, "include_all_metadata": True, "oldest": oldest}
         if cursor:
@@ -228,7 +226,7 @@ _NOT_JOINABLE = frozenset({"channel_not_found", "method_not_supported_for_channe
 
 
 async def _call_unless(request: Awaitable[AsyncSlackResponse], *nothing_to_do: str) -> None:
-    """Awaits a call; the error codes `nothing_to_do` say that there was nothing left to do."""
+    """Awaits a call. Ignores the error codes `nothing_to_do`, which mean that the wanted state already exists."""
     try:
         await call(request)
     except ChatRejected as rejected:

@@ -1,5 +1,5 @@
-"""What was said in a thread, and what a channel is: Conversations and Channels of bot.ports.slack over Slack's
-conversations.replies and conversations.info.
+"""Reads threads and channels: Conversations and Channels of bot.ports.slack, by Slack's conversations.replies and
+conversations.info.
 """
 
 import time
@@ -20,11 +20,11 @@ from bot.slack.sending.identity import Identity
 from bot.slack.sending.web_api import call
 
 _PAGE_SIZE, _MOST_PAGES = 200, 25
-"""Slack tells a thread from its beginning, and advises pages of at most 200: of a longer thread than 5,000 messages,
-the last of those is what counts as its end.
+"""Slack returns a thread from its beginning, and recommends pages of at most 200. Of a thread with more than 5,000
+messages, only the first 5,000 are read.
 """
 _NAMES_AT_ONCE, _MOST_NAMED = 20, 60
-"""People are looked up by so many; whoever is beyond keeps their id."""
+"""Maximum number of people whose names are looked up; others are shown by their id."""
 
 
 class SlackConversations(Conversations):
@@ -77,7 +77,7 @@ class SlackConversations(Conversations):
 
 
 _KEPT = 300.0
-"""Seconds for which a channel counts as known: so late is noticed that it was shared with another organization."""
+"""Seconds for which a channel's description is cached, and so the delay until sharing with others is noticed."""
 _LONGEST_NAME = 100
 
 
@@ -89,7 +89,7 @@ class SlackChannels(ChannelReader):
         self._cache = ExpiringCache[Channel](seconds=_KEPT, monotonic=monotonic)
 
     async def channel(self, channel_id: str) -> Channel:
-        """See Channels. Of a direct message nothing needs to be asked: it is between one person and Pagehand."""
+        """See Channels. A direct message needs no call: it is between one person and Pagehand."""
         if channel_id.startswith("D"):
             return Channel(channel_id, "", is_shared_outside=False, is_private=True, is_direct=True)
         return await self._cache.get(channel_id, self._fetch)
@@ -101,8 +101,8 @@ class SlackChannels(ChannelReader):
 
 
 def read_channel(channel_id: str, channel: Any) -> Channel:
-    """Returns a channel as Slack describes it. What is not said to be ours alone counts as shared, and what is not said
-    to be public as private. Its `is_shared` is also true among the workspaces of one organization.
+    """Returns a channel as Slack describes it. It counts as shared unless Slack says that it is not, and as private
+    unless Slack says that it is public. Slack's `is_shared` is also true between workspaces of one organization.
     """
     described = channel if isinstance(channel, dict) else {}
     return Channel(

@@ -1,5 +1,5 @@
-"""Messages that one person alone sees. The addresses that Slack gives for answering a person are kept in memory only,
-since whoever has one can post.
+"""Sends messages that only one person sees. Slack's response URLs are kept only in memory, because anyone who has one
+can post.
 """
 
 import time
@@ -23,7 +23,7 @@ _MOST_ADDRESSES = 1_000
 
 
 def _origin(url: str) -> str:
-    """Returns the scheme, host and port, for comparing; empty where it is no web address, or names a user."""
+    """Returns the scheme, host and port for comparison; empty if it is not a web URL, or contains a user name."""
     try:
         parts = urlsplit(url)
         port = parts.port or {"https": 443, "http": 80}[parts.scheme]
@@ -33,8 +33,8 @@ def _origin(url: str) -> str:
 
 
 _SLACKS_OWN = frozenset({_origin("https://hooks.slack.com"), _origin("https://hooks.slack-gov.com")})
-"""The second is that of GovSlack, which runs on slack-gov.com instead of slack.com (api.slack-gov.com, "Get started
-using GovSlack"). That page does not name the host; others who check such addresses take it for this one.
+"""The second is for GovSlack, which runs on slack-gov.com instead of slack.com (api.slack-gov.com, "Get started using
+GovSlack"). That page does not name the host, but other projects that check response URLs use this one.
 """
 
 
@@ -61,7 +61,7 @@ class KnownResponseUrls:
         self._addresses: OrderedDict[tuple[str, str], _Address] = OrderedDict()
 
     def remember(self, person_id: str, channel_id: str, url: str) -> None:
-        """Keeps an address that came with a command or a click."""
+        """Remembers a response_url that came with a command or a click."""
         if not (origin := _origin(url)) or origin not in self._origins:
             return
         self._addresses[(person_id, channel_id)] = _Address(url, self._monotonic() + _SECONDS)
@@ -70,7 +70,7 @@ class KnownResponseUrls:
             self._addresses.popitem(last=False)
 
     async def send(self, person_id: str, channel_id: str, message: Message) -> bool:
-        """Tells one person something, and returns whether there was an address for it that worked."""
+        """Sends a message to one person, and returns whether a response_url worked."""
         address = self._use(person_id, channel_id)
         if address is None:
             return False
@@ -80,14 +80,14 @@ class KnownResponseUrls:
                 address.url,
                 json=body | ({"blocks": list(message.blocks)} if message.blocks else {}),
                 proxy=slack_proxy(address.url),
-                allow_redirects=False,  # it would carry the words elsewhere
+                allow_redirects=False,  # a redirect would send the message elsewhere
             ) as answer:
                 return answer.status == HTTPStatus.OK
-        except Exception:  # noqa: BLE001 - any failure means the same: go another way, and keep the address out of words
+        except Exception:  # noqa: BLE001 - on any failure another way is used, and the URL must not appear in a message
             return False
 
     def _use(self, person_id: str, channel_id: str) -> _Address | None:
-        """Returns an address with one use less; None where there is none that Slack still takes."""
+        """Returns a response_url, and counts its use; None if there is none that Slack still accepts."""
         address = self._addresses.get((person_id, channel_id))
         if address is None:
             return None
@@ -99,8 +99,8 @@ class KnownResponseUrls:
 
 
 class EphemeralSender:
-    """Tells one person something: in the thread that it is about, else by a response_url, else as an ephemeral message
-    in the channel, else directly.
+    """Sends a message to one person: in the thread that it is about, or by a response_url, or as an ephemeral message
+    in the channel, or as a direct message.
     """
 
     def __init__(self, client: AsyncWebClient, response_urls: KnownResponseUrls) -> None:
@@ -108,12 +108,12 @@ class EphemeralSender:
         self._response_urls = response_urls
 
     def remember(self, person_id: str, channel_id: str, response_url: str) -> None:
-        """Keeps the response_url that came with a command or a click."""
+        """Remembers the response_url that came with a command or a click."""
         self._response_urls.remember(person_id, channel_id, response_url)
 
     async def send(self, person_id: str, channel_id: str, message: Message, *, thread_ts: str = "") -> None:
-        """Sends it by the first way that works: with `thread_ts` in that thread, which has to have replies for Slack to
-        show it there. Raises ChatError.
+        """Sends it by the first way that works. With `thread_ts`, it is sent in that thread, which Slack shows only if
+        the thread has replies. Raises ChatError.
         """
         if thread_ts and await self._in_thread(person_id, channel_id, thread_ts, message):
             return

@@ -1,6 +1,4 @@
-"""Remembers what Slack told for a while, so that it is asked about the same thing once,
-also by all who want it at the same time.
-"""
+"""Caches Slack's answers for a while. Concurrent requests for the same key share one call."""
 
 import asyncio
 import time
@@ -12,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 AT_A_TIME = 20
-"""Fetches under way: so many connections of the process's hundred a kind of look-up takes at most."""
+"""Maximum concurrent fetches of one kind, out of the process's hundred connections."""
 
 
 @dataclass
@@ -22,8 +20,8 @@ class _Flight(Generic[T]):
 
 
 class SingleFlight(Generic[T]):
-    """Whoever wants what is being fetched waits for that. A fetch ends with the last who waits for it: nothing goes on
-    for nobody.
+    """Shares a fetch between all callers that want the same key. It is cancelled when the last of them stops
+    waiting.
     """
 
     def __init__(self) -> None:
@@ -31,11 +29,11 @@ class SingleFlight(Generic[T]):
         self._turns = asyncio.Semaphore(AT_A_TIME)
 
     def __len__(self) -> int:
-        """How many are under way, or wait for their turn."""
+        """The number of fetches in progress or waiting for their turn."""
         return len(self._flights)
 
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
-        """Returns what `fetch` comes to, or raises what it raises, as everybody does who waits for this key."""
+        """Returns the result of `fetch`, or raises its error, for everybody who waits for this key."""
         flight = self._flights.get(key)
         if flight is None:
             task = asyncio.create_task(self._in_turn(key, fetch), name=f"look-up of {key}")
@@ -53,7 +51,7 @@ class SingleFlight(Generic[T]):
             return await fetch(key)
 
     def _end(self, key: str, flight: _Flight[T]) -> None:
-        flight.task.cancel()  # no matter where it has ended
+        flight.task.cancel()  # has no effect if it has ended
         if self._flights.get(key) is flight:
             del self._flights[key]
 
@@ -62,9 +60,7 @@ _MOST_KEPT = 2_000
 
 
 class ExpiringCache(Generic[T]):
-    """Keeps each value for so many `seconds` from when it was asked for; what could not be fetched is not kept.
-    `monotonic` tells the time.
-    """
+    """Caches each value for `seconds` from the time of its request. Failures are not cached. `monotonic` is a clock."""
 
     def __init__(self, *, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
@@ -81,7 +77,7 @@ class ExpiringCache(Generic[T]):
         return key in self._kept and self._monotonic() < self._kept[key][1]
 
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
-        """Returns the value of a key: at once where it is known, else by `fetch`, once for all who wait."""
+        """Returns the cached value of a key, or else that of `fetch`, which runs once for all who wait."""
         if self.is_fresh(key):
             return self._kept[key][0]
 

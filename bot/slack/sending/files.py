@@ -31,8 +31,8 @@ _HTML = "text/html"
 
 
 class SlackFiles(FileReader):
-    """One for a process. The token goes to Slack's own hosts, and to that of the client's Web API, and nowhere else.
-    `seconds` is how long reading one file may take.
+    """Reads files. The token is sent only to Slack's own hosts and that of the client's Web API. `seconds` is the
+    timeout for one file.
     """
 
     def __init__(self, client: AsyncWebClient, session: aiohttp.ClientSession, *, seconds: float = _SECONDS) -> None:
@@ -56,7 +56,7 @@ class SlackFiles(FileReader):
                 return await self._read_at(file.url, file, max_bytes)
         except ChatError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the libraries raise, it becomes one of ours
+        except Exception as error:  # noqa: BLE001 - every library error is translated
             raise chat_error_from(error) from None
 
     async def _read_at(self, url: str, file: SlackFile, max_bytes: int) -> FileContent:
@@ -68,7 +68,7 @@ class SlackFiles(FileReader):
                 headers={"Authorization": f"Bearer {self._client.token}", "Accept-Encoding": "identity"},
                 proxy=slack_proxy(url),
                 timeout=self._timeout,
-                allow_redirects=False,  # it would carry the token elsewhere
+                allow_redirects=False,  # a redirect would send the token elsewhere
             ) as answer:
                 if answer.status not in _REDIRECTS:
                     return await _content(answer, file, max_bytes)
@@ -93,7 +93,7 @@ _PORTS = {"https": 443, "http": 80}
 
 
 def _split(url: str) -> SplitResult | None:
-    """Returns the parts of an address; None for what is none, or hides where it leads."""
+    """Returns the parts of a URL; None if it is malformed, or its host is disguised."""
     if safe_url(url) is None:
         return None
     parts = urlsplit(url)
@@ -118,7 +118,7 @@ async def _content(answer: aiohttp.ClientResponse, file: SlackFile, max_bytes: i
 
 
 def _is_sign_in_page(answer: aiohttp.ClientResponse, file: SlackFile) -> bool:
-    """A file that is itself a page comes as a download, or has the size that Slack gave for it."""
+    """Distinguishes an HTML file from the sign-in page: it is sent as a download, or has the size that Slack gave."""
     if answer.content_type != _HTML:
         return False
     as_download = answer.headers.get("Content-Disposition", "").lower().startswith("attachment")

@@ -1,4 +1,4 @@
-"""Who Pagehand is in the workspace."""
+"""The bot's identity in the workspace."""
 
 import logging
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Identity:
-    """Who Pagehand is in this workspace, by `auth.test`.
+    """The bot's identity, from `auth.test`.
 
-    `enterprise_id` is the organization that the workspace belongs to, on Enterprise Grid; `app_id` is told by
-    `bots.info`. Both can be empty. `granted_scopes`: None where Slack's answer does not tell.
+    `enterprise_id` is the organization of the workspace, on Enterprise Grid; `app_id` comes from `bots.info`. Both can
+    be empty. `granted_scopes` is None if Slack's response does not include them.
     """
 
     team_id: str
@@ -31,7 +31,7 @@ class Identity:
 
 
 async def identify(client: AsyncWebClient) -> Identity:
-    """Asks Slack who we are. Raises ChatError; ChatNotAllowed means a bad token: do not start with it."""
+    """Asks Slack for our identity. Raises ChatError; ChatNotAllowed means that the token is bad, so do not start."""
     answer, headers = await call_with_headers(client.auth_test())
     bot_id = text_at(answer, "bot_id")
     return Identity(
@@ -46,13 +46,14 @@ async def identify(client: AsyncWebClient) -> Identity:
 
 
 async def _app_id(client: AsyncWebClient, bot_id: str) -> str:
-    """Returns the app that a bot belongs to; empty where Slack does not say (the scope users:read is missing)."""
+    """Returns the id of the bot's app; empty if Slack does not say (without the scope users:read)."""
     if not bot_id:
         return ""
     try:
         return text_at(await call(client.bots_info(bot=bot_id)), "bot", "app_id")
     except ChatError as error:
         logger.info(
-            "Slack does not say which app this is (%s): what comes signed or by our socket is for us", error.reason
+            "Slack does not say which app this is (%s): all payloads that are signed or on our socket are accepted",
+            error.reason,
         )
         return ""

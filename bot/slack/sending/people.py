@@ -1,7 +1,7 @@
-"""The names of people, channels and user groups: looked up when a text that mentions them is sent or shown, never
+"""Looks up the names of people, channels and user groups when a text that mentions them is sent or shown, but never
 before an acknowledgement.
 
-A name is a courtesy: where it cannot be had at once, the id has to do, and nothing waits for it.
+Names are optional: if one is not available quickly, the id is used.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from bot.slack.sending.web_api import call
 # by others than who wrote it: a private channel keeps its name to itself.
 
 _KEPT = 300.0
-"""Seconds for which a name counts as known."""
+"""Seconds for which a name is cached."""
 _LONGEST_NAME, _MOST_GROUPS = 80, 5_000
 _ALL_GROUPS = "all"
 
@@ -43,11 +43,11 @@ class MentionedPlaces:
         self._groups = ExpiringCache[Mapping[str, str]](seconds=_KEPT, monotonic=monotonic)
 
     def is_fresh(self, place_id: str) -> bool:
-        """Returns whether Slack need not be asked about a channel or user group."""
+        """Returns whether a channel or user group is cached."""
         return (self._groups if _is_group(place_id) else self._names).is_fresh(_key(place_id))
 
     async def name(self, place_id: str) -> str:
-        """Returns the name of a channel or user group, or words that say what it is. Raises ChatError."""
+        """Returns the name of a channel or user group, or a description of what it is. Raises ChatError."""
         if _is_group(place_id):
             return (await self._groups.get(_ALL_GROUPS, self._fetch_groups)).get(place_id) or USER_GROUP
         return await self._names.get(place_id, self._fetch_channel)
@@ -56,7 +56,7 @@ class MentionedPlaces:
         try:
             return _shown(await self._channels.channel(channel_id))
         except ChatRejected:
-            return PRIVATE_CHANNEL  # as far as anybody can tell from here
+            return PRIVATE_CHANNEL  # Slack gives no other information
 
     async def _fetch_groups(self, _: str) -> Mapping[str, str]:
         try:
@@ -84,7 +84,7 @@ def _key(place_id: str) -> str:
 logger = logging.getLogger(__name__)
 
 _GROUPS_KEPT = 300.0
-"""Seconds for which a group's members count as known: so long may somebody who left it still be taken for a member."""
+"""Seconds for which a group's members are cached, and so for which somebody who left it can still count as a member."""
 
 
 class SlackGroups(Groups):
@@ -112,13 +112,11 @@ class SlackGroups(Groups):
     def _log_once(self, group_id: str, reason: str) -> None:
         if group_id not in self._logged:
             self._logged.add(group_id)
-            logger.warning(
-                "nobody counts as a member of the user group %s: Slack does not show it (%s)", group_id, reason
-            )
+            logger.warning("the user group %s counts as empty, because Slack does not show it (%s)", group_id, reason)
 
 
 _MOST_LOOKED_UP = 20
-"""Of what one text mentions, so much is looked up: Slack allows some 100 calls a minute (Tier 4)."""
+"""Maximum number of names looked up for one text, because Slack allows about 100 calls a minute (Tier 4)."""
 _PAUSE_WHERE_NOT_ALLOWED, _PAUSE = 300.0, 30.0
 """Seconds for which no name is looked up after a failure."""
 
@@ -160,7 +158,7 @@ class SlackPeople(People):
         return {slack_id: name for slack_id in wanted if (name := found.get(slack_id) or self._last_known(slack_id))}
 
     async def _name(self, slack_id: str) -> str:
-        """Returns a name where it can be had, else nothing."""
+        """Returns a name, or an empty text if it is not available."""
         fresh = (self._directory if is_person(slack_id) else self._places).is_fresh(slack_id)
         if not fresh and self._monotonic() < self._paused_until:
             return ""
@@ -184,7 +182,7 @@ class SlackPeople(People):
         return user.name if user is not None else ""
 
     def _pause(self, error: ChatError) -> None:
-        """Looks nobody up for a while, and logs the first failure."""
+        """Pauses look-ups for a while, and logs the first failure."""
         not_allowed = isinstance(error, ChatNotAllowed | ChatMissingScope)
         seconds = _PAUSE_WHERE_NOT_ALLOWED if not_allowed else _PAUSE
         if isinstance(error, ChatUnreachable):
@@ -192,4 +190,4 @@ class SlackPeople(People):
         self._paused_until = max(self._paused_until, self._monotonic() + seconds)
         if not self._failure_logged:
             self._failure_logged = True
-            logger.warning("what a text mentions keeps its id: names cannot be had (%s)", error.reason)
+            logger.warning("names of mentions cannot be looked up, so ids are shown (%s)", error.reason)

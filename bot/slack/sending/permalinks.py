@@ -1,7 +1,7 @@
-"""The addresses of messages in Slack, by chat.getPermalink, which needs no scope: asked for once for each message.
+"""Links to messages in Slack, by chat.getPermalink, which needs no scope; and who asked, for job APIs that accept it.
 
-Who asked is told to job APIs that take it: looked up when a request is sent, never before an acknowledgement. Where it
-cannot be had in a moment, it is left out: it is a courtesy.
+Both are looked up when a request is sent, never before an acknowledgement. If a link is not available quickly, it is
+left out.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
 
 _KEPT = 86_400.0
-"""Seconds for which an address counts as known. It is kept in memory: another process, or the next one, asks again."""
+"""Seconds for which a link is cached, in the memory of the process."""
 
 
 class Permalinks:
@@ -32,7 +32,7 @@ class Permalinks:
         self._cache = ExpiringCache[str](seconds=_KEPT, monotonic=monotonic)
 
     async def of(self, channel_id: str, message_ts: str) -> str:
-        """Returns the address of a message; empty where Slack tells none. Raises ChatError."""
+        """Returns the link to a message; empty if Slack gives none. Raises ChatError."""
         return await self._cache.get(f"{channel_id}/{message_ts}", self._fetch)
 
     async def _fetch(self, place: str) -> str:
@@ -43,7 +43,7 @@ class Permalinks:
 logger = logging.getLogger(__name__)
 
 PATIENCE = 2.0
-"""Seconds that a request waits for its thread's address."""
+"""Seconds that a request waits for the link to its thread."""
 
 
 class SlackRequesters(Requesters):
@@ -55,7 +55,7 @@ class SlackRequesters(Requesters):
         self._patience = patience
 
     async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
-        """See Requesters. Where the name cannot be had, the id has to do."""
+        """See Requesters. If the name is not available, the id is used."""
         names, url = await asyncio.gather(self._people.names([person_id]), self._permalink(channel_id, thread_ts))
         return Requester(names.get(person_id) or person_id, person_id, url)
 
@@ -67,5 +67,5 @@ class SlackRequesters(Requesters):
                 return safe_url(await self._permalinks.of(channel_id, message_ts))
         except (ChatError, TimeoutError) as error:
             reason = error.reason if isinstance(error, ChatError) else "no_answer_in_time"
-            logger.info("a request goes out without its thread's address (%s)", reason)
+            logger.info("a request is sent without the link to its thread (%s)", reason)
             return None

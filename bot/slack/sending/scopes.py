@@ -1,7 +1,7 @@
-"""Which scopes Pagehand needs of Slack, which of them the app was installed with, and what to do about the others.
+"""The scopes that Pagehand needs, those that are missing, and what to do about it.
 
-manifest.yml asks for the same ones. An app can have fewer all the same: what is added to a manifest is granted only
-when the app is installed again (docs.slack.dev, "Installing with OAuth"), and whoever installs it can leave some out.
+manifest.yml requests the same scopes. An app can still have fewer: scopes added to a manifest are granted only when the
+app is reinstalled (docs.slack.dev, "Installing with OAuth"), and whoever installs it can leave some out.
 """
 
 import logging
@@ -24,7 +24,9 @@ _MOST_NAMED = 200
 
 @dataclass(frozen=True)
 class Scope:
-    """A scope by Slack's name, and what is true `without` it; where it is `required`, Pagehand does not start then."""
+    """A scope by Slack's name, and the effect of being `without` it. Pagehand does not start without a `required`
+    one.
+    """
 
     name: str
     without: str
@@ -71,7 +73,7 @@ _WITHOUT = {scope.name: scope.without for scope in NEEDED_SCOPES}
 
 
 class MissingScopes:
-    """The scopes that Slack is known not to have granted: each is logged once, and named by the health."""
+    """The scopes that are known to be missing. Each is logged once, and listed in the health report."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -82,30 +84,30 @@ class MissingScopes:
         return tuple(sorted(self._names))
 
     def warning(self) -> str:
-        """For the health: what is missing, and how to mend it."""
+        """Returns a warning for the health report: what is missing, and how to fix it."""
         return f"Slack has not granted {', '.join(self.names)}. {HOW_TO_GRANT}" if self._names else ""
 
     def add(self, names: Iterable[str]) -> None:
-        """Notes that these are not granted."""
+        """Records that these scopes are missing."""
         for name in sorted(set(names) - self._names):
             self._names.add(name)
             without = _WITHOUT.get(name, "what needs it is left out")
             logger.warning("Slack has not granted the scope %s: %s. %s", name, without, HOW_TO_GRANT)
 
     def remove_granted(self, headers: Mapping[str, str]) -> None:
-        """Forgets those that an answer's headers name: what was missing may have been granted meanwhile."""
+        """Removes those that a response's headers list, because they may have been granted meanwhile."""
         if self._names:
             self._names -= granted_scopes(headers) or frozenset()
 
 
 def granted_scopes(headers: Mapping[str, str]) -> frozenset[str] | None:
-    """Returns the scopes that each of Slack's answers names; None where a stand-in or a proxy does not tell them."""
+    """Returns the scopes that Slack's response headers list; None if a substitute or proxy leaves them out."""
     return frozenset(_names(headers.get(_HEADER))) or None
 
 
 def missing_scopes_in(answer: Mapping[str, object]) -> tuple[str, ...]:
-    """Returns the scopes that Slack's answer `missing_scope` asks for. It names those for every kind of channel, where
-    one would do: of these, the ones that Pagehand needs.
+    """Returns the scopes that Slack's error `missing_scope` asks for. Slack lists those for every kind of channel, of
+    which one would be enough, so only the ones that Pagehand needs are returned.
     """
     provided = _names(answer.get("provided"))
     missing = [name for name in _names(answer.get("needed")) if name not in provided]
@@ -113,9 +115,9 @@ def missing_scopes_in(answer: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def check_scopes(granted: frozenset[str] | None, missing_scopes: MissingScopes) -> None:
-    """Compares what is granted with what is needed. Raises CannotStart where a required scope is missing."""
+    """Compares the granted with the needed scopes. Raises CannotStart if a required one is missing."""
     if granted is None:
-        logger.info("whether all scopes are granted is not known: Slack's answer does not tell")
+        logger.info("cannot check the granted scopes: Slack's response does not list them")
         return
     missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
     if any(scope.required for scope in missing):

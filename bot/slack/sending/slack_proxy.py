@@ -1,4 +1,4 @@
-"""The proxy for calls to Slack. slack-sdk by itself takes HTTP(S)_PROXY for everything, even what NO_PROXY names."""
+"""The proxy for calls to Slack. By default, slack-sdk uses HTTP(S)_PROXY for all hosts, even those in NO_PROXY."""
 
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
@@ -9,7 +9,7 @@ from bot.runtime.http.proxies import is_this_machine, proxy_address
 
 
 def slack_proxy(url: str) -> str | None:
-    """Returns the proxy's address; None for this machine itself and what NO_PROXY names.
+    """Returns the proxy's URL; None for this machine itself and the hosts in NO_PROXY.
 
     Raises:
         ConfigError: The proxy that would be used is neither http nor https.

@@ -1,4 +1,4 @@
-"""The people of the workspace, by users.info: one place for all who ask, so that Slack is asked about each once."""
+"""The people of the workspace, by users.info, cached in one place for the whole process."""
 
 import time
 from collections import OrderedDict
@@ -21,15 +21,15 @@ _MOST_KEPT = 5_000
 _KEPT, _UNKNOWN_KEPT = 3_600.0, 300.0
 """Seconds for which a person counts as known, and for which an id counts as nobody's, or a person as nameless."""
 RIGHTS_KEPT = 300.0
-"""Seconds for which what Slack told of a person decides what they may: so long may somebody who was made a guest keep
-their rights.
+"""Seconds for which cached data about a person decides what they may do, and so for which somebody who was made a guest
+can keep their permissions.
 """
 _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
 class KnownUser:
-    """A person as Slack told of them; `name` and `enterprise_id`, that of their organization, can be empty."""
+    """A person as Slack describes them. `name` and `enterprise_id`, their organization, can be empty."""
 
     member: Member
     name: str
@@ -46,7 +46,7 @@ class UserDirectory:
         self._flights = SingleFlight[KnownUser | None]()
 
     def is_fresh(self, user_id: str, *, within: float = _KEPT) -> bool:
-        """Returns whether Slack need not be asked about this id, where it was within so many seconds."""
+        """Returns whether this id is cached, and was fetched within so many seconds."""
         if user_id not in self._known:
             return False
         found, asked_at = self._known[user_id]
@@ -54,19 +54,19 @@ class UserDirectory:
         return self._monotonic() < asked_at + min(kept, within)
 
     def known(self, user_id: str) -> KnownUser | None:
-        """Returns what Slack told last, however long ago."""
+        """Returns the cached data, however old."""
         return self._known[user_id][0] if user_id in self._known else None
 
     async def look_up(self, user_id: str, *, within: float = _KEPT) -> KnownUser | None:
-        """Returns a person as Slack told within so many seconds, at once where they are known; None for an id that is
-        nobody's. Raises ChatError.
+        """Returns a person, from the cache if they were fetched within so many seconds; None for an unknown id. Raises
+        ChatError.
         """
         if self.is_fresh(user_id, within=within):
             return self.known(user_id)
         return await self._flights.get(user_id, self._fetch)
 
     async def _fetch(self, user_id: str) -> KnownUser | None:
-        asked_at = self._monotonic()  # what changes while the answer is on its way may not be in it
+        asked_at = self._monotonic()  # the response may lack changes that happen while it is on its way
         try:
             found = read_user(user_id, (await call(self._client.users_info(user=user_id))).get("user"))
         except ChatMissingScope:
@@ -81,7 +81,7 @@ class UserDirectory:
 
 
 def read_user(user_id: str, user: Any) -> KnownUser | None:
-    """Returns a person as users.info describes them. Whoever is not said to be no guest is one."""
+    """Returns a person from users.info. They count as a guest unless it says otherwise."""
     if not isinstance(user, dict):
         return None
     name = display_name(user)
@@ -99,7 +99,9 @@ def read_user(user_id: str, user: Any) -> KnownUser | None:
 
 
 def display_name(user: Any) -> str:
-    """Returns the name that Slack shows of a person, on one line; `name` is an old handle that it shows no more."""
+    """Returns the name that Slack shows for a person, on one line; `name` is an old handle that Slack no longer
+    shows.
+    """
     for path in (("profile", "display_name"), ("profile", "real_name"), ("real_name",)):
         name = " ".join(displayable(text_at(user, *path)).split())[:_LONGEST_NAME].strip()
         if name:
@@ -115,7 +117,7 @@ class SlackMembers(Members):
         self._identity = identity
 
     async def member(self, person_id: str) -> Member:
-        """See Members. Everybody of our organization counts as one of our workspace."""
+        """See Members. Everybody in our organization counts as a member of our workspace."""
         user = await self._directory.look_up(person_id, within=RIGHTS_KEPT)
         if user is None:
             raise ChatRejected("user_not_found")

@@ -20,12 +20,12 @@ from bot.slack.sending.permalinks import Permalinks
 from bot.slack.sending.web_api import call
 
 _LINKS_PATIENCE = 3.0
-"""Seconds for which a Home waits for the addresses of all of its threads."""
+"""Seconds that a Home waits for the links to its threads."""
 
 
 @dataclass(frozen=True)
 class ShownView:
-    """A view as it is shown. `hash` is Slack's mark of this content; empty where Slack did not tell."""
+    """A view that is shown. `hash` is Slack's hash of its content; empty if unknown."""
 
     id: str
     hash: str = ""
@@ -50,7 +50,7 @@ class SlackViews(HomeViews):
         self._permalinks = permalinks
 
     async def open(self, trigger_id: str, view: View) -> ShownView:
-        """Opens a modal. A trigger is good once, for three seconds. Raises ChatError."""
+        """Opens a modal. A trigger can be used once, within three seconds. Raises ChatError."""
         opened = object_at(await call(self._client.views_open(trigger_id=trigger_id, view=view)), "view")
         shown = ShownView(text_at(opened, "id"), text_at(opened, "hash"))
         if not shown.id:
@@ -58,9 +58,7 @@ class SlackViews(HomeViews):
         return shown
 
     async def update(self, shown: ShownView, view: View) -> None:
-        """Gives a modal new content. Raises ChatError: ChatRejected where it was closed meanwhile, or has got other
-        content since it was shown so.
-        """
+        """Updates a modal. Raises ChatError: ChatRejected if it was closed or changed meanwhile."""
         await call(self._client.views_update(view_id=shown.id, hash=shown.hash or None, view=view))
 
     async def publish_home(self, content: HomeContent) -> None:
@@ -78,7 +76,7 @@ class SlackViews(HomeViews):
         return [replace(thread, prompt=with_names(thread.prompt, names)) for thread in threads]
 
     async def _links_to(self, threads: Iterable[Thread]) -> Mapping[str, str]:
-        """Returns the addresses of the cards; what cannot be had in a moment is left out."""
+        """Returns the links to the cards that are available quickly."""
         links: dict[str, str] = {}
 
         async def look_up(thread: Thread, card_ts: str) -> None:

@@ -1,7 +1,8 @@
-"""Calls of Slack's Web API, bounded in time, with foreign errors made ours (bot.errors) by what is to be done, and no
-more of them than Slack's limits allow, which all processes share. What is said in threads got its call when it was
-claimed (bot.scheduler.outbox). Slack's libraries are kept quiet: they would log messages, and addresses that let their
-holder in.
+"""Calls of Slack's Web API, with timeouts, and errors translated into bot.errors.
+
+Calls wait until Slack's rate limits, which all processes share, allow them. Calls of the outbox pass, because it took
+them from the budget when it claimed the notice (bot.scheduler.outbox). The log output of Slack's libraries is
+suppressed, because it would contain messages and URLs that grant access.
 """
 
 import asyncio
@@ -28,15 +29,15 @@ _LIBRARIES = ("slack_sdk", "slack_bolt")
 
 
 def quiet_logger(name: str) -> logging.Logger:
-    """Returns a logger at level WARNING to hand to a library, which then does not even build its debug lines."""
+    """Returns a logger at level WARNING for a library, which then does not even format its debug messages."""
     logger = logging.getLogger(name)
     logger.setLevel(logging.WARNING)
     return logger
 
 
 def silent_logger(name: str) -> logging.Logger:
-    """Returns a logger that logs nothing, for the Socket Mode client: its failures carry the address with its ticket,
-    and the receiver tells of them.
+    """Returns a logger that logs nothing, for the Socket Mode client: its errors contain the URL with its ticket, and
+    the receiver reports them.
     """
     logger = logging.getLogger(name)
     logger.setLevel(logging.CRITICAL + 1)
@@ -54,34 +55,34 @@ CALL_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
 _NOT_FOUND = "channel_not_found"
 _GRACE_SECONDS = 1.0
-"""How much longer a call gets than its HTTP request, whose own time limit tells more exactly what happened."""
+"""How much longer a call may take than its HTTP request, whose own timeout gives a more precise error."""
 
 
 def new_session() -> aiohttp.ClientSession:
-    """Returns the one session of a process for all calls to Slack; its owner closes it."""
+    """Returns the session for all of a process's calls to Slack. The caller closes it."""
     timeout = aiohttp.ClientTimeout(total=CALL_SECONDS, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS)
     return aiohttp.ClientSession(timeout=timeout)
 
 
 LONGEST_WAIT = 3.0
-"""Seconds that a call waits for its turn; if that is longer, whoever wants it is told when to come again."""
+"""Seconds that a call may wait for its turn. If it would take longer, an error says when to retry."""
 _ASKED_FOR = 10.0
-"""Seconds to leave a method alone that answers 429 without a time."""
+"""Seconds to pause a method that answers 429 without Retry-After."""
 _SAID = frozenset(SlackMethod)
 
 
 class CallBudget(Protocol):
-    """What all processes together may call."""
+    """The budget of calls that all processes share."""
 
     async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
-        """Takes at most so many calls of a method. Raises StoreError."""
+        """Takes up to `wanted` calls of a method. Raises StoreError."""
 
     async def refused(self, method: str, retry_after: float, limits: SlackLimits) -> None:
         """Records a 429. Raises StoreError."""
 
 
 class CallGate:
-    """One for a process. `limits` are Slack's; `sleep` lets time pass."""
+    """The gate of a process. `limits` are Slack's."""
 
     def __init__(
         self,
@@ -98,8 +99,8 @@ class CallGate:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def enter(self, method: str) -> None:
-        """Waits till a method may be called. Raises ChatOverBudget where that takes too long; a database that is away
-        keeps nobody from calling.
+        """Waits until a method may be called. Raises ChatOverBudget if that takes too long. If the database is
+        unavailable, the call is allowed.
         """
         if not self._is_limited(method):
             return
@@ -113,17 +114,17 @@ class CallGate:
             self._waiting[method] -= 1
 
     async def refused(self, method: str, retry_after: float | None) -> None:
-        """Has everybody leave a method alone for as long as Slack says."""
+        """Pauses a method in all processes for as long as Slack says."""
         if not self._is_limited(method):
             return
         self._taken[method] = 0
         try:
             await self._budget.refused(method, _ASKED_FOR if retry_after is None else retry_after, self._limits)
         except StoreError as error:
-            logger.debug("that Slack limits %s was not recorded: %s", method, error)
+            logger.debug("the rate limit of %s could not be recorded: %s", method, error)
 
     async def _take(self, method: str) -> int:
-        """Takes a call for each that waits now, in one transaction."""
+        """Takes calls for all that are waiting now, in one transaction."""
         waited = 0.0
         while True:
             try:
@@ -142,9 +143,7 @@ class CallGate:
 
 
 class _Client(AsyncWebClient):
-    """Bounds the time of each call, and notes which scopes the answers show to be missing, whoever makes the call and
-    whatever comes of it.
-    """
+    """Adds a timeout to each call, and records missing scopes from every response."""
 
     def __init__(
         self,
@@ -162,8 +161,8 @@ class _Client(AsyncWebClient):
         self._call_seconds = call_seconds
 
     async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
-        """See AsyncWebClient, whose methods all come through here. A channel that Slack does not find by its id is
-        looked for by its newest one.
+        """See AsyncWebClient, whose methods all use this one. If Slack does not find a channel, it is retried under its
+        newest id.
         """
         where, channel_id = _channel_of(options)
         if not channel_id:
@@ -202,7 +201,7 @@ class _Client(AsyncWebClient):
 
 
 def _channel_of(options: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns the channel that a call is about, and among which arguments it is named; nothing for none."""
+    """Returns the channel of a call, and the argument group that names it; empty if there is none."""
     for where in ("json", "params", "data"):
         arguments = options.get(where)
         if isinstance(arguments, dict) and isinstance(arguments.get("channel"), str):
@@ -224,17 +223,16 @@ def new_client(
     gate: CallGate | None = None,
     call_seconds: float = CALL_SECONDS,
 ) -> AsyncWebClient:
-    """Returns a client that never repeats a call by itself: a repeated post would be said twice, and the outbox knows
-    better.
+    """Returns a client that never retries automatically. A retried post could appear twice; the outbox prevents that.
 
     Args:
-        token: The bot's or, for opening sockets, the app's.
-        session: For all HTTP requests.
-        base_url: Another address than Slack's own.
-        missing_scopes: Is told what the answers show.
-        channel_ids: Knows channels whose id Slack changed.
-        gate: Lets a call go when Slack's limits allow it.
-        call_seconds: For how long each call may take.
+        token: The bot token or, for opening sockets, the app-level token.
+        session: The session for HTTP requests.
+        base_url: A URL other than Slack's own.
+        missing_scopes: Records what the responses show.
+        channel_ids: The current ids of channels whose id Slack has changed.
+        gate: Delays calls until Slack's limits allow them.
+        call_seconds: The timeout of a call.
     """
     quiet_libraries()
     client = _Client(
@@ -253,7 +251,7 @@ def new_client(
 
 
 async def call(request: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
-    """Awaits one call of a client and returns its answer. Raises ChatError, whose words hold no address or token."""
+    """Awaits a call of a client and returns the response. Raises ChatError, whose message contains no URL or token."""
     answer, _ = await call_with_headers(request)
     return answer
 
@@ -261,10 +259,10 @@ async def call(request: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
 async def call_with_headers(
     request: Awaitable[AsyncSlackResponse],
 ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """As `call`, for those who need the answer's headers too."""
+    """Like `call`, but also returns the response's headers."""
     try:
         response = await request
-    except Exception as error:  # noqa: BLE001 - whatever the libraries raise, it becomes one of ours
+    except Exception as error:  # noqa: BLE001 - every library error is translated
         raise chat_error_from(error) from None
     if not isinstance(response.data, dict):
         raise ChatUncertain("unreadable_answer")

@@ -1,6 +1,6 @@
-"""All words that people read in Slack, one table of several pages, to be read from top to bottom.
+"""All text that people read in Slack, in tables that can be read from top to bottom.
 
 Each entry says what happened, what it means and what to do, in at most two short sentences. The modules of
-`bot.slack.rendering` decide which of them is said, and with what in its gaps; a test renders the table as one page.
-Pagehand says "I"; what stands behind the job API is "the agent".
+`bot.slack.rendering` choose the entries and fill in their placeholders; a test renders the tables as one page. Pagehand
+calls itself "I", and whatever is behind the job API "the agent".
 """

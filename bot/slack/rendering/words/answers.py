@@ -1,4 +1,4 @@
-"""Answers to what somebody did: to a button, a `!word`, an edit; seen by that person only."""
+"""Answers to a button, a `!word` or an edit, which only that person sees."""
 
 from collections.abc import Mapping
 

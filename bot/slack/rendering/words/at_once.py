@@ -1,4 +1,4 @@
-"""Answers at once to a command, a click or a reply of which nothing is recorded; seen by one person."""
+"""Immediate answers to a command, click or reply that is not recorded, which only that person sees."""
 
 from collections.abc import Mapping
 

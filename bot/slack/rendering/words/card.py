@@ -1,4 +1,4 @@
-"""The card: where a job stands, what is known of it, and its buttons. A headline has no full stop."""
+"""The card: a job's state, facts and buttons. A headline has no full stop."""
 
 from collections.abc import Mapping
 

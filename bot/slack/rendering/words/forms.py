@@ -1,4 +1,4 @@
-"""The forms (modals): titles, labels, hints, and what is wrong with an input. Slack shows most of this as it is."""
+"""The forms (modals): titles, labels, hints and errors. Slack shows most of them without markup."""
 
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import PlainTemplate, Template

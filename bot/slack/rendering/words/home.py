@@ -1,4 +1,4 @@
-"""Home: what waits for somebody, their jobs and defaults, and for administrators whether all is well."""
+"""Home: a person's open questions, jobs and defaults, and for administrators the health."""
 
 from collections.abc import Mapping
 

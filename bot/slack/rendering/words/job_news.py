@@ -1,4 +1,4 @@
-"""Posts about a job: what its status became, how it ended, its pull requests. Lines between ends mention nobody."""
+"""Posts about a job: its changes of status, its ends, its pull requests. Only ends mention somebody."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Names of people and things, where a sentence has a gap for one; and what is said of the unknown."""
+"""Names of people and things for the placeholders of sentences, and replacements for unknown ones."""
 
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template

@@ -1,4 +1,4 @@
-"""What somebody is asked, or refused, before anything goes to the agent; seen by that person only."""
+"""Questions and refusals before anything is sent to the agent, which only that person sees."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Posts about what somebody asked for: it waits, was refused, may not have arrived, or lacks something."""
+"""Posts about a request that waits, was refused, may not have arrived, or lacks something."""
 
 from collections.abc import Mapping
 

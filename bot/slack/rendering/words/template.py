@@ -1,4 +1,4 @@
-"""Words with gaps, `{name}` each."""
+"""Texts with placeholders, such as `{name}`."""
 
 from dataclasses import dataclass
 
@@ -7,18 +7,18 @@ from bot.slack.rendering.text import Markup
 
 @dataclass(frozen=True)
 class Template:
-    """Words in Slack's markup: by its type, whatever goes into a gap is escaped already."""
+    """A text in Slack's markup. Its type ensures that the values for its placeholders are already escaped."""
 
     words: str
 
     def __call__(self, **given: Markup | int) -> Markup:
-        """Returns the words with their gaps filled; what is given beyond that is left out."""
+        """Returns the text with its placeholders filled in; surplus values are ignored."""
         return Markup(self.words.format_map(given))
 
 
 @dataclass(frozen=True)
 class PlainTemplate:
-    """Words for labels, hints, and errors at an input: Slack shows these as they are, so nothing is escaped there."""
+    """A text for labels, hints and errors, which Slack shows without markup, so nothing is escaped."""
 
     words: str
 
