@@ -122,7 +122,7 @@ class App:
         self._supervisor.start(type(self._check).__name__, self._check.run)
         if self._role is Role.WEB and self.receiver is None:
             logger.info("SLACK_APP_TOKEN is set: workers receive from Slack, this process only serves health checks")
-        logger.info("Pagehand is running as %s (%s)", self.owner, self._role.value)
+        logger.info("Pagehand is at work as %s (%s)", self.owner, self._role.value)
 
     async def stop(self) -> None:
         """Accepts nothing new, finishes or releases work in progress, and closes everything, within 10 s."""
