@@ -1,7 +1,7 @@
-"""What is in files: bot.ports.slack.Files over Slack's files.info and the address where it keeps a file.
+"""Reads files: bot.ports.slack.Files, by Slack's files.info and a file's URL.
 
-Source: docs.slack.dev, "Working with files": `url_private_download` wants the token in a header. Without the scope
-files:read, Slack sends a page to sign in at, with status 200, instead of the file.
+Source: docs.slack.dev, "Working with files": `url_private_download` needs the token in a header. Without the scope
+files:read, Slack returns a sign-in page with status 200 instead of the file.
 """
 
 import asyncio
