@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from bot.workspace.actor_context import ActorContext
 from bot.workspace.delivery.interactions import InteractionResult
 from bot.workspace.model.app_config import MessagesTab
 from bot.workspace.model.entities import Channel, File, Message, User
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.files import MAX_FILES, Upload
 from bot.workspace.model.text import TEXT_LIMIT, emoji_name, stored_typed_text
-from bot.workspace.person_views import PersonViews
+from bot.workspace.person_views import ActorContext, PersonViews
 from bot.workspace.wire.forwarding import forwarded, linked, linked_attachment
 from bot.workspace.wire.interaction_payloads import find_action
 
@@ -227,7 +226,7 @@ class Actor:
         return [self._state.files.add(self.user.id, upload) for upload in uploads]
 
 
-class People:
+class WorkspacePeople:
     """The people of the workspace, by name or id: ``people["ana"]``.
 
     Args:

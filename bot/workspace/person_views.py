@@ -1,18 +1,42 @@
 """What a person does with the app's modals and with its Home tab, for tests and for the page alike."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
-from bot.workspace.actor_context import ActorContext
-from bot.workspace.delivery.interactions import InteractionResult
-from bot.workspace.model.app_config import MessagesTab
+from bot.workspace.delivery.interactions import InteractionResult, Interactions
+from bot.workspace.delivery.view_interactions import ViewInteractions
+from bot.workspace.model.app_config import AppConfig, MessagesTab
 from bot.workspace.model.elements import Element, InputValue
 from bot.workspace.model.entities import Channel, User
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.views import View
+from bot.workspace.model.state import State
+from bot.workspace.model.views import OpenViews, View
 from bot.workspace.wire.interaction_payloads import find_action
+from bot.workspace.wire.rendering import Renderer
 
 HomeTab = Literal["home", "messages"]
+
+
+@dataclass(frozen=True)
+class ActorContext:
+    """The workspace, the app, and the ways to it.
+
+    Args:
+        state: The workspace.
+        app: The app, to which people can talk directly.
+        renderer: Shows messages that are forwarded.
+        views: The modals and Home tabs.
+        interactions: Brings commands, shortcuts and presses to the app.
+        view_interactions: Brings what is done in views to the app.
+    """
+
+    state: State
+    app: AppConfig
+    renderer: Renderer
+    views: OpenViews
+    interactions: Interactions
+    view_interactions: ViewInteractions
 
 
 class PersonViews:
@@ -79,7 +103,7 @@ class PersonViews:
 
         Args:
             action_id: The element's id.
-            value: Text; an option's value, or several; a channel's or person's name or id; None for nothing.
+            value: Text; an option's value, or several; a channel's name or id; None for nothing.
             block_id: Its block's id, where several have the same action id.
             view_id: The view.
             dispatch: Whether the person has come to the end of it; False while they are typing.
@@ -122,11 +146,4 @@ class PersonViews:
         """Returns a value with ids instead of the names that people read."""
         if not isinstance(value, str) or not value:
             return value
-        if element.type in {"conversations_select", "channels_select"}:
-            return self._find_channel(value).id
-        if element.type == "users_select":
-            user = self._state.find_user(value)
-            if user is None:
-                raise SlackError("user_not_found")
-            return user.id
-        return value
+        return self._find_channel(value).id if element.type == "conversations_select" else value

@@ -6,36 +6,36 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bot.workspace.actor_context import ActorContext
 from bot.workspace.delivery.deliveries import RETRY_DELAYS, Deliveries
 from bot.workspace.delivery.interactions import Interactions
-from bot.workspace.delivery.response_urls import ResponseUrls
+from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.delivery.signed_http import SignedHttp
 from bot.workspace.delivery.socket_mode import SocketMode
+from bot.workspace.delivery.transport import Transport
 from bot.workspace.delivery.view_interactions import ViewInteractions
-from bot.workspace.interference import Interference
 from bot.workspace.listener import Listener
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.changes import ChangeSignal
+from bot.workspace.model.changes import ChangeNotifier
 from bot.workspace.model.entities import Change, Channel, Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.sample_data import HOME, install_bot_user, populate
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import LIFETIME_SECONDS, Triggers
-from bot.workspace.model.views import ViewChange, Views
+from bot.workspace.model.views import OpenViews, ViewChange
 from bot.workspace.page.endpoints import Page
-from bot.workspace.people import People
+from bot.workspace.people import WorkspacePeople
 from bot.workspace.persistence import Persistence
+from bot.workspace.person_views import ActorContext
 from bot.workspace.web_api.credentials import Credentials
 from bot.workspace.web_api.dispatcher import Dispatcher, RateLimits
-from bot.workspace.web_api.endpoint import WebApi
+from bot.workspace.web_api.endpoint import ReceivedCall, WebApi
 from bot.workspace.web_api.file_downloads import FileDownloads
 from bot.workspace.wire.event_payloads import EventPayloads
 from bot.workspace.wire.interaction_payloads import InteractionPayloads
 from bot.workspace.wire.rendering import Renderer
 
 
-class Channels:
+class WorkspaceChannels:
     """The channels, by name or id: ``channels["docs"]``. A person's name stands for their conversation with the app.
 
     Each method raises SlackError ``channel_not_found`` where there is no such channel.
@@ -75,6 +75,22 @@ class Channels:
 
     def remove_bot(self, name: str) -> None:
         self._state.leave(self[name], self._app.bot_user_id)
+
+
+class Interference:
+    """Leaves everything as it is."""
+
+    async def answer(self, call: ReceivedCall) -> web.StreamResponse:
+        """Carries a call out."""
+        return call.carry_out()
+
+    def transport(self, transport: Transport) -> Transport:
+        """The way to the app that envelopes take."""
+        return transport
+
+    def refuses_handshake(self) -> bool:
+        """Whether a WebSocket handshake is refused, as for an expired ticket."""
+        return False
 
 
 MAX_BODY_BYTES = 4 << 20
@@ -118,11 +134,11 @@ class WorkspaceServer:
         self.app = app or AppConfig()
         self.credentials = credentials or Credentials()
         self.state = State(HOME, now)
-        self.channels = Channels(self.state, self.app)
-        self.changes = ChangeSignal()
+        self.channels = WorkspaceChannels(self.state, self.app)
+        self.changes = ChangeNotifier()
         self._interference = interference or Interference()
         self.listener = Listener()
-        self.views = Views()
+        self.views = OpenViews()
         self._renderer = Renderer(self.state, self.app, self._origin)
         self.triggers = Triggers(now, trigger_lifetime)
         self._build_delivery(ack_timeout, retry_delays, ticket_lifetime, now)
@@ -148,10 +164,10 @@ class WorkspaceServer:
         self.signed_http = SignedHttp(app, self.credentials.signing_secret, now)
         self._transport = self._interference.transport(self.socket_mode if app.socket_mode else self.signed_http)
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)
-        self.response_urls = ResponseUrls(state, app, now, self._origin)
+        self.response_urls = IssuedResponseUrls(state, app, now, self._origin)
         payloads = InteractionPayloads(state, app, self._renderer, self.triggers, token)
         self.interactions = Interactions(state, app, payloads, self.deliveries, self.response_urls)
-        self._view_interactions = ViewInteractions(self.views, payloads, self.deliveries, self.response_urls)
+        self._view_interactions = ViewInteractions(self.views, payloads, self.deliveries)
         self._events = EventPayloads(state, app, self._renderer, self.views, token)
 
     def _build_endpoints(self, rate_limits: RateLimits | None) -> None:
@@ -169,7 +185,7 @@ class WorkspaceServer:
         )
         self.web_api = WebApi(dispatcher, self.credentials, self._interference.answer, self.changes.notify)
         self.files = FileDownloads(self.state, self.app, self.credentials)
-        self.people = People(
+        self.people = WorkspacePeople(
             ActorContext(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
         )
         self._page = Page(self.state, self.app, self.people, self._transport)

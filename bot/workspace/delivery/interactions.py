@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.workspace.delivery.deliveries import Deliveries
-from bot.workspace.delivery.response_urls import ResponseUrls
+from bot.workspace.delivery.response_urls import IssuedResponseUrls
 from bot.workspace.delivery.transport import NotDeliveredError
 from bot.workspace.model.app_config import AppConfig, Shortcut, SlashCommand
 from bot.workspace.model.entities import Channel, Json, Message, User
@@ -57,7 +57,7 @@ class Interactions:
         app: AppConfig,
         payloads: InteractionPayloads,
         deliveries: Deliveries,
-        response_urls: ResponseUrls,
+        response_urls: IssuedResponseUrls,
     ) -> None:
         self._state = state
         self._app = app

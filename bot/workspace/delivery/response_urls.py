@@ -34,7 +34,7 @@ class _ResponseUrl:
     message: Message | None = None
 
 
-class ResponseUrls:
+class IssuedResponseUrls:
     """Issues addresses and carries out what is posted to them.
 
     Args:

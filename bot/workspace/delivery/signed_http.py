@@ -2,18 +2,22 @@
 
 import asyncio
 import hashlib
+import hmac
 import json
 import time
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
 
 from bot.workspace.delivery.transport import NotDeliveredError
 from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Json
 from bot.workspace.wire.envelopes import Ack, Envelope
-from bot.workspace.wire.signed_requests import JSON_TYPE, encoded_body, read_ack_body, retry_headers, signed_headers
 
 MAX_ANSWER_BYTES = 1 << 20
+JSON_TYPE = "application/json"
+FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class SignedHttp:
@@ -35,8 +39,8 @@ class SignedHttp:
         await asyncio.sleep(timeout)
 
     async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
-        body, content_type = encoded_body(envelope)
-        return await self._post(self._url(envelope), body, content_type, retry_headers(envelope), ack_timeout)
+        body, content_type = _encoded_body(envelope)
+        return await self._post(self._url(envelope), body, content_type, _retry_headers(envelope), ack_timeout)
 
     async def verify_request_url(self, ack_timeout: float = 3.0) -> bool:
         """Sends ``url_verification``, as Slack does when the URL is set. Returns whether the challenge came back."""
@@ -62,7 +66,7 @@ class SignedHttp:
         return self._app.request_url or ""
 
     async def _post(self, url: str, body: bytes, content_type: str, more: dict[str, str], seconds: float) -> Ack:
-        headers = signed_headers(self._secret, str(int(self._now())), body, content_type) | more
+        headers = _signed_headers(self._secret, str(int(self._now())), body, content_type) | more
         self._session = self._session or ClientSession()
         timeout = ClientTimeout(total=seconds)
         try:
@@ -78,4 +82,46 @@ async def _acknowledgement(answer: ClientResponse) -> Ack:
     retry = answer.headers.get("X-Slack-No-Retry") != "1"
     if not 200 <= answer.status < 300:  # noqa: PLR2004 - any 2xx
         raise NotDeliveredError("http_error", retry=retry)
-    return read_ack_body(await answer.content.read(MAX_ANSWER_BYTES))
+    return _read_ack_body(await answer.content.read(MAX_ANSWER_BYTES))
+
+
+def _signature(secret: str, timestamp: str, body: bytes) -> str:
+    """Returns Slack's ``v0`` signature of a request."""
+    base = b"v0:" + timestamp.encode() + b":" + body
+    return "v0=" + hmac.new(secret.encode(), base, hashlib.sha256).hexdigest()
+
+
+def _signed_headers(secret: str, timestamp: str, body: bytes, content_type: str) -> dict[str, str]:
+    return {
+        "Content-Type": content_type,
+        "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
+        "X-Slack-Request-Timestamp": timestamp,
+        "X-Slack-Signature": _signature(secret, timestamp, body),
+    }
+
+
+def _retry_headers(envelope: Envelope) -> dict[str, str]:
+    if not envelope.attempt:
+        return {}
+    return {"X-Slack-Retry-Num": str(envelope.attempt), "X-Slack-Retry-Reason": envelope.reason}
+
+
+def _encoded_body(envelope: Envelope) -> tuple[bytes, str]:
+    """Returns the body and its type: JSON for events, form fields for commands, and for presses one field of JSON."""
+    if envelope.type == "events_api":
+        return json.dumps(envelope.payload).encode(), JSON_TYPE
+    fields = envelope.payload if envelope.type == "slash_commands" else {"payload": json.dumps(envelope.payload)}
+    return urlencode(fields, errors="replace").encode(), FORM_TYPE
+
+
+def _read_ack_body(body: bytes) -> Ack:
+    """Returns what a successful answer carries. A body that is not a JSON object is text to show."""
+    text = body.decode(errors="replace")
+    if not text:
+        return Ack()
+    try:
+        parsed: object = json.loads(text)
+    except (ValueError, RecursionError):
+        parsed = text
+    payload: Json = parsed if isinstance(parsed, dict) else {"text": text}
+    return Ack(payload)

@@ -49,14 +49,13 @@ class Tickets:
 
 MAX_CONNECTIONS = 10
 CONNECTION_SECONDS = 18_060
-DEBUG_CONNECTION_SECONDS = 360
 WARNING_SECONDS = 10
 HEARTBEAT_SECONDS = 30
 MAX_FRAME_BYTES = 1 << 20
 
 
 @dataclass(eq=False)
-class _Connection:
+class _AppConnection:
     socket: web.WebSocketResponse
     transport: asyncio.Transport | None
     blackholed: bool = False
@@ -104,7 +103,7 @@ class SocketMode:
         self._refuses_handshake = refuses_handshake
         self._on_connection_change = on_connection_change
         self._origin = origin
-        self._connections: dict[int, _Connection] = {}
+        self._connections: dict[int, _AppConnection] = {}
         self._pending: dict[str, list[asyncio.Future[Ack]]] = {}
         self._numbers = itertools.count(1)
         self._connected = asyncio.Event()
@@ -119,7 +118,7 @@ class SocketMode:
         return self.connections > 0
 
     def open_url(self) -> str:
-        """Returns a new address, good once. With Slack's ``debug_reconnects=true`` added, the connection ends soon."""
+        """Returns a new address, good for one connection."""
         base = self._origin().replace("http", "ws", 1)
         return f"{base}/link/?ticket={self._tickets.issue()}&app_id={self._app_id}"
 
@@ -138,23 +137,22 @@ class SocketMode:
             self.handshakes_refused += 1
             self._on_connection_change()
             return web.json_response({"ok": False, "error": "invalid_ticket"}, status=403)
-        lifetime = DEBUG_CONNECTION_SECONDS if request.query.get("debug_reconnects") == "true" else CONNECTION_SECONDS
         socket = web.WebSocketResponse(autoping=False, heartbeat=HEARTBEAT_SECONDS, max_msg_size=MAX_FRAME_BYTES)
         await socket.prepare(request)
-        connection = _Connection(socket, request.transport)
+        connection = _AppConnection(socket, request.transport)
         if len(self._connections) >= MAX_CONNECTIONS:
             await connection.send(disconnect_frame("too_many_websockets"))
             await socket.close()
             return socket
-        await self._serve(connection, lifetime)
+        await self._serve(connection)
         return socket
 
-    async def _serve(self, connection: _Connection, lifetime: float) -> None:
+    async def _serve(self, connection: _AppConnection) -> None:
         number = next(self._numbers)
         self._connections[number] = connection
-        ageing = asyncio.create_task(_age(connection, lifetime))
+        ageing = asyncio.create_task(_age(connection))
         try:
-            await connection.send(hello_frame(self._app_id, len(self._connections), lifetime))
+            await connection.send(hello_frame(self._app_id, len(self._connections), CONNECTION_SECONDS))
             self._connected.set()
             self._on_connection_change()
             await self._receive(connection)
@@ -165,7 +163,7 @@ class SocketMode:
                 self._connected.clear()
             self._on_connection_change()
 
-    async def _receive(self, connection: _Connection) -> None:
+    async def _receive(self, connection: _AppConnection) -> None:
         async for frame in connection.socket:
             if connection.blackholed:
                 continue
@@ -209,7 +207,7 @@ class SocketMode:
         else:
             self._pending.pop(envelope_id, None)
 
-    def _next_connection(self) -> _Connection | None:
+    def _next_connection(self) -> _AppConnection | None:
         alive = [connection for connection in self._connections.values() if not connection.socket.closed]
         if not alive:
             return None
@@ -243,9 +241,9 @@ class SocketMode:
             connection.blackholed = True
 
 
-async def _age(connection: _Connection, lifetime: float) -> None:
+async def _age(connection: _AppConnection) -> None:
     """Warns of a connection's end, and then ends it, as Slack does after some hours."""
-    await asyncio.sleep(lifetime - WARNING_SECONDS)
+    await asyncio.sleep(CONNECTION_SECONDS - WARNING_SECONDS)
     await connection.send(disconnect_frame("warning"))
     await asyncio.sleep(WARNING_SECONDS)
     await connection.send(disconnect_frame("refresh_requested"))

@@ -6,12 +6,11 @@ from decimal import Decimal
 
 from bot.workspace.delivery.deliveries import Deliveries
 from bot.workspace.delivery.interactions import InteractionResult, failed_delivery
-from bot.workspace.delivery.response_urls import ResponseUrls
 from bot.workspace.delivery.transport import NotDeliveredError
 from bot.workspace.model.elements import Element, InputValue, elements, value_of
 from bot.workspace.model.entities import Json, User
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.views import View, Views
+from bot.workspace.model.views import OpenViews, View
 from bot.workspace.wire.interaction_payloads import InteractionPayloads
 from bot.workspace.wire.views import checked_view
 
@@ -31,16 +30,12 @@ class ViewInteractions:
         views: The views.
         payloads: Makes what the app is told.
         deliveries: Brings it to the app.
-        response_urls: Makes the addresses that a submission may carry.
     """
 
-    def __init__(
-        self, views: Views, payloads: InteractionPayloads, deliveries: Deliveries, response_urls: ResponseUrls
-    ) -> None:
+    def __init__(self, views: OpenViews, payloads: InteractionPayloads, deliveries: Deliveries) -> None:
         self._views = views
         self._payloads = payloads
         self._deliveries = deliveries
-        self._response_urls = response_urls
 
     async def press(self, user: User, view: View, action: Json) -> InteractionResult:
         """Uses a button or menu of a view. ``action`` is its part of the payload."""
@@ -63,7 +58,7 @@ class ViewInteractions:
             return InteractionResult(ok=False, error="invalid_input", errors=errors)
         if view.errors:
             self._views.show_errors(view, {})
-        result = await self._tell(self._payloads.view_submission(user, view, self._urls(user, view)))
+        result = await self._tell(self._payloads.view_submission(user, view))
         if not result.ok:
             return result
         try:
@@ -73,13 +68,12 @@ class ViewInteractions:
 
     async def close(self, user: User, view: View, *, clear: bool) -> InteractionResult:
         """Closes a modal as its button does, or all that are open. Each that wants to know of it is told."""
-        cleared = clear or view.clears_on_close
-        closed = self._views.clear(user.id) if cleared else [view]
+        closed = self._views.clear(user.id) if clear else [view]
         self._views.close(view)
         result = InteractionResult(ok=True)
         for each in closed:
             if each.notifies_on_close:
-                result = await self._tell(self._payloads.view_closed(user, each, is_cleared=cleared))
+                result = await self._tell(self._payloads.view_closed(user, each, is_cleared=clear))
         return result
 
     async def _tell(self, payload: Json) -> InteractionResult:
@@ -112,18 +106,6 @@ class ViewInteractions:
                 raise SlackError(MALFORMED)
         return InteractionResult(ok=True, payload=payload)
 
-    def _urls(self, user: User, view: View) -> list[Json]:
-        """Returns an address for each conversation chosen where the app asked for one."""
-        urls: list[Json] = []
-        for element in elements(view.blocks):
-            chosen = value_of(_held(view, element)) if element.holds_a_value else None
-            if element.block["type"] == "input" and element.body.get("response_url_enabled") and chosen:
-                channel = str(chosen)
-                url = self._response_urls.issue("app", user.id, channel)
-                ids = {"block_id": element.block_id, "action_id": element.action_id}
-                urls.append({**ids, "channel_id": channel, "response_url": url})
-        return urls
-
 
 def _held(view: View, element: Element) -> Json:
     return view.values[element.block_id][element.action_id]
@@ -145,10 +127,8 @@ def _wrong(element: Element, value: object) -> str | None:
         return None
     if element.type == "number_input":
         return _wrong_number(element, value)
-    longest, shortest = element.body.get("max_length") or LONGEST, element.body.get("min_length")
-    if len(value) > longest:
-        return f"Enter no more than {longest} characters."
-    return f"Enter at least {shortest} characters." if shortest is not None and len(value) < shortest else None
+    longest = element.body.get("max_length") or LONGEST
+    return f"Enter no more than {longest} characters." if len(value) > longest else None
 
 
 def _wrong_number(element: Element, value: str) -> str | None:

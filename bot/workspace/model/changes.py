@@ -7,7 +7,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-class ChangeSignal:
+class ChangeNotifier:
     """Tells those who wait for a condition that something has changed: in the workspace, a call, a delivery."""
 
     def __init__(self) -> None:

@@ -31,8 +31,6 @@ _HOLDERS: Final[Mapping[str, _Holder]] = {
     "checkboxes": _Holder("selected_options", "initial_options", of_options=True, several=True),
     "multi_static_select": _Holder("selected_options", "initial_options", of_options=True, several=True),
     "conversations_select": _Holder("selected_conversation", "initial_conversation"),
-    "channels_select": _Holder("selected_channel", "initial_channel"),
-    "users_select": _Holder("selected_user", "initial_user"),
 }
 
 
@@ -96,10 +94,8 @@ class Element:
         return {"type": self.type, _HOLDERS[self.type].field: value}
 
     def _option(self, value: str) -> Json:
-        groups = self.body.get("option_groups") or ()
-        options = [*(self.body.get("options") or ()), *(o for group in groups for o in group.get("options") or ())]
-        for option in options:
-            if option.get("value") == value:
+        for option in self.body["options"]:
+            if option["value"] == value:
                 return dict(option)
         raise SlackError("invalid_option")
 
@@ -107,15 +103,9 @@ class Element:
 def elements(blocks: Sequence[Json] | None) -> Iterator[Element]:
     """Yields the elements of blocks that have an action id, in order."""
     for block in blocks or ():
-        inside = block.get("elements")
-        for body in (block.get("accessory"), block.get("element"), *(inside if isinstance(inside, list) else ())):
-            if isinstance(body, dict) and _is_named(body):
+        for body in (block.get("accessory"), block.get("element"), *(block.get("elements") or ())):
+            if body and "action_id" in body:
                 yield Element(block, body)
-
-
-def _is_named(body: Json) -> bool:
-    """Returns whether it is an element: blocks that are passed through unread may have anything there."""
-    return isinstance(body.get("action_id"), str) and isinstance(body.get("type"), str)
 
 
 def value_of(holding: Json) -> object:

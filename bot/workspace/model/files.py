@@ -30,7 +30,7 @@ class Upload:
     mimetype: str | None = None
 
 
-class Files:
+class FileStore:
     """What is in the files, by their ids.
 
     Args:

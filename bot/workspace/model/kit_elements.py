@@ -1,11 +1,8 @@
-"""Block Kit's elements as Slack documents them: which fields each has, and how long they may be."""
+"""Block Kit's texts, options and elements, as far as Pagehand uses them, with the limits of docs.slack.dev."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
-
-# Block Kit's text objects, options and confirmations, with the limits of docs.slack.dev. Slack refuses a field it
-# does not know, so the models do too.
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 Url = Annotated[str, StringConstraints(min_length=1, max_length=3000)]
@@ -80,13 +77,6 @@ class Confirm(Strict):
 class Option(Strict):
     text: Text
     value: Annotated[str, StringConstraints(min_length=1, max_length=150)]
-    description: Text | None = None
-    url: Url | None = None
-
-
-class OptionGroup(Strict):
-    label: LabelText
-    options: Annotated[list[Option], Field(min_length=1, max_length=100)]
 
 
 class Button(Strict):
@@ -97,7 +87,6 @@ class Button(Strict):
     url: Url | None = None
     style: Literal["primary", "danger"] | None = None
     confirm: Confirm | None = None
-    accessibility_label: Annotated[str, StringConstraints(max_length=75)] | None = None
 
 
 class Overflow(Strict):
@@ -109,29 +98,20 @@ class Overflow(Strict):
 
 class StaticSelect(Strict):
     type: Literal["static_select"]
-    options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
-    option_groups: Annotated[list[OptionGroup], Field(min_length=1, max_length=100)] | None = None
+    options: Annotated[list[Option], Field(min_length=1, max_length=100)]
     action_id: Id | None = None
     placeholder: PlaceholderText | None = None
     initial_option: Option | None = None
     confirm: Confirm | None = None
     focus_on_load: bool | None = None
 
-    @model_validator(mode="after")
-    def _has_something_to_choose(self) -> "StaticSelect":
-        if (self.options is None) == (self.option_groups is None):
-            raise ValueError("must have one of options and option_groups")
-        return self
-
 
 class MultiStaticSelect(Strict):
     type: Literal["multi_static_select"]
-    options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
-    option_groups: Annotated[list[OptionGroup], Field(min_length=1, max_length=100)] | None = None
+    options: Annotated[list[Option], Field(min_length=1, max_length=100)]
     action_id: Id | None = None
     placeholder: PlaceholderText | None = None
     initial_options: Annotated[list[Option], Field(min_length=1, max_length=100)] | None = None
-    max_selected_items: Annotated[int, Field(ge=1)] | None = None
     confirm: Confirm | None = None
     focus_on_load: bool | None = None
 
@@ -158,7 +138,6 @@ class ConversationFilter(Strict):
     """Which conversations are offered."""
 
     include: Annotated[list[Literal["im", "mpim", "private", "public"]], Field(min_length=1)] | None = None
-    exclude_external_shared_channels: bool | None = None
     exclude_bot_users: bool | None = None
 
 
@@ -168,18 +147,15 @@ class ConversationsSelect(Strict):
     placeholder: PlaceholderText | None = None
     initial_conversation: str | None = None
     default_to_current_conversation: bool | None = None
-    response_url_enabled: bool | None = None
     filter: ConversationFilter | None = None
     confirm: Confirm | None = None
     focus_on_load: bool | None = None
 
 
 class DispatchActionConfig(Strict):
-    """When an input of text tells the app of what is typed."""
+    """When a text input tells the app what is typed."""
 
-    trigger_actions_on: Annotated[
-        list[Literal["on_enter_pressed", "on_character_entered"]], Field(min_length=1, max_length=2)
-    ]
+    trigger_actions_on: Annotated[list[Literal["on_character_entered"]], Field(min_length=1, max_length=1)]
 
 
 class PlainTextInput(Strict):
@@ -187,7 +163,6 @@ class PlainTextInput(Strict):
     action_id: Id | None = None
     initial_value: str | None = None
     multiline: bool | None = None
-    min_length: Annotated[int, Field(ge=0, le=3000)] | None = None
     max_length: Annotated[int, Field(ge=1, le=3000)] | None = None
     dispatch_action_config: DispatchActionConfig | None = None
     placeholder: PlaceholderText | None = None
@@ -209,41 +184,6 @@ class NumberInput(Strict):
     focus_on_load: bool | None = None
 
 
-class Image(Strict):
-    type: Literal["image"]
-    alt_text: ShortText
-    image_url: Url | None = None
-    slack_file: dict[str, Any] | None = None
-
-    @model_validator(mode="after")
-    def _has_a_source(self) -> "Image":
-        if (self.image_url is None) == (self.slack_file is None):
-            raise ValueError("must have one of image_url and slack_file")
-        return self
-
-
-class OtherElement(BaseModel):
-    """Elements that are passed through: known by type, their fields not looked into."""
-
-    type: Literal[
-        "channels_select",
-        "datepicker",
-        "datetimepicker",
-        "external_select",
-        "feedback_buttons",
-        "icon_button",
-        "multi_channels_select",
-        "multi_conversations_select",
-        "multi_external_select",
-        "multi_users_select",
-        "timepicker",
-        "users_select",
-        "workflow_button",
-    ]
-    action_id: Id | None = None
-
-
 Choice = StaticSelect | MultiStaticSelect | RadioButtons | Checkboxes | ConversationsSelect
-Action = Annotated[Button | Overflow | Choice | OtherElement, Field(discriminator="type")]
-Accessory = Annotated[Button | Overflow | Choice | Image | OtherElement, Field(discriminator="type")]
-InputElement = Annotated[PlainTextInput | NumberInput | Choice | OtherElement, Field(discriminator="type")]
+Action = Annotated[Button | Overflow | Choice, Field(discriminator="type")]
+InputElement = Annotated[PlainTextInput | NumberInput | Choice, Field(discriminator="type")]

@@ -26,7 +26,7 @@ from bot.workspace.model.entities import (
     timestamp_of,
 )
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.files import Files
+from bot.workspace.model.files import FileStore
 
 
 class Conversation:
@@ -89,7 +89,7 @@ class State:
         self.users: dict[str, User] = {}
         self.groups: dict[str, UserGroup] = {}
         self.channels: dict[str, Channel] = {}
-        self.files = Files(now)
+        self.files = FileStore(now)
         self.observers: list[Observer] = []
         self._conversations: dict[str, Conversation] = {}
         self._ephemerals: dict[str, dict[str, Message]] = {}

@@ -1,9 +1,10 @@
 """The views that people have before them: stacks of modals, and the Home tab."""
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 from uuid import uuid4
 
@@ -69,16 +70,8 @@ class View:
         return str(self.content.get("callback_id") or "")
 
     @property
-    def external_id(self) -> str:
-        return str(self.content.get("external_id") or "")
-
-    @property
     def notifies_on_close(self) -> bool:
         return bool(self.content.get("notify_on_close"))
-
-    @property
-    def clears_on_close(self) -> bool:
-        return bool(self.content.get("clear_on_close"))
 
     def element(self, action_id: str, block_id: str | None = None) -> Element:
         """Returns the first element of these ids.
@@ -103,7 +96,7 @@ class ViewChange:
 ViewObserver = Callable[[ViewChange], None]
 
 
-class Views:
+class OpenViews:
     """All views that are open, and each person's Home as it was last published."""
 
     def __init__(self) -> None:
@@ -127,21 +120,10 @@ class Views:
         Raises:
             SlackError: ``not_found``, for one that was closed as well.
         """
-        return self._first(lambda view: view.id == view_id)
-
-    def find_external(self, external_id: str) -> View:
-        """Returns the open view that the app named so; ``not_found`` as above."""
-        return self._first(lambda view: view.external_id == external_id)
-
-    def _first(self, wanted: Callable[[View], bool]) -> View:
-        for view in self._all():
-            if wanted(view):
+        for view in (*chain.from_iterable(self._stacks.values()), *self._homes.values()):
+            if view.id == view_id:
                 return view
         raise SlackError("not_found")
-
-    def _all(self) -> Iterator[View]:
-        yield from (view for stack in self._stacks.values() for view in stack)
-        yield from self._homes.values()
 
     # what the app does
 
@@ -171,7 +153,6 @@ class Views:
 
     def update(self, view: View, content: Json) -> View:
         """Gives a view new content. What was entered stays where block id and action id do."""
-        self._require_unused(content, view)
         self._fill(view, content)
         view.errors = {}
         self._tell(view)
@@ -191,7 +172,6 @@ class Views:
         self._tell(view)
 
     def _made(self, user: str, content: Json, conversation: str | None) -> View:
-        self._require_unused(content, None)
         view_id = f"V{uuid4().hex[:10].upper()}"
         view = View(view_id, user, {}, "", view_id, conversation=conversation)
         self._fill(view, content)
@@ -202,12 +182,6 @@ class Views:
         assign_ids(view.content["blocks"])
         view.values = values_of(view.blocks, view.values, view.conversation)
         view.hash = f"{secrets.randbelow(10**10)}.{secrets.token_hex(4)}"
-
-    def _require_unused(self, content: Json, own: View | None) -> None:
-        external_id = content.get("external_id")
-        others = (view for view in self._all() if view is not own)
-        if external_id and any(view.external_id == external_id for view in others):
-            raise SlackError("duplicate_external_id")
 
     # what the person does
 

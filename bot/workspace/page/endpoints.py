@@ -13,12 +13,12 @@ from bot.workspace.model.entities import Change, File, Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
 from bot.workspace.model.views import ViewChange
-from bot.workspace.page.guard import guarded
 from bot.workspace.page.operations import Operations
 from bot.workspace.page.rendering import PageRenderer
+from bot.workspace.page.requests import guarded
 from bot.workspace.page.streams import Streams
 from bot.workspace.page.uploads import Uploads
-from bot.workspace.people import Actor, People
+from bot.workspace.people import Actor, WorkspacePeople
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """What the browser may show; all else is for keeping, and is never run as a page of ours."""
@@ -72,7 +72,7 @@ class Page:
         transport: The way to the app, of which the page shows whether it is open.
     """
 
-    def __init__(self, state: State, app: AppConfig, people: People, transport: Transport) -> None:
+    def __init__(self, state: State, app: AppConfig, people: WorkspacePeople, transport: Transport) -> None:
         self._people = people
         self._transport = transport
         self._renderer = PageRenderer(state, app)

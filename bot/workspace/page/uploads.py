@@ -9,7 +9,7 @@ from aiohttp import web
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.files import MAX_FILE_BYTES, Upload
 from bot.workspace.page.requests import failure
-from bot.workspace.people import Actor, People
+from bot.workspace.people import Actor, WorkspacePeople
 
 MAX_WAITING = 40
 """Files that wait for their message; the oldest goes when there are more."""
@@ -29,7 +29,7 @@ class Uploads:
         people: Those who upload.
     """
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: WorkspacePeople) -> None:
         self._people = people
         self._waiting: dict[str, _Waiting] = {}
 

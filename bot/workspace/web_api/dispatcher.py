@@ -11,7 +11,7 @@ from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import Triggers
-from bot.workspace.model.views import Views
+from bot.workspace.model.views import OpenViews
 from bot.workspace.web_api.credentials import Credentials
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.web_api.methods import METHODS
@@ -74,7 +74,7 @@ class Dispatcher:
         credentials: Credentials,
         rate_limits: RateLimits | None,
         *,
-        views: Views,
+        views: OpenViews,
         triggers: Triggers,
         origin: Callable[[], str],
         open_socket_url: Callable[[], str],

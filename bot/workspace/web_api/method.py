@@ -8,7 +8,7 @@ from bot.workspace.model.entities import Channel, Json
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import Triggers
-from bot.workspace.model.views import Views
+from bot.workspace.model.views import OpenViews
 from bot.workspace.wire.arguments import Arguments
 from bot.workspace.wire.rendering import Renderer
 
@@ -20,7 +20,7 @@ class MethodCall:
     state: State
     app: AppConfig
     renderer: Renderer
-    views: Views
+    views: OpenViews
     triggers: Triggers
     arguments: Arguments
     origin: str

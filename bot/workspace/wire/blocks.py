@@ -6,7 +6,7 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from bot.workspace.model.block_kit import AnyBlock
+from bot.workspace.model.block_kit import MessageBlock
 from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
 
@@ -15,7 +15,7 @@ MAX_MARKDOWN_CHARACTERS = 12_000
 MAX_CHARACTERS = 13_000
 """Slack refuses more text in all blocks together; the figure is undocumented, seen near 13,200."""
 
-_blocks: TypeAdapter[list[Any]] = TypeAdapter(list[AnyBlock])
+_blocks: TypeAdapter[list[Any]] = TypeAdapter(list[MessageBlock])
 
 
 def checked_blocks(value: object) -> list[Json]:

@@ -8,7 +8,7 @@ from uuid import uuid4
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Change, Channel, Json, Message
 from bot.workspace.model.state import State
-from bot.workspace.model.views import Views
+from bot.workspace.model.views import OpenViews
 from bot.workspace.wire.rendering import Renderer
 from bot.workspace.wire.views import rendered_view
 
@@ -41,7 +41,7 @@ class EventPayloads:
         token: The verification token that old apps compare; random.
     """
 
-    def __init__(self, state: State, app: AppConfig, renderer: Renderer, views: Views, token: str) -> None:
+    def __init__(self, state: State, app: AppConfig, renderer: Renderer, views: OpenViews, token: str) -> None:
         self._state = state
         self._app = app
         self._renderer = renderer

@@ -98,11 +98,11 @@ class InteractionPayloads:
             "view": self._view(view),
         }
 
-    def view_submission(self, user: User, view: View, response_urls: Sequence[Json]) -> Json:
+    def view_submission(self, user: User, view: View) -> Json:
         return self._of_view("view_submission", user) | {
             "trigger_id": self._triggers.issue(Trigger(user.id, view=view.id)),
             "view": self._view(view),
-            "response_urls": list(response_urls),
+            "response_urls": [],
         }
 
     def view_closed(self, user: User, view: View, *, is_cleared: bool) -> Json:

@@ -209,9 +209,9 @@ async def test_the_workspace_and_the_job_server_turn_broken_bodies_away_too(tmp_
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session,
     ):
         calls = [
-            (f"{origin}/api/users.list", slack | parts, PARTS, 200),
-            (f"{origin}/api/users.list", slack | parts | zipped, PARTS, 200),
-            (f"{origin}/api/users.list", slack | form | zipped, b"limit=1", 200),
+            (f"{origin}/api/users.info", slack | parts, PARTS, 200),
+            (f"{origin}/api/users.info", slack | parts | zipped, PARTS, 200),
+            (f"{origin}/api/users.info", slack | form | zipped, b"user=U1", 200),
             (f"{origin}/page/send", as_json | zipped, b"{}", 200),
             (f"{origin}/commands/T1/none", as_json | zipped, b"{}", 400),
             (f"{jobs.url}{JOB}", {"Authorization": f"Bearer {KEY}"} | as_json | zipped, b"{}", 400),

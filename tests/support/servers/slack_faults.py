@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bot.workspace import WorkspaceServer
 from bot.workspace.delivery.transport import NotDeliveredError, Transport
-from bot.workspace.interference import Interference
+from bot.workspace.server import Interference
 from bot.workspace.web_api.endpoint import ReceivedCall, rate_limited
 from bot.workspace.wire.envelopes import Ack, Envelope
 

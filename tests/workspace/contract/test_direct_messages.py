@@ -48,8 +48,6 @@ async def test_a_direct_message_and_its_thread(
     assert [event["type"] for event in events] == ["message"] * 3
     assert {(event["channel"], event["channel_type"]) for event in events} == {(channel, "im")}
     assert events[2]["thread_ts"] == said.ts
-    opened = await client.conversations_open(users=ana.id)
-    assert opened["channel"]["id"] == channel
     replies = (await client.conversations_replies(channel=channel, ts=said.ts))["messages"]
     assert [m["ts"] for m in replies] == [said.ts, answer["ts"], reply.ts]
     history = (await client.conversations_history(channel=channel))["messages"]

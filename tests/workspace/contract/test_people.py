@@ -102,7 +102,6 @@ async def test_what_a_channel_is(workspace: WorkspaceServer, client: AsyncWebCli
         ("im:read", "conversations.info", {"channel": "D00ANA0001"}),
         ("channels:history", "conversations.replies", {"channel": "C0DOCS001", "ts": "1.0"}),
         ("im:history", "conversations.history", {"channel": "D00ANA0001"}),
-        ("im:write", "conversations.open", {"users": "U0ANA0001"}),
         ("users:read", "users.info", {"user": "U0ANA0001"}),
         ("usergroups:read", "usergroups.list", {}),
         ("usergroups:read", "usergroups.users.list", {"usergroup": "S0WRITERS"}),

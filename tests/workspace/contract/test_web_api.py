@@ -185,7 +185,7 @@ async def test_a_message_to_a_person_goes_to_the_direct_conversation(
 ) -> None:
     ana = workspace.people["ana"]
     answer = await client.chat_postMessage(channel=ana.id, text="hello")
-    assert answer["channel"] == (await client.conversations_open(users=ana.id))["channel"]["id"]
+    assert answer["channel"] == workspace.channels["ana"].id
     assert [m.text for m in workspace.channels.messages("ana")] == ["hello"]
 
 
@@ -253,18 +253,14 @@ async def test_an_update_with_text_alone_removes_the_blocks_and_keeps_the_metada
 async def test_only_its_own_messages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     said = await workspace.people["ana"].say("docs", "mine")
     assert await error(client.chat_update(channel=DOCS, ts=said.ts, text="x")) == "cant_update_message"
-    assert await error(client.chat_delete(channel=DOCS, ts=said.ts)) == "cant_delete_message"
     assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
-    ts = (await client.chat_postMessage(channel=DOCS, text="bot's"))["ts"]
-    await client.chat_delete(channel=DOCS, ts=ts)
-    assert [m.text for m in workspace.channels.messages("docs")] == ["mine"]
 
 
 async def test_a_deleted_thread_leaves_a_tombstone(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    root = (await client.chat_postMessage(channel=DOCS, text="root"))["ts"]
-    await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root)
-    await client.chat_delete(channel=DOCS, ts=root)
-    assert [m.subtype for m in workspace.channels.thread("docs", root)] == ["tombstone", None]
+    root = await workspace.people["ana"].say("docs", "root")
+    await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root.ts)
+    await workspace.people["ana"].delete("docs", root.ts)
+    assert [m.subtype for m in workspace.channels.thread("docs", root.ts)] == ["tombstone", None]
 
 
 async def test_ephemerals_are_for_one_person(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
@@ -296,8 +292,8 @@ async def test_reactions(workspace: FaultyWorkspace, client: AsyncWebClient) -> 
     assert await error(client.reactions_add(name="eyes", **target)) == "already_reacted"
     assert await error(client.reactions_add(name="no such emoji!", **target)) == "invalid_name"
     assert await error(client.reactions_add(name="eyes", channel=DOCS, timestamp="1.000001")) == "message_not_found"
-    got = (await client.reactions_get(**target))["message"]["reactions"]
-    assert got == [{"name": "eyes", "users": [workspace.app.bot_user_id], "count": 1}]
+    (shown,) = (await client.conversations_history(channel=DOCS))["messages"]
+    assert shown["reactions"] == [{"name": "eyes", "users": [workspace.app.bot_user_id], "count": 1}]
     await client.reactions_remove(name="eyes", **target)
     assert await error(client.reactions_remove(name="eyes", **target)) == "no_reaction"
 
@@ -322,27 +318,12 @@ async def test_joining(workspace: FaultyWorkspace, client: AsyncWebClient) -> No
     assert await error(client.conversations_join(channel=LEADS)) == "method_not_supported_for_channel_type"
 
 
-async def test_lists_show_what_the_bot_may_see(client: AsyncWebClient) -> None:
-    every = await client.conversations_list(types="public_channel,private_channel,im", limit=2)
-    seen = [c["id"] for c in every["channels"]]
-    while cursor := every["response_metadata"]["next_cursor"]:
-        every = await client.conversations_list(types="public_channel,private_channel,im", limit=2, cursor=cursor)
-        seen += [c["id"] for c in every["channels"]]
-    assert LEADS not in seen
-    assert {DOCS, GENERAL} < set(seen)
-    assert len(seen) == len(set(seen)) == 6
-    assert await error(client.conversations_list(cursor="rubbish")) == "invalid_cursor"
-
-
 async def test_guests_and_strangers_can_be_told_apart(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     guest = (await client.users_info(user=workspace.people["gia"].id))["user"]
     stranger = (await client.users_info(user=workspace.people["emil"].id))["user"]
     assert guest["is_restricted"]
     assert stranger["team_id"] != workspace.state.team.id
     assert await error(client.users_info(user="U404")) == "user_not_found"
-    listed = {user["name"] for user in (await client.users_list())["members"]}
-    assert {"ana", "ben", "gia", "pagehand"} <= listed
-    assert "emil" not in listed
 
 
 async def test_history_in_pages_and_windows(client: AsyncWebClient) -> None:
@@ -354,6 +335,7 @@ async def test_history_in_pages_and_windows(client: AsyncWebClient) -> None:
         page = await client.conversations_history(channel=DOCS, limit=3, cursor=cursor)
         texts += [m["text"] for m in page["messages"]]
     assert texts == ["6", "5", "4", "3", "2", "1", "0"]
+    assert await error(client.conversations_history(channel=DOCS, cursor="rubbish")) == "invalid_cursor"
 
     async def window(**span: Any) -> list[str]:
         return [m["text"] for m in (await client.conversations_history(channel=DOCS, **span))["messages"]]
@@ -374,13 +356,6 @@ async def test_replies_in_pages_each_with_the_first_message(client: AsyncWebClie
         page = await client.conversations_replies(channel=DOCS, ts=root, limit=3, cursor=cursor)
         pages.append([m["text"] for m in page["messages"]])
     assert pages == [["root", "0", "1"], ["root", "2", "3"], ["root", "4"]]
-
-
-async def test_members_come_in_pages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
-    first = await client.conversations_members(channel=DOCS, limit=3)
-    cursor = first["response_metadata"]["next_cursor"]
-    rest = await client.conversations_members(channel=DOCS, cursor=cursor)
-    assert [*first["members"], *rest["members"]] == workspace.channels["docs"].members
 
 
 # response URLs

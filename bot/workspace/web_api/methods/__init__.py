@@ -1,18 +1,6 @@
-"""The Web API's methods, one file a family.
-
-What is not here is answered as Slack answers a method it does not know.
-"""
+"""The Web API's methods. Slack's answer to an unknown method is the answer to any other."""
 
 from bot.workspace.web_api.method import Method
-from bot.workspace.web_api.methods import apps, chat, conversations, files, reactions, usergroups, users, views
+from bot.workspace.web_api.methods import conversations, identity, messages, views
 
-METHODS: dict[str, Method] = {
-    **apps.METHODS,
-    **chat.METHODS,
-    **conversations.METHODS,
-    **files.METHODS,
-    **reactions.METHODS,
-    **usergroups.METHODS,
-    **users.METHODS,
-    **views.METHODS,
-}
+METHODS: dict[str, Method] = {**conversations.METHODS, **identity.METHODS, **messages.METHODS, **views.METHODS}

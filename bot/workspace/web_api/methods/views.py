@@ -28,14 +28,8 @@ def push(call: MethodCall) -> Json:
 
 
 def update(call: MethodCall) -> Json:
-    """Gives a view new content, by its id or by the app's own."""
-    arguments = call.arguments
-    if not (arguments.given("view_id") or arguments.given("external_id")):
-        raise invalid_argument("must provide one of view_id and external_id")
-    if arguments.given("view_id"):
-        view = call.views.find(arguments.text("view_id"))
-    else:
-        view = call.views.find_external(arguments.text("external_id"))
+    """Gives a view new content."""
+    view = call.views.find(call.arguments.required("view_id"))
     content = _view(call, view.kind)
     _check_hash(call, view)
     return _answer(call, call.views.update(view, content))

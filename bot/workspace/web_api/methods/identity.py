@@ -1,8 +1,39 @@
-"""``usergroups.*``."""
+"""``apps.*``, ``auth.*``, ``bots.*``, ``users.*`` and ``usergroups.*``: the app's own connection and who is who."""
 
 from bot.workspace.model.entities import Json, UserGroup
 from bot.workspace.model.errors import SlackError
 from bot.workspace.web_api.method import Method, MethodCall
+
+
+def connections_open(call: MethodCall) -> Json:
+    if not call.app.socket_mode:
+        raise SlackError("socket_mode_not_enabled")
+    return {"url": call.open_socket_url()}
+
+
+def auth_test(call: MethodCall) -> Json:
+    return {
+        "url": f"{call.origin}/",
+        "team": call.state.team.name,
+        "user": call.app.name,
+        "team_id": call.state.team.id,
+        "user_id": call.app.bot_user_id,
+        "bot_id": call.app.bot_id,
+        "is_enterprise_install": False,
+    }
+
+
+def user_info(call: MethodCall) -> Json:
+    user = call.state.users.get(call.arguments.required("user"))
+    if user is None:
+        raise SlackError("user_not_found")
+    return {"user": call.renderer.user(user)}
+
+
+def bot_info(call: MethodCall) -> Json:
+    if call.arguments.required("bot") != call.app.bot_id:
+        raise SlackError("bot_not_found")
+    return {"bot": call.renderer.bot_profile()}
 
 
 def list_groups(call: MethodCall) -> Json:
@@ -17,7 +48,7 @@ def list_groups(call: MethodCall) -> Json:
     return {"usergroups": groups}
 
 
-def list_users(call: MethodCall) -> Json:
+def list_group_members(call: MethodCall) -> Json:
     group = call.state.groups.get(call.arguments.required("usergroup"))
     if group is None:
         raise SlackError("no_such_subteam")
@@ -44,6 +75,10 @@ def _group(call: MethodCall, group: UserGroup) -> Json:
 
 
 METHODS = {
+    "apps.connections.open": Method(connections_open, app_token=True, per_minute=60),
+    "auth.test": Method(auth_test, per_minute=600),
+    "bots.info": Method(bot_info, "users:read"),
+    "users.info": Method(user_info, "users:read", per_minute=100),
     "usergroups.list": Method(list_groups, "usergroups:read", per_minute=20),
-    "usergroups.users.list": Method(list_users, "usergroups:read", per_minute=20),
+    "usergroups.users.list": Method(list_group_members, "usergroups:read", per_minute=20),
 }

@@ -1,17 +1,19 @@
-"""``chat.*``."""
+"""``chat.*``, ``reactions.*`` and ``files.*``: messages and what is attached to them."""
 
 from typing import Any
 
 from bot.workspace.model.app_config import MessagesTab
 from bot.workspace.model.entities import Channel, Json, Message, is_timestamp
 from bot.workspace.model.errors import SlackError
-from bot.workspace.model.text import stored_app_text
+from bot.workspace.model.text import emoji_name, stored_app_text
+from bot.workspace.web_api.file_downloads import readable_file
 from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.wire.blocks import checked_blocks
 
 UPDATE_LIMIT = 4_000
 METADATA_LIMIT = 16_000
 ATTACHMENTS = 100
+MAX_REACTIONS = 50
 
 
 def post_message(call: MethodCall) -> Json:
@@ -42,7 +44,7 @@ def post_ephemeral(call: MethodCall) -> Json:
 
 def update(call: MethodCall) -> Json:
     """Changes a message of the app's own. Text alone removes the blocks; metadata stays unless given."""
-    message = _own_message(call, "cant_update_message")
+    message = _own_message(call)
     if call.arguments.flag("reply_broadcast") and message.subtype != "thread_broadcast":
         return _broadcast(call, message)
     if len(call.arguments.text("text")) > UPDATE_LIMIT:
@@ -73,12 +75,6 @@ def _edited(call: MethodCall, message: Message, fields: dict[str, Any]) -> Json:
     return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": rendered}
 
 
-def delete(call: MethodCall) -> Json:
-    message = _own_message(call, "cant_delete_message")
-    call.state.delete(message, call.bot_user_id)
-    return {"channel": message.channel, "ts": message.ts}
-
-
 def get_permalink(call: MethodCall) -> Json:
     channel = call.channel()
     message = call.state.message(channel, call.arguments.required("message_ts"))
@@ -107,12 +103,12 @@ def _open(call: MethodCall, channel: Channel) -> Channel:
     return channel
 
 
-def _own_message(call: MethodCall, refusal: str) -> Message:
+def _own_message(call: MethodCall) -> Message:
     channel = call.channel()
     ts = call.arguments.required("ts")
     message = call.state.message(channel, ts)
     if message.user != call.bot_user_id or message.subtype in {"channel_join", "channel_leave", "tombstone"}:
-        raise SlackError(refusal)
+        raise SlackError("cant_update_message")
     return message
 
 
@@ -157,10 +153,48 @@ def _thread(call: MethodCall) -> str | None:
     return ts
 
 
+def add_reaction(call: MethodCall) -> Json:
+    message = _reaction_target(call)
+    name = emoji_name(call.arguments.text("name"))
+    if len(message.reactions) >= MAX_REACTIONS and name not in message.reactions:
+        raise SlackError("too_many_emoji")
+    call.state.react(message, call.bot_user_id, name)
+    return {}
+
+
+def remove_reaction(call: MethodCall) -> Json:
+    message = _reaction_target(call)
+    call.state.unreact(message, call.bot_user_id, emoji_name(call.arguments.text("name")))
+    return {}
+
+
+def _reaction_target(call: MethodCall) -> Message:
+    channel = call.require_membership(call.channel())
+    ts = call.arguments.timestamp("timestamp")
+    if ts is None:
+        raise SlackError("no_item_specified")
+    return call.state.message(channel, ts)
+
+
+def file_info(call: MethodCall) -> Json:
+    """Returns a file that stands in a conversation the bot is in, with the conversations where it was shared."""
+    file_id = call.arguments.required("file")
+    found = readable_file(call.state, call.app, file_id)
+    if found.file.is_deleted:
+        raise SlackError("file_deleted")
+    return {
+        "file": call.renderer.file(found.file) | found.places(),
+        "comments": [],
+        "response_metadata": {"next_cursor": ""},
+    }
+
+
 METHODS = {
     "chat.postMessage": Method(post_message, "chat:write", per_minute=600),
     "chat.postEphemeral": Method(post_ephemeral, "chat:write", per_minute=100),
     "chat.update": Method(update, "chat:write"),
-    "chat.delete": Method(delete, "chat:write"),
     "chat.getPermalink": Method(get_permalink, per_minute=600),
+    "files.info": Method(file_info, "files:read", per_minute=100),
+    "reactions.add": Method(add_reaction, "reactions:write"),
+    "reactions.remove": Method(remove_reaction, "reactions:write", per_minute=20),
 }
