@@ -1,7 +1,7 @@
-"""A Slack workspace on one's own machine: what a Slack app talks to, and a page that shows it.
+"""A Slack workspace on your own machine: the server that a Slack app talks to, and a page that shows it.
 
-It serves what Pagehand uses of Slack, with Slack's rules and errors, so that the whole product can be tried and
-tested without a Slack account.
+It serves the part of Slack that Pagehand uses, with Slack's rules and errors, so that people can try the whole product
+and tests can run it without a Slack account.
 """
 
 from bot.workspace.delivery.interactions import InteractionResult

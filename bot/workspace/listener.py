@@ -1,4 +1,4 @@
-"""The listening socket, which can go away and come back at the same address."""
+"""The listening socket, which can close and reopen at the same address."""
 
 import socket
 
@@ -6,7 +6,7 @@ from aiohttp import web
 
 
 class Listener:
-    """Serves an application. In an outage it refuses connections as a machine that is down does."""
+    """Serves an application. During an outage it refuses connections, like a machine that is down."""
 
     def __init__(self) -> None:
         self.origin = ""
@@ -14,7 +14,7 @@ class Listener:
         self._site: web.TCPSite | None = None
         self._address = ("", 0)
         self._held: socket.socket | None = None
-        """Keeps the port during an outage: the system might give it to somebody else's connection."""
+        """Reserves the port during an outage, so that the system does not give it to another program."""
 
     async def start(self, application: web.Application, host: str, port: int) -> str:
         """Listens. Returns the origin."""
@@ -62,9 +62,9 @@ class Listener:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Returns a socket that has an address without listening there: who connects is refused."""
+    """Returns a socket that is bound to an address without listening, so that connections are refused."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     held = socket.socket(family, kind, protocol)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # beside connections that are ending
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # although closing connections still use it
     held.bind(address)
     return held

@@ -1,4 +1,4 @@
-"""What a person does in the workspace, for tests and for the page alike."""
+"""What people do in the workspace. Tests and the page use it alike."""
 
 from collections.abc import Sequence
 from uuid import uuid4
@@ -15,14 +15,14 @@ from bot.workspace.wire.interaction_payloads import find_action
 
 
 class Actor:
-    """A person of the workspace, who can do what people do in Slack.
+    """A person in the workspace, with methods for what people do in Slack.
 
-    Channels are given by id or name; messages by channel and timestamp. What Slack would not let the person do
-    raises SlackError. The app is told of whatever is done here by the events that it subscribed to.
+    Channels are given by id or name, messages by channel and timestamp. What Slack would not let the person do raises
+    SlackError. The app gets the events that it subscribed to.
 
     Args:
         user: Who acts.
-        context: The workspace, the app, and the ways to it.
+        context: The workspace and the app.
     """
 
     def __init__(self, user: User, context: ActorContext) -> None:
@@ -39,28 +39,28 @@ class Actor:
 
     @property
     def mention(self) -> str:
-        """Returns how the person is mentioned in a message's text."""
+        """The mention of the person in a message's text."""
         return f"<@{self.user.id}>"
 
     @property
     def is_external(self) -> bool:
-        """Whether they are of another organization, with which a channel is shared."""
+        """Whether they belong to another organization, with which a channel is shared."""
         return self.user.team_id != self._state.team.id
 
     # seeing
 
     def can_see(self, channel: Channel) -> bool:
-        """Returns whether the person sees a channel: its members do, and if it is public all of the team but guests."""
+        """Returns whether the person sees a channel: members do, and the team without guests sees public channels."""
         if self.user.id in channel.members:
             return True
         return not (channel.is_private or channel.is_im or self.user.is_guest or self.is_external)
 
     def can_write_in(self, channel: Channel) -> bool:
-        """Returns whether Slack shows the person a composer there, for messages and commands alike."""
+        """Returns whether Slack shows the person a composer there, for messages and commands."""
         return not channel.is_im or self._app.messages_tab is MessagesTab.OPEN
 
     def channel(self, name: str) -> Channel:
-        """Returns a channel that the person sees; the app's name stands for the direct conversation with it.
+        """Returns a channel that the person sees. The app's name means the direct conversation with it.
 
         Raises:
             SlackError: ``channel_not_found``.
@@ -73,7 +73,7 @@ class Actor:
         return channel
 
     def ephemerals(self, channel: str) -> list[Message]:
-        """Returns the messages in a channel that only this person sees, oldest first."""
+        """Returns the ephemeral messages for this person in a channel, oldest first."""
         return self._state.ephemerals(self.channel(channel), self.user.id)
 
     # acting
@@ -90,11 +90,11 @@ class Actor:
         """Writes a message. ``@name``, ``#channel`` and URLs become references, as in Slack's composer.
 
         Args:
-            channel: Where.
-            text: What is typed.
+            channel: The channel.
+            text: The typed text.
             thread_ts: The thread to reply in.
-            broadcast: Whether a reply is also sent to the channel.
-            files: Files uploaded with it; a name alone is an empty file.
+            broadcast: Whether to also send a reply to the channel.
+            files: Files to upload with it; a name alone is an empty file.
         """
         place = self._writable(channel)
         if len(text) > TEXT_LIMIT:
@@ -111,14 +111,14 @@ class Actor:
         return message
 
     async def forward(self, channel: str, ts: str, to: str, *, thread_ts: str | None = None, text: str = "") -> Message:
-        """Shares a message that the person sees into another conversation or thread, with or without words."""
+        """Shares a message into another conversation or thread, with optional text."""
         original = self._state.message(self.channel(channel), ts)
         message = self._message(self._writable(to), text, thread_ts)
         message.attachments = [forwarded(original, self._state, self._renderer)]
         return self._state.post(message)
 
     async def delete_file(self, file_id: str) -> None:
-        """Deletes a file of one's own: messages keep its id, and those that have nothing else go with it."""
+        """Deletes the person's own file. Messages keep its id; messages with nothing else are deleted, too."""
         file = self._state.files.get(file_id)
         if file is None or file.is_deleted:
             raise SlackError("file_not_found")
@@ -140,13 +140,13 @@ class Actor:
         return await self._interactions.press(self.user, message, action)
 
     async def shortcut(self, channel: str, ts: str, callback_id: str) -> InteractionResult:
-        """Runs a shortcut of the app on a message, and waits for the acknowledgement."""
+        """Runs a message shortcut of the app and waits for the acknowledgement."""
         place = self.channel(channel)
         message = self._state.ephemeral(place, ts, self.user.id) or self._state.message(place, ts)
         return await self._interactions.message_shortcut(self.user, message, callback_id)
 
     async def global_shortcut(self, callback_id: str) -> InteractionResult:
-        """Runs a shortcut of the app that belongs to no message, and waits for the acknowledgement."""
+        """Runs a global shortcut of the app and waits for the acknowledgement."""
         return await self._interactions.global_shortcut(self.user, callback_id)
 
     async def edit(self, channel: str, ts: str, text: str) -> Message:
@@ -175,7 +175,7 @@ class Actor:
         self._state.leave(self._member_of(channel), self.user.id)
 
     async def invite(self, channel: str, name: str) -> None:
-        """Brings a person or the app into a channel."""
+        """Adds a person or the app to a channel."""
         place = self._member_of(channel)
         invited = self._state.find_user(name)
         if invited is None or place.is_im:
@@ -210,14 +210,14 @@ class Actor:
         return Message(place.id, "", self.user.id, stored, thread_ts=thread_ts, client_msg_id=own_id)
 
     def _unfurl(self, message: Message) -> None:
-        """Shows a message of the workspace below the link to it, as Slack does a moment after it was posted."""
+        """Attaches the preview of a linked message, as Slack does a moment after posting."""
         found = linked(message.text, self._state, self._renderer.origin)
         if found is not None and self.can_see(self._state.channels[found.channel]):
             attachments = [linked_attachment(found, self._state, self._renderer)]
             self._state.edit(message, self.user.id, attachments=attachments)
 
     def _upload(self, place: Channel, thread_ts: str | None, files: Sequence[str | Upload]) -> list[File]:
-        """Keeps the files of a message that is about to be posted."""
+        """Stores the files of a message before it is posted."""
         if len(files) > MAX_FILES:
             raise SlackError("too_many_files")
         if thread_ts and self._state.conversation(place).get(thread_ts) is None:
@@ -230,7 +230,7 @@ class WorkspacePeople:
     """The people of the workspace, by name or id: ``people["ana"]``.
 
     Args:
-        context: What they act in.
+        context: The workspace and the app.
     """
 
     def __init__(self, context: ActorContext) -> None:
@@ -238,7 +238,7 @@ class WorkspacePeople:
         self._state = context.state
 
     def __getitem__(self, name: str) -> Actor:
-        """Returns a person who can do what people do.
+        """Returns a person by name or id.
 
         Raises:
             SlackError: ``user_not_found``.
@@ -249,7 +249,7 @@ class WorkspacePeople:
         return self._actor(user)
 
     def human(self, user_id: str) -> Actor:
-        """Returns the person of an id, who is not a bot.
+        """Returns the person with an id; a bot is none.
 
         Raises:
             SlackError: ``user_not_found``.
@@ -260,7 +260,7 @@ class WorkspacePeople:
         return self._actor(user)
 
     def first_human(self) -> Actor:
-        """Returns the one who has been here longest."""
+        """Returns the first person who was added."""
         return self._actor(next(user for user in self._state.users.values() if not user.is_bot))
 
     def _actor(self, user: User) -> Actor:

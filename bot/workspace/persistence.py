@@ -1,4 +1,4 @@
-"""Keeps a workspace in a directory, so that it is found again: one row for each user, channel, message and file."""
+"""Stores a workspace in a directory for later runs: one row per user, channel, message and file."""
 
 import base64
 import json
@@ -17,11 +17,11 @@ _UPSERT = "INSERT INTO kept VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SE
 
 
 class Persistence:
-    """Writes each change down. What only one person sees is not kept.
+    """Stores each change, except what only one person sees.
 
     Args:
-        directory: Where the file is, or will be; made if it is not there.
-        state: The workspace to keep.
+        directory: Where the database is; created if it does not exist.
+        state: The workspace to store.
     """
 
     def __init__(self, directory: Path, state: State) -> None:
@@ -32,7 +32,7 @@ class Persistence:
         self._database.execute(_SCHEMA)
 
     def load(self) -> bool:
-        """Gives the state what was kept. Returns False when there was nothing."""
+        """Loads what was stored into the state. Returns False if there was nothing."""
         users = [User(**body) for body in self._all(_USER)]
         channels = [Channel(**body) for body in self._all("channel")]
         messages = [_message(body) for body in self._all("message")]
@@ -49,7 +49,7 @@ class Persistence:
             self._put("channel", channel.id, channel)
 
     def record(self, change: Change) -> None:
-        """Writes down what a change has touched."""
+        """Stores what a change has affected."""
         if change.kind.startswith("ephemeral"):
             return
         for file in change.message.files or () if change.message else ():

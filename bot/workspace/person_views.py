@@ -1,4 +1,4 @@
-"""What a person does with the app's modals and with its Home tab, for tests and for the page alike."""
+"""What a person does with the app's modals and Home tab. Tests and the page use it alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ HomeTab = Literal["home", "messages"]
 
 @dataclass(frozen=True)
 class ActorContext:
-    """The workspace, the app, and the ways to it.
+    """The workspace that people act in, its app, and the parts that reach the app.
 
     Args:
         state: The workspace.
-        app: The app, to which people can talk directly.
-        renderer: Shows messages that are forwarded.
+        app: The app; people can also write to it directly.
+        renderer: Renders forwarded messages.
         views: The modals and Home tabs.
-        interactions: Brings commands, shortcuts and presses to the app.
-        view_interactions: Brings what is done in views to the app.
+        interactions: Delivers commands, shortcuts and button presses to the app.
+        view_interactions: Delivers what people do in views to the app.
     """
 
     state: State
@@ -42,13 +42,13 @@ class ActorContext:
 class PersonViews:
     """The modals and the Home tab of one person.
 
-    Where no view is named, the topmost modal is meant, or Home where none is open. A modal that lies under another
-    cannot be used. What Slack would not let the person do raises SlackError: ``not_found`` for a view that is not
-    there, ``action_not_found`` for an element that is not, ``invalid_option`` for what cannot be chosen.
+    Without a view id, methods use the topmost modal, or Home if no modal is open. A modal under another one cannot be
+    used. What Slack would not let the person do raises SlackError: ``not_found`` for a missing view,
+    ``action_not_found`` for a missing element, ``invalid_option`` for a value that is not offered.
 
     Args:
-        user: Whose they are.
-        context: The workspace, the app, and the ways to it.
+        user: The person.
+        context: The workspace and the app.
         find_channel: Returns a channel that the person sees, by name or id.
     """
 
@@ -63,12 +63,12 @@ class PersonViews:
     # seeing
 
     def stack(self) -> list[View]:
-        """Returns the open modals, the one that the person sees last."""
+        """Returns the open modals; the last one is on top."""
         return self._views.stack(self._user.id)
 
     @property
     def top(self) -> View | None:
-        """The modal that the person sees; None where none is open."""
+        """The modal on top; None if none is open."""
         stack = self.stack()
         return stack[-1] if stack else None
 
@@ -79,10 +79,10 @@ class PersonViews:
     # doing
 
     async def open_home(self, tab: HomeTab = "home") -> View | None:
-        """Opens the app's Home, or its Messages tab, of which the app is told. Returns what stands on the Home tab.
+        """Opens the app's Home or Messages tab and tells the app. Returns the content of the Home tab.
 
         Raises:
-            SlackError: ``tab_disabled``; the app has no such tab, or the person is of another organization.
+            SlackError: ``tab_disabled`` if the app has no such tab or the person belongs to another organization.
         """
         there = self._app.home_tab if tab == "home" else self._app.messages_tab is not MessagesTab.OFF
         if not there or self._user.team_id != self._state.team.id:
@@ -99,14 +99,14 @@ class PersonViews:
         view_id: str | None = None,
         dispatch: bool = True,
     ) -> InteractionResult:
-        """Enters or chooses a value. The app is told at once where the element says so.
+        """Enters or chooses a value. Tells the app at once if the element says so.
 
         Args:
             action_id: The element's id.
-            value: Text; an option's value, or several; a channel's name or id; None for nothing.
-            block_id: Its block's id, where several have the same action id.
+            value: Text; the value of one or several options; a channel's name or id; None for nothing.
+            block_id: Its block's id, needed if several blocks use the same action id.
             view_id: The view.
-            dispatch: Whether the person has come to the end of it; False while they are typing.
+            dispatch: False while the person is still typing, so that the app is not told yet.
         """
         view = self._usable(view_id)
         element = view.element(action_id, block_id)
@@ -118,19 +118,19 @@ class PersonViews:
     async def press(
         self, action_id: str, *, block_id: str | None = None, value: str | None = None, view_id: str | None = None
     ) -> InteractionResult:
-        """Presses a button, or chooses from an overflow menu by ``value``, and waits for the acknowledgement."""
+        """Presses a button, or chooses from an overflow menu by ``value``, and waits for the app's acknowledgement."""
         view = self._usable(view_id)
         return await self._interactions.press(self._user, view, find_action(view.blocks, action_id, block_id, value))
 
     async def submit(self, view_id: str | None = None) -> InteractionResult:
-        """Submits a modal. Where something is wrong with an input, the result's ``errors`` and the view's say what."""
+        """Submits a modal. Errors in inputs are in the ``errors`` of the result and of the view."""
         view = self._usable(view_id)
         if view.submit is None:
             raise SlackError("action_not_found")
         return await self._interactions.submit(self._user, view)
 
     async def close(self, view_id: str | None = None, *, clear: bool = False) -> InteractionResult:
-        """Closes a modal as the button at its bottom does; with ``clear`` all of them, as the cross at its top does."""
+        """Closes a modal, like the button at its bottom, or with ``clear`` all of them, like the cross at its top."""
         view = self._usable(view_id)
         if view.kind == "home":
             raise SlackError("not_found")
@@ -143,7 +143,7 @@ class PersonViews:
         raise SlackError("not_found")
 
     def _named(self, element: Element, value: InputValue) -> InputValue:
-        """Returns a value with ids instead of the names that people read."""
+        """Returns the value with the channel's id instead of its name."""
         if not isinstance(value, str) or not value:
             return value
         return self._find_channel(value).id if element.type == "conversations_select" else value

@@ -36,9 +36,9 @@ from bot.workspace.wire.rendering import Renderer
 
 
 class WorkspaceChannels:
-    """The channels, by name or id: ``channels["docs"]``. A person's name stands for their conversation with the app.
+    """The channels, by name or id: ``channels["docs"]``. A person's name means their conversation with the app.
 
-    Each method raises SlackError ``channel_not_found`` where there is no such channel.
+    Each method raises SlackError ``channel_not_found`` if there is no such channel.
 
     Args:
         state: The workspace.
@@ -57,11 +57,11 @@ class WorkspaceChannels:
         raise SlackError("channel_not_found")
 
     def messages(self, name: str) -> list[Message]:
-        """Returns every message of a channel, replies included, oldest first; ephemerals are not among them."""
+        """Returns all messages of a channel, including replies but not ephemeral messages, oldest first."""
         return list(self._state.conversation(self[name]))
 
     def thread(self, name: str, ts: str) -> list[Message]:
-        """Returns a thread, its first message included, oldest first."""
+        """Returns a thread, including its first message, oldest first."""
         return self._state.conversation(self[name]).thread(ts)
 
     def archive(self, name: str) -> None:
@@ -78,18 +78,18 @@ class WorkspaceChannels:
 
 
 class Interference:
-    """Leaves everything as it is."""
+    """Where tests make calls, envelopes and handshakes fail. This one changes nothing."""
 
     async def answer(self, call: ReceivedCall) -> web.StreamResponse:
-        """Carries a call out."""
+        """Carries out a call."""
         return call.carry_out()
 
     def transport(self, transport: Transport) -> Transport:
-        """The way to the app that envelopes take."""
+        """Returns the transport for envelopes."""
         return transport
 
     def refuses_handshake(self) -> bool:
-        """Whether a WebSocket handshake is refused, as for an expired ticket."""
+        """Returns whether to refuse a WebSocket handshake, as for an expired ticket."""
         return False
 
 
@@ -99,22 +99,21 @@ MAX_BODY_BYTES = 4 << 20
 class WorkspaceServer:
     """A Slack workspace on this machine, with one app installed.
 
-    Each of its parts has one topic: ``people`` and ``channels`` to act and to look, ``views`` for what the app has
-    opened before people, ``changes`` to wait, ``listener`` for what goes wrong, ``credentials`` to
-    revoke tokens, ``web_api`` and ``deliveries`` for what went between the app and the workspace, ``socket_mode`` and
-    ``signed_http`` for the ways to the app.
+    Its parts: ``people`` and ``channels`` for acting and looking, ``views`` for open modals and Home tabs, ``changes``
+    for waiting, ``listener`` for outages, ``credentials`` for revoking tokens, ``web_api`` and ``deliveries`` for
+    records of what the app called and was sent, ``socket_mode`` and ``signed_http`` for the transports to the app.
 
     Args:
-        app: The app; Pagehand's own by default.
-        directory: Where the workspace is kept; in memory only when None.
+        app: The app; by default one like Pagehand.
+        directory: Where to store the workspace; None keeps it in memory only.
         credentials: The app's tokens and secrets; random by default.
-        ack_timeout: Seconds an app has to acknowledge before an event is sent again, or a command has failed.
-        retry_delays: Seconds before each resending of an event for which nothing was listening.
-        ticket_lifetime: Seconds a Socket Mode address is good for.
-        trigger_lifetime: Seconds a trigger id is good for.
-        rate_limits: Slack's; None lets every call pass.
+        ack_timeout: Seconds after which an unacknowledged event is sent again, or a command has failed.
+        retry_delays: Seconds before each retry of an event if nothing was listening.
+        ticket_lifetime: Seconds until a Socket Mode URL expires.
+        trigger_lifetime: Seconds until a trigger id expires.
+        rate_limits: Slack's rate limits; None for none.
         now: The clock, in seconds since 1970.
-        interference: What comes between the app and the workspace.
+        interference: Where tests make calls and envelopes fail.
     """
 
     def __init__(
@@ -151,7 +150,7 @@ class WorkspaceServer:
     def _build_delivery(
         self, ack_timeout: float, retry_delays: tuple[float, ...], ticket_lifetime: float, now: Callable[[], float]
     ) -> None:
-        """Makes what brings payloads to the app."""
+        """Builds the parts that deliver payloads to the app."""
         state, app, token = self.state, self.app, self.credentials.verification_token
         self.socket_mode = SocketMode(
             app.app_id,
@@ -171,7 +170,7 @@ class WorkspaceServer:
         self._events = EventPayloads(state, app, self._renderer, self.views, token)
 
     def _build_endpoints(self, rate_limits: RateLimits | None) -> None:
-        """Makes what the app and the page call."""
+        """Builds the parts that the app and the page call."""
         dispatcher = Dispatcher(
             self.state,
             self.app,
@@ -233,7 +232,7 @@ class WorkspaceServer:
         return await self.listener.start(application, host, port)
 
     async def stop(self) -> None:
-        """Closes every connection and stops listening. What was to be kept is on disk already."""
+        """Closes every connection and stops listening. Stored data is already on disk."""
         await self.deliveries.stop()
         self._page.close()
         self.socket_mode.abort_connections()
@@ -245,7 +244,7 @@ class WorkspaceServer:
 
     @property
     def origin(self) -> str:
-        """The address; empty until the server has started."""
+        """The server's address; empty until it has started."""
         return self.listener.origin
 
     @property
@@ -255,5 +254,5 @@ class WorkspaceServer:
 
     @property
     def connected(self) -> bool:
-        """Whether an app can be reached: a connection is open, or it has a request URL."""
+        """Whether the app has an open connection or a request URL."""
         return self._transport.connected

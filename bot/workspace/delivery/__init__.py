@@ -1,1 +1,1 @@
-"""What the app is sent, over Socket Mode or signed HTTP, and what comes back."""
+"""Deliveries to the app, over Socket Mode or signed HTTP, and what its answers do."""

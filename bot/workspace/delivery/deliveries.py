@@ -1,6 +1,6 @@
-"""Brings payloads to the app and waits for its acknowledgement, over Socket Mode or signed HTTP alike.
+"""Delivers payloads to the app and waits for its acknowledgement, over either transport.
 
-Events that are not acknowledged are sent again up to three times; commands and presses are not.
+Unacknowledged events are sent again up to three times; commands and button presses are not.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ class DeliveryRecord:
     """The outcome of delivering one payload.
 
     Args:
-        envelope: The payload, as it was sent first.
+        envelope: The payload, as it was first sent.
         attempts: How often it was sent.
         acked: Whether the app acknowledged it.
-        failed: Slack's word for why the last attempt failed, if it did.
-        given_up: Whether an event was not acknowledged and is not sent again.
+        failed: Slack's reason why the last attempt failed, if it did.
+        given_up: Whether an unacknowledged event will not be sent again.
     """
 
     envelope: Envelope
@@ -40,13 +40,13 @@ class DeliveryRecord:
 
 
 class Deliveries:
-    """Sends payloads and keeps a record of the last ones.
+    """Sends payloads and keeps records of the most recent ones.
 
     Args:
-        transport: The way to the app.
-        changes: Told whenever a record changes.
-        ack_timeout: Seconds an app has for its acknowledgement (Slack: 3), after which an event is sent again.
-        retry_delays: Seconds before each resending where nothing was listening (Slack: at once, 1 and 5 minutes).
+        transport: The transport to the app.
+        changes: Notified whenever a record changes.
+        ack_timeout: Seconds until an unacknowledged event is sent again (Slack: 3).
+        retry_delays: Seconds before each retry if nothing was listening (Slack: at once, 1 and 5 minutes).
     """
 
     def __init__(
@@ -62,28 +62,28 @@ class Deliveries:
         self._transport = transport
         self._changes = changes
         self._retry_delays = retry_delays
-        self._tasks = BackgroundTasks(expected=NotDeliveredError)  # told to whoever made the request
+        self._tasks = BackgroundTasks(expected=NotDeliveredError)  # the caller of request() sees it
 
     async def settled(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109 - the word of asyncio's own wait_for
-        """Waits until nothing is on its way to the app any more.
+        """Waits until all deliveries have ended.
 
         Raises:
-            TimeoutError: Something still was, after so many seconds.
+            TimeoutError: Some had not, after `timeout` seconds.
         """
         await self._changes.wait_for(lambda: not self._tasks, timeout, what="the end of all deliveries")
 
     def send_event(self, payload: Json) -> None:
-        """Delivers an event in the background, with resending."""
+        """Delivers an event in the background, with retries."""
         record = self._record("events_api", payload)
         self._spawn(self._send_until_acked(record))
 
     async def request(self, envelope_type: EnvelopeType, payload: Json) -> Ack:
-        """Delivers a command or a press, once, and returns the app's acknowledgement.
+        """Delivers a command or button press, once, and returns the app's acknowledgement.
 
-        It goes on its way even if whoever asked is gone before the acknowledgement.
+        Cancelling the caller does not cancel the delivery.
 
         Raises:
-            NotDeliveredError: No acknowledgement in time, nowhere to send it, or the workspace has stopped.
+            NotDeliveredError: No acknowledgement arrived in time, nothing was listening, or the workspace has stopped.
         """
         record = self._record(envelope_type, payload)
         task = self._spawn(self._attempt(record, record.envelope))
@@ -93,7 +93,7 @@ class Deliveries:
         return task.result()
 
     async def stop(self) -> None:
-        """Gives up whatever is on its way."""
+        """Cancels all deliveries."""
         await self._tasks.cancel()
 
     def _record(self, envelope_type: EnvelopeType, payload: Json) -> DeliveryRecord:
@@ -125,7 +125,7 @@ class Deliveries:
                 return
 
     async def _wait_before_retry(self, error: NotDeliveredError, delay: float) -> None:
-        """Waits; where no connection was open, a new one ends the wait early."""
+        """Waits. If no connection was open, a new one ends the wait early."""
         if error.reason == "no_connection":
             await self._transport.wait_until_connected(delay or self.ack_timeout)
         else:

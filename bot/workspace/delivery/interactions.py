@@ -1,4 +1,4 @@
-"""What people do that only the app answers: slash commands, shortcuts, and presses of a message's buttons."""
+"""Slash commands, shortcuts and presses of a message's buttons: what only the app can answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,15 +17,15 @@ from bot.workspace.wire.interaction_payloads import InteractionPayloads
 
 @dataclass(frozen=True)
 class InteractionResult:
-    """What came of a command or a press.
+    """The outcome of an interaction.
 
     Args:
         ok: Whether the app acknowledged in time.
-        text: What the person was shown at once, if anything.
-        error: Slack's word for what went wrong, such as ``operation_timeout``.
-        payload: What the acknowledgement carried.
+        text: The text that the person saw at once, if any.
+        error: Slack's error code, such as ``operation_timeout``.
+        payload: The acknowledgement's payload.
         message: The message that was shown, if any.
-        errors: What is wrong with the inputs of a view that was submitted, by block id.
+        errors: Errors in the inputs of a submitted view, by block id.
     """
 
     ok: bool
@@ -41,14 +41,14 @@ class InteractionResult:
 
 
 class Interactions:
-    """Delivers what people do, and shows what comes back.
+    """Delivers interactions and shows the app's answers.
 
     Args:
         state: The workspace.
         app: The app.
-        payloads: Makes what the app is told.
-        deliveries: Brings it to the app.
-        response_urls: Makes the address at which the app may answer later.
+        payloads: Builds the payloads.
+        deliveries: Delivers them.
+        response_urls: Issues the URLs at which the app may answer later.
     """
 
     def __init__(
@@ -82,25 +82,29 @@ class Interactions:
         return self.show_ack(user, channel, command, ack, typed)
 
     async def press(self, user: User, message: Message, action: Json) -> InteractionResult:
-        """Uses an interactive element of a message as a person. ``action`` is its part of the payload."""
+        """Uses an interactive element of a message as a person. ``action`` describes the element in the payload."""
         url = self._response_urls.issue("actions", user.id, message.channel, message)
-        return await self._tell(self._payloads.block_actions(user, message, action, url))
+        return await deliver_interaction(self._deliveries, self._payloads.block_actions(user, message, action, url))
 
     async def message_shortcut(self, user: User, message: Message, callback_id: str) -> InteractionResult:
         """Runs one of the app's shortcuts on a message.
 
         Raises:
-            SlackError: ``shortcut_not_found``; it has none of that name, or not for this person or this message.
+            SlackError: ``shortcut_not_found`` if the app has no such shortcut for this person and message.
         """
         shortcut = self._shortcut(user, callback_id, "message")
         if message.ephemeral_to is not None:
             raise SlackError("shortcut_not_found")
         url = self._response_urls.issue("app", user.id, message.channel)
-        return await self._tell(self._payloads.message_shortcut(user, message, shortcut, url))
+        return await deliver_interaction(
+            self._deliveries, self._payloads.message_shortcut(user, message, shortcut, url)
+        )
 
     async def global_shortcut(self, user: User, callback_id: str) -> InteractionResult:
-        """Runs one of the app's shortcuts that belong to no message; ``shortcut_not_found`` as above."""
-        return await self._tell(self._payloads.global_shortcut(user, self._shortcut(user, callback_id, "global")))
+        """Runs one of the app's global shortcuts; ``shortcut_not_found`` as above."""
+        return await deliver_interaction(
+            self._deliveries, self._payloads.global_shortcut(user, self._shortcut(user, callback_id, "global"))
+        )
 
     def _shortcut(self, user: User, callback_id: str, kind: str) -> Shortcut:
         shortcut = self._app.shortcut(callback_id)
@@ -109,18 +113,11 @@ class Interactions:
         return shortcut
 
     def _may_start(self, user: User) -> bool:
-        """Returns whether commands and shortcuts are there for a person: not for those of another organization."""
+        """Returns whether a person may use commands and shortcuts: people of another organization may not."""
         return "commands" in self._app.scopes and user.team_id == self._state.team.id
 
-    async def _tell(self, payload: Json) -> InteractionResult:
-        try:
-            ack = await self._deliveries.request("interactive", payload)
-        except NotDeliveredError as error:
-            return failed_delivery(error)
-        return InteractionResult(ok=True, payload=ack.payload)
-
     def show_ack(self, user: User, channel: Channel, command: SlashCommand, ack: Ack, typed: str) -> InteractionResult:
-        """Shows what a command's acknowledgement carried. As in Slack, content that is wrong fails the command."""
+        """Shows the content of a command's acknowledgement. As in Slack, invalid content fails the command."""
         try:
             message = self._response_urls.show_ack(user.id, channel.id, ack.payload, typed)
         except SlackError:
@@ -135,9 +132,13 @@ class Interactions:
         return InteractionResult(ok=False, text=text, error=code, message=self._state.show_ephemeral(message))
 
 
-def failed_delivery(error: NotDeliveredError) -> InteractionResult:
-    """Returns what comes of a doing that the app did not acknowledge."""
-    return InteractionResult(ok=False, error=_code(error))
+async def deliver_interaction(deliveries: Deliveries, payload: Json) -> InteractionResult:
+    """Delivers a payload of the type ``interactive`` and returns the outcome."""
+    try:
+        ack = await deliveries.request("interactive", payload)
+    except NotDeliveredError as error:
+        return InteractionResult(ok=False, error=_code(error))
+    return InteractionResult(ok=True, payload=ack.payload)
 
 
 def _code(error: NotDeliveredError) -> str:

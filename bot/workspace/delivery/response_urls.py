@@ -1,4 +1,4 @@
-"""The addresses at which an app may answer a command or a press: five times within half an hour."""
+"""Response URLs, at which an app may answer an interaction: five times within half an hour."""
 
 import json
 import secrets
@@ -20,12 +20,12 @@ MAX_USES = 5
 LIFETIME_SECONDS = 30 * 60
 MAX_OPEN = 10_000
 ResponseUrlKind = Literal["commands", "actions", "app"]
-"""What an address is for, as it stands in Slack's own."""
+"""The first part of a response URL's path."""
 
 
 @dataclass
 class _ResponseUrl:
-    """One address: for whom, where, and the message it came from or last made."""
+    """Who may see the answers, where they go, and the message that was used or last posted."""
 
     user: str
     channel: str
@@ -35,7 +35,7 @@ class _ResponseUrl:
 
 
 class IssuedResponseUrls:
-    """Issues addresses and carries out what is posted to them.
+    """Issues response URLs and carries out what the app posts to them.
 
     Args:
         state: The workspace.
@@ -52,7 +52,7 @@ class IssuedResponseUrls:
         self._open: dict[str, _ResponseUrl] = {}
 
     def issue(self, kind: ResponseUrlKind, user: str, channel: str, message: Message | None = None) -> str:
-        """Returns a new address for answers to a person, in a channel, and about a message if one was used."""
+        """Returns a new URL for answers to a person in a channel; `message` is the one whose element they used."""
         while len(self._open) >= MAX_OPEN:
             del self._open[next(iter(self._open))]
         secret = secrets.token_urlsafe(18)
@@ -60,7 +60,7 @@ class IssuedResponseUrls:
         return f"{self._origin()}/{kind}/{self._state.team.id}/{secret}"
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers what is posted to an address: ``ok`` as plain text, or the error as Slack words it."""
+        """Serves a response URL. The answer is ``ok`` as plain text, or Slack's error."""
         try:
             body = json.loads(await request.read())
             self._use(request.match_info["secret"], body)
@@ -75,7 +75,7 @@ class IssuedResponseUrls:
         """Carries out what an app posted.
 
         Raises:
-            SlackError: ``expired_url``, ``used_url``, or what is wrong with the message.
+            SlackError: ``expired_url``, ``used_url``, or an error in the message.
         """
         target = self._open.get(secret)
         if target is None or target.expires <= self._now():
@@ -88,12 +88,12 @@ class IssuedResponseUrls:
         target.uses += 1
 
     def show_ack(self, user: str, channel: str, payload: Json, typed: str) -> Message | None:
-        """Shows what an acknowledgement carried, after the command as typed where all may see it.
+        """Shows the content of an acknowledgement; in a channel, the typed command comes first.
 
-        Returns None when it carried nothing to show.
+        Returns None if there was nothing to show.
 
         Raises:
-            SlackError: What is wrong with the message.
+            SlackError: There is an error in the message.
         """
         arguments = Arguments(payload)
         if not (payload.get("text") or payload.get("blocks") or payload.get("attachments")):

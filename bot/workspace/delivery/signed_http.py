@@ -21,7 +21,7 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class SignedHttp:
-    """Posts envelopes to the app's URLs. Any 2xx within the time is the acknowledgement."""
+    """Posts envelopes to the app's URLs. Any 2xx status in time is an acknowledgement."""
 
     def __init__(self, app: AppConfig, signing_secret: str, now: Callable[[], float] = time.time) -> None:
         self._app = app
@@ -31,11 +31,11 @@ class SignedHttp:
 
     @property
     def connected(self) -> bool:
-        """Always true: a URL cannot tell whether something listens."""
+        """Always true: whether something listens at a URL is unknown."""
         return True
 
     async def wait_until_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - as the protocol has it
-        """Waits the time out, since a URL cannot tell whether something listens."""
+        """Waits the whole timeout, since whether something listens at a URL is unknown."""
         await asyncio.sleep(timeout)
 
     async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
@@ -43,7 +43,7 @@ class SignedHttp:
         return await self._post(self._url(envelope), body, content_type, _retry_headers(envelope), ack_timeout)
 
     async def verify_request_url(self, ack_timeout: float = 3.0) -> bool:
-        """Sends ``url_verification``, as Slack does when the URL is set. Returns whether the challenge came back."""
+        """Sends ``url_verification``, as Slack does for a new URL. Returns whether the app echoed the challenge."""
         challenge = hashlib.sha256(str(self._now()).encode()).hexdigest()[:40]
         payload = {"type": "url_verification", "challenge": challenge, "token": ""}
         url = self._app.request_url or ""
@@ -107,7 +107,7 @@ def _retry_headers(envelope: Envelope) -> dict[str, str]:
 
 
 def _encoded_body(envelope: Envelope) -> tuple[bytes, str]:
-    """Returns the body and its type: JSON for events, form fields for commands, and for presses one field of JSON."""
+    """Returns the body and its type: JSON for events, form fields for commands, one form field of JSON for the rest."""
     if envelope.type == "events_api":
         return json.dumps(envelope.payload).encode(), JSON_TYPE
     fields = envelope.payload if envelope.type == "slash_commands" else {"payload": json.dumps(envelope.payload)}
@@ -115,7 +115,7 @@ def _encoded_body(envelope: Envelope) -> tuple[bytes, str]:
 
 
 def _read_ack_body(body: bytes) -> Ack:
-    """Returns what a successful answer carries. A body that is not a JSON object is text to show."""
+    """Returns the acknowledgement in a successful answer. A body that is not a JSON object is text to show."""
     text = body.decode(errors="replace")
     if not text:
         return Ack()

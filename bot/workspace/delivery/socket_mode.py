@@ -23,11 +23,11 @@ from bot.workspace.wire.envelopes import (
 
 
 class Tickets:
-    """Lets each address be used for one connection, and only for a while.
+    """Tickets that let the app connect once, within a limited time.
 
     Args:
         now: The clock, in seconds.
-        lifetime: Seconds that a ticket is good for.
+        lifetime: Seconds until a ticket expires.
     """
 
     def __init__(self, now: Callable[[], float], lifetime: float) -> None:
@@ -43,7 +43,7 @@ class Tickets:
         return ticket
 
     def redeem(self, ticket: str) -> bool:
-        """Uses a ticket up. Returns whether it was good."""
+        """Uses a ticket up. Returns whether it was valid."""
         return self._expiry.pop(ticket, 0) > self._now()
 
 
@@ -59,10 +59,10 @@ class _AppConnection:
     socket: web.WebSocketResponse
     transport: asyncio.Transport | None
     blackholed: bool = False
-    """Open, but nothing gets through any more, either way."""
+    """The connection is open, but no frame gets through in either direction."""
 
     async def send(self, frame: Json) -> None:
-        """Sends a frame. One that does not arrive is found out by the missing acknowledgement."""
+        """Sends a frame. If it does not arrive, no acknowledgement will."""
         if self.blackholed:
             return
         try:
@@ -79,12 +79,12 @@ class SocketMode:
     """The app's open connections.
 
     Args:
-        app_id: Told in ``hello``.
-        refuses_handshake: Whether the next handshake is refused, whatever its ticket.
-        on_connection_change: Called when a connection comes or goes, or a handshake is refused.
+        app_id: Sent in ``hello``.
+        refuses_handshake: Returns whether to refuse the next handshake even with a valid ticket.
+        on_connection_change: Called when a connection opens or closes, or a handshake is refused.
         origin: Returns the workspace's own address.
         now: The clock, in seconds.
-        ticket_lifetime: Seconds that an address is good for.
+        ticket_lifetime: Seconds until a connection's URL expires.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class SocketMode:
         return self.connections > 0
 
     def open_url(self) -> str:
-        """Returns a new address, good for one connection."""
+        """Returns a new URL, valid for one connection."""
         base = self._origin().replace("http", "ws", 1)
         return f"{base}/link/?ticket={self._tickets.issue()}&app_id={self._app_id}"
 
@@ -131,7 +131,7 @@ class SocketMode:
     # one connection
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Serves the WebSocket endpoint: from the handshake to the connection's end."""
+        """Serves one WebSocket connection, from the handshake to its end."""
         redeemed = self._tickets.redeem(request.query.get("ticket", ""))
         if self._refuses_handshake() or not redeemed:
             self.handshakes_refused += 1
@@ -173,7 +173,7 @@ class SocketMode:
                 self._take_ack(frame.data)
 
     def _take_ack(self, text: str) -> None:
-        """Takes an acknowledgement, from whichever connection."""
+        """Takes an acknowledgement, which may arrive on any connection."""
         found = read_ack_frame(text)
         if found is None:
             return
@@ -186,7 +186,7 @@ class SocketMode:
     # envelopes
 
     async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
-        """Sends to one of the connections, in turn, and waits for the acknowledgement."""
+        """Sends to the connections in turn and waits for the acknowledgement."""
         connection = self._next_connection()
         if connection is None:
             raise NotDeliveredError("no_connection")
@@ -214,14 +214,14 @@ class SocketMode:
         self._turn += 1
         return alive[self._turn % len(alive)]
 
-    # how the workspace ends connections
+    # ending connections
 
     async def disconnect(self, reason: DisconnectReason = "refresh_requested", *, only: int | None = None) -> int:
-        """Sends a disconnect frame and, unless it is a warning, closes. Returns how many connections were told.
+        """Sends a disconnect frame and, unless it is a warning, closes. Returns the number of connections.
 
         Args:
             reason: Slack's reason.
-            only: How many connections to tell; all when None.
+            only: How many connections to disconnect; None for all.
         """
         told = list(self._connections.values())[:only]
         for connection in told:
@@ -231,18 +231,18 @@ class SocketMode:
         return len(told)
 
     def abort_connections(self) -> None:
-        """Breaks every connection without a word."""
+        """Breaks every connection without a close frame."""
         for connection in tuple(self._connections.values()):
             connection.abort()
 
     def blackhole_connections(self) -> None:
-        """Lets nothing more through on the present connections, and leaves them open: a network that swallows all."""
+        """Drops all further frames on the open connections without closing them, like a broken network."""
         for connection in self._connections.values():
             connection.blackholed = True
 
 
 async def _age(connection: _AppConnection) -> None:
-    """Warns of a connection's end, and then ends it, as Slack does after some hours."""
+    """Warns the app and then ends the connection, as Slack does after some hours."""
     await asyncio.sleep(CONNECTION_SECONDS - WARNING_SECONDS)
     await connection.send(disconnect_frame("warning"))
     await asyncio.sleep(WARNING_SECONDS)

@@ -1,4 +1,4 @@
-"""What brings payloads to the app: over a WebSocket, or in signed requests."""
+"""The interface of transports to the app: a WebSocket or signed requests."""
 
 from typing import Protocol
 
@@ -6,10 +6,10 @@ from bot.workspace.wire.envelopes import Ack, Envelope
 
 
 class NotDeliveredError(Exception):
-    """No acknowledgement came.
+    """No acknowledgement arrived.
 
     Args:
-        reason: Slack's word for why.
+        reason: Slack's reason.
         retry: Whether the payload may be sent again.
     """
 
@@ -20,18 +20,18 @@ class NotDeliveredError(Exception):
 
 
 class Transport(Protocol):
-    """A way to the app."""
+    """A transport to the app."""
 
     @property
     def connected(self) -> bool:
-        """Whether there is somewhere to send to."""
+        """Whether the app can be reached."""
 
     async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
-        """Sends, and waits for the acknowledgement, so many seconds at most.
+        """Sends, and waits up to `ack_timeout` seconds for the acknowledgement.
 
         Raises:
-            NotDeliveredError: None came, or there was nowhere to send it.
+            NotDeliveredError: None arrived, or the app could not be reached.
         """
 
     async def wait_until_connected(self, timeout: float) -> None:  # noqa: ASYNC109 - the word of asyncio's own wait_for
-        """Returns when there is somewhere to send to, or after so many seconds."""
+        """Returns as soon as the app can be reached, or after `timeout` seconds."""

@@ -1,1 +1,1 @@
-"""What a workspace is: people, channels, messages, the app, and Slack's rules about them. No I/O."""
+"""The workspace's data, people, channels, messages and the app, with Slack's rules. No I/O."""

@@ -1,4 +1,4 @@
-"""The app as it is installed in the workspace: its names, scopes, commands and events."""
+"""The installed app: its names, scopes, commands and events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,19 +43,19 @@ DEFAULT_EVENTS = frozenset(
 
 
 class MessagesTab(Enum):
-    """What people can do in their direct conversation with the app, which is the Messages tab of its App Home."""
+    """What people can do in their direct messages with the app, the Messages tab of its App Home."""
 
     OPEN = auto()
-    """Write, and run slash commands."""
+    """Write messages and run slash commands."""
     READ_ONLY = auto()
-    """Read what the app writes."""
+    """Only read."""
     OFF = auto()
-    """Nothing, and the app cannot write there either."""
+    """Nothing; the app cannot write there either."""
 
 
 @dataclass(frozen=True)
 class SlashCommand:
-    """A slash command; ``command`` has its slash, ``url`` is for HTTP delivery only."""
+    """A slash command. ``command`` includes the slash; ``url`` is for HTTP delivery only."""
 
     command: str
     description: str = ""
@@ -66,7 +66,7 @@ class SlashCommand:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """An entry of a message's menu (``message``), or of the menu beside the composer (``global``)."""
+    """An entry in a message's menu (``message``) or in the composer's menu (``global``)."""
 
     name: str
     kind: Literal["message", "global"]
@@ -76,7 +76,7 @@ class Shortcut:
 
 @dataclass(frozen=True)
 class AppConfig:
-    """What Slack knows of an app.
+    """What Slack knows about an app.
 
     Args:
         name: The bot's user name, as in ``@pagehand``.
@@ -85,9 +85,9 @@ class AppConfig:
         commands: Its slash commands.
         shortcuts: Its shortcuts.
         events: Bot events subscribed to, as the manifest names them (``message.channels``).
-        request_url: Where events go when they are delivered by signed HTTP instead of Socket Mode.
-        interactivity_url: Where presses of buttons go then.
-        messages_tab: What people can do in their direct conversation with it.
+        request_url: The URL for events, if they go by signed HTTP instead of Socket Mode.
+        interactivity_url: The URL for interactions in that case.
+        messages_tab: What people can do in their direct messages with it.
         home_tab: Whether its App Home has a Home tab.
     """
 
@@ -122,7 +122,7 @@ class AppConfig:
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any]) -> Self:
-        """Returns the app that Slack would make of a parsed manifest.
+        """Returns the app that a parsed manifest describes.
 
         Raises:
             KeyError: The manifest has no display information or scopes.

@@ -78,7 +78,7 @@ class Markdown(Block):
 
 
 class InputLabel(PlainText):
-    """The label of an input, and its hint."""
+    """An input's label or hint."""
 
     text: ShortText
 
@@ -98,7 +98,7 @@ ViewBlock = Annotated[_Shared, Field(discriminator="type")]
 
 
 def assign_ids(blocks: list[Json] | None) -> None:
-    """Gives blocks and their interactive elements the ids that the app left out, as Slack does."""
+    """Adds the ids of blocks and interactive elements that the app left out, as Slack does."""
     for block in blocks or []:
         block.setdefault("block_id", uuid4().hex[:5])
         for element in (block.get("accessory"), block.get("element"), *(block.get("elements") or ())):
@@ -121,7 +121,7 @@ class _View(Strict):
 
 
 class ModalView(_View):
-    """A modal. One with inputs must have a button to submit it."""
+    """A modal. With inputs, it must have a submit button."""
 
     type: Literal["modal"]
     title: _Title

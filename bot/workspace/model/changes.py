@@ -1,4 +1,4 @@
-"""Waiting until something has become true, woken by each change instead of looking again and again."""
+"""Waits for conditions, checking them after each change instead of polling."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Found = TypeVar("Found")
 
 
 class ChangeNotifier:
-    """Tells those who wait for a condition that something has changed: in the workspace, a call, a delivery."""
+    """Wakes those who wait for a condition after each change: in the workspace, of a call, of a delivery."""
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Event] = set()
@@ -24,15 +24,15 @@ class ChangeNotifier:
         *,
         what: str = "the condition",
     ) -> Found:
-        """Waits until the predicate's value is true, and returns it.
+        """Waits until the predicate returns a true value, and returns it.
 
         Args:
-            predicate: Is called after every change; it must be quick, and change nothing.
+            predicate: Called after every change; it must be quick and change nothing.
             timeout: Seconds.
             what: Names the condition in the error.
 
         Raises:
-            TimeoutError: It was not true within the time.
+            TimeoutError: It did not become true in time.
         """
         event = asyncio.Event()
         self._waiting.add(event)

@@ -1,4 +1,4 @@
-"""The elements of blocks that people use: where they are, and what those that keep a value have in it."""
+"""Interactive elements: finding them in blocks, and the values that they hold."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
 
 InputValue = str | Sequence[str] | None
-"""What a person enters: text, the value of an option, the values of several, an id; None for nothing."""
+"""What a person enters: text, the value of one or several options, an id, or None for nothing."""
 Values = dict[str, dict[str, Json]]
-"""What elements hold, as Slack tells it: by block id and action id."""
+"""What elements hold, as in Slack's ``state.values``: by block id and action id."""
 
 
 @dataclass(frozen=True)
 class _Holder:
-    """How an element's value is called in Slack's payloads, and in the app's definition."""
+    """The fields for an element's value: in Slack's payloads, and in the element itself for the initial value."""
 
     field: str
     initial: str
@@ -36,7 +36,7 @@ _HOLDERS: Final[Mapping[str, _Holder]] = {
 
 @dataclass(frozen=True)
 class Element:
-    """An element and the block that it is in, as the app gave them."""
+    """An element and its block, as the app defined them."""
 
     block: Json
     body: Json
@@ -59,7 +59,7 @@ class Element:
 
     @property
     def tells_the_app(self) -> bool:
-        """Whether the app is told when it is used: all are, but for inputs without ``dispatch_action``."""
+        """Whether the app hears when it is used: always, except in inputs without ``dispatch_action``."""
         return self.block["type"] != "input" or bool(self.block.get("dispatch_action"))
 
     @property
@@ -67,7 +67,7 @@ class Element:
         return self.block["type"] == "input" and not self.block.get("optional")
 
     def initial(self, conversation: str | None) -> Json:
-        """Returns what it holds at first. ``conversation`` is the one that the person comes from."""
+        """Returns what it holds at first. ``conversation`` is the one where the person opened the view."""
         holder = _HOLDERS[self.type]
         found = self.body.get(holder.initial)
         if conversation and self.body.get("default_to_current_conversation"):
@@ -75,10 +75,10 @@ class Element:
         return self._holding(found if found is not None else [] if holder.several else None)
 
     def holding(self, given: InputValue) -> Json:
-        """Returns what it holds once a person has entered something.
+        """Returns what it holds after a person has entered something.
 
         Raises:
-            SlackError: ``invalid_option``, for what is not one of its options, or not of the right kind.
+            SlackError: ``invalid_option`` for a value that it does not offer or of the wrong kind.
         """
         holder = _HOLDERS[self.type]
         if holder.several:
@@ -109,17 +109,17 @@ def elements(blocks: Sequence[Json] | None) -> Iterator[Element]:
 
 
 def value_of(holding: Json) -> object:
-    """Returns the bare value of what an element holds; None and [] where it holds nothing."""
+    """Returns the value in what an element holds; None or [] if it is empty."""
     return holding.get(_HOLDERS[holding["type"]].field)
 
 
 def values_of(blocks: Sequence[Json], before: Values, conversation: str | None) -> Values:
-    """Returns what a view's elements hold: what they held before, where both ids are the same, or their initial values.
+    """Returns what a view's elements hold: what elements with the same ids held before, or initial values.
 
     Args:
-        blocks: The view's.
-        before: What its elements held until now.
-        conversation: The id of the one that the person comes from.
+        blocks: The view's blocks.
+        before: What its elements held before.
+        conversation: The id of the one where the person opened the view.
     """
     values: Values = {}
     for element in elements(blocks):

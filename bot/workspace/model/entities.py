@@ -1,6 +1,4 @@
-"""What a workspace is made of. Plain data; ids, names and times are Slack's. Slack timestamps are the ids of messages,
-too.
-"""
+"""The workspace's entities: plain data with Slack's ids, names and timestamps. A timestamp is also a message's id."""
 
 import re
 from collections.abc import Callable
@@ -35,7 +33,7 @@ class Team:
 
 @dataclass(frozen=True)
 class User:
-    """A user of the workspace, or of another team that shares a channel with it. Bots are users too."""
+    """A user of the workspace or of another team that shares a channel with it. Bots are users, too."""
 
     id: str
     name: str
@@ -50,13 +48,13 @@ class User:
 
     @property
     def is_guest(self) -> bool:
-        """Whether they see only some channels: of several channels, or of a single one."""
+        """Whether they see only some channels: a multi-channel or single-channel guest."""
         return self.is_restricted or self.is_ultra_restricted
 
 
 @dataclass(frozen=True)
 class UserGroup:
-    """A group of people that is mentioned by its handle; ``users`` are ids."""
+    """A user group, mentioned by its handle; ``users`` are ids."""
 
     id: str
     handle: str
@@ -66,7 +64,7 @@ class UserGroup:
 
 @dataclass
 class Channel:
-    """A conversation: public, private, or direct (then ``user`` is the person on the other side of the bot)."""
+    """A conversation: public, private, or direct (then ``user`` is the person who talks with the bot)."""
 
     id: str
     name: str
@@ -83,7 +81,7 @@ class Channel:
 
     @property
     def scope_family(self) -> str:
-        """The first half of the scopes that this kind of conversation needs, as in ``groups:history``."""
+        """The first half of the scopes for this kind of conversation, as in ``groups:history``."""
         if self.is_im:
             return "im"
         return "groups" if self.is_private else "channels"
@@ -91,18 +89,18 @@ class Channel:
 
 @dataclass(frozen=True)
 class File:
-    """A file that a person uploaded. What is in it is kept apart, by its id.
+    """A file that a person uploaded. `FileStore` has its content.
 
     Args:
-        id: Slack's, such as ``F0123ABCD``.
-        name: As it was uploaded.
-        mimetype: What the uploader said it is, or what its name says.
+        id: Slack's id, such as ``F0123ABCD``.
+        name: Its name when it was uploaded.
+        mimetype: As given by the uploader or guessed from the name.
         size: In bytes.
         user: Who uploaded it.
         created: When, in seconds since 1970.
         preview: The first lines of a text; None for anything else.
         lines: How many lines a text has.
-        is_deleted: Whether nothing is left of it but its id.
+        is_deleted: Whether only its id is left.
     """
 
     id: str
@@ -118,9 +116,9 @@ class File:
 
 @dataclass
 class Message:
-    """A message as Slack keeps it: ``text`` is escaped, ``blocks`` are only those an app gave.
+    """A message as Slack stores it: ``text`` is escaped, ``blocks`` are only an app's own.
 
-    ``ephemeral_to`` is the one person who sees it; such a message is in no history.
+    ``ephemeral_to`` is the only person who sees it; such a message is in no history.
     """
 
     channel: str
@@ -155,11 +153,11 @@ class Change:
         kind: What happened.
         channel: Where; a channel id.
         actor: Who did it; a user id.
-        at: When, as a Slack timestamp unique in the workspace.
-        message: The message concerned, as it now is.
-        previous: The message as it was, for changes and deletions.
-        name: A reaction's name, or that of the tab of the app's Home that was opened.
-        inviter: Who brought a new member in.
+        at: When, as a Slack timestamp that is unique in the workspace.
+        message: The message, after the change.
+        previous: The message before a change or deletion.
+        name: A reaction's name, or the name of the App Home tab that was opened.
+        inviter: Who invited a new member.
     """
 
     kind: ChangeKind
@@ -178,7 +176,7 @@ _TIMESTAMP = re.compile(r"\d{1,12}\.\d{1,6}", re.ASCII)
 
 
 class Timestamps:
-    """Gives out timestamps, unique and increasing: seconds and microseconds, such as ``1700000000.000100``."""
+    """Issues unique, increasing timestamps in seconds and microseconds, such as ``1700000000.000100``."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -189,7 +187,7 @@ class Timestamps:
         return timestamp_of(self._last)
 
     def advance_past(self, ts: str) -> None:
-        """Makes all further timestamps later than one that was given before this process started."""
+        """Makes all further timestamps later than one from an earlier process."""
         self._last = max(self._last, microseconds(ts))
 
 
@@ -198,11 +196,11 @@ def is_timestamp(text: str) -> bool:
 
 
 def microseconds(ts: str) -> int:
-    """Returns a timestamp as a number, to compare. Text that is not one raises ValueError."""
+    """Returns a timestamp in microseconds. Other text raises ValueError."""
     seconds, _, fraction = ts.partition(".")
     return int(seconds) * 1_000_000 + int(fraction.ljust(6, "0")[:6] or 0)
 
 
 def timestamp_of(moment: int) -> str:
-    """Returns the timestamp of a moment in microseconds since 1970."""
+    """Returns the timestamp for microseconds since 1970."""
     return f"{moment // 1_000_000}.{moment % 1_000_000:06d}"

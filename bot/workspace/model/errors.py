@@ -1,18 +1,15 @@
-"""Errors as Slack names them.
-
-SlackError: a call is refused; its code is what Slack's answer has under "error".
-"""
+"""Slack's errors."""
 
 from typing import Any
 
 
 class SlackError(Exception):
-    """A refusal with Slack's own code, such as ``channel_not_found``.
+    """A refused call.
 
     Args:
-        code: Slack's error code.
-        detail: More fields of the answer, for instance ``needed`` and ``provided``.
-        messages: Sentences for ``response_metadata.messages``, without their ``[ERROR]`` prefix.
+        code: Slack's error code, such as ``channel_not_found``.
+        detail: More fields of the answer, such as ``needed`` and ``provided``.
+        messages: Sentences for ``response_metadata.messages``, without the prefix ``[ERROR]``.
     """
 
     def __init__(self, code: str, *, detail: dict[str, Any] | None = None, messages: list[str] | None = None) -> None:

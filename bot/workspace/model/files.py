@@ -1,4 +1,4 @@
-"""The files that people upload: what is in them, within bounds."""
+"""The files that people upload, within limits."""
 
 import mimetypes
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from bot.workspace.model.errors import SlackError
 
 MAX_FILE_BYTES = 2 << 20
 MAX_FILES = 10
-"""How many files a message may have."""
+"""In a message."""
 MAX_STORED_BYTES = 256 << 20
 MAX_NAME = 255
 MAX_SNIPPET_BYTES = 1 << 20
-"""A text of more is a file like any other, without a preview."""
+"""Longer texts get no preview."""
 PREVIEW_LINES = 5
 PREVIEW_CHARACTERS = 500
 _UNKNOWN = "application/octet-stream"
@@ -23,7 +23,7 @@ _TEXTS = frozenset({"application/json", "application/x-sh", "application/xml", "
 
 @dataclass(frozen=True)
 class Upload:
-    """A file as a person uploads it. Without a type, its name says what it is."""
+    """A file to upload. Without a type, the type is guessed from the name."""
 
     name: str
     content: bytes = b""
@@ -31,7 +31,7 @@ class Upload:
 
 
 class FileStore:
-    """What is in the files, by their ids.
+    """Files and their content, by id.
 
     Args:
         now: The clock, in seconds since 1970.
@@ -43,7 +43,7 @@ class FileStore:
         self._contents: dict[str, bytes] = {}
 
     def add(self, user: str, upload: Upload) -> File:
-        """Keeps a file.
+        """Stores a new file.
 
         Raises:
             SlackError: ``invalid_name``, ``file_too_large`` or ``storage_limit_reached``.
@@ -68,17 +68,17 @@ class FileStore:
         return self._files.get(file_id)
 
     def content(self, file_id: str) -> bytes | None:
-        """Returns what is in a file; None where there is no such file, or it was deleted."""
+        """Returns a file's content; None if there is no such file or it was deleted."""
         return self._contents.get(file_id)
 
     def replace(self, file: File) -> None:
-        """Takes a file's new description; a deleted one's content goes."""
+        """Replaces a file's description. The content of a deleted file is removed."""
         self._files[file.id] = file
         if file.is_deleted:
             self._contents.pop(file.id, None)
 
     def restore(self, file: File, content: bytes) -> None:
-        """Takes up a file that was kept; of a deleted one there is no content."""
+        """Adds a file from an earlier run, without its content if it was deleted."""
         self._files[file.id] = file
         if not file.is_deleted:
             self._contents[file.id] = content

@@ -41,7 +41,7 @@ class FieldText(Text):
 
 
 class LabelText(PlainText):
-    """The text of a button, an option or a confirmation's button."""
+    """A button's text."""
 
     text: Annotated[str, StringConstraints(min_length=1, max_length=75)]
 
@@ -135,7 +135,7 @@ class Checkboxes(Strict):
 
 
 class ConversationFilter(Strict):
-    """Which conversations are offered."""
+    """Which conversations to offer."""
 
     include: Annotated[list[Literal["im", "mpim", "private", "public"]], Field(min_length=1)] | None = None
     exclude_bot_users: bool | None = None

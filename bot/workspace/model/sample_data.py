@@ -1,6 +1,6 @@
-"""The people and channels of a new workspace: enough to try every rule of access.
+"""The people and channels of a new workspace: enough to try every access rule.
 
-Ids are fixed, so that a kept workspace and its bot know each other again.
+Ids are fixed, so that a stored workspace and its bot recognize each other.
 """
 
 from bot.workspace.model.app_config import AppConfig
@@ -19,8 +19,8 @@ WRITERS = UserGroup("S0WRITERS", "writers", "Technical writers", (ANA.id, BEN.id
 def populate(state: State, app: AppConfig) -> None:
     """Adds the people, the app's bot, and channels of every kind.
 
-    The bot is in #docs and #partners (shared with Emil's team) and has a direct conversation with each
-    member of the home team; it is not in #general (public) and not in #leads (private).
+    The bot is in #docs and #partners (shared with Emil's team) and has a direct conversation with each member of the
+    home team. It is in neither #general (public) nor #leads (private).
     """
     state.teams[PARTNER.id] = PARTNER
     for user in (ANA, BEN, GIA, EMIL):
@@ -43,6 +43,6 @@ def populate(state: State, app: AppConfig) -> None:
 
 
 def install_bot_user(state: State, app: AppConfig) -> None:
-    """Adds the app's bot user, or brings its name up to date in a kept workspace; and the group, which is not kept."""
+    """Adds the app's bot user or updates its name in a stored workspace. Also adds the group, which is not stored."""
     state.groups[WRITERS.id] = WRITERS
     state.add_user(User(app.bot_user_id, app.name, app.display_name, HOME.id, color="1f7a5c", is_bot=True))

@@ -1,6 +1,6 @@
 """The state of a workspace: users, channels, membership, messages, reactions.
 
-Every change is told to the observers, in order, after it has been made.
+Observers hear of every change, in order, after it has been made.
 """
 
 import time
@@ -38,7 +38,7 @@ class Conversation:
         self._threads: dict[str, list[str]] = {}
 
     def __iter__(self) -> Iterator[Message]:
-        """Yields every message, replies included, oldest first."""
+        """Yields all messages, including replies, oldest first."""
         return (self._by_ts[timestamp_of(moment)] for moment in self._order)
 
     def get(self, ts: str) -> Message | None:
@@ -64,7 +64,7 @@ class Conversation:
         return len(self._threads.get(thread_ts, ()))
 
     def newest_first(self, oldest: int, latest: int) -> Iterator[Message]:
-        """Yields the messages within two moments in microseconds, both included, replies included."""
+        """Yields the messages between two times in microseconds, both inclusive, with replies."""
         start, end = bisect_left(self._order, oldest), bisect_right(self._order, latest)
         return (self._by_ts[timestamp_of(self._order[index])] for index in range(end - 1, start - 1, -1))
 
@@ -79,7 +79,7 @@ SLACKBOT = "USLACKBOT"
 
 
 class State:
-    """Everything there is in a workspace. Users and channels are found by id or, where a person would, by name."""
+    """A workspace's whole state. Users and channels can be found by id, and also by name where people use names."""
 
     def __init__(self, team: Team, now: Callable[[], float] = time.time) -> None:
         self.team = team
@@ -106,12 +106,12 @@ class State:
         return self.users.get(bare) or next((user for user in self.users.values() if user.name == bare), None)
 
     def user_id(self, name: str) -> str | None:
-        """Returns the id of the user who has just this name."""
+        """Returns the id of the user with exactly this name."""
         found = self.find_user(name)
         return found.id if found and found.name == name else None
 
     def group_id(self, handle: str) -> str | None:
-        """Returns the id of the group of people that has just this handle."""
+        """Returns the id of the user group with exactly this handle."""
         return next((group.id for group in self.groups.values() if group.handle == handle), None)
 
     def add_channel(self, channel: Channel) -> Channel:
@@ -128,12 +128,12 @@ class State:
         return next((c for c in self.channels.values() if not c.is_im and c.name == bare), None)
 
     def channel_id(self, name: str) -> str | None:
-        """Returns the id of the channel that has just this name."""
+        """Returns the id of the channel with exactly this name."""
         found = self.find_channel(name)
         return found.id if found and found.name == name else None
 
     def direct_channel(self, bot: str, user: str) -> Channel:
-        """Returns the direct conversation of a bot and a person, opened if it was not."""
+        """Returns the direct conversation of a bot and a person, creating it if needed."""
         for channel in self.channels.values():
             if channel.is_im and channel.user == user and bot in channel.members:
                 return channel
@@ -142,7 +142,7 @@ class State:
         return self.add_channel(created)
 
     def join(self, channel: Channel, user: str, inviter: str | None = None) -> None:
-        """Makes a user a member, with the message that tells the channel. A member already: nothing happens."""
+        """Makes a user a member and posts the join message. Does nothing for a member."""
         if user in channel.members:
             return
         self._require_unarchived(channel)
@@ -165,7 +165,7 @@ class State:
             self._notify("channel_archived" if archived else "channel_unarchived", channel, actor)
 
     def open_home(self, bot: str, user: str, tab: str) -> None:
-        """Tells that a person has opened a tab of the app's Home: ``home`` or ``messages``."""
+        """Notes that a person has opened a tab of the App Home, ``home`` or ``messages``."""
         self._notify("home_opened", self.direct_channel(bot, user), user, name=tab)
 
     # messages
@@ -179,7 +179,7 @@ class State:
         raise SlackError("message_not_found")
 
     def post(self, message: Message) -> Message:
-        """Puts a message into its channel. Its timestamp is given here; a reply's thread is its root's."""
+        """Adds a message to its channel with a new timestamp. A reply to a reply joins the same thread."""
         channel = self.channels[message.channel]
         self._require_unarchived(channel)
         message.ts = self.timestamps.next()
@@ -192,7 +192,7 @@ class State:
         return self._add(message)
 
     def edit(self, message: Message, actor: str, **fields: object) -> Message:
-        """Replaces fields of a message; the message and its place stay."""
+        """Changes fields of a message."""
         channel = self.channels[message.channel]
         self._require_unarchived(channel)
         previous = deepcopy(message)
@@ -221,7 +221,7 @@ class State:
         self._notify("message_posted", channel, message.user, message=message)
         return message
 
-    # messages that one person sees
+    # ephemeral messages, which one person sees
 
     def show_ephemeral(self, message: Message) -> Message:
         channel = self.channels[message.channel]
@@ -251,7 +251,7 @@ class State:
     # files
 
     def delete_file(self, file: File, actor: str) -> None:
-        """Removes a file: the messages that have it keep its id, and those that have nothing else go with it."""
+        """Deletes a file. Messages keep its id; messages with nothing else are deleted, too."""
         deleted = replace(file, is_deleted=True)
         self.files.replace(deleted)
         for conversation in self._conversations.values():
@@ -263,7 +263,7 @@ class State:
                     self.delete(message, actor)
 
     def channels_of_file(self, file_id: str) -> list[Channel]:
-        """Returns the conversations in which a file stands."""
+        """Returns the conversations that contain a file."""
         return [
             channel
             for channel in self.channels.values()
@@ -290,10 +290,10 @@ class State:
             del message.reactions[name]
         self._notify("reaction_removed", self.channels[message.channel], user, message=message, name=name)
 
-    # what was kept from before
+    # earlier runs
 
     def restore(self, users: Iterable[User], channels: Iterable[Channel], messages: Iterable[Message]) -> None:
-        """Takes up a kept workspace, telling nobody."""
+        """Adds users, channels and messages from an earlier run, without notifying observers."""
         self.users.update((user.id, user) for user in users)
         for channel in channels:
             self.channels[channel.id] = channel

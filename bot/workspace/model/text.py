@@ -1,4 +1,4 @@
-"""How Slack stores text: escaped, with mentions, channels and links in angle brackets."""
+"""Text as Slack stores it: escaped, with mentions, channels and links in angle brackets."""
 
 import re
 from collections.abc import Callable
@@ -19,11 +19,11 @@ _EMOJI_NAME = re.compile(r"[a-z0-9_+'\-]{1,100}(?:::skin-tone-[2-6])?")
 _BROADCASTS = frozenset({"here", "channel", "everyone"})
 
 FindId = Callable[[str], str | None]
-"""Returns the id of a user or channel of that name, or None."""
+"""Returns the id of the user or channel with that name, or None."""
 
 
 def escape(text: str) -> str:
-    """Escapes the three characters that Slack's text format gives a meaning."""
+    """Escapes the three special characters of Slack's text format."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -32,7 +32,7 @@ def unescape(text: str) -> str:
 
 
 def stored_app_text(text: str) -> str:
-    """Returns text given by an app as Slack stores it: its control sequences stay, all else is escaped once."""
+    """Returns an app's text as Slack stores it: control sequences stay, everything else is escaped once."""
     kept: list[str] = []
     position = 0
     for match in _CONTROL.finditer(text):
@@ -49,13 +49,13 @@ def _escape_once(text: str) -> str:
 
 
 def stored_typed_text(text: str, user_id: FindId, channel_id: FindId, group_id: FindId = lambda _: None) -> str:
-    """Returns text that a person typed as Slack stores it: ``@name``, ``#channel`` and URLs become references.
+    """Returns typed text as Slack stores it: ``@name``, ``#channel`` and URLs become references.
 
     Args:
-        text: The characters typed.
-        user_id: Finds the user of a name.
-        channel_id: Finds the channel of a name.
-        group_id: Finds the group of people of a handle.
+        text: The typed text.
+        user_id: Finds a user by name.
+        channel_id: Finds a channel by name.
+        group_id: Finds a user group by handle.
     """
 
     def reference(match: re.Match[str]) -> str:
@@ -70,7 +70,7 @@ def stored_typed_text(text: str, user_id: FindId, channel_id: FindId, group_id: 
 
 
 def _user_reference(name: str, user_id: FindId, group_id: FindId) -> str | None:
-    """Returns the reference for a name, which at a sentence's end may have taken its full stop with it."""
+    """Returns the reference for a name, which may include the full stop at the end of a sentence."""
     if name in _BROADCASTS:
         return f"<!{name}>"
     for bare in dict.fromkeys((name, name.rstrip("._-"))):
@@ -82,7 +82,7 @@ def _user_reference(name: str, user_id: FindId, group_id: FindId) -> str | None:
 
 
 def emoji_name(text: str) -> str:
-    """Returns a reaction's name without its colons. Whether Slack has an emoji of that name is not looked up.
+    """Returns a reaction's name without its colons. Does not check that such an emoji exists.
 
     Raises:
         SlackError: ``invalid_name``.

@@ -1,4 +1,4 @@
-"""The trigger ids in what the app is told of a person's doings: each opens one view, and only at once."""
+"""Trigger ids, which come with interactions: each lets the app open one view within seconds."""
 
 import re
 import secrets
@@ -14,7 +14,7 @@ _FORM = re.compile(r"\d{1,20}\.\d{1,20}\.[0-9a-f]{1,64}", re.ASCII)
 
 @dataclass(frozen=True)
 class Trigger:
-    """What a trigger id stands for: who did something, in which conversation, or in which view.
+    """What a trigger id refers to: who did something, and in which conversation or view.
 
     ``channel`` and ``view`` are ids; a global shortcut has neither.
     """
@@ -32,11 +32,11 @@ class _Issued:
 
 
 class Triggers:
-    """Gives out trigger ids and takes each back once.
+    """Issues trigger ids and accepts each once.
 
     Args:
         now: The clock, in seconds.
-        lifetime: Seconds that a trigger id is good for.
+        lifetime: Seconds until a trigger id expires.
     """
 
     def __init__(self, now: Callable[[], float], lifetime: float = LIFETIME_SECONDS) -> None:
@@ -53,7 +53,7 @@ class Triggers:
         return trigger_id
 
     def check(self, trigger_id: str) -> Trigger:
-        """Returns what a trigger id stands for, without using it up.
+        """Returns what a trigger id refers to, without using it up.
 
         Raises:
             SlackError: ``invalid_trigger_id``, ``exchanged_trigger_id`` or ``expired_trigger_id``.

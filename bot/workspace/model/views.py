@@ -1,4 +1,4 @@
-"""The views that people have before them: stacks of modals, and the Home tab."""
+"""Open views: each person's stack of modals and Home tab."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -19,18 +19,18 @@ ViewKind = Literal["modal", "home"]
 
 @dataclass
 class View:
-    """A view as it stands before a person.
+    """A view that a person has open.
 
     Args:
-        id: Slack's.
+        id: Slack's id.
         user: Who sees it.
-        content: What the app gave: title, blocks, callback_id, private_metadata and so on, checked.
+        content: The app's validated definition: title, blocks, callback_id, private_metadata and so on.
         hash: Changes whenever the view does.
         root: The id of the view at the bottom of its stack.
         previous: The id of the view below it.
         values: What its elements hold.
-        errors: What is wrong with an input, by its block's id; shown until the next submission.
-        conversation: The id of the conversation that the person came from.
+        errors: Errors in inputs, by block id; shown until the next submission.
+        conversation: The id of the conversation where the person opened it.
     """
 
     id: str
@@ -58,7 +58,7 @@ class View:
 
     @property
     def submit(self) -> str | None:
-        """The words of the button that submits it; None without one."""
+        """The submit button's text; None without a button."""
         return _label(self.content.get("submit")) or None
 
     @property
@@ -74,7 +74,7 @@ class View:
         return bool(self.content.get("notify_on_close"))
 
     def element(self, action_id: str, block_id: str | None = None) -> Element:
-        """Returns the first element of these ids.
+        """Returns the first element with these ids.
 
         Raises:
             SlackError: ``action_not_found``.
@@ -87,7 +87,7 @@ class View:
 
 @dataclass(frozen=True)
 class ViewChange:
-    """A person's stack of modals, or their Home tab, is no longer as it was."""
+    """A change to a person's stack of modals or Home tab."""
 
     kind: ViewKind
     user: str
@@ -97,7 +97,7 @@ ViewObserver = Callable[[ViewChange], None]
 
 
 class OpenViews:
-    """All views that are open, and each person's Home as it was last published."""
+    """All open modals, and each person's Home as last published."""
 
     def __init__(self) -> None:
         self.observers: list[ViewObserver] = []
@@ -107,7 +107,7 @@ class OpenViews:
     # looking
 
     def stack(self, user: str) -> list[View]:
-        """Returns a person's open modals, the one they see last."""
+        """Returns a person's open modals; the last one is on top."""
         return list(self._stacks.get(user, ()))
 
     def home(self, user: str) -> View | None:
@@ -115,10 +115,10 @@ class OpenViews:
         return self._homes.get(user)
 
     def find(self, view_id: str) -> View:
-        """Returns an open modal, or a Home.
+        """Returns an open modal or a Home.
 
         Raises:
-            SlackError: ``not_found``, for one that was closed as well.
+            SlackError: ``not_found``, also for a closed modal.
         """
         for view in (*chain.from_iterable(self._stacks.values()), *self._homes.values()):
             if view.id == view_id:
@@ -128,17 +128,17 @@ class OpenViews:
     # what the app does
 
     def open(self, user: str, content: Json, conversation: str | None = None) -> View:
-        """Opens a modal in place of those that were open."""
+        """Opens a modal in place of any open ones."""
         view = self._made(user, content, conversation)
         self._stacks[user] = [view]
         self._tell(view)
         return view
 
     def push(self, user: str, content: Json) -> View:
-        """Opens a modal on top of those that are open.
+        """Opens a modal on top of the open ones.
 
         Raises:
-            SlackError: ``not_found`` where none is, ``push_limit_reached`` where three are.
+            SlackError: ``not_found`` if none is open, ``push_limit_reached`` if three are.
         """
         stack = self._stacks.get(user)
         if not stack:
@@ -152,7 +152,7 @@ class OpenViews:
         return view
 
     def update(self, view: View, content: Json) -> View:
-        """Gives a view new content. What was entered stays where block id and action id do."""
+        """Gives a view new content. Elements that keep their block id and action id keep what was entered."""
         self._fill(view, content)
         view.errors = {}
         self._tell(view)
@@ -186,21 +186,21 @@ class OpenViews:
     # what the person does
 
     def enter(self, view: View, element: Element, given: InputValue) -> Json:
-        """Puts a value into an element, and returns what it now holds."""
+        """Puts a value into an element and returns what it now holds."""
         held = element.holding(given)
         view.values.setdefault(element.block_id, {})[element.action_id] = held
         self._tell(view)
         return held
 
     def close(self, view: View) -> None:
-        """Closes a modal and whatever lies on it. One that is closed already: nothing happens."""
+        """Closes a modal and those on top of it. Does nothing for a closed one."""
         stack = self._stacks.get(view.user, [])
         if view in stack:
             del stack[stack.index(view) :]
             self._tell(view)
 
     def clear(self, user: str) -> list[View]:
-        """Closes all modals of a person. Returns them, the topmost first."""
+        """Closes all modals of a person. Returns them from top to bottom."""
         closed = self._stacks.pop(user, [])
         if closed:
             self._tell(closed[0])

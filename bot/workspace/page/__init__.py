@@ -1,1 +1,1 @@
-"""The web page: what it talks to, and in `static` what the browser gets."""
+"""The web page: its endpoints, and in `static` the files for the browser."""

@@ -1,6 +1,4 @@
-"""The web page's endpoints: its files, what it shows, and what people do on it. Files are handed out only where the
-person sees their conversation.
-"""
+"""The web page's endpoints: static files, the data that it shows, what people do on it, and downloads."""
 
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -21,11 +19,11 @@ from bot.workspace.page.uploads import Uploads
 from bot.workspace.people import Actor, WorkspacePeople
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What the browser may show; all else is for keeping, and is never run as a page of ours."""
+"""Types that the browser may show. Everything else is downloaded, so that it cannot run as a page of this origin."""
 
 
 class Downloads:
-    """The files.
+    """Downloads of files by people who can see them.
 
     Args:
         state: The workspace.
@@ -38,7 +36,7 @@ class Downloads:
         """Returns a file's content.
 
         Raises:
-            HTTPNotFound: There is no such file, or it is in no conversation that this person sees.
+            HTTPNotFound: There is no such file in a conversation that the person can see.
         """
         file, content = self._state.files.get(file_id), self._state.files.content(file_id)
         if file is None or content is None or not self._is_seen(file, viewer):
@@ -53,7 +51,7 @@ class Downloads:
 
 
 def _file_ids(message: Message) -> set[str]:
-    """Returns the ids of a message's files, with those of the messages that were shared in it."""
+    """Returns the ids of a message's files, including those of messages shared in it."""
     shared = (file for attachment in message.attachments or () for file in attachment.get("files") or ())
     return {file.id for file in message.files or ()} | {str(file.get("id")) for file in shared}
 
@@ -68,8 +66,8 @@ class Page:
     Args:
         state: The workspace.
         app: The app.
-        people: Those who use the page.
-        transport: The way to the app, of which the page shows whether it is open.
+        people: The people who use the page.
+        transport: The transport to the app; the page shows whether it is connected.
     """
 
     def __init__(self, state: State, app: AppConfig, people: WorkspacePeople, transport: Transport) -> None:
@@ -94,11 +92,11 @@ class Page:
         ]
 
     def show_change(self, change: Change) -> None:
-        """Shows a change on every page whose person may see it."""
+        """Shows a change on the page of everyone who may see it."""
         self._streams.show_change(change)
 
     def show_view_change(self, change: ViewChange) -> None:
-        """Shows a person's modals or Home tab as they have become."""
+        """Shows a person's changed modals or Home tab."""
         self._streams.show_view_change(change)
 
     def show_link(self) -> None:
@@ -118,7 +116,7 @@ class Page:
         return web.FileResponse(path)
 
     async def _permalink(self, request: web.Request) -> web.StreamResponse:
-        """Leads from a message's link to the page, with its channel and thread open."""
+        """Redirects a message's permalink to the page with its channel and thread open."""
         packed = request.match_info["message"]
         ts = request.query.get("thread_ts") or f"{packed[1:-6]}.{packed[-6:]}"
         place = {"channel": request.match_info["channel"], "thread": ts}
@@ -134,7 +132,7 @@ class Page:
         return await self._streams.serve(request, self._viewer(request), connected=self._transport.connected)
 
     def _viewer(self, request: web.Request) -> Actor:
-        """Returns the person one acts as; the first one there is when none is named."""
+        """Returns the person that the page acts as; by default the first one."""
         try:
             return self._people.human(request.query.get("as") or self._people.first_human().id)
         except SlackError:

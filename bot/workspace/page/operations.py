@@ -18,12 +18,12 @@ Operation = Callable[[Actor, Arguments], Awaitable[Json]]
 
 
 class Operations:
-    """The operations, and the endpoints that run them.
+    """The operations and their endpoints.
 
     Args:
-        people: Those who act.
+        people: The people who act.
         app: The app, for its commands.
-        uploads: The files that messages are sent with.
+        uploads: The files to send with messages.
     """
 
     def __init__(self, people: WorkspacePeople, app: AppConfig, uploads: Uploads) -> None:
@@ -102,7 +102,7 @@ class Operations:
         return {}
 
     async def _react(self, actor: Actor, given: Arguments) -> Json:
-        """Adds a reaction, or takes it back where the person has reacted so already."""
+        """Adds a reaction, or removes it if the person already has it."""
         channel, ts, name = given.text("channel"), given.text("ts"), given.text("name")
         try:
             await actor.react(channel, ts, name)
@@ -132,7 +132,7 @@ def _upload_ids(given: Arguments) -> list[str]:
 
 
 async def _run_shortcut(actor: Actor, given: Arguments) -> Json:
-    """Runs a shortcut: on a message, where one is named."""
+    """Runs a global shortcut, or one on the given message."""
     callback_id, ts = given.text("callback_id"), given.text("ts")
     if ts:
         return outcome(await actor.shortcut(given.text("channel"), ts, callback_id))
@@ -140,7 +140,7 @@ async def _run_shortcut(actor: Actor, given: Arguments) -> Json:
 
 
 async def _open_home(actor: Actor, given: Arguments) -> Json:
-    """Tells the app which of its tabs the person opened. Where it has no such tab there is nothing to tell."""
+    """Tells the app which of its tabs the person opened, if it has that tab."""
     try:
         await actor.views.open_home("home" if given.text("tab") == "home" else "messages")
     except SlackError as error:
@@ -150,7 +150,7 @@ async def _open_home(actor: Actor, given: Arguments) -> Json:
 
 
 async def _use(actor: Actor, given: Arguments) -> Json:
-    """Uses an element of a view. Whatever else was entered there is taken along, since the app is told all of it."""
+    """Uses an element of a view. First enters the page's other values, since the app gets all of them."""
     view = _view(actor, given)
     element = view.element(given.text("action_id"), given.text("block_id") or None)
     await _enter_all(actor, view, given, but=element)
@@ -168,7 +168,7 @@ async def _submit(actor: Actor, given: Arguments) -> Json:
 
 
 async def _close(actor: Actor, given: Arguments) -> Json:
-    """Closes a modal, or all of them. One that is closed already is as it should be."""
+    """Closes a modal, or all of them. Closing a closed one is no error."""
     try:
         result = await actor.views.close(_view(actor, given).id, clear=given.flag("all"))
     except SlackError as error:
@@ -179,10 +179,10 @@ async def _close(actor: Actor, given: Arguments) -> Json:
 
 
 def _view(actor: Actor, given: Arguments) -> View:
-    """Returns the view that is named.
+    """Returns the given view.
 
     Raises:
-        SlackError: ``not_found``; it is closed, or another one is on top of it.
+        SlackError: ``not_found`` if it is closed or under another view.
     """
     for view in (actor.views.top, actor.views.home()):
         if view is not None and view.id == given.text("view_id"):
@@ -191,7 +191,7 @@ def _view(actor: Actor, given: Arguments) -> View:
 
 
 async def _enter_all(actor: Actor, view: View, given: Arguments, *, but: Element | None = None) -> None:
-    """Enters what the page holds, wherever the view holds something else."""
+    """Enters the page's values where they differ from the view's."""
     values = given.as_dict().get("values")
     for element in elements(view.blocks):
         if not element.holds_a_value or element == but:
@@ -211,7 +211,7 @@ def _value_at(values: object, element: Element) -> object:
 
 
 def _bare(view: View, element: Element) -> object:
-    """Returns what an element holds in the page's words: an option stands for its value."""
+    """Returns what an element holds in the page's form: options as their values."""
     held = value_of(view.values[element.block_id][element.action_id])
     return [_name(each) for each in held] if isinstance(held, list) else _name(held)
 
@@ -221,10 +221,10 @@ def _name(chosen: object) -> object:
 
 
 def _input_value(value: object) -> InputValue:
-    """Returns a value as people enter it.
+    """Returns a validated value.
 
     Raises:
-        SlackError: ``invalid_option``; it is neither text, nor a list of texts, nor nothing.
+        SlackError: ``invalid_option`` if it is neither a text, nor a list of texts, nor None.
     """
     if value is None or isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""What the page shows of the workspace to one person. Modals and Home tabs included."""
+"""What the page shows to one person, including modals and the Home tab."""
 
 from collections.abc import Iterator
 
@@ -11,12 +11,12 @@ from bot.workspace.people import Actor
 
 
 def view_fields(viewer: Actor, app: AppConfig) -> Json:
-    """Returns what a snapshot has of the views."""
+    """Returns the views' part of a snapshot."""
     return {"modals": _modals(viewer), "home": _home(viewer, app)}
 
 
 def view_frame(kind: ViewKind, viewer: Actor, app: AppConfig) -> Json:
-    """Returns what a page is told when one of its person's views has changed."""
+    """Returns the frame for a page after one of its person's views has changed."""
     if kind == "modal":
         return {"type": "modals", "views": _modals(viewer)}
     return {"type": "home", "home": _home(viewer, app)}
@@ -27,7 +27,7 @@ def _modals(viewer: Actor) -> list[Json]:
 
 
 def _home(viewer: Actor, app: AppConfig) -> Json | None:
-    """Returns the Home tab; None where there is none for this person."""
+    """Returns the Home tab; None if there is none for this person."""
     if not app.home_tab or viewer.is_external:
         return None
     view = viewer.views.home()
@@ -35,14 +35,14 @@ def _home(viewer: Actor, app: AppConfig) -> Json | None:
 
 
 def _view(view: View) -> Json:
-    """Returns a view without what is the app's own: its private metadata and its callback's id."""
+    """Returns a view without the app's private metadata and callback id."""
     labels = {name: view.content.get(name) for name in ("title", "submit", "close")}
     body: Json = {"id": view.id, "hash": view.hash, **labels, "blocks": view.blocks}
     return body | {"values": view.values, "errors": view.errors}
 
 
 class PageRenderer:
-    """Makes the page's snapshots and the frames of its streams, with only what the person may see.
+    """Builds the page's snapshots and the frames of its streams, limited to what the person may see.
 
     Args:
         state: The workspace.
@@ -79,11 +79,11 @@ class PageRenderer:
         ]
 
     def view_frame(self, change: ViewChange, viewer: Actor) -> Json:
-        """Returns what a page of the person concerned is told of a change of their views."""
+        """Returns the frame for a change of the person's views."""
         return view_frame(change.kind, viewer, self._app)
 
     def frames(self, change: Change, viewer: Actor) -> Iterator[Json]:
-        """Yields what one page is told of a change."""
+        """Yields the frames for one page after a change."""
         channel = self._state.channels[change.channel]
         if not viewer.can_see(channel):
             if change.kind == "member_left" and change.actor == viewer.id:
@@ -105,7 +105,7 @@ class PageRenderer:
             yield from self._root(message, channel)
 
     def _root(self, message: Message, channel: Channel) -> Iterator[Json]:
-        """Yields a reply's first message anew, since that shows how many replies there are."""
+        """Yields the thread's first message again, since it shows the number of replies."""
         if message.is_reply and message.thread_ts and message.ephemeral_to is None:
             root = self._state.conversation(channel).get(message.thread_ts)
             if root:

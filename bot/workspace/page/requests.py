@@ -26,7 +26,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def guarded(handler: Handler) -> Handler:
-    """Returns the handler behind the guard: a foreign Host or Origin is refused, and nothing may frame the page."""
+    """Returns the handler behind a guard that refuses other hosts and origins and forbids framing the page."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         if not _is_own(request):
@@ -94,17 +94,17 @@ def failure(error: SlackError) -> Json:
 
 
 def outcome(result: InteractionResult) -> Json:
-    """Returns what came of something that the app answers; what is wrong with inputs by their blocks' ids."""
+    """Returns the outcome of an interaction; errors in inputs are by block id."""
     if result.errors:
         return {"ok": False, "error": "", "errors": dict(result.errors)}
     return {} if result.ok else {"ok": False, "error": error_message(result.error)}
 
 
 async def json_body(request: web.Request) -> Json:
-    """Returns the JSON object of a call.
+    """Returns the JSON object in a request.
 
     Raises:
-        SlackError: It is none.
+        SlackError: The body is something else.
     """
     if request.content_type != "application/json":
         raise SlackError("invalid_post_type")

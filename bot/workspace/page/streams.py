@@ -1,4 +1,4 @@
-"""The page's WebSocket streams: every open page is told at once what its person may see."""
+"""The page's WebSocket streams: every open page gets the changes that its person may see."""
 
 import asyncio
 
@@ -12,14 +12,14 @@ from bot.workspace.people import Actor
 MAX_QUEUED_FRAMES = 1_000
 HEARTBEAT_SECONDS = 30
 Frames = asyncio.Queue[Json | None]
-"""The frames that wait for one page; None ends its stream."""
+"""The queued frames for one page; None ends its stream."""
 
 
 class Streams:
     """The open pages.
 
     Args:
-        renderer: Decides what a page is told of a change.
+        renderer: Builds the frames.
     """
 
     def __init__(self, renderer: PageRenderer) -> None:
@@ -27,7 +27,7 @@ class Streams:
         self._viewers: dict[Frames, Actor] = {}
 
     async def serve(self, request: web.Request, viewer: Actor, *, connected: bool) -> web.StreamResponse:
-        """Serves one page's stream until the page is gone."""
+        """Serves one page's stream until the page closes it."""
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS)
         await socket.prepare(request)
         frames: Frames = asyncio.Queue(MAX_QUEUED_FRAMES)
@@ -43,13 +43,13 @@ class Streams:
         return socket
 
     def show_change(self, change: Change) -> None:
-        """Sends a change to every page whose person may see it."""
+        """Sends a change to the page of everyone who may see it."""
         for frames, viewer in tuple(self._viewers.items()):
             for frame in self._renderer.frames(change, viewer):
                 _push(frames, frame)
 
     def show_view_change(self, change: ViewChange) -> None:
-        """Sends a person's modals or Home tab to every page of theirs."""
+        """Sends a person's modals or Home tab to all their pages."""
         for frames, viewer in tuple(self._viewers.items()):
             if viewer.id == change.user:
                 _push(frames, self._renderer.view_frame(change, viewer))
@@ -69,7 +69,7 @@ def _link(*, connected: bool) -> Json:
 
 
 def _push(frames: Frames, frame: Json | None) -> None:
-    """Queues a frame. A page that does not read is let go; it fetches everything anew when it comes back."""
+    """Queues a frame. A page that does not read is disconnected; it gets a new snapshot when it reconnects."""
     if frames.full():
         while not frames.empty():
             frames.get_nowait()

@@ -1,4 +1,4 @@
-"""Files on their way: the browser brings each by itself, and then says which message they belong to."""
+"""Uploads: the browser sends each file on its own and then a message with the ids of the uploads."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bot.workspace.page.requests import failure
 from bot.workspace.people import Actor, WorkspacePeople
 
 MAX_WAITING = 40
-"""Files that wait for their message; the oldest goes when there are more."""
+"""Files without a message yet; when there are more, the oldest is dropped."""
 _MIMETYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,80}", re.ASCII)
 
 
@@ -23,10 +23,10 @@ class _Waiting:
 
 
 class Uploads:
-    """The files that wait for their message.
+    """Uploaded files that have no message yet.
 
     Args:
-        people: Those who upload.
+        people: The people who upload.
     """
 
     def __init__(self, people: WorkspacePeople) -> None:
@@ -34,7 +34,7 @@ class Uploads:
         self._waiting: dict[str, _Waiting] = {}
 
     async def receive(self, request: web.Request) -> web.StreamResponse:
-        """Takes a file: its content is the body, its name and type are in the address."""
+        """Receives a file: the content as the body, the name and type in the query."""
         try:
             actor = self._people.human(request.query.get("as", ""))
             upload = Upload(request.query.get("name", ""), await _content(request), _mimetype(request))
@@ -47,10 +47,10 @@ class Uploads:
         return web.json_response({"ok": True, "upload": upload_id})
 
     def take(self, actor: Actor, upload_ids: list[str]) -> list[Upload]:
-        """Returns files that this person uploaded, and keeps them no longer.
+        """Removes and returns files that this person uploaded.
 
         Raises:
-            SlackError: ``file_not_found``; one of them is not there.
+            SlackError: ``file_not_found`` if one of them is missing.
         """
         found = [self._waiting.get(upload_id) for upload_id in upload_ids]
         if any(each is None or each.user != actor.id for each in found):
@@ -73,6 +73,6 @@ async def _content(request: web.Request) -> bytes:
 
 
 def _mimetype(request: web.Request) -> str | None:
-    """Returns the type that the browser knows; None where it knows none, and the name has to tell."""
+    """Returns the type that the browser gave; None if it gave none."""
     given = request.query.get("type", "")
     return given if _MIMETYPE.fullmatch(given) else None

@@ -1,1 +1,1 @@
-"""The Web API: the methods, and who may call them how often."""
+"""The Web API: methods, authentication and rate limits."""

@@ -8,14 +8,14 @@ from bot.workspace.model.errors import SlackError
 
 @dataclass
 class Credentials:
-    """What the app and the workspace know each other by. Random where nothing else is given.
+    """The app's tokens and secrets. Random by default.
 
     Args:
         bot_token: For the Web API.
         app_token: For ``apps.connections.open``.
-        signing_secret: Signs the requests to an app that has a request URL.
-        verification_token: Is in every payload; only old apps look at it.
-        refusal: Slack's code for every call, once the tokens are no longer good.
+        signing_secret: Signs requests to the app's request URLs.
+        verification_token: Part of every payload; only old apps check it.
+        refusal: Slack's error code for every call after the tokens were revoked.
     """
 
     bot_token: str = field(default_factory=lambda: f"xoxb-{secrets.token_hex(24)}", repr=False)
@@ -25,10 +25,10 @@ class Credentials:
     refusal: str | None = None
 
     def check(self, token: str, *, app_token: bool) -> None:
-        """Lets a good token of the right type pass.
+        """Checks a token.
 
         Raises:
-            SlackError: Slack's code for one that is missing, wrong, revoked or of the wrong type.
+            SlackError: The token is missing, wrong, revoked or of the wrong type.
         """
         if not token:
             raise SlackError("not_authed")
@@ -40,9 +40,9 @@ class Credentials:
             raise SlackError("not_allowed_token_type")
 
     def revoke(self, code: str = "token_revoked") -> None:
-        """Refuses the app's tokens from now on, with a code such as ``account_inactive`` or ``token_revoked``."""
+        """Refuses the app's tokens from now on, with a code such as ``token_revoked`` or ``account_inactive``."""
         self.refusal = code
 
     def restore(self) -> None:
-        """Takes the app's tokens again."""
+        """Accepts the app's tokens again."""
         self.refusal = None

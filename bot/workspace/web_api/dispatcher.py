@@ -1,6 +1,4 @@
-"""Carries Web API calls out: which method, whether this token may call it, and whether it has called too often. Slack's
-rate limits are off unless switched on.
-"""
+"""Carries out Web API calls after checking their token, scope and, if switched on, rate limit."""
 
 import math
 from collections import deque
@@ -24,7 +22,7 @@ MINUTE = 60.0
 
 
 class RateLimits:
-    """About one post a second in each channel with a short burst; other methods by their tier.
+    """Slack's rate limits: about one post per second and channel with short bursts; other methods by their tier.
 
     Args:
         now: The clock, in seconds.
@@ -35,7 +33,7 @@ class RateLimits:
         self._calls: dict[str, deque[float]] = {}
 
     def retry_after(self, method: str, channel: str, per_minute: int) -> int | None:
-        """Returns whole seconds to wait, or None when the call may go on (and is counted)."""
+        """Returns whole seconds to wait, or None after counting an allowed call."""
         if method in POSTS:
             return self._count(f"{method} {channel}", POST_BURST, float(POST_BURST))
         return self._count(method, per_minute, MINUTE)
@@ -52,18 +50,18 @@ class RateLimits:
 
 
 class Dispatcher:
-    """Finds a call's method and lets it answer.
+    """Finds the method of a call and carries it out.
 
     Args:
         state: The workspace.
         app: The app that calls.
-        renderer: Shows users, channels and messages as the app sees them.
-        credentials: The tokens that are good.
-        rate_limits: Slack's; None lets every call pass.
+        renderer: Renders users, channels and messages for the app.
+        credentials: The valid tokens.
+        rate_limits: Slack's rate limits; None for none.
         views: The modals and Home tabs.
-        triggers: The ids with which the app may open a modal.
+        triggers: The trigger ids that open modals.
         origin: Returns the workspace's own address.
-        open_socket_url: Makes an address for a Socket Mode connection.
+        open_socket_url: Returns a new URL for a Socket Mode connection.
     """
 
     def __init__(
@@ -90,10 +88,10 @@ class Dispatcher:
         self._open_socket_url = open_socket_url
 
     def execute(self, name: str, token: str, arguments: Arguments) -> Json:
-        """Returns what the method answers, without ``ok``.
+        """Returns the method's answer, without ``ok``.
 
         Raises:
-            SlackError: Why the call is refused.
+            SlackError: The call is refused.
         """
         method = METHODS.get(name)
         if method is None:

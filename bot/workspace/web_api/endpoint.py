@@ -1,4 +1,4 @@
-"""The Web API over HTTP: each call is recorded, and answered as Slack does."""
+"""The Web API over HTTP: records each call and answers as Slack does."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ SOCKET_MODE_SCOPE = "connections:write"
 
 @dataclass(frozen=True)
 class ReceivedCall:
-    """A call of the Web API that was not carried out yet.
+    """A Web API call that has not been carried out yet.
 
     Args:
-        request: As it came.
-        record: What is kept of it.
-        channels: What the channel that it is for is called: its id and its name; empty for none.
-        carry_out: Does what it asks for, and returns the answer.
-        refuse: Returns the answer with one of Slack's codes.
+        request: The HTTP request.
+        record: Its record.
+        channels: The id and the name of the channel that it names; empty for none.
+        carry_out: Carries the call out and returns the answer.
+        refuse: Returns a refusal with one of Slack's error codes.
     """
 
     request: web.Request
@@ -38,13 +38,13 @@ class ReceivedCall:
 
 
 class WebApi:
-    """Answers ``/api/<method>`` and keeps a record of the last calls.
+    """Answers ``/api/<method>`` and keeps records of the most recent calls.
 
     Args:
-        dispatcher: Carries the calls out.
-        credentials: Whose scopes are told in the headers.
-        answer: Answers a call, at best by carrying it out.
-        notify: Called when a call comes, and when it was answered.
+        dispatcher: Carries out the calls.
+        credentials: The valid tokens.
+        answer: Answers a call, usually by carrying it out.
+        notify: Called when a call arrives and when it has been answered.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class WebApi:
         self._notify = notify
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers one request: Slack says 200 to nearly everything and puts what went wrong into the body."""
+        """Answers one request. Like Slack, it reports nearly all errors in the body, with status 200."""
         try:
             token, arguments = await read_arguments(request)
         except SlackError as error:
@@ -111,9 +111,7 @@ class WebApi:
         return frozenset({given, channel.id, channel.name} if channel else {given})
 
     def _refusal(self, record: CallRecord, token: str, code: str) -> web.Response:
-        """Answers a call that was not carried out with one of Slack's codes; a missing scope is named as though the
-        app did not have the method's.
-        """
+        """Refuses a call with one of Slack's codes; for ``missing_scope``, as if the app lacked the method's scope."""
         record.error, method = code, METHODS.get(record.method)
         missing = {method.scope} if method and method.scope and code == "missing_scope" else set()
         provided = _listed(self._dispatcher.app.scopes - missing)
@@ -122,7 +120,7 @@ class WebApi:
         return web.json_response(body, headers=self._headers(method, token, without=missing))
 
     def _headers(self, method: Method | None, token: str, without: Collection[str] = ()) -> dict[str, str]:
-        """Returns what Slack sends with each answer to a token that it knows, be it a refusal: the token's scopes."""
+        """Returns the headers of an answer. Slack lists the scopes of a known token even in refusals."""
         headers = {"Cache-Control": "no-store"}
         if self._credentials.refusal:
             return headers
@@ -140,6 +138,6 @@ def _listed(scopes: Collection[str]) -> str:
 
 
 def rate_limited(seconds: int) -> web.Response:
-    """Returns the answer of 429, with Retry-After in whole seconds."""
+    """Returns a 429 answer with Retry-After in whole seconds."""
     body = {"ok": False, "error": "ratelimited"}
     return web.json_response(body, status=429, headers={"Retry-After": str(seconds)})

@@ -1,6 +1,4 @@
-"""The addresses of files: what is in a file for the bot's token, and for anybody else a page to sign in. The app may
-read files in conversations that its bot is in, and in public channels.
-"""
+"""Downloads of files by the app: those in conversations that its bot is in and in public channels."""
 
 from dataclasses import dataclass
 
@@ -16,7 +14,7 @@ from bot.workspace.wire.files import FILES_PATH
 
 @dataclass(frozen=True)
 class ReadableFile:
-    """A file, and the conversations that it was shared in as far as the app knows of them."""
+    """A file and the conversations with it that the app can see."""
 
     file: File
     channels: tuple[Channel, ...]
@@ -31,7 +29,7 @@ class ReadableFile:
 
 
 def readable_file(state: State, app: AppConfig, file_id: str) -> ReadableFile:
-    """Returns a file that the app may read, a deleted one too.
+    """Returns a file that the app may read; it may be deleted.
 
     Raises:
         SlackError: ``file_not_found``.
@@ -65,8 +63,8 @@ class FileDownloads:
 
     Args:
         state: The workspace.
-        app: The app, whose scopes count.
-        credentials: The token that is good.
+        app: The app; it needs the scope ``files:read``.
+        credentials: The valid token.
     """
 
     def __init__(self, state: State, app: AppConfig, credentials: Credentials) -> None:
@@ -88,7 +86,7 @@ class FileDownloads:
         return self._answer(request, "attachment")
 
     def _answer(self, request: web.Request, disposition: str) -> web.StreamResponse:
-        """Answers as Slack does: who may not read files is shown where to sign in, with a 200."""
+        """Answers as Slack does: without permission to read files, a sign-in page with status 200."""
         if not self._may_read(request):
             return web.Response(text=_SIGN_IN, content_type="text/html", headers=_HEADERS)
         try:

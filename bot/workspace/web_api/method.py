@@ -1,4 +1,4 @@
-"""What a Web API method is, and what it is given to answer a call."""
+"""Web API methods and the context of their calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from bot.workspace.wire.rendering import Renderer
 
 @dataclass(frozen=True)
 class MethodCall:
-    """A call that is being answered: its arguments, and what a method needs to answer it."""
+    """A call: its arguments, and what a method needs to answer it."""
 
     state: State
     app: AppConfig
@@ -31,10 +31,10 @@ class MethodCall:
         return self.app.bot_user_id
 
     def channel(self, name: str = "channel") -> Channel:
-        """Returns the channel named by id in an argument, if the bot may know of it.
+        """Returns the channel whose id is in an argument, if the bot can see it.
 
         Raises:
-            SlackError: ``channel_not_found``, for private channels without the bot too.
+            SlackError: ``channel_not_found``, also for private channels without the bot.
         """
         return self.require_visible(self.state.channels.get(self.arguments.required(name)))
 
@@ -49,13 +49,13 @@ class MethodCall:
         return channel
 
     def require_scope(self, scope: str) -> None:
-        """Refuses a call without the scope, naming it and those there are, as Slack does."""
+        """Refuses a call without the scope, naming the needed and the granted scopes, as Slack does."""
         if scope not in self.app.scopes:
             provided = ",".join(sorted(self.app.scopes))
             raise SlackError("missing_scope", detail={"needed": scope, "provided": provided})
 
     def require_channel_scope(self, channel: Channel, right: str) -> None:
-        """Refuses a call without the scope for a right (``read`` or ``history``) on this kind of conversation."""
+        """Refuses a call without the scope to ``read`` this kind of conversation or its ``history``."""
         self.require_scope(f"{channel.scope_family}:{right}")
 
 
@@ -64,10 +64,10 @@ class Method:
     """A Web API method.
 
     Args:
-        handler: Answers a call, with the fields of the answer besides ``ok``.
-        scope: The scope that it always needs, if there is one.
+        handler: Returns the answer to a call, without ``ok``.
+        scope: The scope that it always needs, if any.
         app_token: Whether it takes the app-level token instead of the bot's.
-        per_minute: How many calls Slack allows.
+        per_minute: How many calls Slack allows per minute.
     """
 
     handler: Callable[[MethodCall], Json]

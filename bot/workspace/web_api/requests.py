@@ -1,4 +1,4 @@
-"""What a Web API request carries: its token and its arguments."""
+"""Parses Web API requests into their token and arguments."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _FORM_FIELDS = 1000
 
 
 async def read_arguments(request: web.Request) -> tuple[str, Arguments]:
-    """Returns the token (empty when there is none) and the other arguments.
+    """Returns the token (empty if there is none) and the other arguments.
 
     Raises:
         SlackError: ``invalid_json``, ``json_not_object``, ``invalid_form_data``, ``invalid_post_type``.
@@ -76,15 +76,15 @@ async def _multipart(request: web.Request) -> Json:
 
 @dataclass
 class CallRecord:
-    """The outcome of one call.
+    """The record of one call.
 
     Args:
         method: Such as ``chat.postMessage``.
         args: Its arguments, without the token.
-        at: When it came, in seconds.
-        applied: Whether it was carried out, whatever was then answered.
-        error: Slack's code if it was refused; None if not.
-        response: What was, or would have been, answered.
+        at: When it arrived, in seconds.
+        applied: Whether it was carried out, even if the answer then failed.
+        error: Slack's error code if it was refused, else None.
+        response: The answer, even if it did not get through.
     """
 
     method: str

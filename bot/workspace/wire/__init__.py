@@ -1,1 +1,1 @@
-"""What Slack's payloads look like, read and written. Nothing here keeps a connection or waits for one."""
+"""Reads and writes Slack's payloads. No I/O."""

@@ -1,4 +1,4 @@
-"""The arguments of a Web API call, however they were sent; those that are wrong are refused as Slack refuses them."""
+"""The arguments of a Web API call, validated with Slack's errors."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _TRUE = frozenset({"true", "1", "t", "yes", "on"})
 
 
 class Arguments:
-    """Values by name. Null and, in forms, empty text count as not given."""
+    """Values by name. Null and, in forms, empty text count as missing."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = {name: value for name, value in values.items() if value is not None}
@@ -24,7 +24,7 @@ class Arguments:
         return name in self._values
 
     def text(self, name: str, default: str = "") -> str:
-        """Returns text; numbers are taken as their digits, since forms cannot tell them apart."""
+        """Returns a text. Numbers become text, since forms cannot tell them apart."""
         value = self._values.get(name, default)
         if isinstance(value, bool | dict | list):
             raise invalid_argument(f"must be a string [json-pointer:/{name}]")
@@ -46,7 +46,7 @@ class Arguments:
         """Returns a whole number, at most `high`.
 
         Raises:
-            SlackError: ``invalid_arguments`` for what is no number, ``invalid_limit`` for less than `low`.
+            SlackError: ``invalid_arguments`` if it is not a number, ``invalid_limit`` if it is less than `low`.
         """
         value = self._values.get(name, default)
         if isinstance(value, bool | dict | list | float) or not _is_integer(value):
@@ -57,7 +57,7 @@ class Arguments:
         return min(number, high)
 
     def timestamp(self, name: str) -> str | None:
-        """Returns a timestamp in Slack's form or in whole seconds; None when not given."""
+        """Returns a timestamp, given in Slack's format or in whole seconds; None if it is missing."""
         value = self.text(name)
         if not value:
             return None
@@ -68,7 +68,7 @@ class Arguments:
         raise SlackError(f"invalid_ts_{name}" if name in {"oldest", "latest"} else "invalid_arguments")
 
     def json_value(self, name: str, error_code: str) -> Any:
-        """Returns a JSON value given as itself or as text. Text that is not JSON raises the error ``error_code``."""
+        """Returns a value given as JSON or as text with JSON. Invalid JSON raises the error ``error_code``."""
         value = self._values.get(name)
         if not isinstance(value, str):
             return value

@@ -1,4 +1,4 @@
-"""Checks the blocks of a message and says in Slack's way what is wrong with them."""
+"""Validates the blocks of a message, with Slack's error messages."""
 
 import json
 from typing import Any, cast
@@ -13,16 +13,16 @@ from bot.workspace.model.errors import SlackError
 MAX_BLOCKS = 50
 MAX_MARKDOWN_CHARACTERS = 12_000
 MAX_CHARACTERS = 13_000
-"""Slack refuses more text in all blocks together; the figure is undocumented, seen near 13,200."""
+"""In all blocks together. Slack's limit is undocumented; it was observed near 13,200."""
 
 _blocks: TypeAdapter[list[Any]] = TypeAdapter(list[MessageBlock])
 
 
 def checked_blocks(value: object) -> list[Json]:
-    """Returns the blocks of a message as they were given.
+    """Returns the blocks of a message after validating them.
 
     Raises:
-        SlackError: ``invalid_blocks_format``, ``invalid_blocks`` with a sentence for each fault, or
+        SlackError: ``invalid_blocks_format``, ``invalid_blocks`` with a sentence for each error, or
             ``msg_blocks_too_long``.
     """
     if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
@@ -46,7 +46,7 @@ def _faults(blocks: list[Json]) -> list[str]:
 
 
 def repeated_ids(blocks: list[Json], place: str) -> list[str]:
-    """Returns the sentence for a ``block_id`` that stands twice, if one does. ``place`` is the blocks' JSON pointer."""
+    """Returns the sentence for a repeated ``block_id``, if there is one. ``place`` is the blocks' JSON pointer."""
     given = [block["block_id"] for block in blocks if block.get("block_id")]
     if len(given) == len(set(given)):
         return []
@@ -62,11 +62,11 @@ def _long_markdown(blocks: list[Json]) -> list[str]:
 
 
 def sentences(error: ValidationError, checked: object, place: str) -> list[str]:
-    """Returns Slack's sentence for each fault.
+    """Returns Slack's sentence for each error.
 
     Args:
-        error: What is wrong.
-        checked: The value that was checked.
+        error: The errors.
+        checked: The validated value.
         place: Its JSON pointer.
     """
     return [_sentence(fault, checked, place) for fault in error.errors(include_url=False, include_context=True)]
@@ -100,9 +100,9 @@ def _sentence(fault: ErrorDetails, checked: object, place: str) -> str:
 
 
 def _pointer(loc: tuple[int | str, ...], checked: object) -> tuple[str, str]:
-    """Returns the JSON pointer of a fault and, where its end is not there, the missing field's name.
+    """Returns the JSON pointer of an error and, for a missing field, the field's name.
 
-    The checker's own steps (which kind of block it took a value for) are not part of the pointer.
+    Pydantic's own steps (the type that it chose from a union) are not part of the pointer.
     """
     value: Any = checked
     path = ""
@@ -118,7 +118,7 @@ def _has(value: object, step: int | str) -> bool:
 
 
 def _text_length(value: object) -> int:
-    """Returns how many characters all texts within a block have together."""
+    """Returns the number of characters of all texts in a block."""
     if isinstance(value, dict):
         own = value.get("text")
         inner = sum(_text_length(item) for item in value.values() if isinstance(item, dict | list))

@@ -1,4 +1,4 @@
-"""The envelopes in which payloads travel, and the frames of Socket Mode."""
+"""Envelopes around payloads, and the frames of Socket Mode."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ DisconnectReason = Literal["warning", "refresh_requested", "link_disabled", "too
 
 @dataclass(frozen=True)
 class Envelope:
-    """One sending of a payload.
+    """One attempt to send a payload.
 
     Args:
-        id: The same each time the payload is sent.
+        id: The same for all attempts.
         type: Slack's name for the kind of payload.
-        payload: What the app is told.
-        attempt: 0 the first time.
-        reason: Slack's word for why it is sent again.
+        payload: The payload.
+        attempt: 0 for the first.
+        reason: Slack's reason for the retry.
     """
 
     id: str
@@ -30,13 +30,13 @@ class Envelope:
 
     @property
     def accepts_response_payload(self) -> bool:
-        """Whether its acknowledgement may carry something to show."""
+        """Whether its acknowledgement may have a payload."""
         return self.type == "slash_commands" or self.payload.get("type") == "view_submission"
 
 
 @dataclass(frozen=True)
 class Ack:
-    """The app's acknowledgement; ``payload`` is what it wants shown, if anything."""
+    """The app's acknowledgement, with an optional payload."""
 
     payload: Json = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ def disconnect_frame(reason: DisconnectReason) -> Json:
 
 
 def read_ack_frame(text: str) -> tuple[str, Ack] | None:
-    """Returns an acknowledgement with its envelope's id; None for anything else, which Slack ignores."""
+    """Returns an acknowledgement and its envelope's id; None for anything else, which Slack ignores."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The payloads that tell the app of a change, as the Events API has them."""
+"""Builds the Events API's payloads for changes."""
 
 import base64
 import json
@@ -21,24 +21,24 @@ SCOPE_OF_EVENT: dict[str, str | None] = {
     "reaction_added": "reactions:read",
     "reaction_removed": "reactions:read",
 }
-"""The scope without which Slack does not let an app subscribe, if any; the others depend on the channel's kind."""
+"""The scope that an event needs, if any. The scopes of other events depend on the kind of channel."""
 
 _OF_MENTIONS = (
     *("user", "text", "ts", "client_msg_id", "team", "blocks", "attachments", "files", "upload"),
     *("thread_ts", "parent_user_id", "user_team", "source_team", "user_profile"),
 )
-"""What an ``app_mention`` has of the message that it is about."""
+"""The fields of the message that an ``app_mention`` includes."""
 
 
 class EventPayloads:
-    """Makes the payloads of a change: those the app subscribed to, in channels that it may read and is a member of.
+    """Builds payloads for the events that the app subscribed to, in channels that it is in and may read.
 
     Args:
         state: The workspace.
         app: The app.
-        rendering: How messages are shown to it.
+        renderer: Renders messages for the app.
         views: The Home tabs.
-        token: The verification token that old apps compare; random.
+        token: The verification token, which old apps check.
     """
 
     def __init__(self, state: State, app: AppConfig, renderer: Renderer, views: OpenViews, token: str) -> None:
@@ -49,7 +49,7 @@ class EventPayloads:
         self._token = token
 
     def for_change(self, change: Change) -> Iterator[Json]:
-        """Yields the ``event_callback`` payloads of a change, each with an id of its own."""
+        """Yields the ``event_callback`` payloads for a change, each with its own id."""
         channel = self._state.channels[change.channel]
         for subscription, event in self._events(change, channel):
             if self._subscribed(subscription, channel):
@@ -97,7 +97,7 @@ class EventPayloads:
             yield "app_mention", {"type": "app_mention", **mention, "channel": channel.id, "event_ts": message.ts}
 
     def _foreign_fields(self, message: Message) -> Json:
-        """Returns what Slack Connect adds to a message by a person of another team."""
+        """Returns the fields that Slack Connect adds to messages by people from another team."""
         author = self._state.users.get(message.user)
         if author is None or author.team_id == self._state.team.id:
             return {}

@@ -1,4 +1,4 @@
-"""Files as Slack's payloads show them, and the addresses at which they are."""
+"""Files in Slack's payloads, and their URLs."""
 
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -18,7 +18,7 @@ _TYPES = {
     ".txt": "text",
     ".yml": "yaml",
 }
-"""Slack's names for kinds of file that are not just how the name ends."""
+"""Slack's names for file types that differ from the file's suffix."""
 
 
 def rendered_file(file: File, user_team: str, team: str, origin: str) -> Json:
@@ -26,8 +26,8 @@ def rendered_file(file: File, user_team: str, team: str, origin: str) -> Json:
 
     Args:
         file: The file.
-        user_team: The id of the team of who uploaded it.
-        team: The id of the workspace.
+        user_team: The team id of the person who uploaded it.
+        team: The workspace's team id.
         origin: The workspace's address.
     """
     if file.is_deleted:
@@ -64,7 +64,7 @@ def rendered_file(file: File, user_team: str, team: str, origin: str) -> Json:
 
 
 def file_for_shared_channel(file: File) -> Json:
-    """Returns what stands for a file in a channel shared with another organization: ``files.info`` tells the rest."""
+    """Returns a file as shown in a channel shared with another organization; ``files.info`` has the rest."""
     hidden: Json = {"created": 0, "timestamp": 0, "user": ""}
     return {"id": file.id, "mode": "file_access", "file_access": "check_file_info"} | hidden
 

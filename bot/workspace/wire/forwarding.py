@@ -1,4 +1,4 @@
-"""A message that a person shares elsewhere or links to, as the attachment that Slack makes of it."""
+"""Attachments for messages that people share or link to."""
 
 import re
 
@@ -12,7 +12,7 @@ _PERMALINK = re.compile(
 
 
 def linked(text: str, state: State, origin: str) -> Message | None:
-    """Returns the message that a text has a link to: the first, of those that are there."""
+    """Returns the message behind the first permalink of this workspace in a text."""
     for match in _PERMALINK.finditer(text):
         channel = state.channels.get(match["channel"])
         if channel is not None and match["origin"] == origin:
@@ -22,14 +22,14 @@ def linked(text: str, state: State, origin: str) -> Message | None:
 
 
 def linked_attachment(message: Message, state: State, renderer: Renderer) -> Json:
-    """Returns the attachment that Slack adds to a message with a link to another."""
+    """Returns the attachment that Slack adds below a link to a message."""
     attachment = forwarded(message, state, renderer)
     del attachment["is_share"]
     return attachment
 
 
 def forwarded(message: Message, state: State, renderer: Renderer) -> Json:
-    """Returns the attachment that holds a shared message: its words, its blocks, its files, and where it came from."""
+    """Returns the attachment with a shared message: its text, blocks, files and origin."""
     shown = renderer.message(message)
     author = state.users.get(message.user)
     name = author.real_name if author else message.user

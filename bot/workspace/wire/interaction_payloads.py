@@ -1,4 +1,4 @@
-"""The payloads of slash commands, shortcuts and interactive elements, in messages and in views."""
+"""Builds the payloads of slash commands, shortcuts and interactive elements in messages and views."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ from bot.workspace.wire.views import rendered_view
 
 
 class InteractionPayloads:
-    """Makes the payloads that tell the app what a person did.
+    """Builds the payloads that tell the app what a person did.
 
     Args:
         state: The workspace.
         app: The app.
-        renderer: Shows messages as the app sees them.
-        triggers: Gives each doing the id with which the app may open a view.
-        token: The verification token that old apps compare; random.
+        renderer: Renders messages for the app.
+        triggers: Issues the trigger ids.
+        token: The verification token, which old apps check.
     """
 
     def __init__(self, state: State, app: AppConfig, renderer: Renderer, triggers: Triggers, token: str) -> None:
@@ -81,7 +81,7 @@ class InteractionPayloads:
         }
 
     def block_actions(self, user: User, message: Message, action: Json, response_url: str) -> Json:
-        """Returns the payload for the use of a message's element. ``action`` is what `find_action` returns."""
+        """Returns the payload for using a message's element. ``action`` is what `find_action` returned."""
         channel = self._state.channels[message.channel]
         payload = self._used(user, action, Trigger(user.id, channel.id)) | {
             "container": _container(message),
@@ -92,7 +92,7 @@ class InteractionPayloads:
         return payload if message.ephemeral_to is not None else payload | {"message": self._renderer.message(message)}
 
     def view_actions(self, user: User, view: View, action: Json) -> Json:
-        """Returns the payload for the use of an element of a modal or of Home: it has no channel."""
+        """Returns the payload for using an element of a modal or Home; it has no channel."""
         return self._used(user, action, Trigger(user.id, view=view.id)) | {
             "container": {"type": "view", "view_id": view.id},
             "view": self._view(view),
@@ -106,7 +106,7 @@ class InteractionPayloads:
         }
 
     def view_closed(self, user: User, view: View, *, is_cleared: bool) -> Json:
-        """Returns the payload for a modal that a person closed, alone or with all that were open."""
+        """Returns the payload for a closed modal; ``is_cleared`` means that all were closed at once."""
         shown = rendered_view(view, self._state.team, self._app, with_values=False)
         return self._of_view("view_closed", user) | {"view": shown, "is_cleared": is_cleared}
 
@@ -140,16 +140,16 @@ class InteractionPayloads:
 
 
 def find_action(blocks: Sequence[Json] | None, action_id: str, block_id: str | None, value: str | None) -> Json:
-    """Returns the part of a payload that tells which button or menu was used, and how.
+    """Returns the part of a payload that says which button or menu was used, and how.
 
     Args:
         blocks: The blocks of the message or view.
         action_id: The element's id.
-        block_id: Its block's id, where the same action id is in several.
-        value: A button's value or an option's value, to tell elements with the same ids apart.
+        block_id: Its block's id, needed if several blocks use the same action id.
+        value: A button's value, to tell buttons with the same ids apart, or the chosen option's.
 
     Raises:
-        SlackError: ``action_not_found``; the blocks have no such element.
+        SlackError: ``action_not_found`` if there is no such element.
     """
     for element in elements(blocks):
         if element.action_id != action_id or block_id not in {None, element.block_id}:
@@ -167,7 +167,7 @@ def find_action(blocks: Sequence[Json] | None, action_id: str, block_id: str | N
 
 
 def _values(message: Message, action: Json) -> Values:
-    """Returns what the message's menus hold once one of its elements has been used; the others as they began."""
+    """Returns what the message's menus hold: the used one its new value, the others their initial values."""
     values = values_of(message.blocks or [], {}, message.channel)
     held = values.get(action["block_id"], {})
     if action["action_id"] in held:
@@ -185,7 +185,7 @@ def _container(message: Message) -> Json:
 
 
 def _channel_name(channel: Channel) -> str:
-    """Returns the name that payloads have: only that of a public channel is its own."""
+    """Returns the name in payloads. Only public channels show their own."""
     if channel.is_im:
         return "directmessage"
     return "privategroup" if channel.is_private else channel.name

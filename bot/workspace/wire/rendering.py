@@ -1,4 +1,4 @@
-"""Users, channels and messages as Slack's API and events show them."""
+"""Renders users, channels and messages as Slack's API and events do."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"<([^<>]+)>")
 
 
 def rich_text_of(text: str) -> list[Json]:
-    """Returns the blocks for a person's stored text: one section of texts, users, channels, broadcasts and links."""
+    """Returns the blocks for a person's message: a section of texts, users, channels, broadcasts and links."""
     elements: list[Json] = []
     position = 0
     for match in _REFERENCE.finditer(text):
@@ -52,12 +52,12 @@ def _element(reference: str) -> Json:
 
 
 def _block_id(text: str) -> str:
-    """Returns an id that the same text always has, so that a message reads the same each time."""
+    """Returns an id that depends only on the text, so that a message always looks the same."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:5]
 
 
 def time_zone_fields(name: str, now: float) -> Json:
-    """Returns the zone, its name and its offset in seconds. One that this machine does not know counts as UTC."""
+    """Returns the time zone, its label and its offset in seconds. A zone unknown on this machine counts as UTC."""
     try:
         zone = ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -69,12 +69,12 @@ def time_zone_fields(name: str, now: float) -> Json:
 
 
 class Renderer:
-    """Turns the state into Slack's JSON for one app.
+    """Renders the state as Slack's JSON for one app.
 
     Args:
         state: The workspace.
-        app: The app that looks at it.
-        origin: Returns the workspace's own address, where files are.
+        app: The app.
+        origin: Returns the workspace's own address, for URLs of files.
     """
 
     def __init__(self, state: State, app: AppConfig, origin: Callable[[], str]) -> None:
@@ -162,7 +162,7 @@ class Renderer:
         }
 
     def message(self, message: Message, *, metadata: bool = False) -> Json:
-        """Returns a message as histories, answers and events show it; a thread's first one with its counts."""
+        """Returns a message as in histories, answers and events; the first one of a thread has the counts."""
         body: Json = {"type": "message", "user": message.user, "text": message.text, "ts": message.ts}
         body |= _given(subtype=message.subtype, client_msg_id=message.client_msg_id, inviter=message.inviter)
         body["team"] = self._team_of(message.user)
@@ -180,7 +180,7 @@ class Renderer:
         return body | self._thread_fields(message)
 
     def file(self, file: File) -> Json:
-        """Returns a file as ``files.info`` and messages show it; of a deleted one only its id is left."""
+        """Returns a file as in ``files.info`` and messages; a deleted one has only its id."""
         return rendered_file(file, self._team_of(file.user), self._state.team.id, self._origin())
 
     @property
@@ -189,7 +189,7 @@ class Renderer:
         return self._origin()
 
     def permalink(self, message: Message) -> str:
-        """Returns the address of a message; that of a reply opens its thread."""
+        """Returns a message's permalink; a reply's opens its thread."""
         link = f"{self.origin}/archives/{message.channel}/p{message.ts.replace('.', '')}"
         if message.is_reply and message.thread_ts:
             link += f"?thread_ts={quote(message.thread_ts)}&cid={message.channel}"
@@ -243,7 +243,7 @@ class Renderer:
         return found.team_id if found else self._state.team.id
 
     def _blocks(self, message: Message) -> list[Json] | None:
-        """Returns the blocks that Slack's composer makes of a person's message, and those that an app gave."""
+        """Returns an app's own blocks, or those that Slack's composer makes of a person's message."""
         if message.blocks is not None or message.bot_id or message.subtype in {"channel_join", "channel_leave"}:
             return message.blocks
         return rich_text_of(message.text) if message.text and message.subtype != "tombstone" else None

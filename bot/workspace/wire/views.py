@@ -1,4 +1,4 @@
-"""Views as an app gives them, checked, and as Slack's payloads show them."""
+"""Validates an app's views, and renders views as Slack's payloads do."""
 
 import json
 from typing import Annotated, Any, cast
@@ -16,10 +16,10 @@ _views: TypeAdapter[Any] = TypeAdapter(Annotated[ModalView | HomeView, Field(dis
 
 
 def checked_view(value: object, kind: ViewKind) -> Json:
-    """Returns a view as it was given.
+    """Returns a view after validating it.
 
     Raises:
-        SlackError: ``invalid_arguments`` with a sentence for each fault, or ``view_too_large``.
+        SlackError: ``invalid_arguments`` with a sentence for each error, or ``view_too_large``.
     """
     if not isinstance(value, dict):
         raise SlackError("invalid_arguments", messages=["must be an object [json-pointer:/view]"])
@@ -41,7 +41,7 @@ def _faults(view: Json, kind: ViewKind) -> list[str]:
 
 
 def rendered_view(view: View, team: Team, app: AppConfig, *, with_values: bool = True) -> Json:
-    """Returns a view as answers and payloads show it. That a view was closed is told without what was entered."""
+    """Returns a view as in answers and payloads. ``view_closed`` leaves out what was entered."""
     content = view.content
     body: Json = {
         "id": view.id,

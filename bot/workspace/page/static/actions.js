@@ -1,4 +1,4 @@
-/** What the acting person can do: a function each, with the questions that are asked first. */
+/** What the acting person can do, a function for each action, with the dialogs that ask first. */
 
 import { post, send } from "./data/api.js";
 import { confirmDialog, formDialog } from "./ui/dialog.js";
@@ -11,39 +11,39 @@ const DELETION = {
   danger: true,
 };
 
-/** `tell(words)` shows what did not work. */
-export function makeActions(store, tell) {
+/** `showError(text)` shows what went wrong. */
+export function makeActions(store, showError) {
   const as = () => store.route.as;
-  const told = async (answer) => {
+  const reported = async (answer) => {
     const { ok, error } = await answer;
-    if (!ok) tell(error);
+    if (!ok) showError(error);
   };
   const share = ({ channel, ts }, where) => post("forward", { as: as(), channel, ts, ...where });
   return {
     send,
-    invite: (body) => told(send({ as: as(), ...body })),
-    join: (body) => told(post("join", { as: as(), ...body })),
-    react: ({ channel, ts }, name) => told(post("react", { as: as(), channel, ts, name })),
+    invite: (body) => reported(send({ as: as(), ...body })),
+    join: (body) => reported(post("join", { as: as(), ...body })),
+    react: ({ channel, ts }, name) => reported(post("react", { as: as(), channel, ts, name })),
     saveEdit: ({ channel, ts }, text) => post("edit", { as: as(), channel, ts, text }),
     openThread: ({ channel, ts, thread_ts }) => (location.hash = store.href({ channel, thread: thread_ts || ts })),
     press: ({ channel, ts }, { action_id }, { block_id }, value) =>
-      told(post("press", { as: as(), channel, ts, block_id, action_id, value })),
+      reported(post("press", { as: as(), channel, ts, block_id, action_id, value })),
     forward: (message) => forwardDialog(message, { store, share }),
     runShortcut: ({ callback_id }, message = {}) =>
-      told(post("shortcut", { as: as(), callback_id, channel: message.channel, ts: message.ts })),
-    openHome: (tab) => told(post("home", { as: as(), tab })),
+      reported(post("shortcut", { as: as(), callback_id, channel: message.channel, ts: message.ts })),
+    openHome: (tab) => reported(post("home", { as: as(), tab })),
     use: ({ id }, body) => post("use", { as: as(), view_id: id, ...body }),
     submit: ({ id }, values) => post("submit", { as: as(), view_id: id, values }),
     close: ({ id }, { all }) => post("close", { as: as(), view_id: id, all }),
     remove: async ({ channel, ts }) => {
-      if (await confirmDialog(DELETION)) await told(post("delete", { as: as(), channel, ts }));
+      if (await confirmDialog(DELETION)) await reported(post("delete", { as: as(), channel, ts }));
     },
   };
 }
 
 /**
  * Asks where to share a message to, and what to say with it.
- * `share(message, {channel, thread_ts, text})` answers `{ok, error}`.
+ * `share(message, {channel, thread_ts, text})` returns `{ok, error}`.
  */
 function forwardDialog(message, { store, share }) {
   const places = placesOf(store);
@@ -69,7 +69,7 @@ function forwardDialog(message, { store, share }) {
   formDialog({ title: "Share message", fields, confirm: "Share", submit });
 }
 
-/** The thread that is open comes first, then every conversation that one can write in. */
+/** The open thread comes first, then every conversation that the person can write in. */
 function placesOf(store) {
   const { channel: open, thread } = store.route;
   const name = (channel) => (channel.is_im ? store.title(channel) : `#${channel.name}`);

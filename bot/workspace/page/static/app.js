@@ -1,4 +1,4 @@
-/** Puts the page together: store, stream, address and panes. */
+/** Assembles the page: store, stream, address and panes. */
 
 import * as api from "./data/api.js";
 import { ChannelPane } from "./panes/channel_pane.js";
@@ -59,7 +59,7 @@ class App {
     window.addEventListener("online", () => this.#stream?.retryNow());
     document.addEventListener("visibilitychange", () => this.#store.loaded && this.#store.changed());
     for (const name of ["dragover", "drop"]) {
-      // A file that misses the composer would otherwise be opened in this page's place, with all that was typed in it.
+      // The browser would open a file that misses the composer in place of this page, and everything typed would be lost.
       window.addEventListener(name, (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
     }
     document.addEventListener("keydown", (event) => {
@@ -69,7 +69,7 @@ class App {
     });
   }
 
-  /** Does what the address says: another person means another stream, all else is drawn from what is here. */
+  /** Follows the address: another person needs another stream, everything else is drawn from the store. */
   async #follow() {
     const route = readRoute();
     if (!route.as) return this.#chooseSomebody(route);
@@ -99,7 +99,7 @@ class App {
       state: (stream) => this.#store.set({ stream }),
       event: (event) => this.#store.apply(event),
       refused: () => {
-        rememberPerson(null); // nobody of that id here: start anew
+        rememberPerson(null); // there is nobody with that id here
         location.replace(makeHref({ ...readRoute(), as: null }));
       },
       snapshot: (snapshot) => {
@@ -110,7 +110,7 @@ class App {
     });
   }
 
-  /** An address without a channel, or with one this person cannot see, opens one they are in, with the bot if there is one. */
+  /** Without a channel that this person can see, the page opens one they are in, preferably with the bot. */
   #openSomeChannel() {
     const { route, conversations } = this.#store;
     if (this.#store.channel(route.channel)) return;
@@ -139,7 +139,7 @@ class App {
     this.#titleBar();
   }
 
-  /** The line above what is new stays where it was when the channel was opened. */
+  /** The line above new messages stays where it was when the channel was opened. */
   #newLine() {
     const { route } = this.#store;
     const view = `${route.as} ${route.channel}`;

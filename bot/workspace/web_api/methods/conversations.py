@@ -36,7 +36,7 @@ def join(call: MethodCall) -> Json:
 
 
 def history(call: MethodCall) -> Json:
-    """Returns the channel's messages, newest first; replies only where they were also sent to the channel."""
+    """Returns the channel's messages, newest first. Of replies, only those that were also sent to the channel."""
     channel = _readable(call)
     oldest, latest = _window(call)
     if before := _position(call.arguments):
@@ -51,7 +51,7 @@ def history(call: MethodCall) -> Json:
 
 
 def replies(call: MethodCall) -> Json:
-    """Returns a thread, oldest first. Every page begins with the thread's first message, as Slack's do."""
+    """Returns a thread, oldest first. As in Slack, every page begins with the thread's first message."""
     channel = _readable(call)
     ts = call.arguments.timestamp("ts")
     conversation = call.state.conversation(channel)
@@ -75,7 +75,7 @@ def _readable(call: MethodCall) -> Channel:
 
 
 def _window(call: MethodCall) -> tuple[int, int]:
-    """Returns the span asked for, in microseconds, both ends included."""
+    """Returns the requested time span in microseconds, both ends inclusive."""
     edge = 0 if call.arguments.flag("inclusive") else 1
     oldest, latest = call.arguments.timestamp("oldest"), call.arguments.timestamp("latest")
     start = microseconds(oldest) + edge if oldest else 0

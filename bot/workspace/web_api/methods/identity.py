@@ -37,7 +37,7 @@ def bot_info(call: MethodCall) -> Json:
 
 
 def list_groups(call: MethodCall) -> Json:
-    """Returns the groups of people; who is in them only where that is asked for."""
+    """Returns the user groups, with their members only on request."""
     arguments = call.arguments
     groups = [_group(call, group) for group in call.state.groups.values()]
     for body, group in zip(groups, call.state.groups.values(), strict=True):

@@ -38,12 +38,12 @@ def post_ephemeral(call: MethodCall) -> Json:
     message.bot_id, message.app_id = call.app.bot_id, call.app.app_id
     message.thread_ts = _thread(call)
     if message.thread_ts and not call.state.conversation(channel).reply_count(message.thread_ts):
-        return {"message_ts": call.state.timestamps.next()}  # Slack shows it in active threads alone
+        return {"message_ts": call.state.timestamps.next()}  # Slack shows it only in active threads
     return {"message_ts": call.state.show_ephemeral(message).ts}
 
 
 def update(call: MethodCall) -> Json:
-    """Changes a message of the app's own. Text alone removes the blocks; metadata stays unless given."""
+    """Changes one of the app's own messages. Text alone removes the blocks; metadata stays unless given."""
     message = _own_message(call)
     if call.arguments.flag("reply_broadcast") and message.subtype != "thread_broadcast":
         return _broadcast(call, message)
@@ -61,7 +61,7 @@ def update(call: MethodCall) -> Json:
 
 
 def _broadcast(call: MethodCall, message: Message) -> Json:
-    """Shows a reply in the channel as well; its content cannot change with the same call."""
+    """Also shows a reply in the channel; the same call cannot change its content."""
     if any(call.arguments.given(name) for name in ("text", "blocks", "attachments")):
         raise SlackError("no_dual_broadcast_content_update")
     if not message.is_reply:
@@ -82,7 +82,7 @@ def get_permalink(call: MethodCall) -> Json:
 
 
 def _target(call: MethodCall) -> Channel:
-    """Returns where to post: a channel by id or name, or a person by id for the direct conversation."""
+    """Returns the channel to post to, given its id or name, or a person's id for direct messages."""
     name = call.arguments.required("channel")
     if (user := call.state.users.get(name)) and not user.is_bot:
         return _open(call, call.state.direct_channel(call.bot_user_id, name))
@@ -177,7 +177,7 @@ def _reaction_target(call: MethodCall) -> Message:
 
 
 def file_info(call: MethodCall) -> Json:
-    """Returns a file that stands in a conversation the bot is in, with the conversations where it was shared."""
+    """Returns a file with the conversations where it was shared."""
     file_id = call.arguments.required("file")
     found = readable_file(call.state, call.app, file_id)
     if found.file.is_deleted:

@@ -10,7 +10,7 @@ from bot.workspace.wire.views import checked_view, rendered_view
 
 
 def open_view(call: MethodCall) -> Json:
-    """Opens a modal. From within a modal, it comes to lie on that, as one that is pushed does."""
+    """Opens a modal. If the trigger comes from a modal, the new one goes on top of it, as if pushed."""
     content, trigger = _view(call, "modal"), _trigger(call)
     if trigger.view is not None and any(view.id == trigger.view for view in call.views.stack(trigger.user)):
         view = call.views.push(trigger.user, content)
@@ -20,7 +20,7 @@ def open_view(call: MethodCall) -> Json:
 
 
 def push(call: MethodCall) -> Json:
-    """Puts a modal on top of the one that the trigger is of."""
+    """Puts a modal on top of the one that the trigger comes from."""
     content, trigger = _view(call, "modal"), _trigger(call)
     if trigger.view is None or call.views.find(trigger.view).kind != "modal":
         raise SlackError("not_found")

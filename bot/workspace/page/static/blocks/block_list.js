@@ -1,4 +1,4 @@
-/** Blocks that are drawn again and again: what did not change stays, with what was typed, the focus and the place scrolled to. */
+/** A list of blocks that can be updated. Unchanged blocks keep their nodes, so that text, focus and scroll position stay. */
 
 import { h } from "../ui/dom.js";
 import { block } from "./blocks.js";
@@ -33,7 +33,7 @@ export class BlockList {
     this.#restore(focus);
   }
 
-  /** What show() drew for a block. */
+  /** The node of a block. */
   node(blockId) {
     return this.#drawn.get(blockId)?.node;
   }

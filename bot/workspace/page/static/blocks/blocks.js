@@ -29,7 +29,7 @@ export function block(given, surface) {
     const render = Object.hasOwn(RENDERERS, given?.type) ? RENDERERS[given.type] : unknown;
     return render(given, surface);
   } catch {
-    return unknown(given); // one malformed block must not take the others' place
+    return unknown(given); // one malformed block must not hide the others
   }
 }
 
@@ -69,10 +69,10 @@ const FIELD = "input:not([type=radio], [type=checkbox]), textarea, select";
 function input(given, surface) {
   const { view, act } = surface;
   const ids = { label: freshId("label"), hint: freshId("hint"), problem: freshId("problem") };
-  const told = (...used) => (given.dispatch_action ? act(...used) : Promise.resolve());
+  const dispatch = (...used) => (given.dispatch_action ? act(...used) : Promise.resolve());
   const described = given.hint ? `${ids.hint} ${ids.problem}` : ids.problem;
   const names = { "aria-labelledby": ids.label, "aria-describedby": described };
-  const control = element(given.element, given, { ...surface, act: told }, names);
+  const control = element(given.element, given, { ...surface, act: dispatch }, names);
   return h(
     "div",
     { class: "block input-block", "data-block-id": given.block_id },
@@ -83,7 +83,7 @@ function input(given, surface) {
   );
 }
 
-/** A press on the label leads to the field it names; a group of choices has no single one. */
+/** A click on the label focuses its field; a group of choices has no single field. */
 function labelOf({ label, optional }, control, id, view) {
   const field = control.matches(FIELD) ? control : control.querySelector(FIELD);
   const words = [
@@ -96,7 +96,7 @@ function labelOf({ label, optional }, control, id, view) {
   return h("label", { class: "input-label", id, for: field.id }, words);
 }
 
-/** Shows at its field what is wrong, or that nothing is. `block` is what input() made. */
+/** Shows the error at an input, or removes it. `block` is the node that input() built. */
 export function showProblem(block, words) {
   const problem = block.querySelector(":scope > .problem");
   problem.textContent = words ?? "";

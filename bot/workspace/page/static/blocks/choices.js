@@ -3,7 +3,7 @@
 import { freshId, h } from "../ui/dom.js";
 import { textObject } from "../text/inline.js";
 
-/** The options are told apart by their place, since an app's values can be empty words to the browser. */
+/** The index identifies an option, since to the browser an empty value means "nothing chosen". */
 export function select(part, block, { view, form, act }, label) {
   const hint = part.placeholder?.text || "Choose…";
   const options = optionsOf(part, view);
@@ -22,7 +22,7 @@ export function select(part, block, { view, form, act }, label) {
   const show = () => (node.value = indexOf(form.value(block, part), options));
   node.addEventListener("change", async () => {
     const before = form.get(block, part);
-    if (node.value === "" && block.type !== "input") return show(); // only an input can be emptied again
+    if (node.value === "" && block.type !== "input") return show(); // only inputs can be cleared
     form.set(block, part, node.value === "" ? null : options[node.value].chosen);
     if (await act(part, block, form.value(block, part))) return undefined;
     form.set(block, part, before);
@@ -39,7 +39,7 @@ function indexOf(value, options) {
   return found < 0 ? "" : String(found);
 }
 
-/** What there is to choose from: `{label, chosen}[]`. */
+/** The options, as `{label, chosen}[]`. */
 function optionsOf(part, view) {
   if (part.type === "conversations_select") return conversationOptions(part, view);
   return (part.options ?? []).map((option) => ({ label: option.text?.text, chosen: option }));

@@ -20,17 +20,17 @@ const RENDERERS = {
 };
 
 /**
- * @param {object} label attributes that name the element, where a label of its own stands beside it
+ * @param {object} label attributes that name the element if it has a label beside it
  */
 export function element(part, block, surface, label = {}) {
   if (!Object.hasOwn(RENDERERS, part?.type)) {
     return h("span", { class: "quiet" }, `(A “${part?.type ?? "nameless"}” element is not shown here)`);
   }
-  return RENDERERS[part.type](part, block, { ...surface, act: asked(surface.act) }, label);
+  return RENDERERS[part.type](part, block, { ...surface, act: confirmed(surface.act) }, label);
 }
 
-/** An element with a question tells the app only after the answer; `act` answers whether it did. */
-function asked(act) {
+/** An element with a confirmation dialog tells the app only after it was confirmed; `act` returns whether it did. */
+function confirmed(act) {
   return async (part, block, chosen, how) => {
     if (part.confirm && !(await confirmDialog(confirmation(part.confirm)))) return false;
     await act(part, block, chosen, how);
@@ -57,11 +57,11 @@ function button(part, block, { act }) {
 
 async function pressed(event, node, { part, block, act, href }) {
   if (node.getAttribute("aria-busy") === "true") return event.preventDefault();
-  if (part.confirm) event.preventDefault(); // a link with a question opens only after the answer
+  if (part.confirm) event.preventDefault(); // a link with a dialog opens only after it was confirmed
   node.setAttribute("aria-busy", "true");
-  const told = await act(part, block, part.value ?? null);
+  const sent = await act(part, block, part.value ?? null);
   node.removeAttribute("aria-busy");
-  if (told && part.confirm && href) window.open(href, "_blank", "noopener,noreferrer");
+  if (sent && part.confirm && href) window.open(href, "_blank", "noopener,noreferrer");
   return undefined;
 }
 
@@ -88,7 +88,7 @@ function confirmation({ title, text, confirm, deny, style }) {
 
 // text inputs: what is typed stays as it is; text that is too long gets a message and is not cut off
 
-const COUNT_FROM = 0.8; // of the most that may be typed
+const COUNT_FROM = 0.8; // of the maximum length
 
 function textInput(part, block, { form, act }, label) {
   const props = {

@@ -1,6 +1,6 @@
-/** What was typed and chosen in the blocks of a modal, of Home or of a message. Pure. */
+/** The values in the inputs of a modal, Home or a message. Pure. */
 
-/** By element: the field of Slack's `state.values` that holds its value, the one that the app sets it with, and "nothing". */
+/** By element: the field for its value in Slack's `state.values`, the field for its initial value, and the empty value. */
 const FIELDS = {
   plain_text_input: ["value", "initial_value", null],
   number_input: ["value", "initial_value", null],
@@ -15,35 +15,35 @@ const keyOf = (block, element) => `${block.block_id} ${element.action_id}`;
 const bare = (value) => value?.value ?? value;
 
 export class Form {
-  #kept = new Map(); // what was entered on this page
-  #held = {}; // what the server holds
+  #entered = new Map(); // on this page
+  #fromServer = {};
   #conversation;
 
-  /** `conversation`: the id of the one that is open, for an element that starts with it. */
+  /** `conversation`: the id of the open one, for elements that start with it. */
   constructor({ conversation = null } = {}) {
     this.#conversation = conversation;
   }
 
-  /** Takes up what the server holds; what was entered here goes before it. */
+  /** Sets the server's values. What was entered on this page takes precedence. */
   hold(values) {
-    this.#held = values ?? {};
+    this.#fromServer = values ?? {};
   }
 
-  /** What stands in an element; where the app exchanged it for one of the same ids and kind, what was there stays. */
+  /** The value of an element. It survives if the app replaces the element by one of the same ids and type. */
   get(block, element) {
-    const kept = this.#kept.get(keyOf(block, element));
-    if (kept?.type === element.type) return kept.value;
+    const entered = this.#entered.get(keyOf(block, element));
+    if (entered?.type === element.type) return entered.value;
     const [field, initial, nothing] = FIELDS[element.type];
-    const held = this.#held[block.block_id]?.[element.action_id];
+    const held = this.#fromServer[block.block_id]?.[element.action_id];
     const current = element.default_to_current_conversation ? this.#conversation : null;
     return (held?.type === element.type ? held[field] : element[initial]) ?? current ?? nothing;
   }
 
   set(block, element, value) {
-    this.#kept.set(keyOf(block, element), { type: element.type, value });
+    this.#entered.set(keyOf(block, element), { type: element.type, value });
   }
 
-  /** What stands in an element, in the server's words: text, an option's value, an id, or a list of those. */
+  /** The value of an element in the server's form: text, an option's value, an id, or a list of those. */
   value(block, element) {
     const value = this.get(block, element);
     return Array.isArray(value) ? value.map(bare) : bare(value);
@@ -60,7 +60,7 @@ export class Form {
     return values;
   }
 
-  /** @returns {Object<string, string>} by `block_id` what is missing or does not fit, as Slack says it before it asks the app */
+  /** @returns {Object<string, string>} by `block_id`, the errors that Slack finds before it asks the app */
   problems(blocks) {
     const problems = {};
     for (const block of blocks) {
@@ -72,13 +72,13 @@ export class Form {
   }
 }
 
-/** The elements of a block that keep what is entered. */
+/** The elements of a block that have values. */
 function holders(block) {
   const elements = Array.isArray(block.elements) ? block.elements : [];
   return [block.element, block.accessory, ...elements].filter((element) => Object.hasOwn(FIELDS, element?.type));
 }
 
-/** Slack counts characters, not the halves that JavaScript counts. */
+/** Slack counts characters; JavaScript counts UTF-16 code units. */
 export const lengthOf = (text) => [...(text ?? "")].length;
 
 function problemOf(element, optional, value) {

@@ -1,4 +1,4 @@
-/** The files that go with what is being written: chosen, dropped or pasted, and taken out again. */
+/** The files attached to a draft: chosen, dropped or pasted, and removable. */
 
 import { h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
@@ -13,7 +13,7 @@ export class AttachedFiles {
   #onChange;
   #refuse;
 
-  /** `limits()` answers `{files, file_bytes}`; `refuse(words)` says why a file was not taken. */
+  /** `limits()` returns `{files, file_bytes}`; `refuse(text)` shows why a file was not attached. */
   constructor({ limits, onChange, refuse }) {
     this.#limits = limits;
     this.#onChange = onChange;
@@ -36,7 +36,7 @@ export class AttachedFiles {
     });
   }
 
-  /** Takes what is dropped on a part of the page, and shows that it would. */
+  /** Accepts files dropped on a part of the page, and highlights it meanwhile. */
   acceptDrops(zone) {
     const hasFiles = (event) => event.dataTransfer?.types.includes("Files") && this.button.checkVisibility();
     const mark = (on) => zone.classList.toggle("dropping", on);
@@ -64,7 +64,7 @@ export class AttachedFiles {
     else if (taken.length < fitting.length) this.#refuse(`A message can have ${most} files at most.`);
   }
 
-  /** Shows other files than before, such as those of another draft. */
+  /** Replaces the files, for example by those of another draft. */
   set(files) {
     this.files = files;
     this.element.hidden = files.length === 0;

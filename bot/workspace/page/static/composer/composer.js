@@ -15,7 +15,7 @@ export class Composer {
   #commands;
   #drafts = new Map();
   #place = null;
-  #target = null; // where what is written now will go, whatever is opened meanwhile
+  #target = null; // where the draft goes, even if another place is opened meanwhile
   #turn = Promise.resolve();
   #suggestions;
   #files;
@@ -23,8 +23,8 @@ export class Composer {
   #alsoLabel = h("span");
 
   /**
-   * `onSend(text, target, {broadcast, files})` answers `{ok, error}`; `onArrowUp()` is called in an empty composer.
-   * `onShortcut(shortcut)`: where given, the app's global shortcuts are offered.
+   * `onSend(text, target, {broadcast, files})` returns `{ok, error}`; `onArrowUp()` is called in an empty composer.
+   * With `onShortcut(shortcut)`, the composer offers the app's global shortcuts.
    */
   constructor({ store, testid, commands = false, broadcast = false, onSend, onArrowUp, onShortcut = null }) {
     this.#store = store;
@@ -79,12 +79,12 @@ export class Composer {
     });
   }
 
-  /** Takes files that are dropped on a part of the page. */
+  /** Accepts files dropped on a part of the page. */
   acceptDrops(zone) {
     this.#files.acceptDrops(zone);
   }
 
-  /** Moves to a channel or thread, with the draft that was left there. */
+  /** Switches to a channel or thread and its draft. */
   use(place, { target, label, placeholder, also = "" }) {
     this.#target = target;
     this.input.setAttribute("aria-label", label);
@@ -133,18 +133,18 @@ export class Composer {
     this.element.classList.add("sending");
     const answer = await this.#inTurn(draft, this.#target);
     this.element.classList.remove("sending");
-    if (!answer.ok) this.#giveBack(place, draft, answer.error);
+    if (!answer.ok) this.#restore(place, draft, answer.error);
   }
 
-  /** Messages go one after the other, so that they keep their order; a command may wait for its app, and nothing waits for it. */
+  /** Messages are sent one after the other to keep their order. Commands may take long, so nothing waits for them. */
   #inTurn({ text, ...options }, target) {
     if (text.startsWith("/")) return this.#onSend(text, target, options);
     this.#turn = this.#turn.then(() => this.#onSend(text, target, options));
     return this.#turn;
   }
 
-  /** What was not sent comes back, unless something else is being written there by now. */
-  #giveBack(place, draft, error) {
+  /** Restores what was not sent, unless something else has been typed there meanwhile. */
+  #restore(place, draft, error) {
     if (place !== this.#place) {
       const { text, files } = this.#drafts.get(place) ?? EMPTY;
       if (!text && !files.length) this.#drafts.set(place, draft);
@@ -170,7 +170,7 @@ export class Composer {
   #drawn() {
     fitHeight(this.input);
     this.button.disabled = this.#isEmpty();
-    const withFiles = this.#files.files.length > 0; // a reply with files goes to the thread alone
+    const withFiles = this.#files.files.length > 0; // replies with files go only to the thread
     this.#also.disabled = withFiles;
     if (withFiles) this.#also.checked = false;
     const command = this.#commands ? commandBeingTyped(this.input.value, this.#store) : null;

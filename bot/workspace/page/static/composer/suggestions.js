@@ -12,7 +12,7 @@ export class Suggestions {
   #commands;
   #found = null;
   #at = 0;
-  #dismissed = null; // the text for which somebody closed the list
+  #dismissed = null; // the text for which the person closed the list
 
   constructor(input, store, { commands }) {
     this.#input = input;
@@ -48,7 +48,7 @@ export class Suggestions {
     this.#draw();
   }
 
-  /** @returns {boolean} whether the key was meant for the list */
+  /** @returns {boolean} whether the list handled the key */
   keydown(event) {
     if (!this.#found) return false;
     const { length } = this.#found.items;
@@ -63,7 +63,7 @@ export class Suggestions {
     return true;
   }
 
-  /** The chosen name is already there in full, so there is nothing to complete and Enter may send. */
+  /** The chosen name is already complete, so Enter may send. */
   #isWhole() {
     const { from, to, items } = this.#found;
     return this.#input.value.slice(from, to) === items[this.#at].insert.trim();
@@ -100,7 +100,7 @@ export class Suggestions {
   }
 
   #option({ title, hint, detail, person }, index) {
-    const take = (event) => this.#take(event, index); // on mousedown, so that the text area keeps the focus
+    const take = (event) => this.#take(event, index); // on mousedown, to keep the focus in the text area
     const props = {
       id: `${this.element.id}-${index}`,
       class: "suggestion",
@@ -128,7 +128,7 @@ const BROADCASTS = [
 
 /**
  * @returns {{from: number, to: number, items: {insert: string, title: string, hint?: string, detail?: string,
- *   person?: object}[]} | null} the span to replace, and what with
+ *   person?: object}[]} | null} the span to replace, and the choices
  */
 function complete(text, caret, store, { commands }) {
   const before = text.slice(0, caret);
@@ -144,7 +144,7 @@ function slash(before, text, store) {
   return { from: 0, items: items.slice(0, MAX_SUGGESTIONS) };
 }
 
-/** The workspace's commands and the one that the workspace itself brings. */
+/** The app's commands and the workspace's own. */
 function knownCommands(store) {
   const invite = { command: "/invite", usage_hint: "@someone", description: "Add a person or an app to this channel" };
   const commands = store.me.is_external ? [] : store.commands; // Slack offers them to members only
@@ -152,7 +152,7 @@ function knownCommands(store) {
   return [...commands, ...rest].sort((a, b) => a.command.localeCompare(b.command));
 }
 
-/** The command whose arguments are being typed. */
+/** The command whose arguments the person is typing. */
 export function commandBeingTyped(text, store) {
   const name = /^(\/\S+)\s/.exec(text)?.[1];
   return name ? (knownCommands(store).find(({ command }) => command === name) ?? null) : null;

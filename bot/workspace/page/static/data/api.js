@@ -1,4 +1,4 @@
-/** The page's calls. Each answers `{ok: true, ...}` or `{ok: false, error}` with words for a person; none of them throws. */
+/** Calls to the server. Each returns `{ok: true, ...}` or `{ok: false, error}` with a message; only fetchSnapshot() throws. */
 
 const UNREACHABLE = "The workspace server cannot be reached. Check that it is still running, then try again.";
 
@@ -30,7 +30,7 @@ async function call(path, type, body) {
   }
 }
 
-/** Sends a message, after the files that go with it. */
+/** Uploads the files, then sends the message. */
 export async function send({ files = [], ...body }) {
   const uploads = [];
   for (const file of files) {

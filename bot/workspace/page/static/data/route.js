@@ -1,4 +1,4 @@
-/** The address after `#` keeps who one acts as, the channel, its tab and the open thread, so that a reload or a link comes back to it. */
+/** The address after `#` has the acting person, the channel, its tab and the open thread, for reloads and links. */
 
 export function readRoute(hash = location.hash) {
   const values = new URLSearchParams(hash.slice(1));
@@ -12,7 +12,7 @@ export function makeHref({ as, channel, thread, tab }) {
 
 const PERSON = "pagehand-as";
 
-/** Who this browser last acted as, for an address that names nobody, such as a link to a message. */
+/** The person this browser last acted as, for addresses without one, such as links to messages. */
 export function lastPerson() {
   try {
     return localStorage.getItem(PERSON);
@@ -26,6 +26,6 @@ export function rememberPerson(id) {
     if (id) localStorage.setItem(PERSON, id);
     else localStorage.removeItem(PERSON);
   } catch {
-    // storage may be switched off; then such an address opens as the first person
+    // if storage is disabled, such an address opens as the first person
   }
 }

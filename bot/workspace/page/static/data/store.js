@@ -1,4 +1,4 @@
-/** What the acting person may see, kept current from the snapshot and the stream. Views subscribe and read; only app.js writes. */
+/** What the acting person may see, kept up to date by the snapshot and the stream. Views subscribe and read; only app.js writes. */
 
 import { makeHref } from "./route.js";
 
@@ -10,16 +10,16 @@ export class Store {
   commands = [];
   shortcuts = [];
   limits = { files: 0, file_bytes: 0 };
-  modals = []; // the views that the app has open for this person, the topmost last
-  home = null; // what the app has published on its Home tab; null where it has no such tab
+  modals = []; // the open modals; the last one is on top
+  home = null; // the app's Home tab; null if there is none
   route = { as: null, channel: null, thread: null, tab: null };
-  bot = null; // is a bot connected: true, false, or null while nobody has said
+  bot = null; // whether a bot is connected; null if not known yet
   stream = "connecting"; // "connecting", "open" or "lost"
   loaded = false;
   #people = new Map();
   #channels = new Map();
   #messages = new Map();
-  #sorted = new Map(); // what all() found out, until a message comes or goes
+  #sorted = new Map(); // the cache of all()
   #listeners = new Set();
   #pending = false;
 
@@ -27,7 +27,7 @@ export class Store {
     this.#listeners.add(listener);
   }
 
-  /** Tells every view once, however many changes come in one go. */
+  /** Notifies the views, once for all changes made in one go. */
   changed() {
     if (this.#pending) return;
     this.#pending = true;
@@ -80,7 +80,7 @@ export class Store {
     this.#sorted.delete(channel);
   }
 
-  /** Who has left a private channel is told so, and does not see it any more. */
+  /** People who leave a private channel can no longer see it. */
   #keepChannel(channel) {
     if (channel.is_private && !channel.is_im && !channel.is_member) this.#channels.delete(channel.id);
     else this.#channels.set(channel.id, channel);
@@ -98,7 +98,7 @@ export class Store {
     return this.people.filter((person) => !person.is_bot);
   }
 
-  /** The app whose invitation the page offers; the workspace's own voice needs none. */
+  /** The app. Slackbot is the workspace itself. */
   get app() {
     return this.people.find((person) => person.is_bot && person.id !== "USLACKBOT") ?? null;
   }
@@ -115,7 +115,7 @@ export class Store {
     return [...this.#channels.values()].sort((a, b) => this.title(a).localeCompare(this.title(b)));
   }
 
-  /** The direct conversation with the app has its Home tab, where the app has one. */
+  /** The direct conversation with the app has a Home tab if the app has one. */
   hasHome(channel) {
     return this.home !== null && channel.is_im && this.app?.id === channel.user;
   }
@@ -124,7 +124,7 @@ export class Store {
     return (channel.is_member || channel.is_im) && !channel.is_archived && !channel.is_read_only;
   }
 
-  /** A channel's name without its mark; a direct message is named after the other side. */
+  /** A channel's name without #; a direct conversation is named after the other person. */
   title(channel) {
     if (!channel.is_im) return channel.name;
     const other = this.person(channel.user);
@@ -135,14 +135,14 @@ export class Store {
     return this.#messages.get(channel)?.get(ts);
   }
 
-  /** Everything in a channel, oldest first. */
+  /** All messages of a channel, oldest first. */
   all(channel) {
     if (!this.#sorted.has(channel))
       this.#sorted.set(channel, [...(this.#messages.get(channel)?.values() ?? [])].sort(byTs));
     return this.#sorted.get(channel);
   }
 
-  /** What the channel itself shows: no replies, but for those that were also sent to the channel. */
+  /** The messages that the channel itself shows. Of replies, only those that were also sent to it. */
   inChannel(channel) {
     return this.all(channel).filter((m) => !m.thread_ts || m.thread_ts === m.ts || m.subtype === "thread_broadcast");
   }
@@ -152,6 +152,6 @@ export class Store {
   }
 
   href(change) {
-    return makeHref({ ...this.route, tab: null, ...change }); // every way out of Home leads to messages
+    return makeHref({ ...this.route, tab: null, ...change }); // links lead from Home to messages
   }
 }

@@ -1,4 +1,4 @@
-/** The live stream of one person: connects, follows with a fresh snapshot, and comes back by itself after a loss. */
+/** One person's live stream: connects, then fetches a snapshot, and reconnects by itself. */
 
 import { fetchSnapshot } from "./api.js";
 
@@ -6,7 +6,7 @@ const FIRST_WAIT_MS = 400;
 const LONGEST_WAIT_MS = 15_000;
 
 /**
- * Events that arrive while the snapshot is on its way are kept and applied after it; applying one twice does no harm.
+ * Events that arrive before the snapshot are applied after it; applying one twice does no harm.
  * `on`: { snapshot(data), event(data), state("connecting" | "open" | "lost"), refused(error) }
  */
 export class Stream {
@@ -30,7 +30,7 @@ export class Stream {
     this.#socket?.close();
   }
 
-  /** Try at once: somebody pressed the button, or the network is back. */
+  /** Reconnects at once: the person pressed the button, or the network is back. */
   retryNow() {
     if (this.#timer === null) return;
     clearTimeout(this.#timer);
@@ -76,7 +76,7 @@ export class Stream {
   #again(opened) {
     this.#failures += 1;
     this.#on.state("lost");
-    // A WebSocket does not tell why it was not let in; the snapshot does.
+    // A WebSocket does not say why it was refused; the snapshot does.
     if (!opened) fetchSnapshot(this.#as).catch((error) => this.#noteRefusal(error));
     const ceiling = Math.min(FIRST_WAIT_MS * 2 ** (this.#failures - 1), LONGEST_WAIT_MS);
     this.#timer = setTimeout(() => this.#connect(), ceiling * (0.5 + Math.random() / 2));

@@ -6,7 +6,7 @@ const number = (ts) => Number.parseFloat(ts);
 export class ReadMarks {
   #marks = new Map();
 
-  /** The `ts` up to which a person has read a channel; what was there when the page was opened counts as read. */
+  /** The `ts` up to which a person has read a channel; older messages count as read when the page opens. */
   mark(person, channel) {
     return this.#marks.get(`${person} ${channel}`) ?? opened;
   }

@@ -37,7 +37,7 @@ function fileContent(file, view) {
   ];
 }
 
-/** The first lines of a text, and how many more there are. */
+/** The first lines of a text, and the number of further ones. */
 function snippet({ name, preview, lines }) {
   const more = lines - preview.split("\n").length;
   return [
@@ -67,7 +67,7 @@ function author({ author_id: id, author_name: name }, view) {
   return h("div", { class: "attachment-author" }, avatar(person, "tiny"), h("bdi", {}, displayName(person)));
 }
 
-/** Where it was written; on this page, if that is where it is. */
+/** Where the message was written, with a link if the page has it. */
 function origin({ from_url: url, channel_id: id, ts }, view) {
   const channel = view.channel(id);
   const when = Number.isFinite(Number.parseFloat(ts)) ? fullTime(ts) : "";

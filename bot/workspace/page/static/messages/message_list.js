@@ -19,7 +19,7 @@ export class MessageList {
   #rows = new Map(); // key -> { node, signature }
   #view = null; // the channel or thread shown
   #atBottom = true;
-  #top = 0; // where the list stood when #atBottom was found out
+  #top = 0; // the scroll position when #atBottom was last set
   #last = null;
   #editing = null;
   #unfolded = new Set();
@@ -53,12 +53,12 @@ export class MessageList {
   }
 
   /**
-   * @param {object} shown `view` (a new one starts at its end), `label`, `intro` (nodes), `parent` (a thread's first
-   *   message), `messages`, `newAfter`
+   * @param {object} shown `view` (the channel or thread; a new one starts at its end), `label`, `intro` (nodes), `parent`
+   *   (a thread's first message), `messages`, `newAfter`
    */
   show({ view, label, intro = [], parent = null, messages, newAfter = null }) {
     const fresh = view !== this.#view;
-    if (this.scroller.scrollTop !== this.#top) this.#noteScroll(); // the scroll event may still be on its way
+    if (this.scroller.scrollTop !== this.#top) this.#noteScroll(); // the scroll event may still be pending
     if (fresh) this.#reset(view, label);
     this.#intro.replaceChildren(...intro);
     this.#reconcile(this.#items(parent, messages, newAfter));
@@ -73,7 +73,7 @@ export class MessageList {
     this.#menu.detach();
     this.#log.replaceChildren();
     this.#log.setAttribute("aria-label", label);
-    this.#log.setAttribute("aria-live", "off"); // a channel's history is not news
+    this.#log.setAttribute("aria-live", "off"); // do not announce the history
     requestAnimationFrame(() => requestAnimationFrame(() => this.#log.setAttribute("aria-live", "polite")));
   }
 
@@ -113,7 +113,7 @@ export class MessageList {
     if (this.#log.children[index] !== node) this.#log.insertBefore(node, this.#log.children[index] ?? null);
   }
 
-  /** Whatever the row shows; while somebody edits it, it stays as it is. */
+  /** A string of everything that the row shows. A row that is being edited does not change. */
   #signature({ type, label, message, grouped }) {
     if (type !== "message") return label;
     if (this.#editing === message.ts) return "editing";
@@ -140,12 +140,12 @@ export class MessageList {
     });
   }
 
-  /** Opens the editor on a message of one's own. */
+  /** Opens the editor for one of the person's own messages. */
   edit(message) {
     this.#menu.detach();
     this.#editing = message.ts;
     this.#store.changed();
-    queueMicrotask(() => focusEditor(this.#rows.get(message.ts).node)); // before the next key, which is for the editor
+    queueMicrotask(() => focusEditor(this.#rows.get(message.ts).node)); // before the next key press, which is for the editor
   }
 
   editLast() {
@@ -196,7 +196,7 @@ export class MessageList {
     }
   }
 
-  /** Exactly one row is a tab stop: the chosen one, else the one that was, else the last. */
+  /** Exactly one row is a tab stop: the chosen one, else the previous one, else the last. */
   #rove(chosen = null) {
     const rows = [...this.#log.querySelectorAll(".message")];
     const stop = chosen ?? rows.find((row) => row.tabIndex === 0) ?? rows.at(-1);
@@ -213,7 +213,7 @@ export class MessageList {
     const node = focus && this.#rows.get(focus.row)?.node;
     if (!node || focus.was.isConnected) return;
     this.#attachMenu(node);
-    node.focus({ preventScroll: true }); // the menu can take the focus only on a row that has it
+    node.focus({ preventScroll: true }); // the menu is visible, and so focusable, only on the focused row
     const part = focus.part && node.querySelector(`[data-focus="${CSS.escape(focus.part)}"]`);
     (part || node.querySelector("textarea"))?.focus({ preventScroll: true });
   }

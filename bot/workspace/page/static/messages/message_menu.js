@@ -18,7 +18,7 @@ export class MessageMenu {
     this.#actions = actions;
   }
 
-  /** Puts the toolbar on a row, with what this person may do to its message. */
+  /** Moves the toolbar to a row, with what this person may do with its message. */
   attach(row, message, { mine, inThread }) {
     if (this.element.parentElement === row) return;
     const { openThread, startEdit, remove, forward, react } = this.#actions;
@@ -62,7 +62,7 @@ export class MessageMenu {
     return menuButton({ label: "More actions", name: "more", items: () => this.#shortcuts(message), props });
   }
 
-  /** The app's shortcuts; people of other organisations are told that these are not for them. */
+  /** The app's shortcuts. People of other organisations see that they cannot use them. */
   #shortcuts(message) {
     const { me, shortcuts, app } = this.#store;
     const detail = me.is_external ? "Not for people of other organisations" : app?.real_name;
@@ -78,7 +78,7 @@ export class MessageMenu {
   }
 }
 
-/** A button that opens a choice of emoji, with a field for the name of any other. */
+/** A button that opens a choice of emoji, with a field for the names of others. */
 class EmojiPicker {
   element;
   #onPick;
@@ -150,7 +150,7 @@ class EmojiPicker {
     this.#onPick(name);
   }
 
-  /** Near the list's lower edge the panel would be cut off, so it opens upwards. */
+  /** Near the list's lower edge the panel would be cut off, so that it opens upwards. */
   #isCutOff() {
     const list = this.element.closest(".scroller").getBoundingClientRect();
     return this.#panel.getBoundingClientRect().bottom > list.bottom;

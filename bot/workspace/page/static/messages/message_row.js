@@ -69,7 +69,7 @@ function byline(message, author) {
 function body({ message, store, actions, unfolded }) {
   const edited = message.edited && h("span", { class: "edited" }, " (edited)");
   if (message.subtype === "tombstone") return h("div", { class: "body quiet" }, "This message was deleted.");
-  // An app's update of its blocks bears no sign of it.
+  // Slack does not mark an app's updates as edited.
   const sign = message.bot_id ? false : edited;
   if (message.blocks?.length) {
     const act = (part, block, value) => actions.press(message, part, block, value);
@@ -152,8 +152,8 @@ function replies({ message, store, actions }) {
 }
 
 /**
- * A message of one's own, open for editing in its place. Enter saves, Escape cancels.
- * @param {object} how `save(message, text)` answers `{ok, error}`; `done()` closes the editor
+ * The editor for one of the person's own messages. Enter saves, Escape cancels.
+ * @param {object} how `save(message, text)` returns `{ok, error}`; `done()` closes the editor
  */
 export function messageEditor(message, { store, save, done }) {
   const before = asTyped(message.text, store);
@@ -196,7 +196,7 @@ export function messageEditor(message, { store, save, done }) {
   );
 }
 
-/** Puts the cursor behind the editor's text. The editor must be in the document. */
+/** Focuses the editor, with the cursor after its text. The editor must be in the document. */
 export function focusEditor(editor) {
   const input = editor.querySelector("textarea");
   fitHeight(input);

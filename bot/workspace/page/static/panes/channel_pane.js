@@ -1,4 +1,4 @@
-/** The middle of the page: a channel's header, messages, hints and composer. */
+/** The main pane: a channel's header, messages, hints and composer. */
 
 import { Composer } from "../composer/composer.js";
 import { h, replace } from "../ui/dom.js";
@@ -19,7 +19,7 @@ export class ChannelPane {
   #tabs = new Tabs({ label: "Home and messages" });
   #home;
   #messages = h("div", { class: "pane-messages", id: "messages-panel" });
-  #openedHome = null; // the conversation and tab of which the app was told last
+  #openedHome = null; // the conversation and tab that the app last heard of
 
   constructor({ store, actions, openSidebar }) {
     this.#store = store;
@@ -64,7 +64,7 @@ export class ChannelPane {
     else this.#composer.focus();
   }
 
-  /** `newAfter`: where the line above new messages stands, or null. */
+  /** `newAfter`: the `ts` after which messages are new. */
   render({ newAfter }) {
     const store = this.#store;
     const channel = store.channel(store.route.channel);
@@ -104,7 +104,7 @@ export class ChannelPane {
     replace(this.#topic, inline(parseInline(channel.topic ?? "", { autolink: true }), store));
   }
 
-  /** The conversation with the app has two tabs; the app hears of each opening. */
+  /** The conversation with the app has two tabs. The app hears when one is opened. */
   #renderTabs(channel) {
     const store = this.#store;
     const tab = store.hasHome(channel) && store.route.tab === "home" ? "home" : "messages";
@@ -134,7 +134,7 @@ export class ChannelPane {
 
   #renderHint(channel) {
     const bot = this.#store.app;
-    const asks = whatToAsk(channel, bot);
+    const asks = hintFor(channel, bot);
     const key = `${asks} ${channel.id} ${bot?.id}`;
     this.#hint.hidden = !asks;
     if (this.#hint.dataset.shows === key) return;
@@ -167,8 +167,8 @@ export class ChannelPane {
   }
 }
 
-/** What the bar above the composer is about: "read-only", "archived", "join", "invite" or nothing. */
-function whatToAsk(channel, bot) {
+/** The topic of the bar above the composer: "read-only", "archived", "join", "invite" or none. */
+function hintFor(channel, bot) {
   if (channel.is_im) return channel.is_read_only ? "read-only" : "";
   if (channel.is_archived) return "archived";
   if (!channel.is_member) return "join";

@@ -1,4 +1,4 @@
-/** The modals that the app has open for this person. The topmost is shown; those below keep what was typed into them. */
+/** The modals that the app has open for this person. The top one is visible; those below keep what was typed. */
 
 import { freshId, h } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
@@ -16,7 +16,7 @@ export class ModalStack {
   #actions;
   #modals = [];
   #person = null;
-  #returnTo = null; // where the keyboard was before the first view came
+  #returnTo = null; // the focused node before the first modal opened
 
   constructor({ store, actions }) {
     this.#store = store;
@@ -66,16 +66,16 @@ class Modal {
   #actions;
   #form;
   #list;
-  #drawn = ""; // the view as it was drawn last
+  #drawn = ""; // the view as last drawn
   #typing = new TypingDelay();
   #title = h("h2", { id: freshId("modal") });
   #closeButton = h("button", { type: "button", class: "button", on: { click: () => this.close() } });
   #submitButton = h("button", { type: "submit", class: "button primary" });
   #problem = h("p", { class: "problem", role: "alert", "data-testid": "modal-problem", hidden: true });
-  #problems = {}; // by block_id, what came of the last attempt to submit
-  #focused = null; // where the keyboard was when another view came on top
+  #problems = {}; // errors of the last submission, by block_id
+  #focused = null; // the focused node when another view came on top
 
-  /** `actions`: `submit`, `close` and `use`, each of which answers `{ok, error}`. */
+  /** `actions`: `submit`, `close` and `use`, which return `{ok, error}`. */
   constructor(view, { store, actions }) {
     this.#actions = actions;
     this.#form = new Form({ conversation: store.route.channel });
@@ -114,19 +114,19 @@ class Modal {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) form.requestSubmit();
     });
     dialog.addEventListener("cancel", (event) => {
-      event.preventDefault(); // the app is told first
+      event.preventDefault(); // tell the app first
       if (event.target === dialog) this.close();
     });
     return dialog;
   }
 
-  /** Draws what the app made of the view. What was typed into the same fields stays. */
+  /** Draws the view after an update. What was typed into the same fields stays. */
   show(view) {
     const drawn = JSON.stringify(view);
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     const hadFields = this.#list.element.querySelector(FIELDS) !== null;
-    if (view.hash !== this.#view?.hash) this.#problems = {}; // as in Slack, errors are those of the view that was submitted
+    if (view.hash !== this.#view?.hash) this.#problems = {}; // as in Slack, an update removes errors
     this.#view = view;
     this.#title.replaceChildren(...shortcodes(view.title?.text));
     this.#closeButton.replaceChildren(...shortcodes(view.close?.text ?? "Cancel"));
@@ -145,7 +145,7 @@ class Modal {
     else this.#focusFirst();
   }
 
-  /** Lets another view come on top, or goes for good. */
+  /** Closes the dialog, because another view is on top or for good. */
   hide() {
     if (!this.element.open) return;
     this.#focused = document.activeElement;
@@ -164,7 +164,7 @@ class Modal {
     this.#tell(await this.#actions.close(this.#view, { all }));
   }
 
-  /** The app is told with all that stands in the view. */
+  /** Tells the app, with all values of the view. */
   async #act({ action_id }, { block_id }, value, { typing = false } = {}) {
     const use = async () => {
       const values = this.#form.values(this.#view.blocks);
@@ -185,7 +185,7 @@ class Modal {
     this.#tell(this.#meet(answer.errors ?? {}) ? { ok: true } : answer);
   }
 
-  /** @returns {boolean} whether something is wrong at a field, to which the keyboard then goes */
+  /** Shows errors and focuses the first field with one. @returns {boolean} whether there is one */
   #meet(problems) {
     this.#problems = problems;
     this.#drawProblems();
@@ -194,10 +194,10 @@ class Modal {
     return wrong !== undefined;
   }
 
-  /** Shows what this page knows to be wrong, or what another page of this person was told. */
+  /** Shows this page's errors, or those that another page of the person got. */
   #drawProblems() {
     const problems = isEmpty(this.#problems) ? (this.#view.errors ?? {}) : this.#problems;
-    const shown = this.#isBusy() ? {} : problems; // until the answer comes, the errors are those of the time before
+    const shown = this.#isBusy() ? {} : problems; // until the answer arrives, the errors are outdated
     for (const { block_id } of this.#inputs()) showProblem(this.#list.node(block_id), shown[block_id]);
   }
 
@@ -217,29 +217,29 @@ class Modal {
 
 const isEmpty = (object) => Object.keys(object ?? {}).length === 0;
 
-/** Waits until somebody pauses in typing before it tells the app. */
+/** Waits for a pause in typing before it tells the app. */
 class TypingDelay {
   #waiting = new Map(); // key -> { timer, tell }
-  #told = Promise.resolve();
+  #sent = Promise.resolve();
 
-  /** Tells after a pause; for the same key, only the last. */
+  /** Calls `tell` after a pause; for the same key, only the last one. */
   later(key, tell) {
     clearTimeout(this.#waiting.get(key)?.timer);
     const timer = setTimeout(() => this.#tell(key), PAUSE_MS);
     this.#waiting.set(key, { timer, tell });
   }
 
-  /** Tells at once what still waits, and answers when the app has it. */
+  /** Calls everything that still waits at once. Resolves when the app has it. */
   flush() {
     for (const key of [...this.#waiting.keys()]) this.#tell(key);
-    return this.#told;
+    return this.#sent;
   }
 
-  /** One after the other, so that the app does not take an older text for the newest. */
+  /** One after the other, so that the app gets the newest text last. */
   #tell(key) {
     const { timer, tell } = this.#waiting.get(key);
     clearTimeout(timer);
     this.#waiting.delete(key);
-    this.#told = this.#told.then(tell);
+    this.#sent = this.#sent.then(tell);
   }
 }

@@ -1,4 +1,4 @@
-/** The workspace's name, its conversations, and who one acts as. */
+/** The sidebar: the workspace's name, its conversations and the acting person. */
 
 import { h, replace } from "../ui/dom.js";
 import { icon } from "../ui/icons.js";
@@ -14,7 +14,7 @@ export class Sidebar {
   #actAs;
   #people = h("div", { class: "people", role: "menu", "aria-label": "Act as", hidden: true });
 
-  /** `unread(channel)` answers `{any, calls}`. */
+  /** `unread(channel)` returns `{any, calls}`. */
   constructor({ store, unread }) {
     this.#store = store;
     this.#unread = unread;

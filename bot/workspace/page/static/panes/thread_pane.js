@@ -1,4 +1,4 @@
-/** The side pane with one thread: its first message, the replies and a composer of its own. */
+/** The side pane with a thread: its first message, the replies and a composer. */
 
 import { Composer } from "../composer/composer.js";
 import { h, replace } from "../ui/dom.js";

@@ -1,4 +1,4 @@
-/** Emoji by Slack's shortcodes: drawn for the few that every machine must show, the system's font for the common others. */
+/** Emoji by Slack's shortcodes: drawings for the important ones, the system's font for other common ones. */
 
 import { h, svg } from "../ui/dom.js";
 
@@ -52,7 +52,7 @@ function picture(...shapes) {
 }
 
 /**
- * The emoji that carry meaning here, drawn on a square of 20 by 20: a minimal Linux has no emoji font and would show empty boxes.
+ * Drawings of 20 by 20 for emoji with a meaning here: a minimal Linux has no emoji font and would show empty boxes.
  */
 const DRAWINGS = {
   white_circle: () =>

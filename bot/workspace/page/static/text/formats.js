@@ -6,7 +6,7 @@ const english = (options) => new Intl.DateTimeFormat("en", options);
 const dayWithWeekday = english({ weekday: "long", month: "long", day: "numeric" });
 const dayWithYear = english({ weekday: "long", year: "numeric", month: "long", day: "numeric" });
 
-/** A message's `ts` is its Unix time in seconds, with a counter after the point. */
+/** A message's `ts` is its Unix time in seconds, with a fraction that makes it unique. */
 const when = (ts) => new Date(Number.parseFloat(ts) * 1000);
 export const timeOf = (ts) => clock.format(when(ts));
 export const fullTime = (ts) => `${dayWithYear.format(when(ts))} at ${clockSeconds.format(when(ts))}`;
@@ -35,7 +35,7 @@ const TOKENS = {
   ago: (d) => ago(d),
 };
 
-/** Fills in a `<!date>` format with the tokens that Pagehand and the tests use. Returns null for a bad time or another token. */
+/** Fills in a `<!date>` format. Returns null for an invalid time or a token that Pagehand does not use. */
 export function formatDate(seconds, format) {
   const date = new Date(seconds * 1000);
   if (!format || Number.isNaN(date.getTime())) return null;

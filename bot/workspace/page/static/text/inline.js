@@ -35,7 +35,7 @@ function inlineNode(node, view) {
   }
 }
 
-/** A link opens in a new tab and tells the other side nothing; an address of another scheme stays text. */
+/** A link opens in a new tab without opener and referrer. An address with another scheme stays text. */
 function link(url, label) {
   const href = safeUrl(url);
   const content = label ? shortcodes(label) : url;
@@ -69,21 +69,21 @@ function date(node, view) {
   return node.url ? link(node.url, text) : h("time", {}, text);
 }
 
-/** Text with nothing but `:shortcodes:` made into emoji. */
+/** Plain text with emoji for `:shortcodes:`. */
 export function shortcodes(text) {
   return String(text ?? "")
     .split(/(:[a-z0-9_+'-]{1,100}:)/)
     .map((part, index) => (index % 2 ? emoji(part.slice(1, -1)) : part));
 }
 
-/** A Block Kit text object: `plain_text` stays plain, `mrkdwn` is parsed, bare names too unless it is `verbatim`. */
+/** A Block Kit text object: `plain_text` stays plain, `mrkdwn` is parsed, including bare names unless it is `verbatim`. */
 export function textObject(object, view) {
   if (!object || typeof object.text !== "string") return [];
   if (object.type === "plain_text") return object.emoji === false ? [object.text] : shortcodes(object.text);
   return mrkdwn(object.text, view, { autolink: !object.verbatim, names: !object.verbatim });
 }
 
-/** A whole mrkdwn text. Lines keep their breaks; quotes and fences are elements of their own. */
+/** A mrkdwn text. Line breaks stay; quotes and fences become elements. */
 export function mrkdwn(text, view, options) {
   const out = [];
   let lineBefore = false;

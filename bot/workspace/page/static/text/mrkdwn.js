@@ -16,7 +16,7 @@ const BARE_URL = /https?:\/\/(?:(?!&[lg]t;)[^\s<>`|])+/y;
 const BARE_BROADCAST = /@(here|channel|everyone)(?![\p{L}\p{N}_])/uy;
 const BARE_CHANNEL = /#([\p{L}\p{N}_-]{1,80})/uy;
 
-/** Slack escapes exactly these three, once. */
+/** Slack escapes exactly these three characters, once. */
 function unescapeEntities(text) {
   return text.replace(/&(?:amp|lt|gt);/g, (entity) => ENTITIES[entity]);
 }
@@ -24,7 +24,7 @@ function unescapeEntities(text) {
 /**
  * @param {string} text as Slack's API carries it
  * @param {{autolink?: boolean, names?: boolean}} options `autolink`: bare URLs become links; `names`: bare @here and
- *   #channel count as written by name, which Slack does in text objects that are not `verbatim`
+ *   #channel become mentions, as in Slack's text objects that are not `verbatim`
  */
 export function parseMrkdwn(text, { autolink = true, names = false } = {}) {
   const blocks = [];
@@ -125,7 +125,7 @@ function styled(line, at, options, active, hopeless) {
   return { node: { type: STYLES[char], children }, end: end + 1 };
 }
 
-/** Where the style opened before `from` ends; code and `<...>` inside are stepped over. -1 if it does not end. */
+/** The end of the style that opened before `from`, skipping code and `<...>`; -1 if it does not end. */
 function closing(line, from, char) {
   for (let at = from; at < line.length; at += 1) {
     const here = line[at];

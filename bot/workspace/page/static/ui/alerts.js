@@ -1,4 +1,4 @@
-/** What the page itself has to say: the state of the connections, and an action that did not work. */
+/** The page's own messages: the state of the connections, and failed actions. */
 
 import { h, replace } from "./dom.js";
 import { icon } from "./icons.js";

@@ -1,8 +1,8 @@
-/** Questions that have to be answered before something happens. */
+/** Dialogs that ask before something happens. */
 
 import { freshId, h } from "./dom.js";
 
-/** Resolves true for the confirming button, false for the other one, Escape and a press outside. */
+/** Resolves to true for the confirming button, and to false for the other one, Escape and a click outside. */
 export function confirmDialog({ title, text, confirm, deny = "Cancel", danger = false }) {
   const yes = h(
     "button",
@@ -17,7 +17,7 @@ export function confirmDialog({ title, text, confirm, deny = "Cancel", danger = 
   });
 }
 
-/** Asks until `submit()` answers `{ok: true}`; what is wrong is said, and what was entered stays. */
+/** Stays open, with errors and what was entered, until `submit()` returns `{ok: true}`. */
 export function formDialog({ title, fields, confirm, submit }) {
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const yes = h("button", { type: "submit", class: "button primary" }, confirm);

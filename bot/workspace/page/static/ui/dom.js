@@ -1,8 +1,8 @@
-/** Building DOM nodes. Data only ever becomes text nodes and attribute values, so none of it can become markup. */
+/** Builds DOM nodes. Data becomes only text nodes and attribute values, so it cannot become markup. */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** `h("a", { class: "x", on: { click } }, "text", node, null, [more])`; false and null leave an attribute or a child out. */
+/** `h("a", { class: "x", on: { click } }, "text", node, null, [more])`; false and null omit an attribute or child. */
 export function h(tag, props = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) setProp(node, name, value);
@@ -22,7 +22,7 @@ export function replace(node, ...children) {
   return node;
 }
 
-/** An id no other element of this page has. */
+/** A new id, unique on this page. */
 export const freshId = (() => {
   let last = 0;
   return (prefix) => `${prefix}-${(last += 1)}`;
@@ -41,13 +41,13 @@ function setProp(node, name, value) {
   }
 }
 
-/** Makes a text area as high as its text, up to what the style sheet allows. */
+/** Makes a text area as high as its text, up to the style sheet's maximum. */
 export function fitHeight(input) {
   input.style.height = "auto";
   input.style.height = `${input.scrollHeight + input.offsetHeight - input.clientHeight}px`;
 }
 
-/** The address as the browser would open it, or null where the scheme is not one a person should follow from a message. */
+/** The address as the browser would open it, or null for a scheme that is not safe to open from a message. */
 export function safeUrl(raw) {
   try {
     const url = new URL(String(raw).trim());

@@ -1,4 +1,4 @@
-/** The page's own line icons, drawn on a square of 20 by 20 in the text's colour. */
+/** Line icons of 20 by 20 in the text's colour. */
 
 import { svg } from "./dom.js";
 

@@ -1,4 +1,4 @@
-/** A button that opens a menu of actions. Arrow keys move in it, Escape and a press outside close it. */
+/** A button that opens a menu of actions. Arrow keys move in it; Escape and a click outside close it. */
 
 import { freshId, h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -42,7 +42,7 @@ function open(list, button, items) {
   return undefined;
 }
 
-/** Keeps the menu at its button while what is around it scrolls. */
+/** Keeps the menu at its button during scrolling. */
 function follow(list, button) {
   const stay = () => {
     if (list.matches(":popover-open")) place(list, button.getBoundingClientRect());
@@ -72,7 +72,7 @@ function item({ label, detail, disabled, click }, closed) {
   return node;
 }
 
-/** Below the button and inside the window; above it where there is no room below. */
+/** Below the button and inside the window; above it if there is no room below. */
 function place(list, anchor) {
   const { width, height } = list.getBoundingClientRect();
   const below = anchor.bottom + GAP;
@@ -90,5 +90,5 @@ function keydown(event, list, button) {
   else if (event.key === "Escape" || event.key === "Tab") close(list, button);
   else return;
   event.stopPropagation();
-  event.preventDefault(); // in a dialog, Escape is for the menu alone
+  event.preventDefault(); // Escape closes only the menu, not the dialog around it
 }

@@ -1,10 +1,10 @@
-/** People as they are shown: avatars, names and the marks beside them. */
+/** How people are shown: avatars, names and badges. */
 
 import { h } from "./dom.js";
 
 const FALLBACK = ["#2f7f86", "#8a5aa8", "#b0582d", "#3c6fb4", "#7b7a22", "#a94468"];
 
-/** Initials on the person's colour; decoration only, the name always stands beside it. */
+/** Initials on the person's colour. Decoration only: the name is always beside it. */
 export function avatar(person, size = "") {
   const node = h(
     "span",
@@ -32,7 +32,7 @@ function outsideBadge({ label, note }) {
   return h("span", { class: "badge badge-outside", title: note }, label);
 }
 
-/** What sets a person apart from the other members: `{label, note}`, or null. */
+/** What distinguishes a person from other members: `{label, note}`, or null. */
 export function standing({ is_admin: admin, is_guest: guest, is_external: external }) {
   if (external) return { label: "External", note: "Of another organisation: commands and shortcuts are not for them" };
   if (guest) return { label: "Guest", note: "Sees only the channels they were invited to" };
