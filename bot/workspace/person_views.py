@@ -76,7 +76,7 @@ class PersonViews:
         """Returns the Home tab as the app last published it; None if it never did."""
         return self._views.home(self._user.id)
 
-    # doing
+    # acting
 
     async def open_home(self, tab: HomeTab = "home") -> View | None:
         """Opens the app's Home or Messages tab and tells the app. Returns the content of the Home tab.
@@ -110,7 +110,7 @@ class PersonViews:
         """
         view = self._usable(view_id)
         element = view.element(action_id, block_id)
-        if not element.holds_a_value:
+        if not element.has_value:
             raise SlackError("action_not_found")
         given = self._named(element, value)
         return await self._interactions.enter(self._user, view, element, given, dispatch=dispatch)

@@ -15,7 +15,7 @@ from bot.workspace.delivery.transport import Transport
 from bot.workspace.delivery.view_interactions import ViewInteractions
 from bot.workspace.listener import Listener
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.changes import ChangeNotifier
+from bot.workspace.model.changes import ChangeSignal
 from bot.workspace.model.entities import Change, Channel, Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.sample_data import HOME, install_bot_user, populate
@@ -27,9 +27,10 @@ from bot.workspace.people import WorkspacePeople
 from bot.workspace.persistence import Persistence
 from bot.workspace.person_views import ActorContext
 from bot.workspace.web_api.credentials import Credentials
-from bot.workspace.web_api.dispatcher import Dispatcher, RateLimits
-from bot.workspace.web_api.endpoint import ReceivedCall, WebApi
+from bot.workspace.web_api.endpoint import RateLimits, ReceivedCall, WebApi
 from bot.workspace.web_api.file_downloads import FileDownloads
+from bot.workspace.web_api.method import MethodCall
+from bot.workspace.wire.arguments import Arguments
 from bot.workspace.wire.event_payloads import EventPayloads
 from bot.workspace.wire.interaction_payloads import InteractionPayloads
 from bot.workspace.wire.rendering import Renderer
@@ -134,7 +135,7 @@ class WorkspaceServer:
         self.credentials = credentials or Credentials()
         self.state = State(HOME, now)
         self.channels = WorkspaceChannels(self.state, self.app)
-        self.changes = ChangeNotifier()
+        self.changes = ChangeSignal()
         self._interference = interference or Interference()
         self.listener = Listener()
         self.views = OpenViews()
@@ -143,9 +144,9 @@ class WorkspaceServer:
         self._build_delivery(ack_timeout, retry_delays, ticket_lifetime, now)
         self._build_endpoints(rate_limits)
         self._persistence = Persistence(directory, self.state) if directory else None
-        self._fill()
-        self.state.observers.append(self._take_change)
-        self.views.observers.append(self._take_view_change)
+        self._load_or_populate()
+        self.state.observers.append(self._on_change)
+        self.views.observers.append(self._on_view_change)
 
     def _build_delivery(
         self, ack_timeout: float, retry_delays: tuple[float, ...], ticket_lifetime: float, now: Callable[[], float]
@@ -155,7 +156,7 @@ class WorkspaceServer:
         self.socket_mode = SocketMode(
             app.app_id,
             self._interference.refuses_handshake,
-            self._take_connection,
+            self._on_connection_change,
             self._origin,
             now,
             ticket_lifetime=ticket_lifetime,
@@ -171,25 +172,34 @@ class WorkspaceServer:
 
     def _build_endpoints(self, rate_limits: RateLimits | None) -> None:
         """Builds the parts that the app and the page call."""
-        dispatcher = Dispatcher(
+        self.web_api = WebApi(
             self.state,
             self.app,
-            self._renderer,
+            self._new_call,
             self.credentials,
             rate_limits,
-            views=self.views,
-            triggers=self.triggers,
-            origin=self._origin,
-            open_socket_url=self.socket_mode.open_url,
+            answer=self._interference.answer,
+            notify=self.changes.notify,
         )
-        self.web_api = WebApi(dispatcher, self.credentials, self._interference.answer, self.changes.notify)
         self.files = FileDownloads(self.state, self.app, self.credentials)
         self.people = WorkspacePeople(
             ActorContext(self.state, self.app, self._renderer, self.views, self.interactions, self._view_interactions)
         )
         self._page = Page(self.state, self.app, self.people, self._transport)
 
-    def _fill(self) -> None:
+    def _new_call(self, arguments: Arguments) -> MethodCall:
+        return MethodCall(
+            self.state,
+            self.app,
+            self._renderer,
+            self.views,
+            self.triggers,
+            arguments,
+            self.origin,
+            self.socket_mode.open_url,
+        )
+
+    def _load_or_populate(self) -> None:
         if self._persistence is not None and self._persistence.load():
             install_bot_user(self.state, self.app)
         else:
@@ -197,21 +207,21 @@ class WorkspaceServer:
         if self._persistence is not None:
             self._persistence.save_users_and_channels()
 
-    def _take_change(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if self._persistence is not None:
             self._persistence.record(change)
         if self.origin:
             for payload in self._events.for_change(change):
                 self.deliveries.send_event(payload)
-            self._page.show_change(change)
+            self._page.streams.show_change(change)
         self.changes.notify()
 
-    def _take_view_change(self, change: ViewChange) -> None:
-        self._page.show_view_change(change)
+    def _on_view_change(self, change: ViewChange) -> None:
+        self._page.streams.show_view_change(change)
         self.changes.notify()
 
-    def _take_connection(self) -> None:
-        self._page.show_link()
+    def _on_connection_change(self) -> None:
+        self._page.streams.show_link(connected=self._transport.connected)
         self.changes.notify()
 
     def _origin(self) -> str:
@@ -234,7 +244,7 @@ class WorkspaceServer:
     async def stop(self) -> None:
         """Closes every connection and stops listening. Stored data is already on disk."""
         await self.deliveries.stop()
-        self._page.close()
+        self._page.streams.close()
         self.socket_mode.abort_connections()
         await self.listener.stop()
         await self.signed_http.close()

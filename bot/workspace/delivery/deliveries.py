@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from bot.runtime.tasks import BackgroundTasks
 from bot.workspace.delivery.transport import NotDeliveredError, Transport
-from bot.workspace.model.changes import ChangeNotifier
+from bot.workspace.model.changes import ChangeSignal
 from bot.workspace.model.entities import Json
 from bot.workspace.wire.envelopes import Ack, Envelope, EnvelopeType
 
@@ -52,7 +52,7 @@ class Deliveries:
     def __init__(
         self,
         transport: Transport,
-        changes: ChangeNotifier,
+        changes: ChangeSignal,
         *,
         ack_timeout: float = 3.0,
         retry_delays: tuple[float, ...] = RETRY_DELAYS,

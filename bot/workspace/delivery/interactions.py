@@ -68,7 +68,7 @@ class Interactions:
     async def command(self, user: User, channel: Channel, name: str, text: str) -> InteractionResult:
         """Runs a slash command as a person, in a channel."""
         command = self._app.command(name)
-        if command is None or not self._may_start(user):
+        if command is None or not self._may_use_app(user):
             return self._failed(user, channel, f"{escape(name)} is not a valid command.", "invalid_command")
         url = self._response_urls.issue("commands", user.id, channel.id)
         payload = self._payloads.slash_command(user, channel, command, text, url)
@@ -108,11 +108,11 @@ class Interactions:
 
     def _shortcut(self, user: User, callback_id: str, kind: str) -> Shortcut:
         shortcut = self._app.shortcut(callback_id)
-        if shortcut is None or shortcut.kind != kind or not self._may_start(user):
+        if shortcut is None or shortcut.kind != kind or not self._may_use_app(user):
             raise SlackError("shortcut_not_found")
         return shortcut
 
-    def _may_start(self, user: User) -> bool:
+    def _may_use_app(self, user: User) -> bool:
         """Returns whether a person may use commands and shortcuts: people of another organization may not."""
         return "commands" in self._app.scopes and user.team_id == self._state.team.id
 

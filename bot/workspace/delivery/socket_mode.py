@@ -223,12 +223,12 @@ class SocketMode:
             reason: Slack's reason.
             only: How many connections to disconnect; None for all.
         """
-        told = list(self._connections.values())[:only]
-        for connection in told:
+        chosen = list(self._connections.values())[:only]
+        for connection in chosen:
             await connection.send(disconnect_frame(reason))
             if reason != "warning":
                 await connection.socket.close(code=WSCloseCode.OK)
-        return len(told)
+        return len(chosen)
 
     def abort_connections(self) -> None:
         """Breaks every connection without a close frame."""

@@ -43,7 +43,7 @@ class ViewInteractions:
     ) -> InteractionResult:
         """Puts a value into an element and tells the app if the element dispatches."""
         held = self._views.enter(view, element, given)
-        if not (dispatch and element.tells_the_app):
+        if not (dispatch and element.dispatches):
             return InteractionResult(ok=True)
         action = held | {"block_id": element.block_id, "action_id": element.action_id}
         return await deliver_interaction(self._deliveries, self._payloads.view_actions(user, view, action))
@@ -103,7 +103,7 @@ def _errors_in_inputs(view: View) -> dict[str, str]:
     """Returns the errors that Slack itself finds in the inputs, by block id."""
     errors: dict[str, str] = {}
     for element in elements(view.blocks):
-        if not element.holds_a_value:
+        if not element.has_value:
             continue
         value = value_of(view.values[element.block_id][element.action_id])
         if error := _error_in_input(element, value):

@@ -7,7 +7,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-class ChangeNotifier:
+class ChangeSignal:
     """Wakes those who wait for a condition after each change: in the workspace, of a call, of a delivery."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ Values = dict[str, dict[str, Json]]
 
 
 @dataclass(frozen=True)
-class _Holder:
+class _ValueFields:
     """The fields for an element's value: in Slack's payloads, and in the element itself for the initial value."""
 
     field: str
@@ -23,14 +23,14 @@ class _Holder:
     several: bool = False
 
 
-_HOLDERS: Final[Mapping[str, _Holder]] = {
-    "plain_text_input": _Holder("value", "initial_value"),
-    "number_input": _Holder("value", "initial_value"),
-    "static_select": _Holder("selected_option", "initial_option", of_options=True),
-    "radio_buttons": _Holder("selected_option", "initial_option", of_options=True),
-    "checkboxes": _Holder("selected_options", "initial_options", of_options=True, several=True),
-    "multi_static_select": _Holder("selected_options", "initial_options", of_options=True, several=True),
-    "conversations_select": _Holder("selected_conversation", "initial_conversation"),
+_VALUE_FIELDS: Final[Mapping[str, _ValueFields]] = {
+    "plain_text_input": _ValueFields("value", "initial_value"),
+    "number_input": _ValueFields("value", "initial_value"),
+    "static_select": _ValueFields("selected_option", "initial_option", of_options=True),
+    "radio_buttons": _ValueFields("selected_option", "initial_option", of_options=True),
+    "checkboxes": _ValueFields("selected_options", "initial_options", of_options=True, several=True),
+    "multi_static_select": _ValueFields("selected_options", "initial_options", of_options=True, several=True),
+    "conversations_select": _ValueFields("selected_conversation", "initial_conversation"),
 }
 
 
@@ -54,11 +54,11 @@ class Element:
         return str(self.body["type"])
 
     @property
-    def holds_a_value(self) -> bool:
-        return self.type in _HOLDERS
+    def has_value(self) -> bool:
+        return self.type in _VALUE_FIELDS
 
     @property
-    def tells_the_app(self) -> bool:
+    def dispatches(self) -> bool:
         """Whether the app hears when it is used: always, except in inputs without ``dispatch_action``."""
         return self.block["type"] != "input" or bool(self.block.get("dispatch_action"))
 
@@ -68,30 +68,30 @@ class Element:
 
     def initial(self, conversation: str | None) -> Json:
         """Returns what it holds at first. ``conversation`` is the one where the person opened the view."""
-        holder = _HOLDERS[self.type]
-        found = self.body.get(holder.initial)
+        fields = _VALUE_FIELDS[self.type]
+        found = self.body.get(fields.initial)
         if conversation and self.body.get("default_to_current_conversation"):
             found = conversation
-        return self._holding(found if found is not None else [] if holder.several else None)
+        return self._held(found if found is not None else [] if fields.several else None)
 
-    def holding(self, given: InputValue) -> Json:
+    def entered(self, given: InputValue) -> Json:
         """Returns what it holds after a person has entered something.
 
         Raises:
             SlackError: ``invalid_option`` for a value that it does not offer or of the wrong kind.
         """
-        holder = _HOLDERS[self.type]
-        if holder.several:
+        fields = _VALUE_FIELDS[self.type]
+        if fields.several:
             names = [given] if isinstance(given, str) else list(given or ())
-            return self._holding([self._option(name) for name in names])
+            return self._held([self._option(name) for name in names])
         if not (given is None or isinstance(given, str)):
             raise SlackError("invalid_option")
-        if holder.of_options and given is not None:
-            return self._holding(self._option(given))
-        return self._holding(given or None)
+        if fields.of_options and given is not None:
+            return self._held(self._option(given))
+        return self._held(given or None)
 
-    def _holding(self, value: object) -> Json:
-        return {"type": self.type, _HOLDERS[self.type].field: value}
+    def _held(self, value: object) -> Json:
+        return {"type": self.type, _VALUE_FIELDS[self.type].field: value}
 
     def _option(self, value: str) -> Json:
         for option in self.body["options"]:
@@ -108,9 +108,9 @@ def elements(blocks: Sequence[Json] | None) -> Iterator[Element]:
                 yield Element(block, body)
 
 
-def value_of(holding: Json) -> object:
+def value_of(held: Json) -> object:
     """Returns the value in what an element holds; None or [] if it is empty."""
-    return holding.get(_HOLDERS[holding["type"]].field)
+    return held.get(_VALUE_FIELDS[held["type"]].field)
 
 
 def values_of(blocks: Sequence[Json], before: Values, conversation: str | None) -> Values:
@@ -123,7 +123,7 @@ def values_of(blocks: Sequence[Json], before: Values, conversation: str | None) 
     """
     values: Values = {}
     for element in elements(blocks):
-        if element.holds_a_value:
+        if element.has_value:
             held = before.get(element.block_id, {}).get(element.action_id)
             kept = held if held and held["type"] == element.type else element.initial(conversation)
             values.setdefault(element.block_id, {})[element.action_id] = kept

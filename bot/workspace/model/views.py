@@ -104,7 +104,7 @@ class OpenViews:
         self._stacks: dict[str, list[View]] = {}
         self._homes: dict[str, View] = {}
 
-    # looking
+    # finding
 
     def stack(self, user: str) -> list[View]:
         """Returns a person's open modals; the last one is on top."""
@@ -125,13 +125,13 @@ class OpenViews:
                 return view
         raise SlackError("not_found")
 
-    # what the app does
+    # the app's changes
 
     def open(self, user: str, content: Json, conversation: str | None = None) -> View:
         """Opens a modal in place of any open ones."""
-        view = self._made(user, content, conversation)
+        view = self._new_view(user, content, conversation)
         self._stacks[user] = [view]
-        self._tell(view)
+        self._notify(view)
         return view
 
     def push(self, user: str, content: Json) -> View:
@@ -145,17 +145,17 @@ class OpenViews:
             raise SlackError("not_found")
         if len(stack) >= MAX_STACKED:
             raise SlackError("push_limit_reached")
-        view = self._made(user, content, stack[0].conversation)
+        view = self._new_view(user, content, stack[0].conversation)
         view.root, view.previous = stack[0].id, stack[-1].id
         stack.append(view)
-        self._tell(view)
+        self._notify(view)
         return view
 
     def update(self, view: View, content: Json) -> View:
         """Gives a view new content. Elements that keep their block id and action id keep what was entered."""
         self._fill(view, content)
         view.errors = {}
-        self._tell(view)
+        self._notify(view)
         return view
 
     def publish(self, user: str, content: Json) -> View:
@@ -163,15 +163,15 @@ class OpenViews:
         view = self._homes.get(user)
         if view is not None:
             return self.update(view, content)
-        view = self._homes[user] = self._made(user, content, None)
-        self._tell(view)
+        view = self._homes[user] = self._new_view(user, content, None)
+        self._notify(view)
         return view
 
     def show_errors(self, view: View, errors: Mapping[str, str]) -> None:
         view.errors = dict(errors)
-        self._tell(view)
+        self._notify(view)
 
-    def _made(self, user: str, content: Json, conversation: str | None) -> View:
+    def _new_view(self, user: str, content: Json, conversation: str | None) -> View:
         view_id = f"V{uuid4().hex[:10].upper()}"
         view = View(view_id, user, {}, "", view_id, conversation=conversation)
         self._fill(view, content)
@@ -183,13 +183,13 @@ class OpenViews:
         view.values = values_of(view.blocks, view.values, view.conversation)
         view.hash = f"{secrets.randbelow(10**10)}.{secrets.token_hex(4)}"
 
-    # what the person does
+    # the person's changes
 
-    def enter(self, view: View, element: Element, given: InputValue) -> Json:
+    def enter(self, view: View, element: Element, value: InputValue) -> Json:
         """Puts a value into an element and returns what it now holds."""
-        held = element.holding(given)
+        held = element.entered(value)
         view.values.setdefault(element.block_id, {})[element.action_id] = held
-        self._tell(view)
+        self._notify(view)
         return held
 
     def close(self, view: View) -> None:
@@ -197,16 +197,16 @@ class OpenViews:
         stack = self._stacks.get(view.user, [])
         if view in stack:
             del stack[stack.index(view) :]
-            self._tell(view)
+            self._notify(view)
 
     def clear(self, user: str) -> list[View]:
         """Closes all modals of a person. Returns them from top to bottom."""
         closed = self._stacks.pop(user, [])
         if closed:
-            self._tell(closed[0])
+            self._notify(closed[0])
         return closed[::-1]
 
-    def _tell(self, view: View) -> None:
+    def _notify(self, view: View) -> None:
         for observer in tuple(self.observers):
             observer(ViewChange(view.kind, view.user))
 

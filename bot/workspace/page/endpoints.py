@@ -7,10 +7,9 @@ from aiohttp import web
 
 from bot.workspace.delivery.transport import Transport
 from bot.workspace.model.app_config import AppConfig
-from bot.workspace.model.entities import Change, File, Message
+from bot.workspace.model.entities import File, Message
 from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
-from bot.workspace.model.views import ViewChange
 from bot.workspace.page.operations import Operations
 from bot.workspace.page.rendering import PageRenderer
 from bot.workspace.page.requests import guarded
@@ -74,7 +73,7 @@ class Page:
         self._people = people
         self._transport = transport
         self._renderer = PageRenderer(state, app)
-        self._streams = Streams(self._renderer)
+        self.streams = Streams(self._renderer)
         self._uploads = Uploads(people)
         self._downloads = Downloads(state)
         self._operations = Operations(people, app, self._uploads)
@@ -90,21 +89,6 @@ class Page:
             web.post("/page/upload", guarded(self._uploads.receive)),
             *(web.post(f"/page/{name}", guarded(handler)) for name, handler in self._operations.handlers().items()),
         ]
-
-    def show_change(self, change: Change) -> None:
-        """Shows a change on the page of everyone who may see it."""
-        self._streams.show_change(change)
-
-    def show_view_change(self, change: ViewChange) -> None:
-        """Shows a person's changed modals or Home tab."""
-        self._streams.show_view_change(change)
-
-    def show_link(self) -> None:
-        """Shows on every page whether an app is connected."""
-        self._streams.show_link(connected=self._transport.connected)
-
-    def close(self) -> None:
-        self._streams.close()
 
     async def _index(self, _: web.Request) -> web.StreamResponse:
         return web.FileResponse(STATIC / "index.html")
@@ -129,11 +113,11 @@ class Page:
         return self._downloads.answer(request.match_info["file"], self._viewer(request))
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
-        return await self._streams.serve(request, self._viewer(request), connected=self._transport.connected)
+        return await self.streams.serve(request, self._viewer(request), connected=self._transport.connected)
 
     def _viewer(self, request: web.Request) -> Actor:
         """Returns the person that the page acts as; by default the first one."""
         try:
             return self._people.human(request.query.get("as") or self._people.first_human().id)
         except SlackError:
-            raise web.HTTPNotFound(text="There is nobody of that id in this workspace.") from None
+            raise web.HTTPNotFound(text="There is nobody with that id in this workspace.") from None

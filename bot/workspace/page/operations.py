@@ -60,13 +60,13 @@ class Operations:
 
         return handle
 
-    async def _send(self, actor: Actor, given: Arguments) -> Json:
-        text, thread_ts = given.text("text"), given.text("thread_ts") or None
+    async def _send(self, actor: Actor, arguments: Arguments) -> Json:
+        text, thread_ts = arguments.text("text"), arguments.text("thread_ts") or None
         if text.startswith("/") and not thread_ts:
-            return await self._command(actor, given.text("channel"), text)
-        files = self._uploads.take(actor, _upload_ids(given))
-        broadcast = given.flag("broadcast")
-        channel = given.text("channel")
+            return await self._command(actor, arguments.text("channel"), text)
+        files = self._uploads.take(actor, _upload_ids(arguments))
+        broadcast = arguments.flag("broadcast")
+        channel = arguments.text("channel")
         message = await actor.say(channel, text, thread_ts=thread_ts, broadcast=broadcast, files=files)
         return {"ts": message.ts}
 
@@ -82,28 +82,28 @@ class Operations:
         await actor.command(channel, name, rest.strip())
         return {}
 
-    async def _forward(self, actor: Actor, given: Arguments) -> Json:
-        channel, thread_ts = given.text("to"), given.text("thread_ts") or None
-        original = given.text("channel"), given.text("ts")
-        message = await actor.forward(*original, channel, thread_ts=thread_ts, text=given.text("text"))
+    async def _forward(self, actor: Actor, arguments: Arguments) -> Json:
+        channel, thread_ts = arguments.text("to"), arguments.text("thread_ts") or None
+        original = arguments.text("channel"), arguments.text("ts")
+        message = await actor.forward(*original, channel, thread_ts=thread_ts, text=arguments.text("text"))
         return {"ts": message.ts}
 
-    async def _press(self, actor: Actor, given: Arguments) -> Json:
-        block, value = given.text("block_id") or None, given.text("value") or None
-        channel, ts = given.text("channel"), given.text("ts")
-        return outcome(await actor.press(channel, ts, given.text("action_id"), block_id=block, value=value))
+    async def _press(self, actor: Actor, arguments: Arguments) -> Json:
+        block, value = arguments.text("block_id") or None, arguments.text("value") or None
+        channel, ts = arguments.text("channel"), arguments.text("ts")
+        return outcome(await actor.press(channel, ts, arguments.text("action_id"), block_id=block, value=value))
 
-    async def _edit(self, actor: Actor, given: Arguments) -> Json:
-        await actor.edit(given.text("channel"), given.text("ts"), given.text("text"))
+    async def _edit(self, actor: Actor, arguments: Arguments) -> Json:
+        await actor.edit(arguments.text("channel"), arguments.text("ts"), arguments.text("text"))
         return {}
 
-    async def _delete(self, actor: Actor, given: Arguments) -> Json:
-        await actor.delete(given.text("channel"), given.text("ts"))
+    async def _delete(self, actor: Actor, arguments: Arguments) -> Json:
+        await actor.delete(arguments.text("channel"), arguments.text("ts"))
         return {}
 
-    async def _react(self, actor: Actor, given: Arguments) -> Json:
+    async def _react(self, actor: Actor, arguments: Arguments) -> Json:
         """Adds a reaction, or removes it if the person already has it."""
-        channel, ts, name = given.text("channel"), given.text("ts"), given.text("name")
+        channel, ts, name = arguments.text("channel"), arguments.text("ts"), arguments.text("name")
         try:
             await actor.react(channel, ts, name)
         except SlackError as error:
@@ -112,8 +112,8 @@ class Operations:
             await actor.unreact(channel, ts, name)
         return {}
 
-    async def _join(self, actor: Actor, given: Arguments) -> Json:
-        await actor.join(given.text("channel"))
+    async def _join(self, actor: Actor, arguments: Arguments) -> Json:
+        await actor.join(arguments.text("channel"))
         return {}
 
 
@@ -121,8 +121,8 @@ def _refusal(words: str) -> Json:
     return {"ok": False, "error": words}
 
 
-def _upload_ids(given: Arguments) -> list[str]:
-    ids = given.as_dict().get("uploads", [])
+def _upload_ids(arguments: Arguments) -> list[str]:
+    ids = arguments.as_dict().get("uploads", [])
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
         raise invalid_argument("must be a list of ids [json-pointer:/uploads]")
     return ids
@@ -131,46 +131,46 @@ def _upload_ids(given: Arguments) -> list[str]:
 # shortcuts, modals and the Home tab
 
 
-async def _run_shortcut(actor: Actor, given: Arguments) -> Json:
+async def _run_shortcut(actor: Actor, arguments: Arguments) -> Json:
     """Runs a global shortcut, or one on the given message."""
-    callback_id, ts = given.text("callback_id"), given.text("ts")
+    callback_id, ts = arguments.text("callback_id"), arguments.text("ts")
     if ts:
-        return outcome(await actor.shortcut(given.text("channel"), ts, callback_id))
+        return outcome(await actor.shortcut(arguments.text("channel"), ts, callback_id))
     return outcome(await actor.global_shortcut(callback_id))
 
 
-async def _open_home(actor: Actor, given: Arguments) -> Json:
+async def _open_home(actor: Actor, arguments: Arguments) -> Json:
     """Tells the app which of its tabs the person opened, if it has that tab."""
     try:
-        await actor.views.open_home("home" if given.text("tab") == "home" else "messages")
+        await actor.views.open_home("home" if arguments.text("tab") == "home" else "messages")
     except SlackError as error:
         if error.code != "tab_disabled":
             raise
     return {}
 
 
-async def _use(actor: Actor, given: Arguments) -> Json:
+async def _use(actor: Actor, arguments: Arguments) -> Json:
     """Uses an element of a view. First enters the page's other values, since the app gets all of them."""
-    view = _view(actor, given)
-    element = view.element(given.text("action_id"), given.text("block_id") or None)
-    await _enter_all(actor, view, given, but=element)
-    value, block_id = _input_value(given.as_dict().get("value")), element.block_id
-    if element.holds_a_value:
+    view = _view(actor, arguments)
+    element = view.element(arguments.text("action_id"), arguments.text("block_id") or None)
+    await _enter_all(actor, view, arguments, but=element)
+    value, block_id = _input_value(arguments.as_dict().get("value")), element.block_id
+    if element.has_value:
         return outcome(await actor.views.enter(element.action_id, value, block_id=block_id, view_id=view.id))
     name = value if isinstance(value, str) else None
     return outcome(await actor.views.press(element.action_id, value=name, block_id=block_id, view_id=view.id))
 
 
-async def _submit(actor: Actor, given: Arguments) -> Json:
-    view = _view(actor, given)
-    await _enter_all(actor, view, given)
+async def _submit(actor: Actor, arguments: Arguments) -> Json:
+    view = _view(actor, arguments)
+    await _enter_all(actor, view, arguments)
     return outcome(await actor.views.submit(view.id))
 
 
-async def _close(actor: Actor, given: Arguments) -> Json:
+async def _close(actor: Actor, arguments: Arguments) -> Json:
     """Closes a modal, or all of them. Closing a closed one is no error."""
     try:
-        result = await actor.views.close(_view(actor, given).id, clear=given.flag("all"))
+        result = await actor.views.close(_view(actor, arguments).id, clear=arguments.flag("all"))
     except SlackError as error:
         if error.code != "not_found":
             raise
@@ -178,26 +178,26 @@ async def _close(actor: Actor, given: Arguments) -> Json:
     return outcome(result)
 
 
-def _view(actor: Actor, given: Arguments) -> View:
+def _view(actor: Actor, arguments: Arguments) -> View:
     """Returns the given view.
 
     Raises:
         SlackError: ``not_found`` if it is closed or under another view.
     """
     for view in (actor.views.top, actor.views.home()):
-        if view is not None and view.id == given.text("view_id"):
+        if view is not None and view.id == arguments.text("view_id"):
             return view
     raise SlackError("not_found")
 
 
-async def _enter_all(actor: Actor, view: View, given: Arguments, *, but: Element | None = None) -> None:
+async def _enter_all(actor: Actor, view: View, arguments: Arguments, *, but: Element | None = None) -> None:
     """Enters the page's values where they differ from the view's."""
-    values = given.as_dict().get("values")
+    values = arguments.as_dict().get("values")
     for element in elements(view.blocks):
-        if not element.holds_a_value or element == but:
+        if not element.has_value or element == but:
             continue
         value = _value_at(values, element)
-        if value is not _ABSENT and value != _bare(view, element):
+        if value is not _ABSENT and value != _page_value(view, element):
             entered, block_id = _input_value(value), element.block_id
             await actor.views.enter(element.action_id, entered, block_id=block_id, view_id=view.id, dispatch=False)
 
@@ -210,13 +210,13 @@ def _value_at(values: object, element: Element) -> object:
     return block.get(element.action_id, _ABSENT) if isinstance(block, Mapping) else _ABSENT
 
 
-def _bare(view: View, element: Element) -> object:
+def _page_value(view: View, element: Element) -> object:
     """Returns what an element holds in the page's form: options as their values."""
     held = value_of(view.values[element.block_id][element.action_id])
-    return [_name(each) for each in held] if isinstance(held, list) else _name(held)
+    return [_option_value(each) for each in held] if isinstance(held, list) else _option_value(held)
 
 
-def _name(chosen: object) -> object:
+def _option_value(chosen: object) -> object:
     return chosen["value"] if isinstance(chosen, dict) else chosen
 
 

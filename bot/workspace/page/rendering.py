@@ -6,20 +6,8 @@ from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Change, Channel, File, Json, Message, User
 from bot.workspace.model.files import MAX_FILE_BYTES, MAX_FILES
 from bot.workspace.model.state import State
-from bot.workspace.model.views import View, ViewChange, ViewKind
+from bot.workspace.model.views import View, ViewChange
 from bot.workspace.people import Actor
-
-
-def view_fields(viewer: Actor, app: AppConfig) -> Json:
-    """Returns the views' part of a snapshot."""
-    return {"modals": _modals(viewer), "home": _home(viewer, app)}
-
-
-def view_frame(kind: ViewKind, viewer: Actor, app: AppConfig) -> Json:
-    """Returns the frame for a page after one of its person's views has changed."""
-    if kind == "modal":
-        return {"type": "modals", "views": _modals(viewer)}
-    return {"type": "home", "home": _home(viewer, app)}
 
 
 def _modals(viewer: Actor) -> list[Json]:
@@ -64,7 +52,8 @@ class PageRenderer:
             "shortcuts": self._shortcuts(),
             "limits": {"files": MAX_FILES, "file_bytes": MAX_FILE_BYTES},
             "messages": {channel.id: self._messages(channel, viewer) for channel in seen},
-            **view_fields(viewer, self._app),
+            "modals": _modals(viewer),
+            "home": _home(viewer, self._app),
         }
 
     def _commands(self) -> list[Json]:
@@ -80,7 +69,9 @@ class PageRenderer:
 
     def view_frame(self, change: ViewChange, viewer: Actor) -> Json:
         """Returns the frame for a change of the person's views."""
-        return view_frame(change.kind, viewer, self._app)
+        if change.kind == "modal":
+            return {"type": "modals", "views": _modals(viewer)}
+        return {"type": "home", "home": _home(viewer, self._app)}
 
     def frames(self, change: Change, viewer: Actor) -> Iterator[Json]:
         """Yields the frames for one page after a change."""

@@ -63,7 +63,7 @@ _MESSAGES = {
     "cant_update_message": "You can edit only your own messages.",
     "channel_not_found": "There is no such channel, or you cannot see it.",
     "dispatch_failed": "No app is connected, so nothing answered.",
-    "dispatch_unknown_error": "The app answered with something that Slack does not understand.",
+    "dispatch_unknown_error": "The app sent an answer that Slack does not understand.",
     "file_not_found": "That file is no longer there. Attach it again.",
     "file_too_large": "That file is too large.",
     "invalid_name": "That name cannot be used.",
@@ -78,10 +78,10 @@ _MESSAGES = {
     "not_in_channel": "Join the channel first.",
     "operation_timeout": "The app did not answer in time.",
     "shortcut_not_found": "That shortcut is no longer there, or not for you.",
-    "storage_limit_reached": "This workspace has no room for more files.",
+    "storage_limit_reached": "This workspace has no space for more files.",
     "thread_not_found": "That thread is no longer there.",
-    "too_many_files": "Those are too many files for one message.",
-    "user_not_found": "There is nobody of that name here.",
+    "too_many_files": "That is too many files for one message.",
+    "user_not_found": "There is nobody with that name here.",
 }
 
 

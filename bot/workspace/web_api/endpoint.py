@@ -1,21 +1,56 @@
-"""The Web API over HTTP: records each call and answers as Slack does."""
+"""The Web API over HTTP: checks each call's token, scope and, if switched on, rate limit; records and answers it."""
 
+import math
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
 from aiohttp import web
 
+from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
+from bot.workspace.model.state import State
 from bot.workspace.web_api.credentials import Credentials
-from bot.workspace.web_api.dispatcher import Dispatcher
-from bot.workspace.web_api.method import Method
+from bot.workspace.web_api.method import Method, MethodCall
 from bot.workspace.web_api.methods import METHODS
 from bot.workspace.web_api.requests import CallRecord, read_arguments
 from bot.workspace.wire.arguments import Arguments
 
 MAX_RECORDED_CALLS = 100_000
 SOCKET_MODE_SCOPE = "connections:write"
+POSTS = frozenset({"chat.postMessage", "chat.postEphemeral"})
+POST_BURST = 3
+MINUTE = 60.0
+
+
+class RateLimits:
+    """Slack's rate limits: about one post per second and channel with short bursts; other methods by their tier.
+
+    Args:
+        now: The clock, in seconds.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._calls: dict[str, deque[float]] = {}
+
+    def retry_after(self, method: str, channel: str, per_minute: int) -> int | None:
+        """Returns whole seconds to wait, or None after counting an allowed call."""
+        if method in POSTS:
+            return self._count(f"{method} {channel}", POST_BURST, float(POST_BURST))
+        return self._count(method, per_minute, MINUTE)
+
+    def _count(self, key: str, allowed: int, seconds: float) -> int | None:
+        now = self._now()
+        times = self._calls.setdefault(key, deque())
+        while times and times[0] <= now - seconds:
+            times.popleft()
+        if len(times) >= allowed:
+            return max(1, math.ceil(times[0] + seconds - now))
+        times.append(now)
+        return None
 
 
 @dataclass(frozen=True)
@@ -41,22 +76,32 @@ class WebApi:
     """Answers ``/api/<method>`` and keeps records of the most recent calls.
 
     Args:
-        dispatcher: Carries out the calls.
+        state: The workspace.
+        app: The app that calls.
+        new_call: Returns the context of a call with these arguments.
         credentials: The valid tokens.
+        rate_limits: Slack's rate limits; None for none.
         answer: Answers a call, usually by carrying it out.
         notify: Called when a call arrives and when it has been answered.
     """
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        state: State,
+        app: AppConfig,
+        new_call: Callable[[Arguments], MethodCall],
         credentials: Credentials,
+        rate_limits: RateLimits | None,
+        *,
         answer: Callable[[ReceivedCall], Awaitable[web.StreamResponse]],
         notify: Callable[[], None],
     ) -> None:
         self.calls: list[CallRecord] = []
-        self._dispatcher = dispatcher
+        self._state = state
+        self._app = app
+        self._new_call = new_call
         self._credentials = credentials
+        self._rate_limits = rate_limits
         self._answer = answer
         self._notify = notify
 
@@ -75,7 +120,7 @@ class WebApi:
             self._notify()
 
     def _record(self, method: str, arguments: Arguments) -> CallRecord:
-        record = CallRecord(method, arguments.as_dict(), self._dispatcher.state.now())
+        record = CallRecord(method, arguments.as_dict(), self._state.now())
         self.calls.append(record)
         if len(self.calls) > MAX_RECORDED_CALLS:
             del self.calls[: MAX_RECORDED_CALLS // 2]
@@ -97,24 +142,42 @@ class WebApi:
 
     def _execute(self, record: CallRecord, token: str, arguments: Arguments) -> None:
         try:
-            record.response = {"ok": True, **self._dispatcher.execute(record.method, token, arguments)}
+            record.response = {"ok": True, **self._answer_of(record.method, token, arguments)}
             record.applied = True
         except SlackError as error:
             record.error, record.response = error.code, error.response_body()
+
+    def _answer_of(self, name: str, token: str, arguments: Arguments) -> Json:
+        """Returns the method's answer, without ``ok``.
+
+        Raises:
+            SlackError: The call is refused.
+        """
+        method = METHODS.get(name)
+        if method is None:
+            raise SlackError("unknown_method", detail={"req_method": name})
+        self._credentials.check(token, app_token=method.app_token)
+        call = self._new_call(arguments)
+        if method.scope:
+            call.require_scope(method.scope)
+        channel = str(arguments.as_dict().get("channel", ""))
+        if self._rate_limits and (seconds := self._rate_limits.retry_after(name, channel, method.per_minute)):
+            raise SlackError("ratelimited", detail={"retry_after": seconds})
+        return method.handler(call)
 
     def _channel_names(self, arguments: Arguments) -> frozenset[str]:
         """Returns the channel's id and its name."""
         given = arguments.as_dict().get("channel")
         if not isinstance(given, str):
             return frozenset()
-        channel = self._dispatcher.state.find_channel(given)
+        channel = self._state.find_channel(given)
         return frozenset({given, channel.id, channel.name} if channel else {given})
 
     def _refusal(self, record: CallRecord, token: str, code: str) -> web.Response:
         """Refuses a call with one of Slack's codes; for ``missing_scope``, as if the app lacked the method's scope."""
         record.error, method = code, METHODS.get(record.method)
         missing = {method.scope} if method and method.scope and code == "missing_scope" else set()
-        provided = _listed(self._dispatcher.app.scopes - missing)
+        provided = _listed(self._app.scopes - missing)
         detail = {"needed": ",".join(missing), "provided": provided} if missing else {}
         body = SlackError(code, detail=detail).response_body()
         return web.json_response(body, headers=self._headers(method, token, without=missing))
@@ -125,7 +188,7 @@ class WebApi:
         if self._credentials.refusal:
             return headers
         if token == self._credentials.bot_token:
-            headers["X-OAuth-Scopes"] = _listed(self._dispatcher.app.scopes.difference(without))
+            headers["X-OAuth-Scopes"] = _listed(self._app.scopes.difference(without))
         elif token == self._credentials.app_token:
             headers["X-OAuth-Scopes"] = SOCKET_MODE_SCOPE
         if method and method.scope:

@@ -83,7 +83,7 @@ class InteractionPayloads:
     def block_actions(self, user: User, message: Message, action: Json, response_url: str) -> Json:
         """Returns the payload for using a message's element. ``action`` is what `find_action` returned."""
         channel = self._state.channels[message.channel]
-        payload = self._used(user, action, Trigger(user.id, channel.id)) | {
+        payload = self._block_actions(user, action, Trigger(user.id, channel.id)) | {
             "container": _container(message),
             "channel": {"id": channel.id, "name": _channel_name(channel)},
             "state": {"values": _values(message, action)},
@@ -93,13 +93,13 @@ class InteractionPayloads:
 
     def view_actions(self, user: User, view: View, action: Json) -> Json:
         """Returns the payload for using an element of a modal or Home; it has no channel."""
-        return self._used(user, action, Trigger(user.id, view=view.id)) | {
+        return self._block_actions(user, action, Trigger(user.id, view=view.id)) | {
             "container": {"type": "view", "view_id": view.id},
             "view": self._view(view),
         }
 
     def view_submission(self, user: User, view: View) -> Json:
-        return self._of_view("view_submission", user) | {
+        return self._common_fields("view_submission", user) | {
             "trigger_id": self._triggers.issue(Trigger(user.id, view=view.id)),
             "view": self._view(view),
             "response_urls": [],
@@ -108,15 +108,15 @@ class InteractionPayloads:
     def view_closed(self, user: User, view: View, *, is_cleared: bool) -> Json:
         """Returns the payload for a closed modal; ``is_cleared`` means that all were closed at once."""
         shown = rendered_view(view, self._state.team, self._app, with_values=False)
-        return self._of_view("view_closed", user) | {"view": shown, "is_cleared": is_cleared}
+        return self._common_fields("view_closed", user) | {"view": shown, "is_cleared": is_cleared}
 
-    def _used(self, user: User, action: Json, trigger: Trigger) -> Json:
-        return self._of_view("block_actions", user) | {
+    def _block_actions(self, user: User, action: Json, trigger: Trigger) -> Json:
+        return self._common_fields("block_actions", user) | {
             "trigger_id": self._triggers.issue(trigger),
             "actions": [action | {"action_ts": self._state.timestamps.next()}],
         }
 
-    def _of_view(self, kind: str, user: User) -> Json:
+    def _common_fields(self, kind: str, user: User) -> Json:
         return {
             "type": kind,
             "user": {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id},

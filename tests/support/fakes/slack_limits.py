@@ -4,7 +4,7 @@ import math
 import time
 
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits
-from bot.workspace.web_api.dispatcher import RateLimits
+from bot.workspace.web_api.endpoint import RateLimits
 
 _ANY_NUMBER = Limit(6_000_000, 10_000)
 ANY_NUMBER = SlackLimits(

@@ -35,7 +35,7 @@ from bot.store.database.engine import engine_for
 from bot.workspace import InteractionResult
 from bot.workspace.model.entities import Message
 from bot.workspace.model.text import stored_app_text
-from bot.workspace.web_api.dispatcher import RateLimits
+from bot.workspace.web_api.endpoint import RateLimits
 
 Found = TypeVar("Found")
 

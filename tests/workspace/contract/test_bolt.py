@@ -1,4 +1,4 @@
-"""A real slack-bolt app over a real Socket Mode connection, with the workspace in Slack's place."""
+"""A real slack-bolt app over a real Socket Mode connection to the workspace."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ async def workspace() -> AsyncIterator[FaultyWorkspace]:
     await server.stop()
 
 
-async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: FaultyWorkspace) -> None:
+async def test_the_answer_to_a_command_is_ephemeral(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
     seen: list[dict[str, Any]] = []
 
@@ -42,7 +42,7 @@ async def test_a_command_is_acknowledged_with_words_for_one_person(workspace: Fa
     assert workspace.people["ben"].ephemerals("docs") == []
 
 
-async def test_a_command_that_nobody_acknowledges_times_out(workspace: FaultyWorkspace) -> None:
+async def test_an_unacknowledged_command_times_out(workspace: FaultyWorkspace) -> None:
     workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)
     release = asyncio.Event()
@@ -111,7 +111,7 @@ async def test_a_whole_conversation(workspace: FaultyWorkspace) -> None:
     assert [m.text for m in workspace.channels.thread("docs", card.ts)] == ["the card", "and also &amp; this"]
 
 
-async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: FaultyWorkspace) -> None:
+async def test_an_unacknowledged_event_is_sent_again_as_a_retry(workspace: FaultyWorkspace) -> None:
     workspace.deliveries.ack_timeout = 0.1
     app = bolt_app(workspace)
     attempts: list[tuple[str, str]] = []
@@ -134,7 +134,7 @@ async def test_an_event_without_an_ack_comes_again_and_says_so(workspace: Faulty
     assert attempts == [("0", ""), ("1", "timeout"), ("2", "timeout")]
 
 
-async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: FaultyWorkspace) -> None:
+async def test_the_app_reconnects_after_a_disconnect(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
 
     @app.command("/docs")
@@ -153,7 +153,7 @@ async def test_the_app_comes_back_by_itself_after_a_disconnect(workspace: Faulty
         assert (await workspace.people["ana"].command("docs", "/docs", "x")).text == "here"
 
 
-async def test_each_payload_goes_to_one_of_the_connections(workspace: FaultyWorkspace) -> None:
+async def test_each_payload_goes_to_one_connection(workspace: FaultyWorkspace) -> None:
     taken: dict[str, list[str]] = {"one": [], "two": []}
     apps = {name: bolt_app(workspace) for name in taken}
 
@@ -172,12 +172,10 @@ async def test_each_payload_goes_to_one_of_the_connections(workspace: FaultyWork
     assert all(taken.values())
 
 
-async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(
+async def test_a_client_whose_handshake_fails_keeps_its_used_ticket(
     workspace: FaultyWorkspace, log_watch: SecretWatch
 ) -> None:
-    """slack-sdk's reconnect fault, as it is with Slack: it asks for no new address by itself. And it logs the old one,
-    for which reason Pagehand silences it.
-    """
+    """slack-sdk does not ask for a new URL by itself, with Slack either. It also logs the old one."""
     app = bolt_app(workspace)
     async with connected(workspace, app):
         opened = sum(call.method == "apps.connections.open" for call in workspace.web_api.calls)
@@ -191,7 +189,7 @@ async def test_a_client_whose_handshake_fails_keeps_to_its_used_ticket(
     assert all(line.startswith("slack_bolt.") for line in logged)
 
 
-async def test_stopping_ends_a_command_that_waits(workspace: FaultyWorkspace) -> None:
+async def test_stopping_ends_a_waiting_command(workspace: FaultyWorkspace) -> None:
     app = bolt_app(workspace)
     started = asyncio.Event()
 
@@ -242,8 +240,8 @@ async def test_menus_and_the_buttons_of_ephemerals(workspace: FaultyWorkspace) -
     assert workspace.channels.messages("general") == []
 
 
-async def test_a_menu_of_a_message_tells_what_is_chosen(workspace: FaultyWorkspace) -> None:
-    """In the action, and in the state beside what the others hold."""
+async def test_a_menu_in_a_message_sends_the_choice(workspace: FaultyWorkspace) -> None:
+    """In the action, and in the state with the values of the other elements."""
     app = bolt_app(workspace)
     pressed: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""What reaches the app besides a channel's plain messages: direct messages, forwarded ones, broadcasts, reactions."""
+"""Direct messages, forwarded messages, broadcasts and reactions, as the app receives them."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -35,7 +35,7 @@ def client(workspace: WorkspaceServer) -> AsyncWebClient:
 async def test_a_direct_message_and_its_thread(
     workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
 ) -> None:
-    """One event of the type im, no mention of its own; the app answers and reads there."""
+    """There is one event of the type im and no mention. The app answers and reads there."""
     ana = workspace.people["ana"]
     said = await ana.say("pagehand", "@pagehand fix the typo")
     channel = said.channel
@@ -63,7 +63,7 @@ async def test_a_direct_message_and_its_thread(
         ("channels:history", ["app_home_opened", "app_mention", "message", "reaction_added"]),
     ],
 )
-async def test_events_stay_away_without_their_scope(scope: str, kinds: list[str]) -> None:
+async def test_events_need_their_scope(scope: str, kinds: list[str]) -> None:
     workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope}))
     await workspace.start()
     async with payloads(workspace) as taken:
@@ -77,7 +77,7 @@ async def test_events_stay_away_without_their_scope(scope: str, kinds: list[str]
     await workspace.stop()
 
 
-async def test_reactions_of_people_come_and_go(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+async def test_people_add_and_remove_reactions(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     ana, ben = workspace.people["ana"], workspace.people["ben"]
     said = await ana.say("docs", "card")
     await ben.react("docs", said.ts, ":x:")
@@ -92,7 +92,7 @@ async def test_reactions_of_people_come_and_go(workspace: WorkspaceServer, bodie
 
 
 async def test_a_message_is_forwarded_into_a_thread(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    """With no words of one's own, or with a mention, which has the attachment too."""
+    """Without text, or with a mention, whose event also has the attachment."""
     ana, ben = workspace.people["ana"], workspace.people["ben"]
     original = await ben.say("general", "The *install* page is wrong", files=["shot.png"])
     root = await ana.say("docs", "root")
@@ -112,16 +112,16 @@ async def test_a_message_is_forwarded_into_a_thread(workspace: WorkspaceServer, 
     assert (mention["type"], mention["attachments"]) == ("app_mention", worded["attachments"])
 
 
-async def test_what_one_cannot_see_cannot_be_forwarded(workspace: WorkspaceServer) -> None:
+async def test_people_cannot_forward_what_they_cannot_see(workspace: WorkspaceServer) -> None:
     secret = await workspace.people["ana"].say("leads", "secret")
     with pytest.raises(SlackError, match="channel_not_found"):
         await workspace.people["gia"].forward("leads", secret.ts, "docs")
 
 
-async def test_a_link_to_a_message_shows_it_a_moment_later(
+async def test_a_link_to_a_message_gets_a_preview(
     workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
 ) -> None:
-    """A change that is no edit: the text is as it was, and nobody is named as its editor."""
+    """This is a change but no edit: the text is the same, and there is no editor."""
     ana, gia = workspace.people["ana"], workspace.people["gia"]
     original = await ana.say("general", "The install page is wrong")
     link = (await client.chat_getPermalink(channel=original.channel, message_ts=original.ts))["permalink"]
@@ -139,7 +139,7 @@ async def test_a_link_to_a_message_shows_it_a_moment_later(
     assert [event.get("subtype") for event in others] == [None, None]
 
 
-async def test_a_reply_is_shown_in_the_channel_as_well(
+async def test_a_reply_can_also_go_to_the_channel(
     workspace: WorkspaceServer, bodies: list[dict[str, Any]], client: AsyncWebClient
 ) -> None:
     root = await workspace.people["ana"].say("docs", "root")
@@ -151,8 +151,8 @@ async def test_a_reply_is_shown_in_the_channel_as_well(
     assert bodies[-1]["event"]["subtype"] == "thread_broadcast"
 
 
-async def test_a_reply_is_shown_in_the_channel_later(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
-    """By an update of its own, which changes nothing else."""
+async def test_a_reply_can_go_to_the_channel_later(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+    """An update of its own does this and changes nothing else."""
     root = await workspace.people["ana"].say("docs", "root")
     answer = await client.chat_postMessage(channel="C0DOCS001", thread_ts=root.ts, text="Done")
     place = {"channel": "C0DOCS001", "ts": answer["ts"], "reply_broadcast": True}

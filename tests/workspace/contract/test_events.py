@@ -1,4 +1,4 @@
-"""Which events the app is sent, and what is in them."""
+"""The events that the app receives, and their content."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -90,7 +90,7 @@ async def test_every_kind_of_message(workspace: WorkspaceServer, bodies: list[di
     assert bodies[5]["event"]["deleted_ts"] == last.ts
 
 
-async def test_the_bot_hears_itself(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+async def test_the_bot_receives_its_own_messages(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     posted = await client.chat_postMessage(channel=DOCS, text="<@U0PAGEHND> is me")
     await client.chat_update(channel=DOCS, ts=posted["ts"], text="changed")
@@ -127,14 +127,14 @@ async def test_a_person_of_another_team(workspace: WorkspaceServer, bodies: list
         await emil.say("docs", "not mine")
 
 
-async def test_archiving_and_removal_are_told(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+async def test_archiving_and_removal_are_events(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     workspace.channels.archive("partners")
     workspace.channels.remove_bot("docs")
     await workspace.deliveries.settled()
     assert kinds(bodies) == ["channel_archive", "channel_left"]
 
 
-async def test_only_what_was_subscribed_to_and_granted() -> None:
+async def test_only_subscribed_and_granted_events_are_sent() -> None:
     app = AppConfig(events=frozenset({"app_mention", "message.channels"}), scopes=frozenset({"app_mentions:read"}))
     server = WorkspaceServer(app)
     await server.start()
@@ -148,7 +148,7 @@ async def test_only_what_was_subscribed_to_and_granted() -> None:
         await server.stop()
 
 
-def test_the_products_own_manifest_makes_an_app() -> None:
+def test_the_products_manifest_makes_an_app() -> None:
     manifest = yaml.safe_load((Path(__file__).parents[3] / "manifest.yml").read_text())
     app = AppConfig.from_manifest(manifest)
     assert app.socket_mode
@@ -158,7 +158,7 @@ def test_the_products_own_manifest_makes_an_app() -> None:
 
 
 @pytest.mark.parametrize("tab", [MessagesTab.READ_ONLY, MessagesTab.OFF])
-async def test_where_the_messages_tab_is_not_open_people_send_nothing_from_it(tab: MessagesTab) -> None:
+async def test_a_closed_messages_tab_takes_no_messages(tab: MessagesTab) -> None:
     server = WorkspaceServer(AppConfig(messages_tab=tab))
     await server.start()
     try:
@@ -178,7 +178,7 @@ async def test_where_the_messages_tab_is_not_open_people_send_nothing_from_it(ta
         await server.stop()
 
 
-async def test_an_app_made_of_a_manifest() -> None:
+async def test_an_app_made_from_a_manifest() -> None:
     app = AppConfig.from_manifest(
         {
             "display_information": {"name": "Pagehand"},

@@ -1,4 +1,4 @@
-"""The faults that tests switch on, seen by slack_sdk and a real slack-bolt app."""
+"""The faults that tests can switch on, with slack_sdk and a real slack-bolt app."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ async def client(workspace: FaultyWorkspace) -> AsyncIterator[AsyncWebClient]:
 
 @pytest.fixture
 async def events(workspace: FaultyWorkspace) -> AsyncIterator[list[dict[str, Any]]]:
-    """The message events that a connected app has taken, in order."""
+    """The message events that a connected app has received, in order."""
     client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     app = AsyncApp(client=client, signing_secret=workspace.credentials.signing_secret)
     taken: list[dict[str, Any]] = []
@@ -54,7 +54,7 @@ async def events(workspace: FaultyWorkspace) -> AsyncIterator[list[dict[str, Any
 
 
 @pytest.mark.parametrize("applied", [False, True])
-async def test_a_dropped_call_has_no_answer(workspace: FaultyWorkspace, client: AsyncWebClient, applied: bool) -> None:  # noqa: FBT001 - parametrized
+async def test_a_dropped_call_gets_no_answer(workspace: FaultyWorkspace, client: AsyncWebClient, applied: bool) -> None:  # noqa: FBT001 - parametrized
     fault = workspace.faults.drop(applied=applied, method="chat.postMessage")
     with pytest.raises(aiohttp.ClientConnectionError):
         await client.chat_postMessage(channel=DOCS, text="x")
@@ -136,7 +136,9 @@ async def test_two_events_out_of_order(workspace: FaultyWorkspace, events: list[
     assert [body["event"]["text"] for body in events] == ["second", "first"]
 
 
-async def test_a_lost_ack_brings_the_event_again(workspace: FaultyWorkspace, events: list[dict[str, Any]]) -> None:
+async def test_an_event_is_sent_again_after_a_lost_ack(
+    workspace: FaultyWorkspace, events: list[dict[str, Any]]
+) -> None:
     workspace.faults.drop_ack("events_api")
     await workspace.people["ana"].say("docs", "again")
     await workspace.deliveries.settled()
@@ -144,14 +146,14 @@ async def test_a_lost_ack_brings_the_event_again(workspace: FaultyWorkspace, eve
     assert workspace.deliveries.records[-1].attempts == 2
 
 
-async def test_a_lost_envelope_comes_the_second_time(workspace: FaultyWorkspace, events: list[dict[str, Any]]) -> None:
+async def test_a_lost_envelope_is_sent_again(workspace: FaultyWorkspace, events: list[dict[str, Any]]) -> None:
     workspace.faults.lose_envelope("events_api")
     await workspace.people["ana"].say("docs", "at last")
     await workspace.deliveries.settled()
     assert [body["event"]["text"] for body in events] == ["at last"]
 
 
-async def test_after_three_resendings_an_event_is_given_up(workspace: FaultyWorkspace) -> None:
+async def test_an_event_is_given_up_after_three_retries(workspace: FaultyWorkspace) -> None:
     await workspace.people["ana"].say("docs", "nobody listens")
     await workspace.deliveries.settled()
     delivery = workspace.deliveries.records[-1]
@@ -162,7 +164,7 @@ async def test_after_three_resendings_an_event_is_given_up(workspace: FaultyWork
 # connections
 
 
-async def test_a_ticket_is_good_once_and_not_for_long() -> None:
+async def test_a_ticket_is_valid_once_and_expires() -> None:
     clock = [1_700_000_000.0]
     server = FaultyWorkspace(now=lambda: clock[0], ticket_lifetime=30)
     await server.start()
@@ -192,7 +194,7 @@ async def test_a_ticket_is_good_once_and_not_for_long() -> None:
         await server.stop()
 
 
-async def test_an_eleventh_connection_is_one_too_many(workspace: FaultyWorkspace) -> None:
+async def test_an_eleventh_connection_is_refused(workspace: FaultyWorkspace) -> None:
     async with ClientSession() as session:
         sockets = [
             await session.ws_connect(workspace.socket_mode.open_url().replace("ws", "http", 1)) for _ in range(11)

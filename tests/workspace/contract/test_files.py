@@ -1,4 +1,4 @@
-"""Files: what the app is told of them, who may read them, and what is left of those that were deleted."""
+"""Files: what the app learns about them, who may read them, and what is left after their deletion."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -49,9 +49,7 @@ async def refusal(call: Any) -> str:
     return str(caught.value.response["error"])
 
 
-async def test_a_message_with_files_says_what_they_are(
-    workspace: WorkspaceServer, bodies: list[dict[str, Any]]
-) -> None:
+async def test_a_message_describes_its_files(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     said = await workspace.people["ana"].say("docs", "See these", files=[NOTES, PICTURE])
     await workspace.deliveries.settled()
     (event,) = (body["event"] for body in bodies)
@@ -73,7 +71,7 @@ async def test_a_message_with_files_says_what_they_are(
         assert file["permalink"].startswith(f"{workspace.origin}/files/{file['user']}/{file['id']}/")
 
 
-async def test_a_mention_brings_its_files_along(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+async def test_a_mention_includes_its_files(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
     await workspace.people["ana"].say("docs", "@pagehand take these", files=[NOTES])
     await workspace.deliveries.settled()
     message, mention = (body["event"] for body in bodies)
@@ -82,7 +80,7 @@ async def test_a_mention_brings_its_files_along(workspace: WorkspaceServer, bodi
     assert mention["files"] == message["files"]
 
 
-async def test_the_token_reads_a_file_byte_for_byte(workspace: WorkspaceServer) -> None:
+async def test_the_bot_token_reads_a_file_byte_for_byte(workspace: WorkspaceServer) -> None:
     said = await workspace.people["ana"].say("docs", "", files=[NOTES, PICTURE])
     for file, upload in zip(said.files or (), (NOTES, PICTURE), strict=True):
         info = (await client_of(workspace).files_info(file=file.id))["file"]
@@ -92,7 +90,7 @@ async def test_the_token_reads_a_file_byte_for_byte(workspace: WorkspaceServer) 
             assert found == (200, info["mimetype"], upload.content)
 
 
-async def test_without_the_right_token_there_is_a_page_to_sign_in(workspace: WorkspaceServer) -> None:
+async def test_without_the_right_token_there_is_a_sign_in_page(workspace: WorkspaceServer) -> None:
     said = await workspace.people["ana"].say("docs", "", files=[NOTES])
     assert said.files
     url = (await client_of(workspace).files_info(file=said.files[0].id))["file"]["url_private_download"]
@@ -102,8 +100,8 @@ async def test_without_the_right_token_there_is_a_page_to_sign_in(workspace: Wor
         assert NOTES.content not in body
 
 
-async def test_without_the_scope_nothing_is_read() -> None:
-    """The message still names the file, as Slack's does."""
+async def test_files_cannot_be_read_without_the_scope() -> None:
+    """As in Slack, the message still names the file."""
     workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"files:read"}))
     await workspace.start()
     said = await workspace.people["ana"].say("docs", "", files=[NOTES])
@@ -117,7 +115,7 @@ async def test_without_the_scope_nothing_is_read() -> None:
     await workspace.stop()
 
 
-async def test_files_where_the_bot_is_not_are_not_there(workspace: WorkspaceServer) -> None:
+async def test_files_in_channels_without_the_bot_are_not_found(workspace: WorkspaceServer) -> None:
     said = await workspace.people["ana"].say("leads", "", files=[NOTES])
     assert said.files
     assert await refusal(client_of(workspace).files_info(file=said.files[0].id)) == "file_not_found"
@@ -125,7 +123,9 @@ async def test_files_where_the_bot_is_not_are_not_there(workspace: WorkspaceServ
     assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
 
 
-async def test_in_a_shared_channel_the_app_has_to_ask(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
+async def test_in_a_shared_channel_the_app_has_to_ask_for_the_file(
+    workspace: WorkspaceServer, bodies: list[dict[str, Any]]
+) -> None:
     said = await workspace.people["emil"].say("partners", "ours", files=[NOTES])
     await workspace.deliveries.settled()
     assert said.files
@@ -145,7 +145,7 @@ async def test_in_a_shared_channel_the_app_has_to_ask(workspace: WorkspaceServer
 
 
 async def test_a_deleted_file_leaves_a_tombstone(workspace: WorkspaceServer, bodies: list[dict[str, Any]]) -> None:
-    """In a message with words; one that had nothing else goes with its file."""
+    """A message without text is deleted with its file."""
     ana, client = workspace.people["ana"], client_of(workspace)
     said = await ana.say("docs", "words", files=[NOTES])
     alone = await ana.say("docs", "", files=[PICTURE])
@@ -169,7 +169,7 @@ async def test_a_deleted_file_leaves_a_tombstone(workspace: WorkspaceServer, bod
     assert (await fetched(url, workspace.credentials.bot_token))[0] == 404
 
 
-async def test_files_have_bounds(workspace: WorkspaceServer) -> None:
+async def test_files_have_limits(workspace: WorkspaceServer) -> None:
     ana = workspace.people["ana"]
     with pytest.raises(SlackError, match="file_too_large"):
         await ana.say("docs", "", files=[Upload("big.bin", bytes(MAX_FILE_BYTES + 1))])
@@ -181,7 +181,7 @@ async def test_files_have_bounds(workspace: WorkspaceServer) -> None:
 
 
 async def test_an_uploaded_page_cannot_run_in_the_workspace(workspace: WorkspaceServer) -> None:
-    """It would be of the same origin as the workspace's own page."""
+    """It would have the same origin as the workspace's own page."""
     said = await workspace.people["ana"].say("docs", "", files=[Upload("x.html", b"<script>alert(1)</script>")])
     assert said.files
     url = (await client_of(workspace).files_info(file=said.files[0].id))["file"]["url_private"]
@@ -191,7 +191,7 @@ async def test_an_uploaded_page_cannot_run_in_the_workspace(workspace: Workspace
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_files_are_kept(tmp_path: Path) -> None:
+async def test_files_are_stored(tmp_path: Path) -> None:
     first = WorkspaceServer(directory=tmp_path)
     await first.start()
     said = await first.people["ana"].say("docs", "kept", files=[NOTES])

@@ -1,4 +1,4 @@
-"""The app's Home: opened, published for each person, and used there; and its Messages tab."""
+"""The App Home: opened, published for each person, and used; and its Messages tab."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ def home(words: str = "My jobs") -> dict[str, Any]:
 
 
 class House:
-    """A workspace, and an app that remembers what happens in its Home."""
+    """A workspace with an app that records what happens in its Home."""
 
     def __init__(self, workspace: WorkspaceServer) -> None:
         self.workspace = workspace
@@ -58,8 +58,8 @@ async def refusal(call: Any) -> str:
     return str(caught.value.response["error"])
 
 
-async def test_opening_home_is_told_with_the_view_once_there_is_one(house: House) -> None:
-    """Blank until the app publishes; then the event has what the person sees."""
+async def test_the_event_for_opening_home_has_the_view(house: House) -> None:
+    """The event has a view only after the app has published one."""
     ana = house.workspace.people["ana"]
     assert await ana.views.open_home() is None
     first = await house.opened.get()
@@ -72,7 +72,7 @@ async def test_opening_home_is_told_with_the_view_once_there_is_one(house: House
     assert (second["view"]["type"], second["view"]["callback_id"]) == ("home", "home")
 
 
-async def test_each_person_has_a_home_of_their_own(house: House) -> None:
+async def test_each_person_has_their_own_home(house: House) -> None:
     ana, ben = house.workspace.people["ana"], house.workspace.people["ben"]
     await house.client.views_publish(user_id=ana.id, view=home("Ana's"))
     seen = ana.views.home()
@@ -81,7 +81,7 @@ async def test_each_person_has_a_home_of_their_own(house: House) -> None:
     assert ben.views.home() is None
 
 
-async def test_a_stale_home_is_not_published_over_a_newer_one(house: House) -> None:
+async def test_a_stale_home_does_not_replace_a_newer_one(house: House) -> None:
     ana = house.workspace.people["ana"]
     first = await house.client.views_publish(user_id=ana.id, view=home())
     stale = first["view"]["hash"]
@@ -91,7 +91,7 @@ async def test_a_stale_home_is_not_published_over_a_newer_one(house: House) -> N
 
 
 async def test_a_button_in_home_opens_a_modal(house: House) -> None:
-    """Its payload has the view and no channel, and its trigger is good for a modal."""
+    """Its payload has the view and no channel, and its trigger opens a modal."""
     ana = house.workspace.people["ana"]
     published = await house.client.views_publish(user_id=ana.id, view=home())
     assert (await ana.views.press("start")).ok
@@ -112,7 +112,7 @@ async def test_what_cannot_be_published(house: House) -> None:
     assert await refusal(client.views_publish(user_id=ana.id, view=modal)) == "invalid_arguments"
 
 
-async def test_the_messages_tab_is_told_without_a_view(house: House) -> None:
+async def test_the_event_for_the_messages_tab_has_no_view(house: House) -> None:
     ana = house.workspace.people["ana"]
     await house.client.views_publish(user_id=ana.id, view=home())
     await ana.views.open_home("messages")
@@ -120,7 +120,7 @@ async def test_the_messages_tab_is_told_without_a_view(house: House) -> None:
     assert (event["tab"], "view" in event) == ("messages", False)
 
 
-async def test_a_tab_that_is_switched_off_is_not_there() -> None:
+async def test_a_disabled_tab_cannot_be_opened() -> None:
     app = replace(AppConfig(), home_tab=False, messages_tab=MessagesTab.OFF)
     workspace = WorkspaceServer(app)
     await workspace.start()

@@ -1,4 +1,4 @@
-"""Delivery by signed HTTP requests, taken by a real slack-bolt app that checks the signatures."""
+"""Delivery by signed HTTP requests to a real slack-bolt app, which checks the signatures."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ BLOCKS: list[dict[str, Any]] = [{"type": "actions", "elements": [BUTTON]}]
 
 
 class Receiver:
-    """An HTTP server around a Bolt app, which can be told to fail."""
+    """An HTTP server around a Bolt app, which can fail on request."""
 
     def __init__(self) -> None:
         self.app = AsyncApp(token="xoxb-unused", signing_secret=SECRET)
@@ -64,11 +64,11 @@ async def workspace(url: str, receiver: Receiver) -> AsyncIterator[WorkspaceServ
     await server.stop()
 
 
-async def test_the_url_is_verified_by_its_challenge(workspace: WorkspaceServer) -> None:
+async def test_the_request_url_is_verified_by_a_challenge(workspace: WorkspaceServer) -> None:
     assert await workspace.signed_http.verify_request_url()
 
 
-async def test_a_url_where_nothing_answers_is_not_verified(workspace: WorkspaceServer) -> None:
+async def test_a_request_url_without_an_answer_is_not_verified(workspace: WorkspaceServer) -> None:
     deaf = WorkspaceServer(replace(workspace.app, request_url="http://127.0.0.1:9/"))
     assert not await deaf.signed_http.verify_request_url()
     await deaf.stop()
@@ -85,7 +85,7 @@ async def test_a_signed_command_is_answered(workspace: WorkspaceServer, receiver
 
 
 async def test_a_modal_is_opened_and_answered(workspace: WorkspaceServer, receiver: Receiver) -> None:
-    """The answers to a submission come in the body of the response; text is none that Slack knows."""
+    """The answer to a submission is in the body of the response. Slack does not understand plain text there."""
     words = {"type": "plain_text", "text": "Words"}
     element = {"type": "plain_text_input", "action_id": "a"}
     block = {"type": "input", "block_id": "b", "label": words, "element": element}
@@ -121,7 +121,7 @@ async def test_a_wrong_signature_is_refused_by_the_app(url: str, receiver: Recei
         await server.stop()
 
 
-async def test_a_press_travels_as_a_form(workspace: WorkspaceServer, receiver: Receiver) -> None:
+async def test_a_button_press_is_sent_as_a_form(workspace: WorkspaceServer, receiver: Receiver) -> None:
     pressed: list[dict[str, Any]] = []
 
     @receiver.app.action("go")
@@ -135,9 +135,7 @@ async def test_a_press_travels_as_a_form(workspace: WorkspaceServer, receiver: R
     assert pressed[0]["value"] == "v"
 
 
-async def test_a_failed_event_is_sent_again_with_its_number_and_reason(
-    workspace: WorkspaceServer, receiver: Receiver
-) -> None:
+async def test_a_failed_event_is_sent_again_with_retry_headers(workspace: WorkspaceServer, receiver: Receiver) -> None:
     @receiver.app.event("message")
     async def on_message() -> None:
         return
@@ -150,7 +148,7 @@ async def test_a_failed_event_is_sent_again_with_its_number_and_reason(
     assert workspace.deliveries.records[-1].acked
 
 
-async def test_an_app_can_ask_for_no_retries(workspace: WorkspaceServer, receiver: Receiver) -> None:
+async def test_an_app_can_refuse_retries(workspace: WorkspaceServer, receiver: Receiver) -> None:
     receiver.failures, receiver.failure_headers = 9, {"X-Slack-No-Retry": "1"}
     await workspace.people["ana"].say("docs", "hello")
     await workspace.deliveries.settled()

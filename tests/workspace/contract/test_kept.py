@@ -1,4 +1,4 @@
-"""A workspace kept in a directory is found again as it was."""
+"""A workspace stored in a directory is the same after a restart."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from bot.workspace import WorkspaceServer
 METADATA = {"event_type": "pagehand", "event_payload": {"key": "k"}}
 
 
-async def test_everything_said_is_there_again(tmp_path: Path) -> None:
+async def test_a_stored_workspace_has_its_messages_again(tmp_path: Path) -> None:
     first = WorkspaceServer(directory=tmp_path)
     await first.start()
     client = AsyncWebClient(token=first.credentials.bot_token, base_url=first.api_url)
@@ -37,7 +37,7 @@ async def test_everything_said_is_there_again(tmp_path: Path) -> None:
     await second.stop()
 
 
-async def test_the_apps_tokens_are_not_kept(tmp_path: Path) -> None:
+async def test_the_apps_tokens_are_not_stored(tmp_path: Path) -> None:
     server = WorkspaceServer(directory=tmp_path)
     await server.people["ana"].say("docs", "x")
     await server.stop()

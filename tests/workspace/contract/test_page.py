@@ -1,4 +1,4 @@
-"""What the web page talks to: what each person may see and do, and who may ask at all."""
+"""The web page's endpoints: what each person may see and do, and which sites may ask."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ async def test_commands_in_the_composer(workspace: WorkspaceServer, browser: Cli
     assert workspace.app.bot_user_id in workspace.channels["general"].members
 
 
-async def test_a_stream_brings_what_the_person_may_see(workspace: WorkspaceServer, browser: ClientSession) -> None:
+async def test_a_stream_has_only_what_the_person_may_see(workspace: WorkspaceServer, browser: ClientSession) -> None:
     client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     async with (
         browser.ws_connect("/page/stream", params={"as": ANA}) as ana,
@@ -110,7 +110,9 @@ async def text_of(stream: ClientWebSocketResponse) -> str:
     return str(frame["message"]["text"])
 
 
-async def test_a_stream_tells_when_the_app_comes_and_goes(workspace: WorkspaceServer, browser: ClientSession) -> None:
+async def test_a_stream_reports_when_the_app_connects_and_disconnects(
+    workspace: WorkspaceServer, browser: ClientSession
+) -> None:
     async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
         await stream.receive_json()
         async with browser.ws_connect(workspace.socket_mode.open_url()):
@@ -118,7 +120,7 @@ async def test_a_stream_tells_when_the_app_comes_and_goes(workspace: WorkspaceSe
         assert await stream.receive_json() == {"type": "link", "connected": False}
 
 
-async def test_pressing_a_button_without_an_app_says_so(workspace: WorkspaceServer, browser: ClientSession) -> None:
+async def test_pressing_a_button_without_an_app_is_an_error(workspace: WorkspaceServer, browser: ClientSession) -> None:
     client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     button = {"type": "button", "action_id": "a", "text": {"type": "plain_text", "text": "B"}}
     blocks: list[dict[str, Any]] = [{"type": "actions", "block_id": "b", "elements": [button]}]
@@ -154,7 +156,7 @@ async def test_foreign_pages_are_refused(
     assert workspace.channels.messages("docs") == []
 
 
-async def test_a_link_elsewhere_leads_to_the_page(workspace: WorkspaceServer) -> None:
+async def test_a_link_on_another_site_opens_the_page(workspace: WorkspaceServer) -> None:
     followed = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}
     async with ClientSession(workspace.origin, headers=followed) as session:
         for path in ("/", f"/archives/{DOCS}/p1700000000000100"):
@@ -164,7 +166,7 @@ async def test_a_link_elsewhere_leads_to_the_page(workspace: WorkspaceServer) ->
             assert answer.status == 403
 
 
-async def test_a_form_of_another_page_sends_nothing(workspace: WorkspaceServer, browser: ClientSession) -> None:
+async def test_a_form_on_another_page_sends_nothing(workspace: WorkspaceServer, browser: ClientSession) -> None:
     async with browser.post("/page/send", data={"as": ANA, "channel": DOCS, "text": "x"}) as answer:
         assert (await answer.json())["ok"] is False
     assert workspace.channels.messages("docs") == []
@@ -180,14 +182,14 @@ async def test_the_page_is_served_under_a_strict_policy(workspace: WorkspaceServ
             assert answer.status == 404
 
 
-async def test_who_is_not_there_sees_nothing(browser: ClientSession) -> None:
+async def test_unknown_people_see_nothing(browser: ClientSession) -> None:
     for user in ("U404", "U0PAGEHND"):
         async with browser.get("/page/snapshot", params={"as": user}) as answer:
             assert answer.status == 404
 
 
-async def test_a_page_that_does_not_read_is_let_go(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    """It comes back by itself and fetches all anew; meanwhile it must not fill the server's memory."""
+async def test_a_page_that_does_not_read_is_disconnected(workspace: WorkspaceServer, browser: ClientSession) -> None:
+    """It reconnects by itself with a new snapshot; meanwhile it must not fill the server's memory."""
     async with browser.ws_connect("/page/stream", params={"as": ANA}) as stream:
         await stream.receive_json()
         for number in range(MAX_QUEUED_FRAMES + 1):

@@ -1,4 +1,4 @@
-"""What the web page sends of modals, Home, shortcuts and files, and how it is taken."""
+"""The web page's endpoints for modals, Home, shortcuts and files."""
 
 from collections.abc import AsyncIterator
 from io import BytesIO
@@ -65,10 +65,10 @@ async def snapshot(browser: ClientSession, user: str) -> dict[str, Any]:
         return body
 
 
-async def test_views_are_shown_to_whose_they_are_and_without_what_is_the_apps(
+async def test_views_are_shown_only_to_their_person_and_without_private_metadata(
     workspace: WorkspaceServer, browser: ClientSession
 ) -> None:
-    """By the snapshot and by the stream alike."""
+    """Both in the snapshot and in the stream."""
     client = AsyncWebClient(token=workspace.credentials.bot_token, base_url=workspace.api_url)
     async with (
         browser.ws_connect("/page/stream", params={"as": ANA}) as ana,
@@ -91,8 +91,8 @@ async def test_views_are_shown_to_whose_they_are_and_without_what_is_the_apps(
     assert (await snapshot(browser, EMIL))["home"] is None
 
 
-async def test_a_view_takes_what_fits_and_nothing_else(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    """Wrong kinds of values, other people's views and those under another are refused in words."""
+async def test_a_view_accepts_only_valid_values(workspace: WorkspaceServer, browser: ClientSession) -> None:
+    """Wrong types of values, other people's views and views under another one get an error message."""
     below = workspace.views.open(ANA, MODAL)
     wrong = await do(browser, "submit", view_id=below.id, values={"b": {"a": {"value": "x"}}})
     assert wrong["error"] == "That choice is no longer offered."
@@ -111,10 +111,10 @@ async def test_a_view_takes_what_fits_and_nothing_else(workspace: WorkspaceServe
     assert workspace.views.stack(ANA) == [below]
 
 
-async def test_a_file_goes_with_one_message_of_who_uploaded_it(
+async def test_an_upload_goes_with_one_message_of_its_person(
     workspace: WorkspaceServer, browser: ClientSession
 ) -> None:
-    """Nobody else's, not twice, and not what is too large."""
+    """Not with somebody else's, not with two, and not if it is too large."""
     file = (await upload(browser, b"hello"))["upload"]
     stolen = await do(browser, "send", text="x", uploads=[file], **{"as": BEN})
     assert stolen["error"] == "That file is no longer there. Attach it again."
@@ -129,8 +129,8 @@ async def test_a_file_goes_with_one_message_of_who_uploaded_it(
     assert [file.name for file in message.files or ()] == ["a.txt"]
 
 
-async def test_files_that_nobody_sends_do_not_fill_the_memory(browser: ClientSession) -> None:
-    """The oldest make room."""
+async def test_unsent_uploads_do_not_fill_the_memory(browser: ClientSession) -> None:
+    """The oldest ones are dropped."""
     first = (await upload(browser, b"first"))["upload"]
     later = [(await upload(browser, b"x", name=f"{number}.txt"))["upload"] for number in range(MAX_WAITING)]
     assert (await do(browser, "send", text="x", uploads=[first]))["ok"] is False
@@ -138,7 +138,7 @@ async def test_files_that_nobody_sends_do_not_fill_the_memory(browser: ClientSes
 
 
 async def test_shortcuts_are_for_members(workspace: WorkspaceServer, browser: ClientSession) -> None:
-    """With words for the others, and for what is not there."""
+    """Others, and unknown shortcuts, get an error message."""
     said = await workspace.people["ana"].say("partners", "Welcome")
     place = {"channel": "C0PARTNER", "ts": said.ts, "callback_id": "hand_to_pagehand"}
     assert (await do(browser, "shortcut", **place))["error"] == "No app is connected, so nothing answered."

@@ -1,4 +1,4 @@
-"""Who people are to the app: guests, admins, others' people, groups; and where it may look at what."""
+"""How the app sees people (guests, admins, outsiders, groups) and channels, and the scopes for that."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -35,7 +35,9 @@ async def refused(call: Any) -> dict[str, Any]:
     return answer
 
 
-async def test_guests_admins_and_outsiders_are_told_apart(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_guests_admins_and_outsiders_can_be_distinguished(
+    workspace: WorkspaceServer, client: AsyncWebClient
+) -> None:
     single = User("U0UMA0001", "uma", "Uma Lee", "T0LOCAL01", is_restricted=True, is_ultra_restricted=True)
     workspace.state.add_user(single)
     keys = ("is_admin", "is_restricted", "is_ultra_restricted", "team_id")
@@ -62,7 +64,7 @@ async def test_people_have_their_time_zone(workspace: WorkspaceServer, client: A
     assert (uma["tz"], uma["tz_offset"]) == ("Etc/UTC", 0)
 
 
-async def test_groups_and_who_is_in_them(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_user_groups_and_their_members(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
     members = [workspace.people["ana"].id, workspace.people["ben"].id]
     (bare,) = (await client.usergroups_list())["usergroups"]
     assert (bare["id"], bare["handle"], "users" in bare) == ("S0WRITERS", "writers", False)
@@ -77,7 +79,7 @@ async def test_a_group_is_mentioned_by_its_handle(workspace: WorkspaceServer) ->
     assert said.text == "ask <!subteam^S0WRITERS>, or @nobody."
 
 
-async def test_what_a_channel_is(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
+async def test_kinds_of_channels(workspace: WorkspaceServer, client: AsyncWebClient) -> None:
     keys = ("is_private", "is_im", "is_shared", "is_ext_shared", "is_member")
     await workspace.people["ana"].invite("leads", "pagehand")
     found = {}

@@ -1,4 +1,4 @@
-"""What the workspace's own README says is so."""
+"""The workspace's README is correct."""
 
 import re
 import subprocess
@@ -17,16 +17,16 @@ BELOW = {
     "composer": {"ui", "text"},
     "panes": {"ui", "text", "blocks", "messages", "composer"},
 }
-"""What each folder of the page may import."""
+"""The folders that each folder of the page may import from."""
 
 
-def test_the_program_runs() -> None:
+def test_the_example_runs() -> None:
     (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.stdout, ran.stderr) == ("['A card', 'A reply']\n", "")
 
 
-def test_every_file_it_names_is_there() -> None:
+def test_every_file_that_it_names_exists() -> None:
     named = re.findall(r"`((?:page/|static/|wire/|model/|delivery/|web_api/)[\w/.]*|\w+\.(?:py|js))`", README)
     assert named
     assert [
@@ -34,7 +34,7 @@ def test_every_file_it_names_is_there() -> None:
     ] == []
 
 
-def test_the_pages_modules_import_what_stands_below_them() -> None:
+def test_the_pages_modules_import_only_lower_ones() -> None:
     imports = [
         (path.parent.name, (path.parent / target).resolve())
         for path in STATIC.glob("*/*.js")

@@ -1,4 +1,4 @@
-"""The app's shortcuts, with a real slack-bolt app: those of messages and those of no message."""
+"""Message shortcuts and global shortcuts, with a real slack-bolt app."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 
 @pytest.fixture
 async def taken(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    """What a Bolt app was told of shortcuts."""
+    """The shortcut payloads that a Bolt app received."""
     app = bolt_app(workspace)
     bodies: list[dict[str, Any]] = []
 
@@ -47,7 +47,7 @@ async def taken(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]
 async def test_a_message_shortcut_has_the_whole_message(
     workspace: WorkspaceServer, taken: list[dict[str, Any]]
 ) -> None:
-    """Its text, blocks, files and thread, and an address that answers to the person who ran it."""
+    """Its text, blocks, files and thread, and a response URL that answers the person who ran it."""
     ana, ben = workspace.people["ana"], workspace.people["ben"]
     root = await ana.say("docs", "Where is the guide?")
     reply = await ben.say("docs", "It is *gone*", thread_ts=root.ts, files=[Upload("log.txt", b"error\n")])
@@ -67,7 +67,7 @@ async def test_a_message_shortcut_has_the_whole_message(
 
 
 async def test_a_message_shortcut_opens_a_modal(workspace: WorkspaceServer, taken: list[dict[str, Any]]) -> None:
-    """It works where the bot is no member, too."""
+    """Also in channels without the bot."""
     ana = workspace.people["ana"]
     said = await ana.say("general", "Somebody should write this down")
     assert (await ana.shortcut("general", said.ts, ON_MESSAGE)).ok
@@ -82,7 +82,7 @@ async def test_a_message_shortcut_opens_a_modal(workspace: WorkspaceServer, take
     assert top.values["place"]["place"]["selected_conversation"] == "C0GENERAL"
 
 
-async def test_a_global_shortcut_has_neither_channel_nor_address(
+async def test_a_global_shortcut_has_neither_channel_nor_response_url(
     workspace: WorkspaceServer, taken: list[dict[str, Any]]
 ) -> None:
     assert (await workspace.people["ben"].global_shortcut(ANYWHERE)).ok
@@ -91,8 +91,8 @@ async def test_a_global_shortcut_has_neither_channel_nor_address(
     assert not {"channel", "message", "response_url"} & body.keys()
 
 
-async def test_who_and_what_has_no_shortcut(workspace: WorkspaceServer, taken: list[dict[str, Any]]) -> None:
-    """Not people of another organization, not messages that one person sees, not one of another kind or name."""
+async def test_shortcuts_that_are_not_available(workspace: WorkspaceServer, taken: list[dict[str, Any]]) -> None:
+    """For people of another organization, for ephemeral messages, and with another type or name."""
     ana, emil = workspace.people["ana"], workspace.people["emil"]
     shared = await ana.say("partners", "hello")
     said = await ana.say("docs", "hello")
@@ -113,7 +113,7 @@ async def test_who_and_what_has_no_shortcut(workspace: WorkspaceServer, taken: l
     assert taken == []
 
 
-async def test_without_the_scope_there_are_neither_commands_nor_shortcuts() -> None:
+async def test_commands_and_shortcuts_need_their_scope() -> None:
     workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {"commands"}))
     await workspace.start()
     ana = workspace.people["ana"]
@@ -123,7 +123,7 @@ async def test_without_the_scope_there_are_neither_commands_nor_shortcuts() -> N
     await workspace.stop()
 
 
-def test_shortcuts_are_what_the_manifest_says() -> None:
+def test_shortcuts_come_from_the_manifest() -> None:
     entry = {"name": "Hand over", "type": "message", "callback_id": "it", "description": "Hands it over"}
     manifest = {
         "display_information": {"name": "App"},

@@ -1,4 +1,4 @@
-"""Modals with a real slack-bolt app: opened, filled in, answered in each way that Slack has, closed."""
+"""Modals with a real slack-bolt app: opened, filled in, answered in all of Slack's ways, closed."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def modal(*blocks: dict[str, Any], **more: object) -> dict[str, Any]:
 
 
 class Desk:
-    """An app that opens a modal at its command and answers submissions as it is told to."""
+    """An app that opens a modal by its command and gives the submissions a prepared answer."""
 
     def __init__(self, workspace: FaultyWorkspace) -> None:
         self.workspace = workspace
@@ -117,7 +117,7 @@ async def desk(workspace: FaultyWorkspace) -> AsyncIterator[Desk]:
 
 
 async def test_a_modal_is_opened_filled_in_and_submitted(desk: Desk) -> None:
-    """The whole way: the app learns all values, no channel, and the modal is gone after an empty answer."""
+    """The app gets all values and no channel, and an empty answer closes the modal."""
     opened = await desk.open(modal(TASK, private_metadata="p", notify_on_close=True))
     (shown,) = desk.ana.views.stack()
     assert (shown.id, shown.title, shown.submit, shown.close) == (opened["id"], "New task", "Start", "Cancel")
@@ -134,7 +134,7 @@ async def test_a_modal_is_opened_filled_in_and_submitted(desk: Desk) -> None:
     assert desk.closed == []
 
 
-async def test_an_error_is_shown_at_its_input_and_the_text_stays(desk: Desk) -> None:
+async def test_errors_are_shown_at_their_inputs_and_the_text_stays(desk: Desk) -> None:
     await desk.open()
     desk.answer = {"response_action": "errors", "errors": {"task": "Say a little more."}}
     await desk.ana.views.enter("text", "x")
@@ -150,8 +150,8 @@ async def test_an_error_is_shown_at_its_input_and_the_text_stays(desk: Desk) -> 
     assert desk.ana.views.top is None
 
 
-async def test_what_slack_finds_missing_never_reaches_the_app(desk: Desk) -> None:
-    """A required input that is empty, and a text that is too long: Slack says so by itself."""
+async def test_errors_that_slack_finds_never_reach_the_app(desk: Desk) -> None:
+    """An empty required input and a text that is too long."""
     await desk.open(modal(TASK, field("note", typed("note", max_length=3), optional=True)))
     await desk.ana.views.enter("note", "long", block_id="note")
     result = await desk.ana.views.submit()
@@ -163,7 +163,7 @@ async def test_what_slack_finds_missing_never_reaches_the_app(desk: Desk) -> Non
     assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
 
 
-async def test_without_a_limit_of_the_apps_own_a_text_is_as_long_as_a_message(desk: Desk) -> None:
+async def test_without_a_limit_a_text_can_be_as_long_as_a_message(desk: Desk) -> None:
     await desk.open(modal(field("task", typed(multiline=True))))
     await desk.ana.views.enter("text", "x" * 40_001)
     assert (await desk.ana.views.submit()).errors == {"task": "Enter no more than 40000 characters."}
@@ -172,8 +172,8 @@ async def test_without_a_limit_of_the_apps_own_a_text_is_as_long_as_a_message(de
     assert len(desk.submitted[0]["view"]["state"]["values"]["task"]["text"]["value"]) == 40_000
 
 
-async def test_a_number_is_one_within_its_bounds(desk: Desk) -> None:
-    """What is submitted is the text that was typed, as Slack tells it."""
+async def test_a_number_must_be_within_its_bounds(desk: Desk) -> None:
+    """The submitted value is the typed text, as in Slack."""
     whole = {"type": "number_input", "action_id": "n", "is_decimal_allowed": False, "min_value": "2", "max_value": "10"}
     share = {"type": "number_input", "action_id": "share", "is_decimal_allowed": True}
     await desk.open(modal(field("count", whole), field("share", share, optional=True)))
@@ -194,7 +194,7 @@ async def test_a_number_is_one_within_its_bounds(desk: Desk) -> None:
     assert (values["count"]["n"], values["share"]["share"]["value"]) == ({"type": "number_input", "value": "9"}, "-0.5")
 
 
-async def test_an_answer_can_replace_the_view_and_keeps_what_was_typed(desk: Desk) -> None:
+async def test_an_answer_can_update_the_view_and_keeps_what_was_typed(desk: Desk) -> None:
     opened = await desk.open()
     await desk.ana.views.enter("text", "kept")
     desk.answer = {"response_action": "update", "view": modal(TASK, title=text("Sure?"))}
@@ -205,7 +205,7 @@ async def test_an_answer_can_replace_the_view_and_keeps_what_was_typed(desk: Des
     assert top.hash != opened["hash"]
 
 
-async def test_answers_push_up_to_three_and_clear_them_all(desk: Desk) -> None:
+async def test_answers_push_up_to_three_views_and_clear_them_all(desk: Desk) -> None:
     opened = await desk.open()
     desk.answer = {"response_action": "push", "view": modal(title=text("Next"))}
     for expected in (2, 3):
@@ -231,7 +231,7 @@ async def test_answers_push_up_to_three_and_clear_them_all(desk: Desk) -> None:
         {"response_action": "update", "view": {"type": "home", "blocks": []}},
     ],
 )
-async def test_an_answer_that_is_wrong_leaves_the_modal_open(desk: Desk, answer: dict[str, Any]) -> None:
+async def test_an_invalid_answer_leaves_the_modal_open(desk: Desk, answer: dict[str, Any]) -> None:
     await desk.open()
     desk.answer = answer
     await desk.ana.views.enter("text", "kept")
@@ -241,8 +241,8 @@ async def test_an_answer_that_is_wrong_leaves_the_modal_open(desk: Desk, answer:
     assert top.values["task"]["text"]["value"] == "kept"
 
 
-async def test_closing_is_told_only_where_it_is_asked_for(desk: Desk) -> None:
-    """What was entered is not told; a cross at the top closes all, and says so."""
+async def test_the_app_hears_of_closing_only_on_request(desk: Desk) -> None:
+    """The event does not have what was entered. The cross at the top closes all and says so."""
     await desk.open()
     await desk.ana.views.close()
     opened = await desk.open(modal(notify_on_close=True))
@@ -259,7 +259,7 @@ async def test_closing_is_told_only_where_it_is_asked_for(desk: Desk) -> None:
         await desk.ana.views.submit()
 
 
-async def test_a_trigger_opens_one_view_and_only_at_once(desk: Desk) -> None:
+async def test_a_trigger_opens_one_view_before_it_expires(desk: Desk) -> None:
     trigger = await desk.trigger()
     await desk.client.views_open(trigger_id=trigger, view=modal())
     assert (await refused(desk.client.views_open(trigger_id=trigger, view=modal())))["error"] == "exchanged_trigger_id"
@@ -269,7 +269,7 @@ async def test_a_trigger_opens_one_view_and_only_at_once(desk: Desk) -> None:
     assert (await refused(desk.client.views_open(trigger_id="1.2.a", view=modal())))["error"] == "invalid_trigger_id"
 
 
-async def test_a_view_that_is_refused_does_not_use_the_trigger_up(desk: Desk) -> None:
+async def test_a_refused_view_does_not_use_the_trigger_up(desk: Desk) -> None:
     trigger = await desk.trigger()
     answer = await refused(desk.client.views_open(trigger_id=trigger, view=modal(title=text("T" * 25))))
     assert answer["error"] == "invalid_arguments"
@@ -277,7 +277,7 @@ async def test_a_view_that_is_refused_does_not_use_the_trigger_up(desk: Desk) ->
 
 
 async def test_a_view_is_updated_by_its_id(desk: Desk) -> None:
-    """A stale hash is a conflict; after a close there is nothing to update."""
+    """A stale hash is a conflict, and a closed view is not found."""
     opened = await desk.open()
     await desk.ana.views.enter("text", "kept")
     renamed = modal(title=text("Renamed"))
@@ -290,8 +290,8 @@ async def test_a_view_is_updated_by_its_id(desk: Desk) -> None:
     assert (await refused(desk.client.views_update(view_id=opened["id"], view=modal())))["error"] == "not_found"
 
 
-async def test_buttons_and_inputs_within_a_modal_tell_the_app(desk: Desk) -> None:
-    """The payload has the view with all values and no channel; its trigger pushes a view, up to three."""
+async def test_buttons_and_dispatching_inputs_in_a_modal_tell_the_app(desk: Desk) -> None:
+    """The payload has the view with all values and no channel, and its trigger pushes a view."""
     button = {"type": "button", "action_id": "more", "text": text("More"), "value": "1"}
     select = {"type": "static_select", "action_id": "project", "options": [option("one"), option("two")]}
     opened = await desk.open(
@@ -324,7 +324,7 @@ async def test_a_push_needs_a_modal_below_it(desk: Desk) -> None:
     ] == "not_found"
 
 
-async def test_every_input_tells_its_value_in_its_own_way(desk: Desk) -> None:
+async def test_every_kind_of_input_has_its_own_form_of_value(desk: Desk) -> None:
     options = [option("one"), option("two")]
     await desk.open(
         modal(
@@ -379,7 +379,7 @@ LONG = "x" * 3001
         ({"type": "home", "blocks": []}, "must be a valid value, such as 'modal' [json-pointer:/view/type]"),
     ],
 )
-async def test_a_view_that_is_wrong_is_refused_in_slacks_words(desk: Desk, view: dict[str, Any], sentence: str) -> None:
+async def test_an_invalid_view_is_refused_in_slacks_words(desk: Desk, view: dict[str, Any], sentence: str) -> None:
     answer = await refused(desk.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
     assert answer["error"] == "invalid_arguments"
     assert any(line.startswith(f"[ERROR] {sentence}") for line in answer["response_metadata"]["messages"])
@@ -394,8 +394,8 @@ async def test_a_view_may_have_250_kilobytes(desk: Desk) -> None:
     assert answer["error"] == "view_too_large"
 
 
-async def test_without_the_app_nothing_is_lost(workspace: FaultyWorkspace) -> None:
-    """A submission that nobody acknowledges leaves the modal as it was."""
+async def test_without_an_app_nothing_is_lost(workspace: FaultyWorkspace) -> None:
+    """An unacknowledged submission leaves the modal unchanged."""
     desk = Desk(workspace)
     async with connected(workspace, desk.app()):
         await desk.open()
@@ -407,8 +407,8 @@ async def test_without_the_app_nothing_is_lost(workspace: FaultyWorkspace) -> No
     assert top.values["task"]["text"]["value"] == "kept"
 
 
-async def test_faults_meet_submissions_too(desk: Desk) -> None:
-    """One that is lost leaves the modal open for another try; one that comes twice closes it once."""
+async def test_submissions_survive_faults(desk: Desk) -> None:
+    """A lost one leaves the modal open for another try; a duplicated one closes it once."""
     await desk.open()
     await desk.ana.views.enter("text", "kept")
     desk.workspace.faults.lose_envelope("interactive")
@@ -422,8 +422,8 @@ async def test_faults_meet_submissions_too(desk: Desk) -> None:
     assert {body["view"]["state"]["values"]["task"]["text"]["value"] for body in desk.submitted} == {"kept"}
 
 
-async def test_a_view_that_is_opened_late_finds_its_trigger_expired(desk: Desk) -> None:
-    """A slow call is refused as Slack refuses it."""
+async def test_a_slow_call_finds_its_trigger_expired(desk: Desk) -> None:
+    """Slack refuses it, too."""
     desk.workspace.triggers.lifetime = 0.05
     desk.workspace.faults.delay(0.1, method="views.open")
     trigger = await desk.trigger()

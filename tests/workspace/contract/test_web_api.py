@@ -1,4 +1,4 @@
-"""The workspace's Web API, called by slack_sdk as Pagehand calls Slack's."""
+"""The workspace's Web API, called with slack_sdk, as Pagehand does."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +12,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from support.servers.slack_faults import FaultyWorkspace
 
 from bot.workspace import AppConfig
-from bot.workspace.web_api.dispatcher import RateLimits
+from bot.workspace.web_api.endpoint import RateLimits
 
 DOCS, GENERAL, LEADS = "C0DOCS001", "C0GENERAL", "C0LEADS01"
 METADATA = {"event_type": "pagehand", "event_payload": {"key": "k1"}}
@@ -55,7 +55,7 @@ def section(text: str) -> dict[str, Any]:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
 
 
-# who calls
+# tokens and scopes
 
 
 async def test_auth_test_says_who_the_bot_is(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
@@ -99,7 +99,7 @@ async def test_a_missing_scope_is_named() -> None:
         await server.stop()
 
 
-async def test_every_answer_to_a_known_token_tells_its_scopes(
+async def test_every_answer_to_a_known_token_lists_its_scopes(
     workspace: FaultyWorkspace, client: AsyncWebClient
 ) -> None:
     granted = ",".join(sorted(workspace.app.scopes))
@@ -116,12 +116,12 @@ async def test_every_answer_to_a_known_token_tells_its_scopes(
     assert "reactions:write" not in missing.headers["x-oauth-scopes"]
 
 
-async def test_methods_that_are_not_there_yet(client: AsyncWebClient) -> None:
+async def test_unknown_methods(client: AsyncWebClient) -> None:
     answer = await refused(client.search_messages(query="words"))
     assert answer == {"ok": False, "error": "unknown_method", "req_method": "search.messages"}
 
 
-async def test_json_form_and_query_are_one(workspace: FaultyWorkspace) -> None:
+async def test_json_form_and_query_are_equivalent(workspace: FaultyWorkspace) -> None:
     url, token = f"{workspace.api_url}chat.postMessage", workspace.credentials.bot_token
     bearer = {"Authorization": f"Bearer {token}"}
     async with ClientSession() as session:
@@ -140,9 +140,7 @@ async def test_json_form_and_query_are_one(workspace: FaultyWorkspace) -> None:
 # posting
 
 
-async def test_a_post_is_answered_with_the_message_as_stored(
-    workspace: FaultyWorkspace, client: AsyncWebClient
-) -> None:
+async def test_the_answer_to_a_post_has_the_stored_message(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     answer = await client.chat_postMessage(channel=DOCS, text="a & b <c> &lt; <!here>", metadata=METADATA)
     message: dict[str, Any] = answer["message"]
     assert answer["channel"] == DOCS
@@ -189,7 +187,7 @@ async def test_a_message_to_a_person_goes_to_the_direct_conversation(
     assert [m.text for m in workspace.channels.messages("ana")] == ["hello"]
 
 
-async def test_text_is_cut_and_updates_are_refused_when_too_long(client: AsyncWebClient) -> None:
+async def test_long_texts_are_cut_and_long_updates_refused(client: AsyncWebClient) -> None:
     answer = await client.chat_postMessage(channel=DOCS, text="x" * 41_000)
     assert len(answer["message"]["text"]) == 40_000
     assert await error(client.chat_update(channel=DOCS, ts=answer["ts"], text="x" * 4_001)) == "msg_too_long"
@@ -213,7 +211,7 @@ async def test_blocks_that_slack_refuses(client: AsyncWebClient, blocks: list[An
     assert answer["response_metadata"]["messages"] == [f"[ERROR] {sentence}"]
 
 
-async def test_blocks_that_are_too_much_together(client: AsyncWebClient) -> None:
+async def test_blocks_that_are_too_long_together(client: AsyncWebClient) -> None:
     blocks = [section("x" * 3000)] * 5
     assert await error(client.chat_postMessage(channel=DOCS, text="x", blocks=blocks)) == "msg_blocks_too_long"
     assert await error(client.chat_postMessage(channel=DOCS, text="x", blocks="{}")) == "invalid_blocks_format"
@@ -250,7 +248,7 @@ async def test_an_update_with_text_alone_removes_the_blocks_and_keeps_the_metada
     assert "metadata" not in gone
 
 
-async def test_only_its_own_messages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
+async def test_an_app_updates_only_its_own_messages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     said = await workspace.people["ana"].say("docs", "mine")
     assert await error(client.chat_update(channel=DOCS, ts=said.ts, text="x")) == "cant_update_message"
     assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
@@ -273,10 +271,8 @@ async def test_ephemerals_are_for_one_person(workspace: FaultyWorkspace, client:
     assert await error(call) == "user_not_in_channel"
 
 
-async def test_ephemerals_show_in_a_thread_only_where_somebody_has_replied(
-    workspace: FaultyWorkspace, client: AsyncWebClient
-) -> None:
-    """Elsewhere they are taken, and seen by nobody."""
+async def test_ephemerals_show_only_in_threads_with_replies(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
+    """Elsewhere the call succeeds, and nobody sees the message."""
     ana = workspace.people["ana"]
     root = await ana.say("docs", "hi")
     for words in ("before", "after"):
@@ -318,7 +314,7 @@ async def test_joining(workspace: FaultyWorkspace, client: AsyncWebClient) -> No
     assert await error(client.conversations_join(channel=LEADS)) == "method_not_supported_for_channel_type"
 
 
-async def test_guests_and_strangers_can_be_told_apart(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
+async def test_guests_and_strangers_can_be_distinguished(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     guest = (await client.users_info(user=workspace.people["gia"].id))["user"]
     stranger = (await client.users_info(user=workspace.people["emil"].id))["user"]
     assert guest["is_restricted"]

@@ -30,7 +30,7 @@ async def test_each_person_sees_their_own_conversations(desk: Desk) -> None:
     await expect(page.get_by_test_id("channel-title")).to_contain_text("Shared")
 
 
-async def test_the_bare_address_opens_the_workspace(desk: Desk) -> None:
+async def test_the_bare_address_opens_a_channel(desk: Desk) -> None:
     page = await desk.open(ANA)
     await page.goto("about:blank")
     await page.goto(desk.origin)
@@ -41,7 +41,7 @@ async def test_the_bare_address_opens_the_workspace(desk: Desk) -> None:
     desk.faults[:] = [fault for fault in desk.faults if "404" not in fault]  # the browser's words for U0NOBODY
 
 
-async def test_what_one_types_is_what_the_others_read(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_others_read_what_was_typed(desk: Desk, workspace: WorkspaceServer) -> None:
     ana, ben = await desk.open(ANA, DOCS), await desk.open(BEN, DOCS)
     composer = ana.get_by_test_id("composer")
     await composer.fill("<b>5 & 6</b> *bold* @ben")
@@ -56,7 +56,7 @@ async def test_what_one_types_is_what_the_others_read(desk: Desk, workspace: Wor
     assert workspace.channels.messages("docs")[-1].text == f"&lt;b&gt;5 &amp; 6&lt;/b&gt; *bold* <@{BEN}>\nsecond line"
 
 
-async def test_a_command_is_completed_and_an_unknown_one_is_handed_back(desk: Desk) -> None:
+async def test_commands_are_completed_and_unknown_ones_rejected(desk: Desk) -> None:
     page = await desk.open(ANA, DOCS)
     composer, suggestions = page.get_by_test_id("composer"), page.get_by_test_id("suggestions").first
     await composer.press_sequentially("/")
@@ -165,7 +165,7 @@ async def test_a_command_its_card_and_its_buttons(desk: Desk, bolt: AsyncApp) ->
     await expect(replies(ben).nth(2).locator(".body")).to_have_text("@ben pressed open")
 
 
-async def test_a_missing_bot_is_told(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_a_missing_bot_is_reported(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     await expect(page.get_by_test_id("banner")).to_contain_text("No bot is connected")
 
@@ -190,7 +190,7 @@ async def test_a_thread_has_its_own_pane_and_address(desk: Desk, workspace: Work
     assert [m.subtype for m in workspace.channels.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
 
 
-async def test_what_is_written_in_a_hurry_keeps_its_order(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_messages_written_quickly_keep_their_order(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     texts = [f"Line {number}" for number in range(12)]
     for text in texts:
@@ -238,8 +238,8 @@ async def test_joining_and_inviting(desk: Desk, workspace: WorkspaceServer) -> N
     assert {ANA, workspace.app.bot_user_id} <= set(workspace.channels["general"].members)
 
 
-async def test_all_of_it_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> None:
-    """With a browser too busy to draw a frame: each key still goes where the one before it led."""
+async def test_the_page_works_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Even if the browser is too busy to draw a frame, each key goes where the previous one led."""
     await desk.context.add_init_script("window.requestAnimationFrame = () => 0")
     await workspace.people["ana"].say("docs", "One")
     await workspace.people["ben"].say("docs", "Two")
@@ -267,7 +267,7 @@ async def test_all_of_it_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> 
 
 
 async def _act_as_ben(page: Page) -> None:
-    """By the keys, and again where the browser's own list was not open yet: nothing tells when it is."""
+    """Uses the keyboard, and tries again if the list was not open yet, since nothing shows when it is."""
     is_ben = page.locator(f"[data-ready={BEN}]")
     for _ in range(5):
         await page.get_by_test_id("act-as").focus()
@@ -279,7 +279,7 @@ async def _act_as_ben(page: Page) -> None:
     await expect(is_ben).to_be_attached()
 
 
-async def test_a_channel_with_news_is_marked_until_it_is_read(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_an_unread_channel_is_marked_until_it_is_read(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     general = page.locator(f'[data-channel="{GENERAL}"]')
     await workspace.people["ben"].say("general", "Quiet news")
@@ -291,7 +291,7 @@ async def test_a_channel_with_news_is_marked_until_it_is_read(desk: Desk, worksp
     await expect(general).not_to_have_class(re.compile("unread"))
 
 
-async def test_a_lost_server_is_told_and_nothing_typed_is_lost(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_a_lost_server_is_reported_and_nothing_typed_is_lost(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     await workspace.listener.begin_outage()
     await expect(page.get_by_test_id("banner")).to_contain_text("cannot be reached")
@@ -305,7 +305,7 @@ async def test_a_lost_server_is_told_and_nothing_typed_is_lost(desk: Desk, works
     desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-async def test_the_list_stays_at_its_end_unless_one_reads_above(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_the_list_stays_at_its_end_unless_scrolled_up(desk: Desk, workspace: WorkspaceServer) -> None:
     for number in range(40):
         await workspace.people["ben"].say("docs", f"Message {number}")
     page = await desk.open(ANA, DOCS)

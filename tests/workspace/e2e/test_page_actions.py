@@ -1,4 +1,4 @@
-"""What people do with messages at the workspace's page: shortcuts, reactions, sharing, and using an app's blocks."""
+"""What people do with messages on the workspace's page: shortcuts, reactions, sharing, and an app's elements."""
 
 import asyncio
 import re
@@ -25,8 +25,8 @@ async def run_shortcut(page: Page, name: str) -> None:
     await page.get_by_role("menuitem", name=name).click()
 
 
-async def test_a_message_is_handed_to_the_app(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
-    """The app gets the message itself; the menu can be used with the keyboard alone."""
+async def test_a_message_shortcut(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
+    """The app gets the message. The menu works with the keyboard alone."""
     heard: asyncio.Queue[Json] = asyncio.Queue()
 
     @app.shortcut("hand_to_pagehand")
@@ -51,16 +51,16 @@ async def test_a_message_is_handed_to_the_app(desk: Desk, app: AsyncApp, workspa
     assert (await asyncio.wait_for(heard.get(), 10))["message"]["ts"] == said.ts
 
 
-async def test_a_shortcut_that_nobody_answers_is_told(desk: Desk, workspace: WorkspaceServer) -> None:
-    """Without an app the person is not left waiting."""
+async def test_an_unanswered_shortcut_is_reported(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Without an app, the person does not wait in vain."""
     await workspace.people["ben"].say("docs", "Anybody?")
     page = await desk.open(ANA, DOCS)
     await run_shortcut(page, "Hand to Pagehand")
     await expect(page.get_by_test_id("toast")).to_contain_text("No app is connected")
 
 
-async def test_any_emoji_sets_a_reaction_and_takes_it_back(desk: Desk, workspace: WorkspaceServer) -> None:
-    """`:x:` at once, others by name; the app's events come from the workspace as for any client."""
+async def test_reactions_are_added_and_removed_with_any_emoji(desk: Desk, workspace: WorkspaceServer) -> None:
+    """`:x:` with one click, others by name."""
     said = await workspace.people["ben"].say("docs", "Shall we?")
     await workspace.people["ben"].react("docs", said.ts, "x")
     page = await desk.open(ANA, DOCS)
@@ -85,7 +85,7 @@ async def test_any_emoji_sets_a_reaction_and_takes_it_back(desk: Desk, workspace
 
 
 async def test_a_message_is_shared_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
-    """It shows whose words they are and where they stand, to those who may see that."""
+    """It shows the author, and the origin to those who may see it."""
     await workspace.people["ben"].say("leads", "The <plan> is *ready*")
     root = await workspace.people["ben"].say("docs", "What of the plan?")
     page = await desk.open(ANA, LEADS)
@@ -115,8 +115,8 @@ async def test_a_message_is_shared_into_a_thread(desk: Desk, workspace: Workspac
     await expect(messages(gia).last.get_by_role("link", name="View message")).to_have_count(0)
 
 
-async def test_sharing_fails_with_words_and_keeps_what_was_written(desk: Desk, workspace: WorkspaceServer) -> None:
-    """The question stays open until it has worked or was given up."""
+async def test_failed_sharing_shows_an_error_and_keeps_the_text(desk: Desk, workspace: WorkspaceServer) -> None:
+    """The dialog stays open until sharing works or is cancelled."""
     said = await workspace.people["ana"].say("docs", "Going")
     page = await desk.open(ANA, DOCS)
     await messages(page).last.hover()
@@ -165,7 +165,7 @@ CARD: list[Json] = [
 
 
 async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
-    """An overflow menu and a choice with a question tell the app what was chosen; times are the reader's own."""
+    """An overflow menu, and a menu with a confirmation dialog, tell the app what was chosen. Times are local."""
     heard: asyncio.Queue[Json] = asyncio.Queue()
 
     @app.action(re.compile("menu|project"))
@@ -191,8 +191,8 @@ async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWeb
     assert (action["block_id"], action["selected_option"]["value"]) == ("choose", "guide")
 
 
-async def test_times_are_shown_in_the_readers_zone(desk: Desk, slack: AsyncWebClient) -> None:
-    """The same moment for somebody far away."""
+async def test_times_are_shown_in_the_readers_time_zone(desk: Desk, slack: AsyncWebClient) -> None:
+    """The same time for somebody far away."""
     await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
     await desk.open(ANA, DOCS)
     browser = desk.context.browser
@@ -204,8 +204,8 @@ async def test_times_are_shown_in_the_readers_zone(desk: Desk, slack: AsyncWebCl
     await context.close()
 
 
-async def test_a_reply_that_the_app_sends_to_the_channel_too(desk: Desk, slack: AsyncWebClient) -> None:
-    """It stands in the channel with a way into its thread, and in the thread as any reply."""
+async def test_a_reply_that_the_app_also_sends_to_the_channel(desk: Desk, slack: AsyncWebClient) -> None:
+    """It is in the channel with a link to its thread, and in the thread like any reply."""
     posted = await slack.chat_postMessage(channel=DOCS, text="The card")
     await slack.chat_postMessage(channel=DOCS, text="It is done", thread_ts=posted["ts"], reply_broadcast=True)
     page = await desk.open(ANA, DOCS)
@@ -216,8 +216,8 @@ async def test_a_reply_that_the_app_sends_to_the_channel_too(desk: Desk, slack: 
     await expect(replies(page).last).not_to_contain_text("replied to a thread")
 
 
-async def test_what_people_of_other_organisations_may_not_do_is_said(desk: Desk, workspace: WorkspaceServer) -> None:
-    """Neither commands nor shortcuts; and who is a guest, an admin or from outside can be seen when choosing."""
+async def test_people_of_other_organisations_see_what_they_may_not_do(desk: Desk, workspace: WorkspaceServer) -> None:
+    """No commands and no shortcuts. The menu of people shows who is a guest, an admin or from outside."""
     await workspace.people["ana"].say("partners", "Welcome")
     page = await desk.open(EMIL, PARTNERS)
     await page.get_by_test_id("act-as").click()

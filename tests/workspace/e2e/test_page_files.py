@@ -1,4 +1,4 @@
-"""Files at the workspace's page: chosen, dropped, sent, shown and kept."""
+"""Files on the workspace's page: chosen, dropped, sent, shown and downloaded."""
 
 import struct
 import zlib
@@ -20,7 +20,7 @@ def payload(name: str, content: bytes = b"text", mimetype: str = "text/plain") -
 
 
 def png() -> bytes:
-    """A picture of one red point."""
+    """Returns a picture with one red pixel."""
     header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(b"\0\xff\0\0")), (b"IEND", b"")]
     parts = (struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d)) for t, d in chunks)
@@ -40,8 +40,8 @@ async def choose(page: Page, *files: Any) -> None:
     await page.get_by_test_id("file-chooser").first.set_input_files([*files])
 
 
-async def test_files_are_sent_shown_and_kept(desk: Desk, workspace: WorkspaceServer, tmp_path: Path) -> None:
-    """A picture as it is, another with its name, its size and its content; hostile names stay names."""
+async def test_files_are_sent_shown_and_downloaded(desk: Desk, workspace: WorkspaceServer, tmp_path: Path) -> None:
+    """Pictures as they are, other files with name, size and content. Hostile names stay text."""
     page = await desk.open(ANA, DOCS)
     hostile = '<img src=x onerror=alert(1)> "a".html'
     await choose(page, payload(hostile, b"<script>alert(1)</script>", "text/html"), payload("taken out.txt"))
@@ -71,8 +71,8 @@ async def test_files_are_sent_shown_and_kept(desk: Desk, workspace: WorkspaceSer
     await expect(messages(page)).to_have_count(0)
 
 
-async def test_files_alone_are_dropped_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
-    """They go to the thread alone, which the page says by taking the box's tick away."""
+async def test_files_are_dropped_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
+    """They go only to the thread, so the page unticks and disables the box."""
     root = await workspace.people["ben"].say("docs", "What does it say?")
     page = await desk.open(ANA, DOCS)
     await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
@@ -87,7 +87,7 @@ async def test_files_alone_are_dropped_into_a_thread(desk: Desk, workspace: Work
 
 
 async def test_a_file_that_misses_the_composer_does_not_replace_the_page(desk: Desk) -> None:
-    """The browser would open it, and what was typed would be gone."""
+    """The browser would open it, and everything typed would be lost."""
     page = await desk.open(ANA, DOCS)
     miss = """(part) => {
       const data = new DataTransfer();
@@ -99,8 +99,8 @@ async def test_a_file_that_misses_the_composer_does_not_replace_the_page(desk: D
     await expect(page.get_by_test_id("attached").first).to_be_hidden()
 
 
-async def test_files_wait_with_the_draft_of_their_channel(desk: Desk) -> None:
-    """Whoever looks elsewhere meanwhile finds them again."""
+async def test_files_stay_with_the_draft_of_their_channel(desk: Desk) -> None:
+    """They are still there after a look at another channel."""
     page = await desk.open(ANA, DOCS)
     await choose(page, payload("waits.txt"))
     await page.locator(f'[data-channel="{LEADS}"]').click()
@@ -109,8 +109,8 @@ async def test_files_wait_with_the_draft_of_their_channel(desk: Desk) -> None:
     await expect(page.get_by_test_id("attached").first).to_contain_text("waits.txt")
 
 
-async def test_what_cannot_be_attached_is_said(desk: Desk, workspace: WorkspaceServer) -> None:
-    """Too large, too many, or with a command: nothing goes without a word, and what was chosen stays."""
+async def test_files_that_cannot_be_attached_are_reported(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Too large, too many, or with a command: there is always a message, and the other files stay."""
     page = await desk.open(ANA, DOCS)
     problem, attached = page.get_by_test_id("composer-problem").first, page.get_by_test_id("attached").first
     await choose(page, payload("large.bin", bytes(MAX_FILE_BYTES + 1)))
@@ -126,8 +126,8 @@ async def test_what_cannot_be_attached_is_said(desk: Desk, workspace: WorkspaceS
     assert workspace.channels.messages("docs") == []
 
 
-async def test_files_that_were_not_sent_come_back(desk: Desk, workspace: WorkspaceServer) -> None:
-    """An archived channel takes neither the words nor the files."""
+async def test_files_that_were_not_sent_are_restored(desk: Desk, workspace: WorkspaceServer) -> None:
+    """The text and the files come back when the server is unreachable."""
     page = await desk.open(ANA, DOCS)
     await choose(page, payload("kept.txt"))
     await page.get_by_test_id("composer").fill("Keep me")
@@ -140,8 +140,8 @@ async def test_files_that_were_not_sent_come_back(desk: Desk, workspace: Workspa
     desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-async def test_a_file_of_a_channel_that_one_cannot_see_stays_there(desk: Desk, workspace: WorkspaceServer) -> None:
-    """Not even with its address; once it is shared, it can be had."""
+async def test_a_file_in_a_hidden_channel_cannot_be_downloaded(desk: Desk, workspace: WorkspaceServer) -> None:
+    """Not even with its URL. After sharing the message it can."""
     said = await workspace.people["ben"].say("leads", "Private", files=[Upload("plan.txt", b"secret")])
     assert said.files is not None
     address = f"{desk.origin}/page/files/{said.files[0].id}"

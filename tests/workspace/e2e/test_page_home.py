@@ -1,4 +1,4 @@
-"""The app's Home tab and the direct conversation with it, at the workspace's page."""
+"""The app's Home tab and direct messages with it, on the workspace's page."""
 
 import asyncio
 from typing import Any
@@ -49,10 +49,10 @@ async def open_app(page: Page) -> None:
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
 
 
-async def test_home_is_published_when_it_is_opened_and_changes_live(
+async def test_home_is_published_when_it_is_opened_and_updates_live(
     desk: Desk, app: AsyncApp, slack: AsyncWebClient
 ) -> None:
-    """The app hears of each opening, on which tab; nothing published is said so."""
+    """The app hears when a tab is opened. An unpublished Home says so."""
     opened: asyncio.Queue[str] = asyncio.Queue()
 
     @app.event("app_home_opened")
@@ -78,7 +78,7 @@ async def test_home_is_published_when_it_is_opened_and_changes_live(
 
 
 async def test_the_tabs_by_keyboard(desk: Desk, slack: AsyncWebClient) -> None:
-    """Arrow keys move between them, and Tab leads into what is shown."""
+    """Arrow keys move between tabs, and the Tab key leads into the content."""
     await slack.views_publish(user_id=ANA, view=home(START))
     page = await desk.open(ANA)
     await open_app(page)
@@ -93,7 +93,7 @@ async def test_the_tabs_by_keyboard(desk: Desk, slack: AsyncWebClient) -> None:
 
 
 async def test_home_opens_modals_and_keeps_choices(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
-    """A button opens a modal; what was ticked goes with it and stays when Home is published anew."""
+    """A button opens a modal. Ticked boxes are in its payload and survive the next publishing."""
     heard: asyncio.Queue[Json] = asyncio.Queue()
 
     @app.action("begin")
@@ -124,8 +124,8 @@ async def test_home_opens_modals_and_keeps_choices(desk: Desk, app: AsyncApp, sl
     await expect(page.get_by_role("button", name="Start a task")).to_be_focused()
 
 
-async def test_a_button_of_home_that_nobody_answers_is_told(desk: Desk, slack: AsyncWebClient) -> None:
-    """With the words beside it, as for a message's."""
+async def test_an_unanswered_button_in_home_is_reported(desk: Desk, slack: AsyncWebClient) -> None:
+    """There is an error message beside it."""
     await slack.views_publish(user_id=ANA, view=home(START))
     page = await desk.open(ANA)
     await open_app(page)
@@ -134,8 +134,8 @@ async def test_a_button_of_home_that_nobody_answers_is_told(desk: Desk, slack: A
     await expect(page.get_by_test_id("home").get_by_role("alert")).to_contain_text("No app is connected")
 
 
-async def test_a_direct_conversation_and_its_threads(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
-    """The app hears what is written to it, and its thread is as any other."""
+async def test_direct_messages_and_their_threads(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
+    """The app receives the messages and answers in a thread."""
 
     @app.event("message")
     async def answer(event: Json, client: AsyncWebClient) -> None:
@@ -156,7 +156,7 @@ async def test_a_direct_conversation_and_its_threads(desk: Desk, app: AsyncApp, 
 
 
 async def test_people_from_outside_have_no_home(desk: Desk, slack: AsyncWebClient) -> None:
-    """Nor a direct conversation with the app."""
+    """And no direct messages with the app."""
     page = await desk.open(EMIL)
     await expect(page.get_by_test_id("channel")).to_have_count(1)
     await expect(page.get_by_role("tablist")).to_be_hidden()
@@ -164,7 +164,7 @@ async def test_people_from_outside_have_no_home(desk: Desk, slack: AsyncWebClien
 
 @pytest.mark.parametrize("desk", ["light", "dark"], indirect=True)
 async def test_home_in_a_narrow_window(desk: Desk, slack: AsyncWebClient) -> None:
-    """Nothing sticks out."""
+    """Nothing overflows."""
     long = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 300}, "accessory": JOB["accessory"]}
     typed = input_block("name", "Name", {"type": "plain_text_input"})
     await slack.views_publish(user_id=ANA, view=home(long, DEFAULTS, START, typed))

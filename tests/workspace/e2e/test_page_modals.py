@@ -1,4 +1,4 @@
-"""The app's modals at the workspace's page: a real browser, a real Bolt app."""
+"""The app's modals on the workspace's page, with a real browser and a real Bolt app."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ CHOSEN = "(node) => node.selectedOptions[0].label"
 
 
 class Heard:
-    """What the app was told of its modals, in order."""
+    """The payloads that the app received about its modals, in order."""
 
     def __init__(self, app: AsyncApp, view: Json, *, answer: Callable[[Json], Json] = lambda _: {}) -> None:
         self.bodies: asyncio.Queue[Json] = asyncio.Queue()
@@ -52,7 +52,7 @@ class Heard:
 
 
 async def open_modal(page: Page) -> Locator:
-    """Runs the shortcut beside the composer, and returns the modal that the app opens."""
+    """Runs the composer's shortcut and returns the modal that the app opens."""
     await page.get_by_role("button", name="Shortcuts").first.click()
     await page.get_by_role("menuitem", name="New task").click()
     shown = page.locator("dialog[open]")
@@ -60,8 +60,8 @@ async def open_modal(page: Page) -> Locator:
     return shown
 
 
-async def test_all_that_was_entered_reaches_the_app(desk: Desk, app: AsyncApp) -> None:
-    """Each kind of input, with the conversation that is open chosen from the start."""
+async def test_everything_entered_reaches_the_app(desk: Desk, app: AsyncApp) -> None:
+    """From each kind of input. The open conversation is chosen from the start."""
     heard = Heard(app, WHOLE)
     page = await desk.open(ANA, LEADS)
     shown = await open_modal(page)
@@ -87,8 +87,8 @@ async def test_all_that_was_entered_reaches_the_app(desk: Desk, app: AsyncApp) -
     await expect(page.get_by_role("button", name="Shortcuts").first).to_be_focused()
 
 
-async def test_an_error_stands_at_its_field_and_nothing_is_lost(desk: Desk, app: AsyncApp) -> None:
-    """What the page itself sees is said before the app is asked; what the app says leads to its field."""
+async def test_errors_are_shown_at_their_fields_and_nothing_is_lost(desk: Desk, app: AsyncApp) -> None:
+    """The page's own errors come before it asks the app. An error from the app focuses its field."""
     wrong = {"response_action": "errors", "errors": {"prompt": "Say which <page>."}}
     heard = Heard(app, modal(TITLE, PROMPT), answer=lambda body: wrong if value_of(body, "prompt") == "vague" else {})
     page = await desk.open(ANA, DOCS)
@@ -119,8 +119,8 @@ def value_of(body: Json, block_id: str) -> str | None:
     return value
 
 
-async def test_an_update_leaves_what_is_being_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
-    """Even where the app changed the very block, and somebody writes in the middle of a line."""
+async def test_an_update_keeps_what_is_being_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+    """Even if the app changes that block while somebody types in the middle of a line."""
     heard = Heard(app, modal(PROMPT))
     page = await desk.open(ANA, DOCS)
     shown = await open_modal(page)
@@ -138,10 +138,10 @@ async def test_an_update_leaves_what_is_being_typed(desk: Desk, app: AsyncApp, s
     assert value_of(await heard.next(), "prompt") == "one two three"
 
 
-async def test_a_view_that_loads_first_gets_the_keyboard_where_one_types(
+async def test_a_view_that_loads_first_focuses_its_input_later(
     desk: Desk, app: AsyncApp, slack: AsyncWebClient
 ) -> None:
-    """An app opens a view at once and fills it when it knows what with."""
+    """An app opens a view at once and fills it later."""
     loading = modal({"type": "section", "text": plain("One moment…")})
     del loading["submit"]
     heard = Heard(app, loading)
@@ -152,8 +152,8 @@ async def test_a_view_that_loads_first_gets_the_keyboard_where_one_types(
     await expect(shown.get_by_label("What to do")).to_be_focused()
 
 
-async def test_what_is_typed_is_told_and_told_before_it_is_closed(desk: Desk, app: AsyncApp) -> None:
-    """An app that asks for it gets the text as it grows: so it can keep a draft of what is given up by Escape."""
+async def test_typed_text_is_sent_before_the_modal_closes(desk: Desk, app: AsyncApp) -> None:
+    """An app can get the text while it is typed, so that it can keep a draft when Escape closes the modal."""
     element = {"type": "plain_text_input", "dispatch_action_config": {"trigger_actions_on": ["on_character_entered"]}}
     heard = Heard(app, modal(input_block("prompt", "What to do", element, dispatch_action=True), notify_on_close=True))
     page = await desk.open(ANA, DOCS)
@@ -171,8 +171,8 @@ async def test_what_is_typed_is_told_and_told_before_it_is_closed(desk: Desk, ap
     assert heard.bodies.empty()
 
 
-async def test_an_error_goes_with_the_view_that_had_it(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
-    """When the app changes the view, what it said of the one before is over; what was typed is not."""
+async def test_an_update_removes_the_errors(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+    """But it keeps what was typed."""
     heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "errors", "errors": {"prompt": "No."}})
     page = await desk.open(ANA, DOCS)
     shown = await open_modal(page)
@@ -186,8 +186,8 @@ async def test_an_error_goes_with_the_view_that_had_it(desk: Desk, app: AsyncApp
     await expect(prompt).to_have_value("something")
 
 
-async def test_what_opens_within_a_modal_is_closed_before_it(desk: Desk, app: AsyncApp) -> None:
-    """Escape closes a menu and a question first, and leads back to where they were opened."""
+async def test_what_opens_in_a_modal_closes_before_it(desk: Desk, app: AsyncApp) -> None:
+    """Escape first closes a menu or dialog and returns the focus to its button."""
     question = {"title": plain("Sure?"), "text": plain("All of it."), "confirm": plain("Yes"), "deny": plain("No")}
     button = {"type": "button", "action_id": "clear", "text": plain("Clear"), "confirm": question}
     menu = {"type": "overflow", "action_id": "menu", "options": [option("One", "1"), option("Two", "2")]}
@@ -215,10 +215,8 @@ MORE = {
 }
 
 
-async def test_a_view_on_top_of_another_leads_back_to_what_was_typed(
-    desk: Desk, app: AsyncApp, slack: AsyncWebClient
-) -> None:
-    """Escape goes back by one; the cross closes all."""
+async def test_closing_the_top_view_returns_to_what_was_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+    """Escape closes one view, the cross all of them."""
     heard = Heard(app, modal(PROMPT, MORE, notify_on_close=True))
     page = await desk.open(ANA, DOCS)
     shown = await open_modal(page)
@@ -243,10 +241,10 @@ async def test_a_view_on_top_of_another_leads_back_to_what_was_typed(
     assert [(await heard.next())["is_cleared"] for _ in range(2)] == [True, True]
 
 
-async def test_an_app_that_does_not_answer_is_told_and_the_text_stays(
+async def test_an_invalid_answer_is_reported_and_the_text_stays(
     desk: Desk, app: AsyncApp, workspace: WorkspaceServer
 ) -> None:
-    """The modal stays open with its words, and can be sent again."""
+    """The modal stays open and can be submitted again."""
     heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "nonsense"})
     page = await desk.open(ANA, DOCS)
     shown = await open_modal(page)
@@ -258,7 +256,7 @@ async def test_an_app_that_does_not_answer_is_told_and_the_text_stays(
 
 
 async def test_a_lost_server_loses_no_text(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
-    """The page comes back by itself, and the modal with it."""
+    """The page reconnects by itself, and the modal is still there."""
     Heard(app, modal(PROMPT))
     page = await desk.open(ANA, DOCS)
     shown = await open_modal(page)
@@ -273,7 +271,7 @@ async def test_a_lost_server_loses_no_text(desk: Desk, app: AsyncApp, workspace:
 
 @pytest.mark.parametrize("desk", ["light", "dark"], indirect=True)
 async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(desk: Desk, app: AsyncApp) -> None:
-    """Everything has a name, nothing sticks out, and Tab never leads to the page behind."""
+    """Every field has a label, nothing overflows, and Tab never leaves the modal."""
     Heard(app, WHOLE)
     page = await desk.open(ANA, DOCS, width=400, height=640)
     shown = await open_modal(page)
@@ -290,8 +288,8 @@ async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(desk: Desk, app: As
     assert await shown.evaluate(unnamed) == 0
 
 
-async def test_the_command_can_open_a_modal_and_its_channel_is_chosen(desk: Desk, app: AsyncApp) -> None:
-    """As `/docs` alone does."""
+async def test_a_command_opens_a_modal_with_its_channel_chosen(desk: Desk, app: AsyncApp) -> None:
+    """As Pagehand does for `/docs` without text."""
 
     @app.command("/docs")
     async def docs(ack: Any, body: Json, client: AsyncWebClient) -> None:

@@ -1,4 +1,4 @@
-"""How the workspace's page shows text: Slack's formats as they are meant, hostile ones harmless."""
+"""How the workspace's page shows text: Slack's formats work, and hostile text is harmless."""
 
 import json
 from typing import Any
@@ -84,7 +84,7 @@ MARKDOWN = [
 
 
 async def test_tables_and_tasks_of_the_markdown_block(desk: Desk) -> None:
-    """As Slack shows them; what only looks like one stays text."""
+    """Text that only resembles a table or task stays text."""
     page = await desk.open(ANA)
     render = """async (text) => {
       const { markdown } = await import("/page/static/text/markdown.js");
@@ -117,7 +117,7 @@ HOSTILE = [
 ]
 
 
-async def test_hostile_texts_stay_texts(desk: Desk) -> None:
+async def test_hostile_text_stays_text(desk: Desk) -> None:
     page = await desk.open(ANA)
     for text in HOSTILE:
         for kind in (None, {"type": "mrkdwn"}, {"type": "plain_text"}):
@@ -146,7 +146,7 @@ async def test_hostile_messages_stay_messages(desk: Desk, workspace: WorkspaceSe
     await expect(messages(page).last.get_by_role("button", name="Show the whole message")).to_be_visible()
 
 
-async def test_what_the_page_does_not_know_does_no_harm(desk: Desk) -> None:
+async def test_unknown_blocks_do_no_harm(desk: Desk) -> None:
     page = await desk.open(ANA)
     render = """async (list) => {
       const { blocks } = await import("/page/static/blocks/blocks.js");

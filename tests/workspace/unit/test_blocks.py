@@ -1,4 +1,4 @@
-"""Slack's documented limits on blocks: what is just within passes, what is just beyond is refused."""
+"""Slack's documented limits on blocks, tested just within and just beyond."""
 
 import copy
 from typing import Any
@@ -104,7 +104,7 @@ NEAR_BLOCKS = st.recursive(
 
 
 @given(JSON | st.lists(NEAR_BLOCKS, max_size=3))
-def test_nothing_but_a_refusal_comes_of_hostile_blocks(value: object) -> None:
+def test_hostile_blocks_are_refused(value: object) -> None:
     try:
         checked_blocks(value)
     except SlackError as error:

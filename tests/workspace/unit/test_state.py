@@ -14,7 +14,7 @@ from bot.workspace.model.state import SLACKBOT, State
 
 
 @given(st.lists(st.floats(min_value=0, max_value=4e9), min_size=2, max_size=30))
-def test_timestamps_increase_whatever_the_clock_does(moments: list[float]) -> None:
+def test_timestamps_increase_even_if_the_clock_does_not(moments: list[float]) -> None:
     clock = iter(moments)
     timestamps = Timestamps(lambda: next(clock))
     given_out = [microseconds(timestamps.next()) for _ in moments]
@@ -22,7 +22,7 @@ def test_timestamps_increase_whatever_the_clock_does(moments: list[float]) -> No
 
 
 class Threads(RuleBasedStateMachine):
-    """Posting, replying, reacting and deleting, against plain lists."""
+    """Posting, replying, reacting and deleting, compared with plain lists."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How the workspace stores text, as Slack does."""
+"""Text as the workspace stores it, like Slack."""
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,7 @@ def test_escaping_can_be_undone(text: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_what_people_type_has_no_control_sequence_but_known_ones(text: str) -> None:
+def test_typed_text_has_only_known_control_sequences(text: str) -> None:
     stored = stored_typed_text(text, lambda _: None, lambda _: None)
     bare = stored.replace("<!here>", "").replace("<!channel>", "").replace("<!everyone>", "")
     for part in bare.split("<")[1:]:

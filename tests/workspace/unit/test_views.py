@@ -1,4 +1,4 @@
-"""Views and what their elements hold: whatever an app gives is refused in Slack's way, or can be shown and used."""
+"""Views and the values of their elements. Any input is either refused with Slack's errors, or works."""
 
 from copy import deepcopy
 from typing import Any
@@ -53,7 +53,7 @@ JUNK: tuple[Any, ...] = (
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Returns the path of every value within a value."""
+    """Returns the paths of all values inside a value."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [found for key, each in inside for found in ((*path, key), *places(each, (*path, key)))]
 
@@ -74,7 +74,7 @@ def opened(content: dict[str, Any], conversation: str | None = None) -> tuple[Op
 
 
 def checked(content: dict[str, Any]) -> tuple[View | None, str]:
-    """Returns the view that was opened, or Slack's word for why not."""
+    """Returns the opened view, or Slack's error code."""
     try:
         return opened(content)[1], ""
     except SlackError as error:
@@ -82,14 +82,14 @@ def checked(content: dict[str, Any]) -> tuple[View | None, str]:
 
 
 def everything_used(view: View) -> set[str]:
-    """Enters values of each kind into all elements, and returns Slack's words for what was wrong with them."""
+    """Enters values of each kind into all elements and returns Slack's error codes."""
     assert rendered_view(view, HOME, AppConfig())["id"] == view.id
-    held = [element for element in elements(view.blocks) if element.holds_a_value]
+    held = [element for element in elements(view.blocks) if element.has_value]
     return {entered(view, element, value) for element in held for value in (None, "one", ["one"])}
 
 
 def entered(view: View, element: Element, value: InputValue) -> str:
-    """Enters a value, and returns Slack's word for what is wrong with it."""
+    """Enters a value and returns Slack's error code, if any."""
     try:
         OpenViews().enter(view, element, value)
     except SlackError as error:
@@ -98,8 +98,8 @@ def entered(view: View, element: Element, value: InputValue) -> str:
 
 
 @pytest.mark.parametrize("place", sorted({path[0] for path in places(FULL)}))
-def test_a_view_with_a_fault_is_refused_or_can_be_used(place: str) -> None:
-    """Nothing but Slack's own errors comes of it, on any way that a view goes, wherever the fault is."""
+def test_a_malformed_view_is_refused_or_can_be_used(place: str) -> None:
+    """Wherever the malformed value is, there are only Slack's own errors."""
     codes = set()
     for path in (path for path in places(FULL) if path[0] == place):
         for junk in JUNK:
@@ -109,7 +109,7 @@ def test_a_view_with_a_fault_is_refused_or_can_be_used(place: str) -> None:
     assert codes <= {"", "invalid_arguments", "invalid_option"}
 
 
-def test_every_element_of_the_full_view_holds_what_it_begins_with() -> None:
+def test_every_element_holds_its_initial_value() -> None:
     _, view = opened(FULL)
     held = {block_id: value_of(one) for block_id, each in view.values.items() for one in each.values()}
     assert held.pop(view.blocks[8]["block_id"]) is None
@@ -124,7 +124,7 @@ def test_every_element_of_the_full_view_holds_what_it_begins_with() -> None:
     }
 
 
-def test_an_update_keeps_what_was_entered_where_both_ids_and_the_kind_are_the_same() -> None:
+def test_an_update_keeps_what_was_entered_if_ids_and_type_are_the_same() -> None:
     views, view = opened(FULL)
     views.enter(view, view.element("a", "plain_text_input"), "typed")
     views.enter(view, view.element("a", "static_select"), "one")
@@ -143,14 +143,14 @@ def test_the_current_conversation_beats_the_initial_one() -> None:
         assert value_of(view.values["conversations_select"]["a"]) == expected
 
 
-def test_what_the_app_gave_is_not_changed_by_what_people_do() -> None:
+def test_what_people_enter_does_not_change_the_apps_definition() -> None:
     before = deepcopy(FULL)
     views, view = opened(FULL)
     views.enter(view, view.element("a", "plain_text_input"), "typed")
     assert before == FULL
 
 
-def test_observers_are_told_of_each_change() -> None:
+def test_observers_hear_of_each_change() -> None:
     views, told = OpenViews(), []
     views.observers.append(lambda change: told.append((change.kind, change.user)))
     view = views.open("U1", FULL)
@@ -161,7 +161,7 @@ def test_observers_are_told_of_each_change() -> None:
     assert told == [("modal", "U1"), ("home", "U2"), ("modal", "U1"), ("modal", "U1")]
 
 
-def test_triggers_are_remembered_within_bounds() -> None:
+def test_old_triggers_are_forgotten() -> None:
     now = [1000.0]
     triggers = Triggers(lambda: now[0])
     trigger_id = triggers.issue(Trigger("U1", "C1"))

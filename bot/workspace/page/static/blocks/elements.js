@@ -104,14 +104,14 @@ function textInput(part, block, { form, act }, label) {
     : h("input", { ...props, type: "text", inputmode: part.type === "number_input" ? "decimal" : undefined });
   const counter = part.max_length ? new Counter(part.max_length) : null;
   const { trigger_actions_on: triggers } = part.dispatch_action_config ?? {};
-  const tellsWhileTyping = block.dispatch_action && triggers?.includes("on_character_entered");
+  const dispatchesWhileTyping = block.dispatch_action && triggers?.includes("on_character_entered");
   input.value = form.value(block, part) ?? "";
   counter?.count(input.value);
   input.addEventListener("input", () => {
     form.set(block, part, input.value === "" ? null : input.value);
     counter?.count(input.value);
     if (part.multiline) fitHeight(input);
-    if (tellsWhileTyping) act(part, block, form.value(block, part), { typing: true });
+    if (dispatchesWhileTyping) act(part, block, form.value(block, part), { typing: true });
   });
   return counter ? h("div", { class: "counted" }, input, counter.element) : input;
 }

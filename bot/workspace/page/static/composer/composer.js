@@ -49,7 +49,7 @@ export class Composer {
     this.#files = new AttachedFiles({
       limits: () => store.limits,
       onChange: () => this.#drawn(),
-      refuse: (words) => this.#tell(words),
+      refuse: (words) => this.#showProblem(words),
     });
     const also = broadcast && h("label", { class: "also" }, this.#also, this.#alsoLabel);
     const shortcuts = onShortcut && shortcutMenu(store, onShortcut);
@@ -68,7 +68,7 @@ export class Composer {
   #listen() {
     this.input.addEventListener("keydown", (event) => this.#keydown(event));
     this.input.addEventListener("input", () => {
-      this.#tell(null);
+      this.#showProblem(null);
       this.#suggestions.update();
       this.#drawn();
     });
@@ -97,7 +97,7 @@ export class Composer {
     this.input.value = text;
     this.#files.set(files);
     this.#also.checked = false;
-    this.#tell(null);
+    this.#showProblem(null);
     this.#suggestions.close();
     this.#drawn();
   }
@@ -120,14 +120,14 @@ export class Composer {
     const draft = { text: this.input.value.trim(), files: this.#files.files, broadcast: this.#also.checked };
     if (!draft.text && !draft.files.length) return;
     if (draft.files.length && this.#commands && draft.text.startsWith("/")) {
-      this.#tell("A command cannot carry files. Take them out, or write a message instead.");
+      this.#showProblem("A command cannot carry files. Take them out, or write a message instead.");
       return;
     }
     const place = this.#place;
     this.input.value = "";
     this.#files.set([]);
     this.#also.checked = false;
-    this.#tell(null);
+    this.#showProblem(null);
     this.#suggestions.close();
     this.#drawn();
     this.element.classList.add("sending");
@@ -150,7 +150,7 @@ export class Composer {
       if (!text && !files.length) this.#drafts.set(place, draft);
       return;
     }
-    this.#tell(error);
+    this.#showProblem(error);
     if (!this.#isEmpty()) return;
     this.input.value = draft.text;
     this.#files.set(draft.files);
@@ -162,7 +162,7 @@ export class Composer {
     return this.input.value.trim() === "" && this.#files.files.length === 0;
   }
 
-  #tell(problem) {
+  #showProblem(problem) {
     this.problem.textContent = problem ?? "";
     this.problem.hidden = !problem;
   }

@@ -9,7 +9,7 @@ export async function fetchSnapshot(as) {
   return response.json();
 }
 
-export class SnapshotError extends Error {
+class SnapshotError extends Error {
   constructor(status) {
     super(`snapshot answered ${status}`);
     this.status = status;

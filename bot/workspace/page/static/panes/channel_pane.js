@@ -122,10 +122,10 @@ export class ChannelPane {
       tab,
     );
     if (tab === "home") this.#home.render();
-    this.#tellOpened(channel, tab);
+    this.#reportOpened(channel, tab);
   }
 
-  #tellOpened(channel, tab) {
+  #reportOpened(channel, tab) {
     const opened = `${this.#store.me.id} ${channel.id} ${tab}`;
     if (opened === this.#openedHome) return;
     this.#openedHome = opened;
@@ -146,13 +146,13 @@ export class ChannelPane {
     } else if (asks === "archived") {
       replace(
         this.#hint,
-        h("p", {}, h("b", {}, `#${channel.name}`), " is archived: it can be read, but nothing can be written here."),
+        h("p", {}, h("b", {}, `#${channel.name}`), " is archived. You can read it, but not write in it."),
       );
     } else if (asks === "join") {
       const join = () => this.#actions.join({ channel: channel.id });
       replace(
         this.#hint,
-        h("p", {}, "You are looking at ", h("b", {}, `#${channel.name}`), " without being in it."),
+        h("p", {}, "You are not a member of ", h("b", {}, `#${channel.name}`), "."),
         button("Join channel", "join-channel", join),
       );
     } else if (asks === "invite") {

@@ -161,14 +161,14 @@ class Modal {
 
   async close({ all = false } = {}) {
     await this.#typing.flush();
-    this.#tell(await this.#actions.close(this.#view, { all }));
+    this.#report(await this.#actions.close(this.#view, { all }));
   }
 
   /** Tells the app, with all values of the view. */
   async #act({ action_id }, { block_id }, value, { typing = false } = {}) {
     const use = async () => {
       const values = this.#form.values(this.#view.blocks);
-      this.#tell(await this.#actions.use(this.#view, { block_id, action_id, value, values }));
+      this.#report(await this.#actions.use(this.#view, { block_id, action_id, value, values }));
     };
     if (typing) return this.#typing.later(`${block_id} ${action_id}`, use);
     await this.#typing.flush();
@@ -177,16 +177,16 @@ class Modal {
 
   async #submit() {
     if (this.#submitButton.hidden || this.#isBusy()) return;
-    if (this.#meet(this.#form.problems(this.#view.blocks))) return;
+    if (this.#showErrors(this.#form.problems(this.#view.blocks))) return;
     this.#submitButton.setAttribute("aria-busy", "true");
     await this.#typing.flush();
     const answer = await this.#actions.submit(this.#view, this.#form.values(this.#view.blocks));
     this.#submitButton.removeAttribute("aria-busy");
-    this.#tell(this.#meet(answer.errors ?? {}) ? { ok: true } : answer);
+    this.#report(this.#showErrors(answer.errors ?? {}) ? { ok: true } : answer);
   }
 
   /** Shows errors and focuses the first field with one. @returns {boolean} whether there is one */
-  #meet(problems) {
+  #showErrors(problems) {
     this.#problems = problems;
     this.#drawProblems();
     const wrong = this.#inputs().find(({ block_id }) => problems[block_id]);
@@ -209,7 +209,7 @@ class Modal {
     return this.#submitButton.getAttribute("aria-busy") === "true";
   }
 
-  #tell({ ok, error }) {
+  #report({ ok, error }) {
     this.#problem.textContent = ok ? "" : error;
     this.#problem.hidden = ok;
   }
@@ -219,27 +219,27 @@ const isEmpty = (object) => Object.keys(object ?? {}).length === 0;
 
 /** Waits for a pause in typing before it tells the app. */
 class TypingDelay {
-  #waiting = new Map(); // key -> { timer, tell }
+  #waiting = new Map(); // key -> { timer, send }
   #sent = Promise.resolve();
 
-  /** Calls `tell` after a pause; for the same key, only the last one. */
-  later(key, tell) {
+  /** Calls `send` after a pause; for the same key, only the last one. */
+  later(key, send) {
     clearTimeout(this.#waiting.get(key)?.timer);
-    const timer = setTimeout(() => this.#tell(key), PAUSE_MS);
-    this.#waiting.set(key, { timer, tell });
+    const timer = setTimeout(() => this.#send(key), PAUSE_MS);
+    this.#waiting.set(key, { timer, send });
   }
 
   /** Calls everything that still waits at once. Resolves when the app has it. */
   flush() {
-    for (const key of [...this.#waiting.keys()]) this.#tell(key);
+    for (const key of [...this.#waiting.keys()]) this.#send(key);
     return this.#sent;
   }
 
   /** One after the other, so that the app gets the newest text last. */
-  #tell(key) {
-    const { timer, tell } = this.#waiting.get(key);
+  #send(key) {
+    const { timer, send } = this.#waiting.get(key);
     clearTimeout(timer);
     this.#waiting.delete(key);
-    this.#sent = this.#sent.then(tell);
+    this.#sent = this.#sent.then(send);
   }
 }

@@ -61,7 +61,7 @@ function list(lines, at, view) {
   const rows = items.map((line) => {
     const [, indent, , text] = ITEM.exec(line);
     const task = TASK.exec(text);
-    const kind = `indent-${Math.min(Math.floor(indent.length / 2), 8)}${task ? " task" : ""}`;
+    const kind = `indent-${Math.min(Math.floor(indent.length / 2), 4)}${task ? " task" : ""}`;
     return h("li", { class: kind }, task ? [mark(task[1] !== " "), spans(task[2], view)] : spans(text, view));
   });
   return [first[2] ? h("ol", { start: first[2] }, rows) : h("ul", {}, rows), end];

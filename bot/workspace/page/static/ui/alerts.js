@@ -23,7 +23,7 @@ export class Banner {
       replace(
         this.element,
         icon("plug"),
-        h("span", {}, "The workspace server cannot be reached. Trying again by itself. "),
+        h("span", {}, "The workspace server cannot be reached. The page keeps trying. "),
         button,
       );
     } else if (shows === "bot") {
