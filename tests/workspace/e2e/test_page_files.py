@@ -137,6 +137,7 @@ async def test_files_that_were_not_sent_are_restored(desk: Desk, workspace: Work
     await expect(page.get_by_test_id("composer")).to_have_value("Keep me")
     await expect(page.get_by_test_id("attached").first).to_contain_text("kept.txt")
     await workspace.listener.end_outage()
+    await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
     desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
