@@ -1,4 +1,4 @@
-"""The job API, self-hosted: a job edits a real git repository and ends in a pull request.
+"""A self-hosted job API: a job edits a real git repository and ends in a pull request.
 
-It stands alone: nothing of the bot is needed to run it, and any client of the job API can use it.
+It is independent of the bot, and any client of the job API can use it.
 """

@@ -1,4 +1,4 @@
-"""Puts the job server's parts together as the settings say."""
+"""Composes the job server from its parts according to the settings."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ from bot.jobserver.egress.model_door import check_budget, door_of_settings
 from bot.jobserver.egress.run_egress import ListedEgress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.pull_request_states import PullRequestStates
+from bot.jobserver.executor.proposing import PullRequestStates
 from bot.jobserver.executor.running import ExecutorDependencies, running_jobs
 from bot.jobserver.leaks import process
 from bot.jobserver.leaks.known_values import KnownValues
@@ -56,12 +56,12 @@ from bot.jobserver.warm_module import WarmModule
 logger = logging.getLogger(__name__)
 
 _CHECKER_S = 120.0
-"""For a checker of the repository's own; it looks at changed pages only."""
+"""Time limit of the repository's own checkers, which look only at changed pages."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What answers requests, and the branch that jobs start from."""
+    """The request handlers, and the name of the branch that jobs start from."""
 
     api: JobApiHandlers
     pages: PullRequestPages
@@ -69,9 +69,9 @@ class Parts:
 
 
 class Composition:
-    """Builds the parts; what has to be closed or stopped is left to `stack`.
+    """Builds the parts; `stack` closes them.
 
-    `groups` is the server's own folder of control groups, where it has one.
+    `groups`: the server's own control group folder, if it has one.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Composition:
         self._editing, self._scanning = WarmModule(editor.WORKER), WarmModule(process.WORKER)
 
     async def start(self, public_url: str, *, everybody: str) -> Parts:
-        """Starts what works in the background, and returns what answers requests.
+        """Starts the background work and returns the request handlers.
 
         Raises:
             JobServerError: the repository, the sandbox, the agent or a database cannot be used.
@@ -125,7 +125,7 @@ class Composition:
 
     @property
     def _needs_files(self) -> bool:
-        """Programs do, and so do a team's own checks; the built-in editor reads what git has."""
+        """Whether jobs need files on disk: programs and custom checks do; the built-in editor reads from git."""
         return self._settings.editor != "builtin" or bool(self._settings.checks)
 
     async def _keep_ready(self, ready: ReadyCopy, base: BaseBranch) -> None:
@@ -181,7 +181,7 @@ class Composition:
         )
 
     async def _sandbox(self) -> Sandbox:
-        """Where nothing but the repository's own checkers may need it, a sandbox does not have to be there."""
+        """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""
         try:
             sandbox = await open_sandbox(self._settings, self._data, groups=self._groups)
         except JobServerError as error:

@@ -1,19 +1,21 @@
-"""What can go wrong in the job server.
+"""The errors of the job server.
 
-JobServerError                    the words are for whoever runs the server
-├── GitError                      git ended with an error; its words are kept, its addresses are not
-│   ├── PushRejectedError         somebody else pushed to the branch meanwhile: start again from there
+JobServerError                    the message is for whoever runs the server
+├── GitError                      git failed; the message keeps its output, without addresses
+│   ├── PushRejectedError         somebody else has pushed to the branch: start again from there
 │   └── NoSuchBranchError         the repository has no branch of this name
-├── CodeHostError                 GitHub did not do what was asked: the words say why, and what to do
-│   └── NothingToProposeError     a branch holds nothing that its base does not hold
-├── HeldBackError                 a change was not pushed, since it holds a secret, or may hold one: the words say where
-├── LeakScanError                 a change cannot be looked through for secrets
-├── EditError                     the editor could not do its work: the job fails with this reason
-│   ├── NotOfferedError           an agent has no such model, effort or mode: the words list those that it has
-│   └── BudgetUsedUpError         it was ended, or not begun, since no tokens are left: what was done is kept
+├── CodeHostError                 GitHub refused a request: the message says why, and what to do
+│   └── NothingToProposeError     a branch contains nothing that its base does not
+├── HeldBackError                 a change was not pushed because it (perhaps) contains a secret: the message says where
+├── LeakScanError                 a change cannot be searched for secrets
+├── EditError                     the editor failed: the job fails with this reason
+│   ├── NotOfferedError           an agent has no such model, effort or mode: the message lists what it has
+│   └── BudgetUsedUpError         it was stopped, or not started, because no tokens are left: its work is kept
 ├── MergeError                    a pull request could not be merged: the page says why
 ├── PullRequestNotFoundError      the page is answered with 404
-└── RequestRejectedError          the job API does not take a request: the words are for the client
+└── RequestRejectedError          the job API rejects a request: the message is for the client
+    ├── UnusableRequestError
+    ├── PromptTooLongError
     ├── JobNotFoundError
     ├── JobArchivedError
     ├── FileNotUploadedError
@@ -26,7 +28,7 @@ JobServerError                    the words are for whoever runs the server
 
 
 class JobServerError(Exception):
-    """Base of all errors the job server raises on purpose."""
+    """Base of all errors that the job server raises deliberately."""
 
 
 class GitError(JobServerError):
@@ -42,7 +44,7 @@ class NoSuchBranchError(GitError):
 
 
 class CodeHostError(JobServerError):
-    """A code host did not do what was asked; nothing secret is in its words."""
+    """A code host refused a request; the message contains no secret."""
 
 
 class NothingToProposeError(CodeHostError):
@@ -50,11 +52,11 @@ class NothingToProposeError(CodeHostError):
 
 
 class HeldBackError(JobServerError):
-    """A change holds what looks like a secret; no value is in the words."""
+    """A change contains what looks like a secret; the message does not repeat it."""
 
 
 class LeakScanError(JobServerError):
-    """A change could not be looked through for secrets."""
+    """A change could not be searched for secrets."""
 
 
 class EditError(JobServerError):
@@ -62,14 +64,14 @@ class EditError(JobServerError):
 
 
 class NotOfferedError(EditError):
-    """An agent does not offer what is to be chosen of it."""
+    """An agent does not offer the option that was to be set."""
 
 
 class BudgetUsedUpError(EditError):
     """No tokens are left.
 
-    `question` asks whether it may go on, where somebody can say so; else it is empty. `was_heard`: whether the editor
-    was told of the instruction.
+    `question` asks whether the job may continue; it is empty if nobody can allow that. `was_heard`: whether the editor
+    has received the instruction.
     """
 
     def __init__(self, reason: str, question: str = "", *, was_heard: bool = True) -> None:
@@ -87,7 +89,15 @@ class PullRequestNotFoundError(JobServerError):
 
 
 class RequestRejectedError(JobServerError):
-    """The job API does not take a request; nothing was recorded."""
+    """The job API rejects a request; nothing was recorded."""
+
+
+class UnusableRequestError(RequestRejectedError):
+    """The address, a header or the body is not valid."""
+
+
+class PromptTooLongError(RequestRejectedError):
+    """The prompt is longer than the server allows."""
 
 
 class JobNotFoundError(RequestRejectedError):
@@ -95,19 +105,19 @@ class JobNotFoundError(RequestRejectedError):
 
 
 class JobArchivedError(RequestRejectedError):
-    """The job takes no more messages."""
+    """The job accepts no more messages."""
 
 
 class FileNotUploadedError(RequestRejectedError):
-    """A prompt names a file that is not kept here."""
+    """A prompt names a file that has not been uploaded."""
 
 
 class FileMismatchError(RequestRejectedError):
-    """The bytes of an upload are not those that its address names."""
+    """The bytes of an upload do not match the digest in its address."""
 
 
 class FileTooLargeError(RequestRejectedError):
-    """A file is larger than one may be."""
+    """A file exceeds the size limit."""
 
 
 class UploadSpaceError(RequestRejectedError):
@@ -119,7 +129,7 @@ class IdempotencyKeyReusedError(RequestRejectedError):
 
 
 class RateLimitExceededError(RequestRejectedError):
-    """The project has used its hour's share. `retry_after` is in whole seconds."""
+    """The project has used its hourly quota. `retry_after` is in whole seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(f"too many requests; try again in {retry_after} s")

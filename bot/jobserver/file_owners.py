@@ -1,4 +1,4 @@
-"""Ownership of files: where the server is root, a job's files belong to the job's own user."""
+"""Ownership of files: if the server is root, a job's files belong to the job's own user."""
 
 import os
 from pathlib import Path
@@ -9,24 +9,24 @@ def owner(folder: Path) -> int:
 
 
 def hand_over(path: Path, user: int) -> None:
-    """Makes a file or a folder with all that it holds this user's; a folder that is already is not looked into.
+    """Gives a file, or a folder with its contents, to a user; skips a folder that already belongs to them.
 
-    To be called while no program runs that could change the folder. No link is followed.
+    Call it only while no program runs that could change the folder. Links are not followed.
 
     Raises:
-        OSError: it cannot be done.
+        OSError: the owner cannot be changed.
     """
     if owner(path) != user:
         if path.is_dir():
             _give(path, user)
-        _chown(path, user)  # last: what is interrupted is done again
+        _chown(path, user)  # last, so that an interrupted call is repeated
 
 
 def hand_over_contents(folder: Path) -> None:
-    """Makes all that a folder holds its owner's.
+    """Gives the contents of a folder to the folder's owner.
 
     Raises:
-        OSError: it cannot be done.
+        OSError: the owner cannot be changed.
     """
     if owner(folder) != os.geteuid():
         _give(folder, owner(folder))

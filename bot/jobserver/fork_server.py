@@ -1,8 +1,8 @@
-"""Imports `MODULE`, and forks for each task, which the module's `main` does.
+"""Imports `MODULE` once and forks a child for each task, which runs the module's `main`.
 
-Standard input is a socket of the server's. A byte on it, with four descriptors, asks for a child: its standard input,
-output and error, and a socket that gets its process id in a line, and its exit code in another one. The end of the
-standard input is this process's end.
+Standard input is a socket. A byte on it, with four descriptors, requests a child: the descriptors are the child's
+standard input, output and error, and a socket that receives its process id and then its exit code, a line each. This
+process exits at the end of its standard input.
 """
 
 import contextlib
@@ -22,24 +22,24 @@ _FAILED = 1
 
 def main() -> None:
     work: Callable[[], None] = importlib.import_module(sys.argv[1]).main
-    gc.freeze()  # what is imported stays shared between the children
+    gc.freeze()  # keeps the imported modules shared between the children
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children need no wait
     requests = socket.socket(fileno=0)
     while True:
-        asked, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
-        if not asked:
+        request, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
+        if not request:
             return
         if os.fork() == 0:
-            _keep(descriptors, work)
+            _watch_over(descriptors, work)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _keep(descriptors: list[int], work: Callable[[], None]) -> None:
-    """Stands between a child and the server: tells who it is, and how it ended."""
-    os.setpgid(0, 0)  # what ends the fork server ends no task
+def _watch_over(descriptors: list[int], work: Callable[[], None]) -> None:
+    """Runs between a child and the server: reports the child's process id and exit code."""
+    os.setpgid(0, 0)  # signals to the fork server must not end a task
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    *streams, told = descriptors
+    *streams, status = descriptors
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
@@ -47,14 +47,14 @@ def _keep(descriptors: list[int], work: Callable[[], None]) -> None:
         os._exit(_exit_code(work))
     _lead_own_group(child)
     for descriptor in (*streams, *_STANDARD):
-        os.close(descriptor)  # or readers of the child's output would see no end
-    os.write(told, b"%d\n" % child)
-    os.write(told, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        os.close(descriptor)  # otherwise readers of the child's output would never see its end
+    os.write(status, b"%d\n" % child)
+    os.write(status, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     os._exit(0)
 
 
 def _lead_own_group(child: int) -> None:
-    """The child does it, too: neither its work nor a signal for the group may come sooner."""
+    """The child does the same: its group must exist before its work starts and before a signal is sent to the group."""
     with contextlib.suppress(OSError):  # it has ended
         os.setpgid(child, child)
 

@@ -1,4 +1,4 @@
-"""Middleware of all HTTP requests: checks Host and Origin, and answers errors."""
+"""Middleware for all HTTP requests: checks Host and Origin, and turns errors into responses."""
 
 import logging
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 logger = logging.getLogger(__name__)
 ErrorResponseFactory = Callable[[web.Request, int, str], web.Response]
-"""Makes the answer to a request from a status and a message for people."""
+"""Makes a response from a request, a status and a message for people."""
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _MESSAGES = {
@@ -23,7 +23,7 @@ _INTERNAL = "Something went wrong in the job server. Its log says what."
 
 
 def host_name(host_header: str) -> str:
-    """Returns the name in a Host header, without its port; empty if it makes no sense."""
+    """Returns the name in a Host header without the port; empty if it is malformed."""
     try:
         return urlsplit(f"//{host_header}").hostname or ""
     except ValueError:
@@ -31,9 +31,9 @@ def host_name(host_header: str) -> str:
 
 
 def allowed_hosts(host: str, public_url: str) -> frozenset[str]:
-    """Returns the names under which the server may be addressed.
+    """Returns the host names that requests may use.
 
-    A request under another name may come from a page elsewhere whose name was pointed here (DNS rebinding).
+    A request for another name may come from a foreign page whose name points here (DNS rebinding).
     """
     return _LOOPBACK | {host.lower().strip("[]"), (urlsplit(public_url).hostname or "").lower()} - {""}
 
@@ -47,19 +47,19 @@ def is_same_origin(origin: str | None, host_header: str, public_url: str) -> boo
 
 
 def require_host(allowed: frozenset[str], error_response: ErrorResponseFactory) -> Middleware:
-    """Answers 403 to requests under any other name."""
+    """Answers 403 to requests for any other host name."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         if host_name(request.host) not in allowed:
-            return error_response(request, 403, "This server is not known under that name: set its public address.")
+            return error_response(request, 403, "This server does not go by that name: set its public address.")
         return await handler(request)
 
     return middleware
 
 
 def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
-    """Answers whatever a handler raises with a message for people; tracebacks go to the log only."""
+    """Turns whatever a handler raises into a message for people; tracebacks go to the log only."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -69,7 +69,10 @@ def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
             return _http_error(request, error, error_response)
         except web.RequestPayloadError:
             return error_response(request, 400, _MESSAGES[400])
-        except (web.HTTPException, ConnectionError):  # a redirect is an answer; a lost connection's client is gone
+        except (
+            web.HTTPException,
+            ConnectionError,
+        ):  # redirects are responses; after a lost connection nobody reads one
             raise
         except Exception:
             logger.exception("%s failed", request.method)

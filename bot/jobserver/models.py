@@ -1,18 +1,34 @@
-"""What the job API says and hears: the shapes of its specification."""
+"""The data model of the job API, as its specification defines it."""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BeforeValidator, Field, field_serializer, field_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_serializer,
+    field_validator,
+)
+from pydantic.alias_generators import to_camel
 
-from bot.jobserver.questions import ApiModel, QuestionField
 from bot.runtime.text import without_misleading
 
 MOST_FILES = 20
 """Files that can come with one prompt."""
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,48}/[a-z0-9][a-z0-9!#$&^_.+-]{0,48}")
+
+
+class ApiModel(BaseModel):
+    """Base of all requests and responses: field names are in camelCase, as in the specification."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class Status(StrEnum):
@@ -32,7 +48,7 @@ class Source(ApiModel):
 
 
 class StepStatus(StrEnum):
-    """How far a step of a plan is, in the words of the Agent Client Protocol."""
+    """The status of a plan's step, as in the Agent Client Protocol."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -40,7 +56,7 @@ class StepStatus(StrEnum):
 
 
 class PlanStep(ApiModel):
-    """One step of what the agent means to do."""
+    """One step of the agent's plan."""
 
     title: str
     status: StepStatus = StepStatus.PENDING
@@ -56,7 +72,7 @@ class ChangeKind(StrEnum):
 
 
 class FileChange(ApiModel):
-    """A file of the pull request."""
+    """A changed file of the pull request."""
 
     path: str
     kind: ChangeKind
@@ -66,7 +82,7 @@ class FileChange(ApiModel):
 
 
 class Changes(ApiModel):
-    """What the pull request changes as a whole. `files` can be cut short; the three numbers never are."""
+    """All changes of the pull request. `files` may be truncated; the three totals never are."""
 
     files: tuple[FileChange, ...] = ()
     file_count: int = 0
@@ -83,7 +99,7 @@ class PullRequestState(StrEnum):
 
 
 class Extra(StrEnum):
-    """What a pull request gets once it is open."""
+    """What is added to a pull request once it is open."""
 
     LABELS = "labels"
     REVIEW = "review"
@@ -98,7 +114,7 @@ class CheckStatus(StrEnum):
 
 
 class CheckResult(ApiModel):
-    """A check of the change, with the faults that the change brought in, one line each."""
+    """The result of a check, with the faults that the change introduced, a line each."""
 
     name: str
     status: CheckStatus
@@ -106,7 +122,7 @@ class CheckResult(ApiModel):
 
 
 class ProposalState(StrEnum):
-    """How far a job's pull request is: pushed but not opened yet, or its state."""
+    """The state of a job's pull request, or `pending` if the branch is pushed but not yet proposed."""
 
     PENDING = "pending"
     OPEN = "open"
@@ -115,64 +131,107 @@ class ProposalState(StrEnum):
 
 
 class PullRequestDetails(ApiModel):
-    """The job's pull request, as far as its keeper tells."""
+    """The job's pull request, as far as its host reports it."""
 
     number: int | None = Field(None, description="Null while it is pending.")
     state: ProposalState = Field(
-        description="`pending`: the change is pushed, and the server goes on trying to open it."
+        description="`pending`: the change is pushed, and the server keeps trying to open the pull request."
     )
-    reason: str | None = Field(None, description="Why it is pending, or what of it is missing, such as its labels.")
-    checks: tuple[CheckResult, ...] = Field((), description="This server's own checks, then those of its keeper.")
+    reason: str | None = Field(None, description="Why it is pending, or what it lacks, such as labels.")
+    checks: tuple[CheckResult, ...] = Field((), description="This server's own checks, then those of its host.")
 
 
 class PartialWork(ApiModel):
-    """What an instruction that failed got done: kept, part of no pull request, and where the next message goes on."""
+    """The work of a failed instruction: it is kept outside the pull request, and the next message continues from it."""
 
     files: int = Field(description="How many files it changes.")
 
 
 class Cost(ApiModel):
-    """Money, as far as an agent tells what it cost."""
+    """The cost in money, as far as an agent reports it."""
 
     amount: float
-    currency: str = Field(description="As ISO 4217 calls it, such as USD.")
+    currency: str = Field(description="An ISO 4217 code, such as USD.")
 
 
 class Usage(ApiModel):
-    """What a job has taken of its model, over all its instructions."""
+    """A job's use of its model, over all its instructions."""
 
-    tokens_sent: int = Field(description="Tokens sent to the model, those that it read from its cache included.")
-    tokens_answered: int = Field(description="Tokens that it answered.")
-    cost: Cost | None = Field(None, description="Null where no agent told it.")
+    tokens_sent: int = Field(description="Tokens sent to the model, including those read from its cache.")
+    tokens_answered: int = Field(description="Tokens in its answers.")
+    cost: Cost | None = Field(None, description="Null if no agent reported it.")
+
+
+class FieldKind(StrEnum):
+    """What kind of answer a field takes."""
+
+    CHOICE = "choice"
+    CHOICES = "choices"
+    YES_OR_NO = "yes_or_no"
+    NUMBER = "number"
+    TEXT = "text"
+
+
+class QuestionOption(ApiModel):
+    """One of the answers on offer."""
+
+    label: str = Field(description="The text of the message that chooses this option.")
+    description: str | None = None
+
+
+class QuestionField(ApiModel):
+    """One part of a question."""
+
+    title: str
+    kind: FieldKind
+    options: tuple[QuestionOption, ...] = Field((), description="For a choice or choices.")
+    own_words: bool = Field(False, description="Whether an answer other than the options is accepted.")
+    required: bool = False
+
+    def with_words(self, change: Callable[[str], str]) -> Self:
+        """Returns the field with all its texts changed, for example by a function that masks secrets."""
+        options = tuple(
+            QuestionOption(label=change(option.label), description=option.description and change(option.description))
+            for option in self.options
+        )
+        return self.model_copy(update={"title": change(self.title), "options": options})
+
+
+@dataclass(frozen=True)
+class Question:
+    """An agent's question. `words`: the whole question, in Markdown; `fields`: what can be chosen."""
+
+    words: str
+    fields: tuple[QuestionField, ...] = ()
 
 
 class JobDetails(ApiModel):
-    """What is known of a job beyond the specification. Every text is the agent's or a program's: foreign."""
+    """What is known about a job beyond the specification. All texts come from agents or programs: do not trust them."""
 
     summary: str | None = Field(None, description="The agent's answer to the newest instruction, in Markdown.")
     reason: str | None = Field(None, description="Why it failed, or why nothing was changed, or who stopped it.")
-    plan: tuple[PlanStep, ...] = Field((), description="What the agent means to do, with how far it is.")
-    activity: str | None = Field(None, description="What the agent does just now, in a few words.")
-    question: str | None = Field(None, description="What the agent asks; the next message answers it.")
+    plan: tuple[PlanStep, ...] = Field((), description="The agent's plan and its progress.")
+    activity: str | None = Field(None, description="What the agent is doing right now, in a few words.")
+    question: str | None = Field(None, description="The agent's question; the next message answers it.")
     question_fields: tuple[QuestionField, ...] = Field(
         (),
-        description="What the question asks for, where it offers choices. The message that answers holds an option's "
-        "label; where there are several fields, a line each: `title: answer`.",
+        description="The question's fields, if it offers choices. The message that answers contains an option's label; "
+        "for several fields, a line each: `title: answer`.",
     )
     examples: tuple[str, ...] = Field(
-        (), description="Messages that work as they stand, where somebody asked what can be done."
+        (), description="Messages that can be sent as they are, if somebody asked what can be done."
     )
     changes: Changes | None = Field(None, description="What the pull request changes.")
     pull_request: PullRequestDetails | None = None
     partial_work: PartialWork | None = Field(
-        None, description="What a failed instruction got done; a POST to the job's /discard throws it away."
+        None, description="The work of a failed instruction; a POST to the job's /discard throws it away."
     )
     revision: str | None = Field(None, description="The commit id of the job's branch.")
-    usage: Usage | None = Field(None, description="What it has taken of its model so far, where that is counted.")
+    usage: Usage | None = Field(None, description="Its use of its model so far, if that is counted.")
 
 
 def _one_line(value: str) -> str:
-    """A name may hold anything, but it must not look like more than a name."""
+    """A name may contain anything, but it must not look like more than a name."""
     return " ".join("".join(c if c.isprintable() else " " for c in without_misleading(value)).split())
 
 
@@ -180,10 +239,10 @@ _Line = Annotated[str, Field(strict=True), BeforeValidator(lambda v: _one_line(v
 
 
 class Requester(ApiModel):
-    """Who asked, as the client tells it."""
+    """Who sent the request, according to the client."""
 
     name: _Line = Field(min_length=1, max_length=200)
-    id: _Line | None = Field(None, max_length=200, description="The person's id where the client knows them from.")
+    id: _Line | None = Field(None, max_length=200, description="The person's id in the system of the client.")
     url: _Line | None = Field(
         None, max_length=3000, description="Where the request was made, such as a Slack thread: http or https."
     )
@@ -218,23 +277,23 @@ class AgentJob(ApiModel):
 
 
 def media_type(value: object) -> str | None:
-    """Returns what is a media type, such as `image/png`, in small letters; None for anything else."""
+    """Returns a media type such as `image/png` in lowercase; None for anything else."""
     kind = value.partition(";")[0].strip().lower() if isinstance(value, str) else ""
     return kind if _MEDIA_TYPE.fullmatch(kind) else None
 
 
 class AttachedFile(ApiModel):
-    """A file that comes with a prompt: uploaded before, and named here."""
+    """A file that comes with a prompt; it must have been uploaded before."""
 
-    id: str = Field(strict=True, pattern=r"^[0-9a-f]{64}$", description="What the upload was answered with.")
+    id: str = Field(strict=True, pattern=r"^[0-9a-f]{64}$", description="The id in the response to the upload.")
     name: _Line = Field(min_length=1, max_length=200, description="Its name, such as diagram.png.")
     mimetype: Annotated[str | None, BeforeValidator(media_type)] = Field(
-        None, description="What it is, such as image/png; by default what it was uploaded as."
+        None, description="Its media type, such as image/png; by default that of the upload."
     )
 
 
 class UploadedFile(ApiModel):
-    """A file that is kept, and can come with a prompt."""
+    """An uploaded file, which prompts can name."""
 
     id: str = Field(description="The SHA-256 of its bytes, in hexadecimal digits.")
 
@@ -245,7 +304,7 @@ class PromptBody(ApiModel):
     prompt: str = Field(strict=True, min_length=1, description="What the agent is to do.")
     files: tuple[AttachedFile, ...] = Field((), max_length=MOST_FILES, description="Files that come with it.")
     requested_by: Requester | None = Field(
-        None, description="Who asked: named in the commit and in the pull request. No part of what a key repeats."
+        None, description="Who asked: named in the commit and in the pull request. An Idempotency-Key ignores it."
     )
 
     @field_validator("prompt")
@@ -259,12 +318,12 @@ class PromptBody(ApiModel):
 
 
 class CancelBody(ApiModel):
-    """The body of a cancel, which can be left out. Unknown fields are ignored."""
+    """The optional body of a cancellation. Unknown fields are ignored."""
 
-    requested_by: Requester | None = Field(None, description="Who stops it: named in the job's reason.")
+    requested_by: Requester | None = Field(None, description="Who stopped it: named in the job's reason.")
 
 
 class ErrorBody(ApiModel):
-    """The body of every refusal."""
+    """The body of every error response."""
 
-    error: str = Field(description="What is wrong and what to do, for people.")
+    error: str = Field(description="For people: what is wrong, and what to do.")

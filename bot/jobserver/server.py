@@ -1,4 +1,4 @@
-"""Puts the job server together, starts it and stops it."""
+"""Starts and stops the job server."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from bot.runtime.process_signals import ending_signals
 
 logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
-_OTHER_BODY_BYTES = 100_000  # files and who asked, each character written as an escape
+_OTHER_BODY_BYTES = 100_000  # files and requester, if each character is written as an escape
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
 _PAGE_PATHS = ("/pulls", "/static", "/login", "/logout")
 
@@ -31,8 +31,8 @@ _PAGE_PATHS = ("/pulls", "/static", "/login", "/logout")
 class JobServer:
     """One job server: `start`, then `stop`; or `serve_forever`.
 
-    `everybody` is for demos on a loopback address: nobody logs in there, and whoever merges or closes has this name.
-    `groups` is the server's own folder of control groups, where it has one.
+    `everybody` is for demos on a loopback address: nobody logs in, and whoever merges or closes gets this name.
+    `groups`: the server's own control group folder, if it has one.
     """
 
     def __init__(self, settings: JobServerSettings, *, everybody: str = "", groups: Path | None = None) -> None:
@@ -42,7 +42,7 @@ class JobServer:
         self._closing = contextlib.AsyncExitStack()
 
     async def start(self) -> str:
-        """Starts, and returns the address it can be reached at, without a slash at the end.
+        """Starts, and returns the server's address without a trailing slash.
 
         Raises:
             JobServerError: the repository, the data directory or the port cannot be used.
@@ -53,11 +53,11 @@ class JobServer:
         return url
 
     async def stop(self) -> None:
-        """Takes no more requests and ends within 10 s; interrupted instructions start again next time."""
+        """Accepts no more requests and stops within 10 s; interrupted instructions run again after the next start."""
         await self._closing.aclose()
 
     async def serve_forever(self, started: Callable[[str], None] = lambda _: None) -> None:
-        """Starts, tells `started` the address, and stops when the process is asked to end.
+        """Starts, passes the address to `started`, and stops when the process receives a signal to end.
 
         Raises:
             JobServerError: as `start` does.
@@ -95,8 +95,8 @@ class JobServer:
 
 
 def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> Path:
-    """Makes the data directory and locks it: two servers would execute each other's instructions."""
-    import fcntl  # noqa: PLC0415 - Windows has none: the commands say so, but have to come that far
+    """Creates the data directory and locks it: two servers would execute each other's instructions."""
+    import fcntl  # noqa: PLC0415 - missing on Windows, where the commands must still be able to say so
 
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

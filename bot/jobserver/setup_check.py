@@ -1,4 +1,4 @@
-"""Checks that this machine and the repository have what every job needs."""
+"""Checks that this machine and the repository meet the needs of every job."""
 
 import asyncio
 import errno
@@ -24,7 +24,7 @@ _WORKFLOW_FOLDERS = (".github/workflows", ".gitea/workflows", ".forgejo/workflow
 _WORKFLOW_ENDINGS = frozenset({".yaml", ".yml"})
 _MOST_WORKFLOWS = 50
 _HOST_S = 60.0
-"""For the repository's host to answer one thing."""
+"""Time limit for one request to the repository's host."""
 _OLDEST_GIT = (2, 38)
 _VERSION = re.compile(r"\b(\d{1,4})\.(\d{1,4})")
 _BRANCH = "pagehand/check-"
@@ -32,7 +32,7 @@ _LIKE_A_JOBS = "pagehand/0123456789abcdef"
 
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
-    """Yields what is found of the data directory, the port, the pages, programs of checks, git and the repository."""
+    """Checks the data directory, port, pages, egress, check programs, git and repository, and yields the findings."""
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
     for finding in _pages(settings):
@@ -52,7 +52,7 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
 
 
 def _data_directory(directory: Path) -> SetupFinding:
-    """Tries to write there; what was not there before is not there after."""
+    """Tries to write to the directory, and removes what it created."""
     made = next((folder for folder in reversed([directory, *directory.parents]) if not folder.exists()), None)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,15 +94,15 @@ async def _egress(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
 
 
 def _check_programs(settings: JobServerSettings) -> Iterator[SetupFinding]:
-    """Looks for the programs of CHECKS; one that is named by a path within the repository is there in a copy only."""
+    """Looks for the programs of CHECKS; one with a path inside the repository exists only in a job's copy."""
     for program in dict.fromkeys(command[0] for command in settings.checks if command):
         if "/" in program and not program.startswith("/"):
-            yield SetupFinding("checks", is_ok=None, words=f"{program} is looked for in each job's copy")
+            yield SetupFinding("checks", is_ok=None, words=f"{program} will be looked for in each job's copy")
         elif shutil.which(program) is None:
             words = f"there is no program {program} here: install it, or change {PREFIX}CHECKS"
             yield SetupFinding("checks", is_ok=False, words=words)
         else:
-            yield SetupFinding("checks", is_ok=True, words=f"{program} is there")
+            yield SetupFinding("checks", is_ok=True, words=f"{program} is installed")
 
 
 async def _repository(git: Git, settings: JobServerSettings, directory: Path) -> AsyncIterator[SetupFinding]:
@@ -126,28 +126,28 @@ async def _repository(git: Git, settings: JobServerSettings, directory: Path) ->
 
 async def _git_version(git: Git, directory: Path) -> SetupFinding:
     try:
-        told = (await git.run(directory, "--version")).strip()
+        started = (await git.run(directory, "--version")).strip()
     except GitError as error:
         return SetupFinding("git", is_ok=False, words=str(error))
-    found = _VERSION.search(told)
+    found = _VERSION.search(started)
     is_new = found is not None and (int(found[1]), int(found[2])) >= _OLDEST_GIT
-    return SetupFinding("git", is_ok=is_new, words=told if is_new else f"{told}: 2.38 or newer is needed")
+    return SetupFinding("git", is_ok=is_new, words=started if is_new else f"{started}: 2.38 or newer is needed")
 
 
 async def _base(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding:
-    """Reads the repository, and looks for the branch that jobs start from."""
+    """Reads the repository and looks for the branch that jobs start from."""
     if await asyncio.to_thread(git.is_shallow):
         return SetupFinding("repository", is_ok=False, words=IS_SHALLOW)
     default = None if settings.base_branch else await git.default_branch(directory)
     branch = settings.base_branch or default or ""
     if await git.has_branch(directory, branch):
         return SetupFinding("repository", is_ok=True, words=f"it can be read, and jobs start from {branch}")
-    words = f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that is there"
+    words = f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that exists"
     return SetupFinding("repository", is_ok=False, words=words)
 
 
 async def _push(git: Git, directory: Path) -> SetupFinding:
-    """Pushes a branch without any file, which starts nothing at its host, and deletes it."""
+    """Pushes an empty branch, which starts no workflow, and deletes it again."""
     branch = f"{_BRANCH}{secrets.token_hex(4)}"
     try:
         async with asyncio.timeout(_HOST_S):
@@ -165,13 +165,13 @@ async def _push(git: Git, directory: Path) -> SetupFinding:
     except JobServerError as error:
         return SetupFinding("push", is_ok=False, words=str(error))
     if deleted.exit_code:
-        words = f"a branch can be pushed, and not deleted again: delete {branch} by hand"
+        words = f"a branch can be pushed but not deleted: delete {branch} by hand"
         return SetupFinding("push", is_ok=None, words=words)
-    return SetupFinding("push", is_ok=True, words="a branch was pushed, and deleted again")
+    return SetupFinding("push", is_ok=True, words="a branch was pushed and deleted again")
 
 
 async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding | None:
-    """Looks which workflows a job's push starts: they run what the change brings, with their secrets."""
+    """Finds the workflows that a job's push starts: they run code of the change, with access to their secrets."""
     try:
         async with asyncio.timeout(_HOST_S):
             branch = settings.base_branch or await git.default_branch(directory)
@@ -181,17 +181,17 @@ async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> 
         return SetupFinding("workflows", is_ok=None, words=words)
     if not files:
         return None
-    told = await asyncio.to_thread(_at_push, files)
-    if told:
+    started = await asyncio.to_thread(_started_by_push, files)
+    if started:
         words = (
-            f"a push to pagehand/* starts {', '.join(told)}, with what a job's change brings: leave these branches "
-            "out there (branches-ignore: ['pagehand/**']), or see that they have no secrets"
+            f"a push to pagehand/* starts {', '.join(started)}, which run what a job has changed: exclude these "
+            "branches there (branches-ignore: ['pagehand/**']), or make sure that the workflows have no secrets"
         )
         return SetupFinding("workflows", is_ok=None, words=words)
-    return SetupFinding("workflows", is_ok=True, words="none starts when a branch pagehand/* is pushed")
+    return SetupFinding("workflows", is_ok=True, words="a push to pagehand/* starts none")
 
 
-def _at_push(files: Mapping[str, str]) -> list[str]:
+def _started_by_push(files: Mapping[str, str]) -> list[str]:
     found = []
     for path, text in files.items():
         try:
@@ -203,9 +203,9 @@ def _at_push(files: Mapping[str, str]) -> list[str]:
 
 
 async def _workflow_files(git: Git, directory: Path, branch: str) -> dict[str, str]:
-    """Returns the texts of the workflows that a code host runs by itself, by their paths.
+    """Returns the texts of the workflows that a code host runs, by path.
 
-    `directory` is an empty one for this.
+    `directory` must be empty.
 
     Raises:
         GitError: the branch cannot be read.

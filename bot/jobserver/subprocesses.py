@@ -1,4 +1,4 @@
-"""Child processes: no shell, a group of their own, a time limit, and output of bounded size."""
+"""Child processes: no shell, their own process group, a time limit, and bounded output."""
 
 import asyncio
 import contextlib
@@ -13,30 +13,28 @@ from pathlib import Path
 from typing import IO, Protocol
 
 _GRACE_S = 4.0
-"""From SIGTERM to SIGKILL."""
+"""Time between SIGTERM and SIGKILL."""
 _DRAIN_S = 1.0
-"""For output that is still on its way when the process has ended."""
+"""Time to read the remaining output after the process has ended."""
 _CHUNK = 65_536
-
-
 _RUN_MODULE = (
     "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 )
 Watch = Callable[[int], Awaitable[str]]
-"""Given a process id, waits until the process must be ended, and returns why. Is cancelled when the process ends."""
+"""Given a process id, waits until the process must be ended, and returns the reason. Cancelled when it ends."""
 
 
 def own_module(name: str, *arguments: str) -> tuple[str, ...]:
-    """Returns a command that runs a module of ours, found where this process finds its own: without what the directory
-    and the environment of the child could put before it.
+    """Returns a command that runs a module of ours with this process's module path, whatever the child's directory and
+    environment contain.
     """
     paths = [path for path in sys.path if path]
     return (sys.executable, "-I", "-c", _RUN_MODULE, json.dumps(paths), name, *arguments)
 
 
 class ProcessTimeoutError(Exception):
-    """The process was ended because its time was up."""
+    """The process was ended at its time limit."""
 
 
 class ProcessStoppedError(Exception):
@@ -57,25 +55,39 @@ class Stream(Protocol):
     def flush(self) -> object: ...
 
 
-class FirstBytes:
-    """Keeps the beginning of what is written to it, at most so many bytes."""
+class _KeptBytes:
+    """Keeps at most `limit` bytes; `is_complete` tells whether that was everything."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._kept = bytearray()
         self.is_complete = True
 
+    def getvalue(self) -> bytes:
+        return bytes(self._kept)
+
+
+class FirstBytes(_KeptBytes):
+    """Keeps the beginning of what is written to it."""
+
     def write(self, data: bytes) -> None:
         room = self._limit - len(self._kept)
         self._kept += data[:room]
         self.is_complete = self.is_complete and len(data) <= room
 
-    def getvalue(self) -> bytes:
-        return bytes(self._kept)
+
+class LastBytes(_KeptBytes):
+    """Keeps the end of what is written to it."""
+
+    def write(self, data: bytes) -> None:
+        self._kept += data
+        if len(self._kept) > self._limit:
+            del self._kept[: -self._limit]
+            self.is_complete = False
 
 
 class BoundedWriter:
-    """Writes to a stream up to a limit in bytes; what comes after is counted as `dropped`, not kept."""
+    """Writes to a stream up to a limit in bytes, and counts the rest in `dropped`."""
 
     def __init__(self, stream: Stream, limit: int) -> None:
         self._stream = stream
@@ -91,26 +103,8 @@ class BoundedWriter:
             self._stream.flush()
 
 
-class LastBytes:
-    """Keeps the end of what is written to it, at most so many bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._kept = bytearray()
-        self.is_complete = True
-
-    def write(self, data: bytes) -> None:
-        self._kept += data
-        if len(self._kept) > self._limit:
-            del self._kept[: -self._limit]
-            self.is_complete = False
-
-    def getvalue(self) -> bytes:
-        return bytes(self._kept)
-
-
 class Process(Protocol):
-    """A process that runs, or has ended. It leads a group."""
+    """A process that leads a group; it may have ended."""
 
     pid: int
 
@@ -132,9 +126,9 @@ class Command:
 
 
 async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None, watch: Watch | None = None) -> int:
-    """Runs to the end and returns the exit code; without a writer of its own, standard error joins standard output.
+    """Runs a command and returns its exit code; without `stderr`, standard error joins standard output.
 
-    Whatever the process left behind in its process group is ended with it, also when this is cancelled.
+    The rest of the process group is ended with the process, also if this call is cancelled.
 
     Raises:
         OSError: the program cannot be started.
@@ -149,7 +143,7 @@ async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None,
 
 
 async def ended(process: Process, time_limit: float, watch: Watch | None = None) -> int:
-    """Waits for the end of a process, which leads a group of its own; otherwise as `run` does."""
+    """Waits for the end of a process that leads its own group; otherwise like `run`."""
     try:
         async with asyncio.timeout(time_limit):
             return await (_watched(process, watch) if watch else process.wait())
@@ -175,7 +169,7 @@ async def _watched(process: Process, watch: Watch) -> int:
 
 
 async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:
-    # No pipes of asyncio's own: with them `wait` also waits for whoever inherited them.
+    # No asyncio pipes: with them, `wait` would also wait for processes that inherited them.
     with tempfile.TemporaryFile() as stdin, stdout, stderr or contextlib.nullcontext():
         stdin.write(command.stdin)
         stdin.seek(0)
@@ -193,7 +187,7 @@ async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | Non
 async def output_pipe(
     stack: contextlib.AsyncExitStack, limit: int = _CHUNK
 ) -> tuple[IO[bytes], asyncio.StreamReader, asyncio.ReadTransport]:
-    """Returns what a child writes to, which is to be closed once it has it, and a reader of that with its transport."""
+    """Returns the child's end of a pipe, to be closed once the child has it, and a reader with its transport."""
     read_end, write_end = os.pipe()
     child_end = stack.enter_context(os.fdopen(write_end, "wb"))
     reader = asyncio.StreamReader(limit)
@@ -205,12 +199,12 @@ async def output_pipe(
 
 
 async def pipe_into(write: Callable[[bytes], object], stack: contextlib.AsyncExitStack) -> IO[bytes]:
-    """Returns what a child writes to; `write` gets that until the pipe's end, or until `stack` has waited for it."""
+    """Returns the child's end of a pipe whose contents go to `write`, until its end or until `stack` is closed."""
     child_end, reader, _ = await output_pipe(stack)
     task = asyncio.create_task(_copy(reader, write))
 
     async def finish() -> None:
-        # A grandchild in a session of its own may hold the pipe open: take what is there and go on.
+        # A grandchild in another session may hold the pipe open: read what is available and go on.
         await asyncio.wait({task}, timeout=_DRAIN_S)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -234,6 +228,6 @@ async def _end(process: Process) -> None:
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
-    """Sends a signal to all that is left of a process group."""
+    """Sends a signal to what is left of a process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

@@ -1,4 +1,4 @@
-"""Foreign text as it can be kept and shown: bounded, and on one line where there is one."""
+"""Makes foreign text fit to store and show: bounded, and on one line if needed."""
 
 from bot.runtime.text import without_misleading
 
@@ -11,7 +11,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def one_line(text: str, limit: int = _LINE_LENGTH) -> str:
-    """Returns a text's beginning as one line without control characters and without what misleads."""
+    """Returns the beginning of a text as one line, without control characters and misleading ones."""
     stripped = text.strip()
     shown = "".join(c if c.isprintable() else " " for c in without_misleading(stripped[: 2 * limit]))
     line = " ".join(shown.split())
@@ -19,5 +19,5 @@ def one_line(text: str, limit: int = _LINE_LENGTH) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Returns at most `limit` characters, without NUL and halves of characters, which no database takes."""
+    """Returns at most `limit` characters, without NUL and lone surrogates, which no database accepts."""
     return cut(text.replace("\0", "").encode(errors="replace").decode().strip(), limit)

@@ -1,4 +1,4 @@
-"""What a job used of its model: tokens, and money where it is reported."""
+"""A job's use of its model: tokens, and money if it is reported."""
 
 import math
 import re
@@ -11,7 +11,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 
 @dataclass(frozen=True)
 class Money:
-    """An amount in a currency, as ISO 4217 calls it. What an agent tells is bounded here: see `told_money`."""
+    """An amount in a currency (ISO 4217 code). `reported_money` checks the numbers that agents report."""
 
     amount: float
     currency: str
@@ -19,7 +19,7 @@ class Money:
 
 @dataclass(frozen=True)
 class Spent:
-    """Tokens that were sent to a model and came back, those it read from its cache included."""
+    """Tokens sent to a model, including those read from its cache, and tokens it answered."""
 
     sent: int = 0
     answered: int = 0
@@ -34,20 +34,20 @@ class Spent:
         return Spent(min(sent, _MOST_TOKENS), min(answered, _MOST_TOKENS), _sum(self.money, other.money))
 
     def in_words(self) -> str:
-        """Returns it for people; nothing where nothing was counted."""
+        """Describes the usage for people; empty if nothing was counted."""
         tokens = f"{self.sent:,} tokens sent to the model, {self.answered:,} answered" if self.tokens else ""
         money = f"{self.money.amount:.2f} {self.money.currency}" if self.money else ""
         return "; ".join(filter(None, (tokens, money)))
 
 
-def told_money(amount: float, currency: str) -> Money | None:
-    """Returns what an agent tells of its costs; None where that cannot be."""
+def reported_money(amount: float, currency: str) -> Money | None:
+    """Returns the cost that an agent reports; None if it is implausible."""
     is_amount = math.isfinite(amount) and 0 < amount <= _MOST_MONEY
     return Money(amount, currency) if is_amount and _CURRENCY.fullmatch(currency) else None
 
 
 def _sum(first: Money | None, second: Money | None) -> Money | None:
-    """Of two currencies it is the newer one: amounts in different ones have no sum."""
+    """Adds amounts of one currency; of two currencies, returns the second."""
     if first is None or second is None or first.currency != second.currency:
         return second or first
     return Money(min(first.amount + second.amount, _MOST_MONEY), first.currency)

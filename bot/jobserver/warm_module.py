@@ -1,4 +1,4 @@
-"""Runs tasks in processes with a time limit, each forked from one that has imported the module already."""
+"""Runs tasks in processes with a time limit, each forked from one that has already imported the module."""
 
 import asyncio
 import contextlib
@@ -19,12 +19,12 @@ _ENVIRONMENT = {"PATH": "", "LC_ALL": "C.UTF-8"}
 
 
 class _ForkServerGoneError(Exception):
-    """It has died, as when memory is short."""
+    """The fork server has died, for example for lack of memory."""
 
 
 @dataclass(frozen=True)
 class _ForkServer:
-    """A process that has imported the module and forks; it ends when `requests` is closed."""
+    """A process that has imported the module and forks; it exits when `requests` is closed."""
 
     process: asyncio.subprocess.Process
     requests: socket.socket
@@ -43,7 +43,7 @@ class _ForkServer:
 
 
 class _Child:
-    """Of the fork server: implements `subprocesses.Process`."""
+    """A child of the fork server; implements `subprocesses.Process`."""
 
     def __init__(self, pid: int, ending: asyncio.Task[int]) -> None:
         self.pid = pid
@@ -58,9 +58,9 @@ class _Child:
 
 
 class WarmModule:
-    """Runs a module's `main`, which reads its task from standard input. No process gets a second task.
+    """Runs a module's `main`, which reads its task from standard input. Each task gets a new process.
 
-    Between `keep_warm` and `close` each task's process is a fork of one that has no task, with all that it imports.
+    Between `keep_warm` and `close`, each process is a fork of a running one that has the imports but no task.
     """
 
     def __init__(self, name: str) -> None:
@@ -70,21 +70,21 @@ class WarmModule:
         self._tasks = BackgroundTasks(expected=OSError)
 
     def keep_warm(self) -> None:
-        """Starts the process that forks, in the background."""
+        """Starts the fork server in the background."""
         self._is_kept_warm = True
         self._start()
 
     async def close(self) -> None:
-        """Ends it."""
+        """Stops the fork server."""
         self._is_kept_warm = False
         await self._drop(self._fork_server)
 
     async def run(
         self, task: bytes, *, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer | None = None
     ) -> int:
-        """Runs a task to its end and returns the exit code; `time_limit` is in seconds.
+        """Runs a task and returns its exit code; `time_limit` is in seconds.
 
-        Without a writer, standard error is dropped.
+        Without `stderr`, standard error is dropped.
 
         Raises:
             OSError: the process cannot be started.
@@ -126,14 +126,14 @@ class WarmModule:
 
 
 async def _started(name: str) -> _ForkServer:
-    requests, its_end = socket.socketpair()
+    requests, child_end = socket.socketpair()
     try:
-        with its_end:
+        with child_end:
             process = await asyncio.create_subprocess_exec(
                 *subprocesses.own_module(_FORK_SERVER, name),
                 cwd=_OUTSIDE,
                 env=_ENVIRONMENT,
-                stdin=its_end.fileno(),
+                stdin=child_end.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -153,19 +153,19 @@ async def _run(
         with os.fdopen(read_end, "rb") as stdin, output, errors:
             stream = stack.enter_context(os.fdopen(write_end, "wb", buffering=0))
             child = await _forked(server, [pipe.fileno() for pipe in (stdin, output, errors)], stack)
-        telling = asyncio.create_task(asyncio.to_thread(_tell, stream, task))
+        writing = asyncio.create_task(asyncio.to_thread(_write_all, stream, task))
         try:
             return await subprocesses.ended(child, time_limit)
         finally:
-            await asyncio.shield(telling)  # it ends with the process, if not before
+            await asyncio.shield(writing)  # it ends with the process at the latest
 
 
 async def _forked(server: _ForkServer, descriptors: list[int], stack: contextlib.AsyncExitStack) -> _Child:
-    told, its_end = socket.socketpair()
-    with its_end:
-        reader, writer = await asyncio.open_connection(sock=told)
+    status, child_end = socket.socketpair()
+    with child_end:
+        reader, writer = await asyncio.open_connection(sock=status)
         stack.callback(writer.close)
-        server.ask([*descriptors, its_end.fileno()])
+        server.ask([*descriptors, child_end.fileno()])
     if not (pid := await reader.readline()):
         raise _ForkServerGoneError
     return _Child(int(pid), asyncio.create_task(_exit_code(reader)))
@@ -175,8 +175,8 @@ async def _exit_code(reader: asyncio.StreamReader) -> int:
     return int(await reader.readline() or -signal.SIGKILL)
 
 
-def _tell(stream: IO[bytes], task: bytes) -> None:
-    """Blocks until all was read, or the reader is gone."""
+def _write_all(stream: IO[bytes], task: bytes) -> None:
+    """Blocks until everything was read, or the reader is gone."""
     view = memoryview(task)
     with contextlib.suppress(BrokenPipeError), stream:
         while view:

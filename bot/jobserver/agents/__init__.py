@@ -1,1 +1,1 @@
-"""Coding agents, driven by the Agent Client Protocol."""
+"""Coding agents, driven over the Agent Client Protocol."""

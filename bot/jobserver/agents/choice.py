@@ -1,11 +1,11 @@
-"""Chooses the agent that the settings name, and checks that it works."""
+"""Sets up the agent that the settings name, and checks that it works."""
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import assert_never
 
 from bot.errors import ConfigError
@@ -19,8 +19,7 @@ from bot.jobserver.egress.model_login import ModelLogin, Read
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.findings import SetupFinding
-from bot.jobserver.models import PlanStep
-from bot.jobserver.questions import Question
+from bot.jobserver.models import PlanStep, Question
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
@@ -30,11 +29,11 @@ from bot.jobserver.usage import Spent
 from bot.runtime.settings import read_variable
 
 _ITS_OWN = "default"
-"""What agents call the model that they would take unasked, in their lists: it is none's name."""
+"""What agents call their default model in their lists; not the name of a model."""
 CHECK_S = 30.0
-"""For one turn; agents that cannot reach their model try for minutes, and a model that hangs says nothing."""
-_HUNG = "check its address, and that it can be reached from here, or try again where it was only slow"
-_NOT_RELAYED = "not by the relay: its login lies in the sandbox, and its hosts have to be named in EGRESS"
+"""Time limit of the trial turn: agents retry for minutes, and a model that hangs says nothing."""
+_HUNG = "check its address, and that it can be reached from here; if it was only slow, try again"
+_NOT_RELAYED = "without the relay: its login is in the sandbox, and EGRESS has to list its hosts"
 _SIGNED = "For Bedrock, Vertex or Azure set a gateway's address and key, or name their hosts in EGRESS"
 _PROMPT = "Change nothing. Answer with the word: ready"
 
@@ -48,12 +47,12 @@ def agent_editor(
     time_limit: float | None = None,
     mask: Callable[[str], str] = str,
 ) -> AgentEditor:
-    """Returns the editor that drives the agent; `limits`, and `time_limit` in seconds, instead of the settings' own.
+    """Returns the editor that drives the agent; `limits`, and `time_limit` in seconds, override the settings.
 
-    `mask` takes what this server knows out of the log.
+    `mask` removes this server's secrets from the log.
 
     Raises:
-        JobServerError: the agent cannot be used like this.
+        JobServerError: the agent cannot be used with these settings.
     """
     launch = agent_launch(settings, environment)
     check_budget(settings, launch.door)
@@ -84,19 +83,19 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
         return read_variable(name, environment)
 
     login = agent.model_login(read, settings.model)
-    told = None if _is_listed(agent, settings.model, login) else settings.model
+    model = None if _is_listed(agent, settings.model, login) else settings.model
     wanted = Wanted(settings.model, settings.effort, agent.mode)
-    return AgentLaunch(agent, passed, told, settings.agent_home, _door(agent, settings, login, read), wanted=wanted)
+    return AgentLaunch(agent, passed, model, settings.agent_home, _door(agent, settings, login, read), wanted=wanted)
 
 
 def _is_listed(agent: Agent, model: str | None, login: ModelLogin | None) -> bool:
-    """Whether the agent's own list has to have the model; none knows what there is at an address that is set."""
+    """Whether the agent's own list must contain the model; agents do not know the models of a custom address."""
     is_at_its_makers = login is not None and not login.address
     return bool(model and agent.listed_models and is_at_its_makers and agent.listed_models.fullmatch(model))
 
 
 def _door(agent: Agent, settings: JobServerSettings, login: ModelLogin | None, read: Read) -> ModelDoor | None:
-    """Returns the agent's way to its model; None where it has the network, or a login that the relay does not carry."""
+    """Returns the agent's door to its model; None if it has network access, or its login is not for the relay."""
     if not relays_models(settings):
         return None
     if settings.model_api is not None:
@@ -115,13 +114,13 @@ async def check_editor(
     groups: Path | None = None,
     answer_within: float = CHECK_S,
 ) -> AsyncIterator[SetupFinding]:
-    """Yields what is found, until something is missing that the rest needs. An agent's turn is a call of its model.
+    """Yields findings until something is missing that the other checks need. It runs an agent's turn with its model.
 
-    `groups` is the server's own folder of control groups, where it has one.
+    `groups`: the server's own control group folder, if it has one.
     """
     match settings.editor:
         case "builtin":
-            yield SetupFinding("editor", is_ok=True, words="the built-in one: it needs nothing")
+            yield SetupFinding("editor", is_ok=True, words="the built-in one: it needs no setup")
         case "command":
             yield installed(settings.command, "")
         case "agent":
@@ -154,18 +153,18 @@ async def _check_agent(
         limits = RunLimits.for_settings(settings, groups)
         editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
-            async for finding in _try(editor, Path(directory), limit):
+            async for finding in _run_trial(editor, Path(directory), limit):
                 yield finding
     except JobServerError as error:
         yield SetupFinding("agent", is_ok=False, words=one_line(str(error), 1000))
 
 
 def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFinding:
-    """How an agent without a network gets to its model."""
+    """Says how an agent without network access reaches its model."""
     if launch.door is not None:
         login = launch.door.login
         return SetupFinding(
-            "model", is_ok=True, words=f"by the relay, which asks {login.upstream} with {login.key_variable}"
+            "model", is_ok=True, words=f"by the relay, which calls {login.upstream} with {login.key_variable}"
         )
     if launch.agent.name not in NAMED:
         return SetupFinding("model", is_ok=True, words=f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
@@ -176,7 +175,7 @@ def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFind
     )
 
 
-async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[SetupFinding]:
+async def _run_trial(editor: AgentEditor, directory: Path, limit: float) -> AsyncIterator[SetupFinding]:
     task = EditTask(_PROMPT, Workspace(directory / "copy", directory / "home"), directory / "log")
     task.workspace.copy.mkdir()
     task.workspace.home.mkdir()
@@ -191,15 +190,16 @@ async def _try(editor: AgentEditor, directory: Path, limit: float) -> AsyncItera
         return
     if started.options:
         yield SetupFinding("options", is_ok=True, words=started.options)
-    began = monotonic()
+    now = asyncio.get_running_loop().time
+    began = now()
     try:
         answer = (await editor.edit(task, _Unheard())).summary
     except EditError as error:
-        is_hung = monotonic() - began >= limit
+        is_hung = now() - began >= limit
         words = f"nothing came from its model within {limit:g} s: {_HUNG}" if is_hung else str(error)
         yield SetupFinding("answers", is_ok=False, words=words)
         return
-    words = f"“{one_line(answer, 60)}”, after {monotonic() - began:.1f} s" if answer else "nothing was said"
+    words = f"“{one_line(answer, 60)}”, after {now() - began:.1f} s" if answer else "nothing was said"
     yield SetupFinding("answers", is_ok=bool(answer), words=words)
 
 

@@ -1,4 +1,4 @@
-"""Makes the protocol's calls, and hands on what an agent says and asks during a turn."""
+"""Makes the protocol's calls, and passes on an agent's updates and requests during a turn."""
 
 import asyncio
 import contextlib
@@ -44,10 +44,10 @@ from bot.jobserver.agents.options import (
     AgentSession,
     SessionOption,
     Wanted,
-    check_taken,
+    check_set,
     in_words,
+    option_to_set,
     options_of,
-    to_be_set,
 )
 from bot.jobserver.agents.process import LINE_LIMIT, AgentMessages, AgentProcess, Message
 from bot.jobserver.agents.text import AgentLog
@@ -55,14 +55,14 @@ from bot.jobserver.errors import EditError, NotOfferedError
 from bot.jobserver.text import one_line
 
 _ANSWER_S = 60.0
-"""For everything but a turn: agents answered within 2 s on an idle machine."""
+"""Time limit of all calls except a turn; agents answer within 2 s on an idle machine."""
 _CLOSE_S = 1.0
 _LAST_WORDS_S = 0.3
 M = TypeVar("M", bound=BaseModel)
 
 
 class TurnListener(Protocol):
-    """Hears what comes during a turn. Only `elicited` waits."""
+    """Handles an agent's messages during a turn. Only `elicited` waits."""
 
     def updated(self, notification: SessionNotification) -> None: ...
 
@@ -72,13 +72,13 @@ class TurnListener(Protocol):
 
 
 class AgentConnection:
-    """A connection with a running agent. All calls raise EditError in words for people."""
+    """A connection to a running agent. All calls raise EditError with a message for people."""
 
     def __init__(self, agent: Agent, process: AgentProcess, log: AgentLog) -> None:
         self._agent = agent
         self._process = process
         self._log = log
-        self._messages = AgentMessages(process.stdout, process.stdin, self._hear)
+        self._messages = AgentMessages(process.stdout, process.stdin, self._notified)
         self._connection = Connection(self._answer, self._messages)
         self._listener: TurnListener | None = None
 
@@ -89,11 +89,11 @@ class AgentConnection:
 
     @property
     def ignored(self) -> int:
-        """How many lines were no messages."""
+        """How many lines were not messages."""
         return self._messages.ignored
 
     async def initialize(self) -> InitializeResponse:
-        """Announces that people can be asked, and nothing else: an agent has its own files, and nobody logs in here."""
+        """Announces support for questions, and nothing else: an agent has its own files, and nobody can log in here."""
         capabilities = ClientCapabilities(
             elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()),
             field_meta=dict(self._agent.client_meta) or None,
@@ -106,13 +106,13 @@ class AgentConnection:
         response = await self._request("initialize", request, InitializeResponse)
         if response.protocol_version != PROTOCOL_VERSION:
             raise EditError(
-                f"{self._agent.name} speaks version {response.protocol_version} of the Agent Client Protocol, "
+                f"{self._agent.name} uses version {response.protocol_version} of the Agent Client Protocol, "
                 f"Pagehand version {PROTOCOL_VERSION}"
             )
         return response
 
     async def new_session(self, roots: Sequence[str]) -> AgentSession:
-        """Starts in the first of these folders; the others go to agents that take more than one."""
+        """Starts a session in the first of the folders; agents that support more also get the others."""
         request = NewSessionRequest(cwd=roots[0], additional_directories=_more(roots), mcp_servers=[])
         response = await self._request("session_new", request, NewSessionResponse)
         return AgentSession(response.session_id, options_of(response.config_options))
@@ -120,7 +120,7 @@ class AgentConnection:
     async def reopen_session(
         self, session_id: str, roots: Sequence[str], capabilities: InitializeResponse
     ) -> AgentSession | None:
-        """Resumes an earlier session; None where the agent cannot, or has none. `roots` are those of a new one."""
+        """Resumes an earlier session; None if the agent cannot, or does not know it. `roots` as for `new_session`."""
         offered = capabilities.agent_capabilities
         sessions = offered.session_capabilities if offered else None
         if sessions and sessions.resume is not None:
@@ -136,13 +136,13 @@ class AgentConnection:
         return None
 
     async def set_option(self, session_id: str, option: SessionOption, value: str) -> AgentSession:
-        """Chooses a value, which may change what else there is to choose."""
+        """Sets an option, which may change the other options."""
         request = SetSessionConfigOptionSelectRequest(session_id=session_id, config_id=option.id, value=value)
         response = await self._request("session_set_config_option", request, SetSessionConfigOptionResponse)
         return AgentSession(session_id, options_of(response.config_options))
 
     async def prompt(self, session_id: str, content: Sequence[Content], listener: TurnListener) -> PromptResponse:
-        """Takes as long as the agent works; `listener` hears what comes meanwhile."""
+        """Runs a turn, however long the agent works; `listener` gets its messages."""
         request = PromptRequest(session_id=session_id, prompt=list(content))
         self._listener = listener
         try:
@@ -151,14 +151,14 @@ class AgentConnection:
             self._listener = None
 
     async def cancel(self, session_id: str) -> None:
-        """Asks the agent to stop the turn. Does nothing where it cannot be reached."""
+        """Asks the agent to stop the turn. Does nothing if the agent cannot be reached."""
         with contextlib.suppress(ConnectionError):
             await self._connection.send_notification(
-                AGENT_METHODS["session_cancel"], _dumped(CancelNotification(session_id=session_id))
+                AGENT_METHODS["session_cancel"], _as_json(CancelNotification(session_id=session_id))
             )
 
     async def close(self) -> None:
-        """To be called when the process has been killed: as long as it lives, this can hang."""
+        """Call it after the process has been killed: before, it can hang."""
         with contextlib.suppress(TimeoutError, ConnectionError):
             async with asyncio.timeout(_CLOSE_S):
                 await self._connection.close()
@@ -170,7 +170,7 @@ class AgentConnection:
             if error.code == LOGIN_NEEDED:
                 raise self._failed(error) from None
             return None
-        # Both have the same answer, which some agents leave empty.
+        # Both methods have the same response, which some agents leave empty.
         with contextlib.suppress(ValidationError):
             return AgentSession(
                 request.session_id, options_of(LoadSessionResponse.model_validate(answer).config_options)
@@ -187,35 +187,35 @@ class AgentConnection:
         except ValidationError:
             raise EditError(
                 f"{self._agent.name} answered in a way that Pagehand does not understand; "
-                "it may be of a version that is too new or too old"
+                "its version may be too new or too old"
             ) from None
 
     async def _send(self, method: str, request: BaseModel, limit: float | None) -> Any:
         try:
             async with asyncio.timeout(limit):
-                return await self._connection.send_request(AGENT_METHODS[method], _dumped(request))
+                return await self._connection.send_request(AGENT_METHODS[method], _as_json(request))
         except TimeoutError:
             raise EditError(f"{self._agent.name} did not answer within {limit:g} s") from None
         except ConnectionError:
-            raise await self._gone() from None
+            raise await self._ended_early() from None
 
     def _failed(self, error: RequestError) -> EditError:
         words = request_failed(self._agent.name, error.code, str(error), error.data, login=self._agent.login)
         return EditError(words)
 
-    async def _gone(self) -> EditError:
+    async def _ended_early(self) -> EditError:
         if self._messages.too_long:
             return EditError(f"{self._agent.name} sent a message of more than {LINE_LIMIT // 1_000_000} MB")
         await asyncio.wait({self._process.exited}, timeout=_LAST_WORDS_S)
         how = f"exit code {self._process.exited.result()}" if self._process.exited.done() else "it closed its output"
-        # What a program wrote last says more than its exit code.
+        # The program's last output says more than its exit code.
         words = self._log.last_words()
         return EditError(f"{self._agent.name} ended before it was done ({how}){': ' if words else ''}{words}")
 
-    def _hear(self, message: Message) -> None:
+    def _notified(self, message: Message) -> None:
         if self._listener is None or message["method"] != CLIENT_METHODS["session_update"]:
             return
-        # Updates of kinds that the SDK does not know yet are ignored.
+        # Kinds of updates that the SDK does not know yet are ignored.
         with contextlib.suppress(ValidationError):
             self._listener.updated(SessionNotification.model_validate(message.get("params")))
 
@@ -231,7 +231,7 @@ class AgentConnection:
 async def _elicited(listener: TurnListener, params: Any) -> CreateElicitationResponse:
     try:
         request = CreateFormSessionElicitationRequest.model_validate(params)
-    except ValidationError:  # a page to open, or a form of another time
+    except ValidationError:  # a page to open, or an unknown kind of form
         return DeclineElicitationResponse(action="decline")
     return await listener.elicited(request)
 
@@ -240,14 +240,14 @@ def _more(roots: Sequence[str]) -> list[str] | None:
     return list(roots[1:]) or None
 
 
-def _dumped(model: BaseModel) -> Any:
+def _as_json(model: BaseModel) -> Any:
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 @dataclass(frozen=True)
 class Started:
-    """What an agent tells before any turn, for people: the name and version that it gives itself, what is chosen and
-    what else there is, or why that cannot be chosen.
+    """What an agent reports before any turn, for people: its name and version, the options that are set and the others
+    on offer, or why an option cannot be set.
     """
 
     version: str
@@ -256,30 +256,30 @@ class Started:
 
 
 async def started(connection: AgentConnection, wanted: Wanted, directory: str) -> Started:
-    """Begins a session and chooses what is wanted.
+    """Starts a session and sets the wanted options.
 
     Raises:
         EditError: the agent does not speak the protocol.
     """
     info = (await connection.initialize()).agent_info
-    version = one_line(f"{info.name} {info.version}") if info else "it does not tell its version"
+    version = one_line(f"{info.name} {info.version}") if info else "it does not report its version"
     try:
         session = await connection.new_session([directory])
-        return Started(version, options=in_words((await chosen(connection, session, wanted)).options))
+        return Started(version, options=in_words((await with_options(connection, session, wanted)).options))
     except NotOfferedError as error:
         return Started(version, refusal=str(error))
-    except EditError:  # of its login, say: a turn tells that, too
+    except EditError:  # such as a missing login, which the turn reports, too
         return Started(version)
 
 
-async def chosen(connection: AgentConnection, session: AgentSession, wanted: Wanted) -> AgentSession:
-    """Has the agent take what is wanted, where it has something else.
+async def with_options(connection: AgentConnection, session: AgentSession, wanted: Wanted) -> AgentSession:
+    """Sets the wanted options that have other values.
 
     Raises:
-        NotOfferedError: it does not list that.
+        NotOfferedError: the agent does not offer a value.
     """
     for category, value in wanted.in_order():
-        if option := to_be_set(connection.agent, category, value, session.options):
+        if option := option_to_set(connection.agent, category, value, session.options):
             session = await connection.set_option(session.id, option, value)
-            check_taken(connection.agent, category, value, session.options)
+            check_set(connection.agent, category, value, session.options)
     return session

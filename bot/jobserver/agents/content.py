@@ -1,4 +1,4 @@
-"""What a prompt consists of: its words, a link to each file that came with it, and pictures that a model can see."""
+"""Builds an agent's prompt: the text, links to attached files, and pictures that a model can see."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from bot.jobserver.editors.interface import Exchange, TaskFile
 from bot.jobserver.errors import EditError
 
 _PICTURE_BYTES = 3_500_000
-"""Models take pictures of 5 MB at most, as base64, which is a third longer."""
+"""Models accept pictures of up to 5 MB in base64, which is a third longer."""
 _ALL_PICTURES_BYTES = 8_000_000
 _MOST_PICTURES = 5
 Content = TextContentBlock | ImageContentBlock | ResourceContentBlock
@@ -28,9 +28,9 @@ _REQUEST = "This is the instruction now:"
 
 
 @dataclass(frozen=True)
-class GivenFiles:
-    """The files that came with an instruction: `seen` is their folder for the agent, `real` the same folder here, where
-    those of the job's earlier ones lie, too.
+class Attachments:
+    """The files attached to an instruction. `seen` is their folder as the agent sees it, `real` the same folder here;
+    it also contains the files of the job's earlier instructions.
     """
 
     files: Sequence[TaskFile]
@@ -41,17 +41,17 @@ class GivenFiles:
         return attachments_in_words(self.files, self.seen) if self.files else ""
 
     def directories(self, capabilities: InitializeResponse) -> list[str]:
-        """Returns their folder for an agent that takes it as one of its own to read; it looks whether it is there."""
+        """Returns the folder, if it exists, for an agent that accepts additional directories. Blocking."""
         agent = capabilities.agent_capabilities
         sessions = agent.session_capabilities if agent else None
         takes_more = sessions is not None and sessions.additional_directories is not None
         return [str(self.seen)] if takes_more and self.real is not None and self.real.is_dir() else []
 
     def content(self, text: str, capabilities: InitializeResponse) -> list[Content]:
-        """Returns the whole prompt; pictures are in it where the agent takes them. It reads files.
+        """Returns the whole prompt, with pictures if the agent accepts them. Blocking.
 
         Raises:
-            EditError: one of them cannot be read.
+            EditError: a file cannot be read.
         """
         agent = capabilities.agent_capabilities
         takes_pictures = bool(agent and agent.prompt_capabilities and agent.prompt_capabilities.image)
@@ -65,7 +65,7 @@ class GivenFiles:
         )
 
     def _pictures(self) -> Iterator[ImageContentBlock]:
-        """Yields the first few of moderate size; the others the agent can still open."""
+        """Yields the first few pictures of moderate size; the agent can still open the others."""
         found = total = 0
         for file in self.files:
             if file.size > _PICTURE_BYTES or total + file.size > _ALL_PICTURES_BYTES or found == _MOST_PICTURES:
@@ -87,25 +87,25 @@ class GivenFiles:
 def first_prompt(
     prompt: str, conversation: Sequence[Exchange] = (), granted: Sequence[str] = (), files: str = ""
 ) -> str:
-    """Returns what a new session is told; `conversation` are the job's earlier exchanges, the oldest first.
+    """Returns the prompt of a new session. `conversation`: the job's earlier exchanges, oldest first.
 
-    Like `next_prompt` it begins with words of ours: agents take what begins with a slash, or with other signs, for a
-    command of their own. `granted` are the calls that a person has allowed, `files` tells of those that came with it.
+    Like `next_prompt`, it begins with our own words, since agents take a prompt that begins with a slash or certain
+    other characters for a command. `granted`: the calls that a person has allowed; `files` describes the attachments.
     """
     asked = with_conversation(prompt, conversation) if conversation else f"{_REQUEST}\n\n{prompt}"
     return "\n\n".join([_RULES, *_grants(granted), *([files] if files else []), asked])
 
 
 def next_prompt(prompt: str, granted: Sequence[str] = (), files: str = "") -> str:
-    """Returns what a session is told that remembers what was before."""
+    """Returns the prompt of a session that remembers the earlier conversation."""
     return "\n\n".join([_CHANGED_MEANWHILE, *_grants(granted), *([files] if files else []), _REQUEST, prompt])
 
 
 def _grants(granted: Sequence[str]) -> list[str]:
-    return [f"Allowed now, though it was refused before; try it again as it was:\n{what}" for what in granted]
+    return [f"Allowed now, though it was refused before; try it again unchanged:\n{what}" for what in granted]
 
 
-def asks_something(answer: str) -> bool:
+def ends_with_question(answer: str) -> bool:
     """Whether an answer's last paragraph ends with a question mark."""
     paragraphs = answer.strip().rstrip("*_`\"')» ")
     return paragraphs.endswith(("?", "？", "؟"))  # noqa: RUF001 - Chinese and Arabic ask with these

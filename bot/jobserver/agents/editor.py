@@ -1,4 +1,4 @@
-"""The editor that drives a coding agent by the Agent Client Protocol."""
+"""The editor that drives a coding agent over the Agent Client Protocol."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from acp.schema import PromptResponse
 
-from bot.jobserver.agents.connection import AgentConnection, Started, chosen, started
-from bot.jobserver.agents.content import Content, GivenFiles, first_prompt, next_prompt
+from bot.jobserver.agents.connection import AgentConnection, Started, started, with_options
+from bot.jobserver.agents.content import Attachments, Content, first_prompt, next_prompt
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
-from bot.jobserver.agents.options import AgentSession, chosen_in_words
+from bot.jobserver.agents.options import AgentSession, current_in_words
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
@@ -32,14 +32,14 @@ from bot.jobserver.sandbox.limits import RunLimits
 _MOST_FILES = 200_000
 
 CopyState = dict[str, tuple[int, int, int]]
-"""Mode, size and time of the last change in ns, which no program can set back, by path."""
+"""Mode, size and change time (ctime, which no program can set) in ns, by path."""
 _CANCEL_S = 1.5
-"""For an agent to stop when it is asked to: those that do so took 75 ms at most."""
+"""Time for an agent to stop on request; agents that do take up to 75 ms."""
 T = TypeVar("T")
 
 
 def copy_state(copy: Path) -> CopyState:
-    """Returns the state of the files and links below `copy`, without `.git` and empty folders."""
+    """Returns the state of the files and links below `copy`, except `.git` and empty folders."""
     found: CopyState = {}
     for folder, folders, files in os.walk(copy):
         folders[:] = [name for name in folders if name != ".git"]
@@ -58,23 +58,22 @@ def copy_state(copy: Path) -> CopyState:
 
 @dataclass(frozen=True)
 class _Run:
-    """What belongs to one instruction."""
+    """The context of one instruction."""
 
     task: EditTask
     progress: EditProgress
     log: AgentLog
     redact: Redactor
     granted: tuple[str, ...]
-    given: GivenFiles
+    given: Attachments
     questions: Questions
 
 
 class AgentEditor:
-    """Starts the agent for one turn, in the sandbox; `time_limit` is in seconds.
+    """Runs the agent in the sandbox for one turn; `time_limit` is in seconds.
 
-    `may_ask`: whether a person is asked for what the policy does not allow. What was asked is kept here only: after a
-    restart the agent has to ask again, since its HOME is no place for that. `mask` takes what this server knows out of
-    the log.
+    `may_ask`: whether a person is asked about what the policy does not allow. Such questions are kept in memory only:
+    after a restart, the agent has to ask again. `mask` removes this server's secrets from the log.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class AgentEditor:
         try:
             async with self._egress.opened(refusals) as connected, self._launch.opened(refusals.note) as launch:
                 if launch.relayed:
-                    launch.relayed.tell(progress.spent)
+                    launch.relayed.run.tell = progress.spent
                 result = await self._started(task, progress, launch, connected)
         except EditError as error:
             raise EditError(refusals.after(str(error))) from None
@@ -122,10 +121,10 @@ class AgentEditor:
             limit = TimeLimit(self._time_limit)
             questions = Questions(progress, redact, limit)
             try:
-                placed = await self._placed(launch, connected(program), task.workspace)
+                prepared = await self._prepared(launch, connected(program), task.workspace)
                 async with limit.running():
                     return await self._edit(
-                        _Run(task, progress, log, redact, granted, self._given(task), questions), placed
+                        _Run(task, progress, log, redact, granted, self._attachments(task), questions), prepared
                     )
             except TimeoutError:
                 raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
@@ -135,13 +134,13 @@ class AgentEditor:
                 if launch.relayed:
                     log.line(f"[{launch.relayed.in_words}]")
 
-    def _given(self, task: EditTask) -> GivenFiles:
+    def _attachments(self, task: EditTask) -> Attachments:
         workspace = task.workspace
         seen = self._sandbox.attachments(workspace)
-        return GivenFiles(task.attachments, seen, workspace.attachments)
+        return Attachments(task.attachments, seen, workspace.attachments)
 
     async def started(self, task: EditTask) -> Started:
-        """Starts the agent, and chooses what is wanted in a session without a turn.
+        """Starts the agent and sets the wanted options, in a session without a turn.
 
         Raises:
             EditError: it cannot be started, or does not speak the protocol.
@@ -152,26 +151,26 @@ class AgentEditor:
             redact = Redactor(launch.hidden(program))
             with open_log(task.log, redact) as log:
                 try:
-                    placed = await self._placed(launch, program, task.workspace)
-                    async with self._connected(placed, log) as (_, connection):
-                        told = await started(connection, launch.wanted, str(placed.copy))
+                    prepared = await self._prepared(launch, program, task.workspace)
+                    async with self._connected(prepared, log) as (_, connection):
+                        told = await started(connection, launch.wanted, str(prepared.copy))
                         return Started(told.version, redact(told.options), redact(told.refusal))
                 except EditError as error:
                     raise EditError(redact(str(error))) from None
 
-    async def _placed(self, launch: AgentLaunch, program: Program, workspace: Workspace) -> SandboxedProgram:
+    async def _prepared(self, launch: AgentLaunch, program: Program, workspace: Workspace) -> SandboxedProgram:
         await asyncio.to_thread(launch.fill, workspace.home)
         return self._sandbox.prepare(program, workspace)
 
-    async def _edit(self, run: _Run, placed: SandboxedProgram) -> EditResult:
+    async def _edit(self, run: _Run, prepared: SandboxedProgram) -> EditResult:
         workspace = run.task.workspace
         before = await asyncio.to_thread(copy_state, workspace.copy)
         attachments = run.given.seen if workspace.attachments else None
-        paths = CopyPaths(placed.copy, workspace.copy)
+        paths = CopyPaths(prepared.copy, workspace.copy)
         permissions = PermissionPolicy(paths, run.granted, attachments, completed=self._agent.completed)
-        async with self._connected(placed, run.log) as (process, connection):
+        async with self._connected(prepared, run.log) as (process, connection):
             end = await self._within_limits(
-                process, run, self._take_turn(connection, run, permissions, str(placed.copy))
+                process, run, self._take_turn(connection, run, permissions, str(prepared.copy))
             )
         run.log.line(f"[{end.stop_reason}]")
         check(end, self._agent, permissions.refused)
@@ -193,12 +192,12 @@ class AgentEditor:
         progress = TurnProgress(run.progress, run.log.line, run.redact, self._agent.tool_kinds)
         turn = Turn(session_id, progress, permissions, run.questions, run.log)
         response = await _prompted(connection, session_id, prompt, turn)
-        if self._agent.tells_usage_of_turns or session_id != run.task.session:
+        if self._agent.reports_usage_per_turn or session_id != run.task.session:
             run.progress.spent(progress.spent(None if self._launch.door else response.usage))
         return turn.ended(response)
 
     async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
-        """Does the work until the agent uses more than it may."""
+        """Runs `work`, and ends the agent if it exceeds its limits."""
         working = asyncio.create_task(work, name="an agent's work")
         watching = asyncio.create_task(self._limits.exceeded(process.pid, run.task.workspace), name="an agent's limits")
         try:
@@ -216,17 +215,17 @@ class AgentEditor:
         try:
             return working.result()
         except EditError:
-            if words := self._limits.told_by_exit(await process.exit_code_soon()):
+            if words := self._limits.exceeded_by_exit_code(await process.exit_code_soon()):
                 raise EditError(f"{self._agent.name} was ended: {words}") from None
             raise
 
     @contextlib.asynccontextmanager
     async def _connected(
-        self, placed: SandboxedProgram, log: AgentLog
+        self, prepared: SandboxedProgram, log: AgentLog
     ) -> AsyncIterator[tuple[AgentProcess, AgentConnection]]:
-        """Starts the agent, and ends it with all that belongs to it, whatever happens."""
+        """Starts the agent, and ends it with all its processes, whatever happens."""
         try:
-            process = await AgentProcess.start(placed, log.errors)
+            process = await AgentProcess.start(prepared, log.errors)
         except OSError as error:
             reason = error.strerror or "unknown reason"
             raise EditError(f"{self._agent.name} cannot be started: {reason}") from error
@@ -240,37 +239,37 @@ class AgentEditor:
             await uninterrupted(_ended(process, connection))
         finally:
             if connection.ignored:
-                log.line(f"[{connection.ignored} lines of its output were no messages]")
+                log.line(f"[{connection.ignored} lines of its output were not messages]")
 
     async def _open_session(self, connection: AgentConnection, run: _Run, directory: str) -> tuple[str, list[Content]]:
-        """Returns the session and what to tell it: one that remembers needs less."""
+        """Returns the session and the prompt; a resumed session needs less context."""
         task, files = run.task, run.given.in_words()
         capabilities = await connection.initialize()
         roots = [directory, *await asyncio.to_thread(run.given.directories, capabilities)]
         if task.session and self._agent.resumes:
             if session := await connection.reopen_session(task.session, roots, capabilities):
-                await self._choose(connection, session, run.log)
+                await self._set_options(connection, session, run.log)
                 text = next_prompt(task.prompt, run.granted, files)
                 return task.session, await asyncio.to_thread(run.given.content, text, capabilities)
             run.log.line("[the earlier session cannot be opened: the conversation is given again]")
         session = await connection.new_session(roots)
-        await self._choose(connection, session, run.log)
+        await self._set_options(connection, session, run.log)
         run.progress.session(session.id)
         text = first_prompt(task.prompt, task.conversation, run.granted, files)
         return session.id, await asyncio.to_thread(run.given.content, text, capabilities)
 
-    async def _choose(self, connection: AgentConnection, session: AgentSession, log: AgentLog) -> None:
-        session = await chosen(connection, session, self._launch.wanted)
+    async def _set_options(self, connection: AgentConnection, session: AgentSession, log: AgentLog) -> None:
+        session = await with_options(connection, session, self._launch.wanted)
         if session.options:
-            log.line(f"[{chosen_in_words(session.options)}]")
+            log.line(f"[{current_in_words(session.options)}]")
 
 
 async def _prompted(
     connection: AgentConnection, session_id: str, prompt: Sequence[Content], turn: Turn
 ) -> PromptResponse:
-    """Runs the turn; when cancelled, or when it goes round in circles, asks the agent to stop and gives it a moment."""
+    """Runs the turn; when cancelled or repetitive, asks the agent to stop and gives it a moment to do so."""
     asking = asyncio.create_task(connection.prompt(session_id, prompt, turn), name="an agent's turn")
-    watching = asyncio.create_task(turn.is_enough.wait(), name="an agent's repetitions")
+    watching = asyncio.create_task(turn.should_end.wait(), name="an agent's repetitions")
     try:
         await asyncio.wait({asking, watching}, return_when=asyncio.FIRST_COMPLETED)
         if asking.done():
@@ -285,11 +284,11 @@ async def _prompted(
         asking.cancel()
         watching.cancel()
         await asyncio.gather(asking, watching, return_exceptions=True)
-    raise EditError(f"the agent was ended: {turn.why_enough}")
+    raise EditError(f"the agent was ended: {turn.end_reason}")
 
 
 async def _stop(connection: AgentConnection, session_id: str, turn: Turn, asking: asyncio.Task[PromptResponse]) -> None:
-    # Open questions are answered first: some agents wait for these answers for ever.
+    # Open questions are answered first: some agents wait for these answers forever.
     await turn.withdraw()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_CANCEL_S):

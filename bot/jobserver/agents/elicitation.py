@@ -1,7 +1,7 @@
-"""An agent's question with choices: a form of the Agent Client Protocol, and the reply that fills it in.
+"""Forms of the Agent Client Protocol, by which agents ask questions, and the replies that fill them in.
 
-https://agentclientprotocol.com/protocol/elicitation: form mode alone. Pages to open, and whatever is secret, are
-declined; patterns are not tried, since they are the agent's.
+https://agentclientprotocol.com/protocol/elicitation, form mode only. Pages to open and requests for secrets are
+declined; patterns are ignored, since an agent could choose expensive ones.
 """
 
 import re
@@ -24,7 +24,7 @@ from acp.schema import (
 )
 
 from bot.jobserver.agents.failures import nested
-from bot.jobserver.questions import FieldKind, QuestionField, QuestionOption
+from bot.jobserver.models import FieldKind, QuestionField, QuestionOption
 from bot.jobserver.text import one_line
 
 MOST_FIELDS, MOST_OPTIONS = 10, 100
@@ -33,10 +33,10 @@ _LONGEST_MESSAGE = 3_000
 _SECRET = re.compile(
     r"passw|passphrase|secret|credential|\btoken\b|_token\b|api[ _-]?key|private[ _-]?key|\bpin\b", re.IGNORECASE
 )
-_OWN_WORDS = ("_custom", "_note")
-"""How the names of fields end that take another answer than the choice beside them: Claude's, and Codex's."""
+_FREE_FORM_SUFFIXES = ("_custom", "_note")
+"""Suffixes of the fields that accept a free-form answer instead of a choice, as Claude and Codex name them."""
 _SEPARATORS = (re.compile(";"), re.compile(r"[,;\n]|\band\b"))
-"""Of several choices, the first that fits: commas are part of some labels."""
+"""Separators between several choices; the first that fits is used, since some labels contain commas."""
 _YES, _NO = frozenset({"yes", "y", "true", "ok"}), frozenset({"no", "n", "false"})
 
 Value = str | float | bool | list[str]
@@ -52,25 +52,25 @@ Property = (
 
 @dataclass(frozen=True)
 class FormField:
-    """A field of a form. `values` are those of its options, by label; `words_go_to` names the field that takes another
-    answer, empty where there is none.
+    """A field of a form. `values`: the values of its options, by label. `free_form_field`: the name of the field for a
+    free-form answer, or an empty string.
     """
 
     name: str
     shown: QuestionField
     values: Mapping[str, str]
-    words_go_to: str = ""
+    free_form_field: str = ""
 
 
 @dataclass(frozen=True)
 class Form:
-    """What an agent asks."""
+    """An agent's form."""
 
     message: str
     fields: tuple[FormField, ...]
 
     def in_words(self) -> str:
-        """Returns the question for those who see no choices, in Markdown."""
+        """Returns the question with its choices, in Markdown."""
         lines = [self.message]
         for field in self.fields:
             is_told = len(self.fields) == 1 and field.shown.options and "?" in self.message
@@ -84,7 +84,7 @@ def _listed(option: QuestionOption) -> str:
 
 
 def read_form(request: CreateFormSessionElicitationRequest) -> Form | None:
-    """Returns the form; None for one that is not shown to people: too large, of unknown fields, or for a secret."""
+    """Returns the form; None if it must not be shown: it is too large, has unknown fields, or asks for a secret."""
     schema = request.requested_schema
     properties = schema.properties or {}
     required = frozenset(schema.required or ())
@@ -96,13 +96,13 @@ def read_form(request: CreateFormSessionElicitationRequest) -> Form | None:
     known = [field for field in fields if field is not None]
     if len(known) < len(fields):
         return None
-    form = Form(request.message.strip(), tuple(_with_own_words(known)))
+    form = Form(request.message.strip(), tuple(_with_free_form(known)))
     return form if form.message and len(form.fields) <= MOST_FIELDS else None
 
 
 def _is_secret(name: str, field: Property) -> bool:
     if isinstance(field, ElicitationOtherPropertySchema):
-        return False  # unknown, which is refused anyway
+        return False  # unknown fields are refused anyway
     if nested(field.field_meta, "codex", "isSecret"):
         return True
     has_format = isinstance(field, ElicitationStringPropertySchema) and field.format == "password"
@@ -144,7 +144,7 @@ def _kind(field: Property, *, has_options: bool) -> FieldKind:
 
 
 def _options(field: Property) -> Iterator[tuple[str, str, str | None]]:
-    """Yields the label of each option, its value, and what explains it."""
+    """Yields each option's label, value and description."""
     match field:
         case ElicitationStringPropertySchema(one_of=titled) if titled:
             yield from map(_option, titled)
@@ -165,13 +165,13 @@ def _option(option: EnumOption) -> tuple[str, str, str | None]:
     return one_line(option.title), option.const, one_line(words)[:_LONGEST_TITLE] if isinstance(words, str) else None
 
 
-def _with_own_words(fields: Sequence[FormField]) -> Iterator[FormField]:
-    """Yields the fields without those that only take another answer to a choice."""
+def _with_free_form(fields: Sequence[FormField]) -> Iterator[FormField]:
+    """Yields the fields, merging those for a free-form answer into the choice they belong to."""
     texts = {field.name for field in fields if field.shown.kind is FieldKind.TEXT and not field.shown.required}
     for field in fields:
         companion = next((name for name in _companions(field) if name in texts), "")
         if companion:
-            yield replace(field, words_go_to=companion, shown=field.shown.model_copy(update={"own_words": True}))
+            yield replace(field, free_form_field=companion, shown=field.shown.model_copy(update={"own_words": True}))
         elif not (field.name in texts and _is_companion(field.name, fields)):
             yield field
 
@@ -181,11 +181,11 @@ def _is_companion(name: str, fields: Sequence[FormField]) -> bool:
 
 
 def _companions(field: FormField) -> list[str]:
-    return [f"{field.name}{ending}" for ending in _OWN_WORDS] if field.values else []
+    return [f"{field.name}{ending}" for ending in _FREE_FORM_SUFFIXES] if field.values else []
 
 
 def form_content(form: Form, reply: str) -> dict[str, Value] | None:
-    """Returns what a reply fills in; None where it is no answer to the form."""
+    """Returns the form's content according to a reply; None if the reply does not answer the form."""
     if len(form.fields) == 1:
         return _answer(form.fields[0], reply.strip())
     content: dict[str, Value] = {}
@@ -198,11 +198,11 @@ def form_content(form: Form, reply: str) -> dict[str, Value] | None:
             return None
         else:
             content |= answer
-    return content or _in_own_words(form, reply.strip())
+    return content or _free_form(form, reply.strip())
 
 
 def _labelled(form: Form, reply: str) -> Iterator[tuple[str, str]]:
-    """Yields the fields' names with the answers: a line each, `title: answer`."""
+    """Yields the names and answers of fields from lines such as `title: answer`."""
     names = {field.shown.title.rstrip(":"): field.name for field in form.fields}
     for line in reply.splitlines():
         for title, name in names.items():
@@ -211,10 +211,10 @@ def _labelled(form: Form, reply: str) -> Iterator[tuple[str, str]]:
                 yield name, rest.strip()
 
 
-def _in_own_words(form: Form, reply: str) -> dict[str, Value] | None:
-    field = next((field for field in form.fields if field.words_go_to), None)
+def _free_form(form: Form, reply: str) -> dict[str, Value] | None:
+    field = next((field for field in form.fields if field.free_form_field), None)
     is_enough = not any(field.shown.required for field in form.fields)
-    return {field.words_go_to: reply} if field and reply and is_enough else None
+    return {field.free_form_field: reply} if field and reply and is_enough else None
 
 
 def _answer(field: FormField, text: str) -> dict[str, Value] | None:
@@ -244,7 +244,7 @@ def _number(name: str, text: str) -> dict[str, Value] | None:
 
 
 def _chosen(field: FormField, text: str) -> str | None:
-    """Returns the value of the option that a text names: by its label, its value, or its number in the list."""
+    """Returns the value of the option that a text names by label, value or number."""
     wanted = text.strip().casefold().rstrip(".")
     for number, (label, value) in enumerate(field.values.items(), 1):
         if wanted in {label.casefold().rstrip("."), value.casefold(), str(number)}:
@@ -264,4 +264,4 @@ def _several(field: FormField, text: str) -> dict[str, Value] | None:
 
 
 def _words(field: FormField, text: str) -> dict[str, Value] | None:
-    return {field.words_go_to: text} if field.words_go_to and text else None
+    return {field.free_form_field: text} if field.free_form_field and text else None

@@ -1,4 +1,4 @@
-"""Tells failed turns from good ones, since agents also end failed turns normally, and says why they failed."""
+"""Recognizes failed turns, which agents often end like successful ones, and says why they failed."""
 
 import json
 import re
@@ -10,15 +10,15 @@ from bot.jobserver.egress.refused_requests import RELAY
 from bot.jobserver.text import one_line
 
 LOGIN_NEEDED = -32000
-"""The protocol's code for that."""
+"""The protocol's error code for a missing login."""
 _ABOUT_A_KEY = re.compile(
     r"\b(?:api|x-api|this|your)[ _-]?key\b|\bunauthori[sz]ed\b|\bauthentication (?:error|failed|required)|\b401\b",
     re.IGNORECASE,
 )
-"""As Anthropic, OpenAI, Google and OpenRouter word it."""
+"""Errors about a key, as worded by Anthropic, OpenAI, Google and OpenRouter."""
 _STOPPED_EARLY = {
     "max_tokens": "its model's answer became too long; ask for less at once",
-    "max_turn_requests": "it needed more steps than it takes for one request; ask for less at once",
+    "max_turn_requests": "it needed more steps than it allows for one request; ask for less at once",
     "refusal": "its model refused to do this",
     "cancelled": "it gave up by itself",
 }
@@ -26,9 +26,9 @@ _STOPPED_EARLY = {
 
 @dataclass(frozen=True)
 class TurnEnd:
-    """How a turn ended, in the agent's own words.
+    """How a turn ended, according to the agent.
 
-    `has_usage`: whether tokens were counted. `was_system_error`: Codex's own sign of an error.
+    `has_usage`: whether it reported tokens. `was_system_error`: Codex's signal for an error.
     """
 
     stop_reason: str
@@ -39,7 +39,7 @@ class TurnEnd:
 
 
 FailureRule = Callable[[TurnEnd], str | None]
-"""Returns why a turn failed that claims to have ended well, or None."""
+"""Returns why a turn failed although it claims success, or None."""
 
 
 def never(_: TurnEnd) -> str | None:
@@ -47,7 +47,7 @@ def never(_: TurnEnd) -> str | None:
 
 
 def codex_failure(end: TurnEnd) -> str | None:
-    """Codex tells errors as its answer; where it was asked to, also as an object of its own."""
+    """Codex reports errors as its answer and, on request, also as a separate object."""
     failure = nested(end.meta, "jetbrains", "air", "sessionFailure")
     if isinstance(failure, Mapping) and failure.get("severity") != "warning":
         return one_line(str(failure.get("title") or end.answer or failure.get("category")))
@@ -57,14 +57,14 @@ def codex_failure(end: TurnEnd) -> str | None:
 
 
 def goose_failure(end: TurnEnd) -> str | None:
-    """Goose tells errors of its model as its answer; of used-up credit it says nothing at all."""
+    """Goose reports its model's errors as its answer, but says nothing at all about used-up credit."""
     if not end.answer.strip():
         return "it ended without a word, as it does when its model's credit is used up"
     return one_line(end.answer) if end.answer.lstrip().startswith("Ran into this error") else None
 
 
 def stopped_early(end: TurnEnd) -> str | None:
-    """Returns why a turn did not come to its end, or None where it claims that it did."""
+    """Returns why a turn stopped early, or None if it claims to be complete."""
     if end.stop_reason == "end_turn":
         return None
     reason = _STOPPED_EARLY.get(end.stop_reason, "it stopped for a reason that Pagehand does not know")
@@ -72,30 +72,30 @@ def stopped_early(end: TurnEnd) -> str | None:
 
 
 def request_failed(name: str, code: int, message: str, data: Any, *, login: str) -> str:
-    """Returns an error of the protocol in words. `login` says what to set, such as "set A_KEY"."""
-    told = one_line(_told(message, data))
+    """Describes a protocol error. `login` says how to log in, such as "set A_KEY"."""
+    details = one_line(_told(message, data))
     match code:
         case -32000 | 401 | 403:
-            return _not_logged_in(name, told, login)
+            return _not_logged_in(name, details, login)
         case 429:
-            return f"the provider of {name}'s model takes no more requests just now ({told}); try again later"
+            return f"the provider of {name}'s model accepts no more requests at the moment ({details}); try again later"
         case _:
-            return failed(name, told, login=login)
+            return failed(name, details, login=login)
 
 
-def failed(name: str, told: str, *, login: str) -> str:
-    """Returns why a turn failed. Some agents hand on their provider's words about a key, and no code."""
-    return _not_logged_in(name, told, login) if _ABOUT_A_KEY.search(told) else f"{name} failed: {told}"
+def failed(name: str, details: str, *, login: str) -> str:
+    """Describes a failed turn. Some agents pass on their provider's message about a key without a code."""
+    return _not_logged_in(name, details, login) if _ABOUT_A_KEY.search(details) else f"{name} failed: {details}"
 
 
-def _not_logged_in(name: str, told: str, login: str) -> str:
-    if RELAY in told:  # it answers as a provider does, and the key is none of its reasons
-        return f"{name} failed: {told}"
-    return f"{name} is not logged in, or its key is not valid ({told}); {login}"
+def _not_logged_in(name: str, details: str, login: str) -> str:
+    if RELAY in details:  # the relay's errors look like a provider's, but are never about the key
+        return f"{name} failed: {details}"
+    return f"{name} is not logged in, or its key is not valid ({details}); {login}"
 
 
 def _told(message: str, data: Any) -> str:
-    """What is most telling: agents put the cause into the error's data, and `Internal error` into its message."""
+    """Returns the most useful text; in many agents' errors, it is in the data, and the message is just a heading."""
     message = _inner_message(message)
     if isinstance(data, Mapping):
         more = next((data[key] for key in ("details", "message", "error") if isinstance(data.get(key), str)), "")
@@ -104,7 +104,7 @@ def _told(message: str, data: Any) -> str:
 
 
 def _inner_message(message: str) -> str:
-    """Gemini's messages are its provider's whole answers, in JSON."""
+    """Gemini's messages are its provider's complete JSON responses."""
     if not message.startswith("{"):
         return message
     try:
@@ -115,7 +115,7 @@ def _inner_message(message: str) -> str:
 
 
 def nested(value: Any, *keys: str) -> Any:
-    """Returns what stands under these keys of mappings in mappings; None where nothing does."""
+    """Returns the value under these keys of nested mappings, or None."""
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

@@ -1,4 +1,4 @@
-"""How an agent is started: its program, its variables, and the initial files of its HOME."""
+"""Prepares an agent's start: its program, its variables, and the initial files of its HOME."""
 
 import contextlib
 import os
@@ -21,12 +21,11 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 MOST_FILES = 1000
 LARGEST_FILE = 10_000_000
 _NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RETRIES")
-"""Endings of the names of variables whose values may be shown: an address explains an error."""
+"""Suffixes of variables whose values may be shown: an address helps to understand an error."""
 
 
 def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = True) -> None:
-    """Writes a file below `home`, readable by its owner only, who is that of `home`; no link on the way is followed,
-    those are removed.
+    """Writes a file below `home` that only the owner of `home` can read; links on the way are replaced, not followed.
 
     Raises:
         OSError: it cannot be written.
@@ -40,7 +39,7 @@ def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = 
                 return
             os.unlink(path.name, dir_fd=directory)
         with os.fdopen(os.open(path.name, _NEW_FILE, 0o600, dir_fd=directory), "wb") as stream:
-            _give(stream.fileno(), directory)
+            _match_owner(stream.fileno(), directory)
             stream.write(data)
 
 
@@ -55,12 +54,12 @@ def _folder(parent: int, name: str) -> int:
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
     folder = os.open(name, _DIRECTORY, dir_fd=parent)
-    _give(folder, parent)
+    _match_owner(folder, parent)
     return folder
 
 
-def _give(descriptor: int, parent: int) -> None:
-    """Makes a file or a folder its parent's owner's, if it is not."""
+def _match_owner(descriptor: int, parent: int) -> None:
+    """Gives a file or folder to the owner of its parent."""
     given, own = os.fstat(parent), os.fstat(descriptor)
     if given.st_uid != own.st_uid:
         os.fchown(descriptor, given.st_uid, given.st_gid)
@@ -75,10 +74,10 @@ def _exists(directory: int, name: str) -> bool:
 
 
 def files_below(template: Path) -> Iterator[PurePosixPath]:
-    """Yields the regular files of a folder that whoever runs the server has made, by their paths in it.
+    """Yields the relative paths of the files in AGENT_HOME.
 
     Raises:
-        OSError: it cannot be read, or holds more than a HOME begins with.
+        OSError: the folder cannot be read, or is too large.
     """
     found = 0
     for folder, _, names in os.walk(template, onerror=_raise):
@@ -96,11 +95,11 @@ def _raise(error: OSError) -> None:
 
 @dataclass(frozen=True)
 class AgentLaunch:
-    """What it takes to start an agent. `passed` are the server's variables that it gets, with their values.
+    """How to start an agent. `passed`: the server's variables that it gets, with their values.
 
-    `model` is told at its start, `wanted` is chosen of what it lists for a session.
-    `home`: a folder of files that each HOME begins with, its login, say; a file of ours never replaces one of these.
-    `door` leads to its model, where it does not log in itself; `relayed` is that door, open for one run.
+    `model` is set at its start, the `wanted` options in its session. `home`: a folder whose files, such as a login,
+    each HOME starts with; our own files never replace them. `door` leads to its model, unless it logs in itself;
+    `relayed` is that door, open for one run.
     """
 
     agent: Agent
@@ -113,7 +112,7 @@ class AgentLaunch:
 
     @asynccontextmanager
     async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator["AgentLaunch"]:
-        """Gives how the agent is started for one run, with its model relayed where it is; what is refused is told.
+        """Yields the launch for one run, with its model relayed if it has a door; `tell_refused` gets what is refused.
 
         Raises:
             EditError: the relay cannot be started.
@@ -128,31 +127,31 @@ class AgentLaunch:
             yield replace(self, agent=agent, passed={**kept, **model.variables}, relayed=model)
 
     def program(self) -> Program:
-        """Returns the program with its variables, its random passwords made anew."""
+        """Returns the program with its variables and new random passwords."""
         model = {self.agent.model_variable: self.model} if self.agent.model_variable and self.model else {}
         passwords = {name: secrets.token_urlsafe(24) for name in self.agent.random_variables}
         environment = {**self.agent.environment, **self.passed, **model, **passwords}
         return Program(self.agent.command, environment, self.relayed.doors if self.relayed else ())
 
     def hidden(self, program: Program) -> list[str]:
-        """Returns the values to be hidden."""
+        """Returns the values that must not be shown."""
         shown = {*self.agent.environment.items()}
         variables = program.environment.items() - shown
         key = [self.relayed.key] if self.relayed else []
         return [*(value for name, value in variables if not name.endswith(_NO_SECRETS)), *key]
 
     def fill(self, home: Path) -> None:
-        """Writes the files that HOME begins with; called before each start, so that ours are always as we want them.
+        """Writes the initial files of HOME before each start, so that own_files are always up to date.
 
         Raises:
             EditError: they cannot be written.
         """
         try:
-            ours = self.agent.files(self.model, self.passed)
+            own_files = self.agent.files(self.model, self.passed)
             given = set(files_below(self.home)) if self.home else set()
             for path in given:
                 write_file(home, path, (self.home or home).joinpath(path).read_bytes(), replace=False)
-            for name, text in ours.items():
+            for name, text in own_files.items():
                 if PurePosixPath(name) not in given:
                     write_file(home, PurePosixPath(name), text.encode())
         except OSError as error:
@@ -162,9 +161,9 @@ class AgentLaunch:
 def passed_variables(
     agent: Agent, names: Sequence[str], environment: Mapping[str, str], *, never: str
 ) -> dict[str, str]:
-    """Returns the variables that an agent gets, each also from the file that `<name>_FILE` names.
+    """Returns the variables that an agent gets, read from the environment or the file that `<name>_FILE` names.
 
-    Nothing that holds `never`, the server's own key, is among them.
+    Values that contain `never`, the server's own key, are left out.
 
     Raises:
         ConfigError: such a file cannot be read.
@@ -174,8 +173,6 @@ def passed_variables(
 
 
 def require_model(agent: Agent, model: str | None, home: Path | None) -> None:
-    """Raises JobServerError for an agent that would take a model of its own choice on somebody else's servers."""
+    """Raises JobServerError for an agent that would otherwise use a model of its own choice on third-party servers."""
     if agent.needs_model and not model and not home:
-        raise JobServerError(
-            f"{agent.name} needs to be told its model: set PAGEHAND_JOBSERVER_MODEL, as provider/model"
-        )
+        raise JobServerError(f"{agent.name} needs a model: set PAGEHAND_JOBSERVER_MODEL, as provider/model")

@@ -1,4 +1,4 @@
-"""Which variables hold the key and address of a named agent's model."""
+"""The variables with the key and address of each named agent's model."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,10 +7,10 @@ from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, OPENROUTE
 from bot.jobserver.egress.model_login import ModelLogin, Read
 
 LoginRule = Callable[[Read, str | None], ModelLogin | None]
-"""Finds the login in the server's variables, by the setting of the model; None where there is none to be relayed."""
+"""Finds a login in the server's variables, given the model setting; None if there is none for the relay."""
 _HAIKU = re.compile(r"claude-(?:[0-9.-]+-)?haiku(?:-[0-9A-Za-z.-]+)?")
 _FLASH = re.compile(r"gemini-[0-9.]+-flash(?:-lite)?(?:-[0-9A-Za-z.-]+)?")
-_OF_OPENAI = {"OPENAI_ORGANIZATION": "OpenAI-Organization", "OPENAI_PROJECT": "OpenAI-Project"}
+_OPENAI_HEADERS = {"OPENAI_ORGANIZATION": "OpenAI-Organization", "OPENAI_PROJECT": "OpenAI-Project"}
 _OPENCODE_PROVIDERS: Mapping[str, tuple[ModelApi, Mapping[str, KeyHeader]]] = {
     "anthropic": (ANTHROPIC, {"ANTHROPIC_API_KEY": KeyHeader.ANTHROPIC}),
     "openai": (OPENAI, {"OPENAI_API_KEY": KeyHeader.BEARER}),
@@ -30,7 +30,7 @@ def no_login(_: Read, __: str | None) -> None:
 
 
 def claude_login(read: Read, _: str | None) -> ModelLogin | None:
-    """By the first that is there, in the order in which Claude Code looks for them."""
+    """Uses the first key that is set, in Claude Code's own order."""
     keys = {
         "ANTHROPIC_AUTH_TOKEN": KeyHeader.BEARER,
         "ANTHROPIC_API_KEY": KeyHeader.ANTHROPIC,
@@ -50,7 +50,7 @@ def gemini_login(read: Read, _: str | None) -> ModelLogin | None:
 
 
 def opencode_login(read: Read, model: str | None) -> ModelLogin | None:
-    """By what MODEL begins with; all its providers are told their addresses with the version."""
+    """Uses the provider in MODEL; opencode expects all addresses with the version."""
     provider = (model or "").partition("/")[0]
     if provider not in _OPENCODE_PROVIDERS:
         return None
@@ -59,7 +59,7 @@ def opencode_login(read: Read, model: str | None) -> ModelLogin | None:
 
 
 def goose_login(read: Read, _: str | None) -> ModelLogin | None:
-    """By GOOSE_PROVIDER."""
+    """Uses the provider in GOOSE_PROVIDER."""
     provider = read("GOOSE_PROVIDER")
     if provider not in _GOOSE_PROVIDERS:
         return None
@@ -79,6 +79,6 @@ def _login(
     name = next((name for name in keys if read(name)), None)
     if name is None:
         return None
-    told = {header: read(variable) for variable, header in _OF_OPENAI.items()} if api is OPENAI else {}
-    headers = {header: value for header, value in told.items() if value}
+    optional = {header: read(variable) for variable, header in _OPENAI_HEADERS.items()} if api is OPENAI else {}
+    headers = {header: value for header, value in optional.items() if value}
     return ModelLogin(api, keys[name], name, address_variable, read(address_variable), suffix, companions, headers)

@@ -1,6 +1,6 @@
-"""The agents that are known by name: what to start, what makes it safe, and how it differs from the others.
+"""The agents known by name: how to start each, how to make it safe, and how it differs from the others.
 
-Each was run in the version that the job server's README names.
+Each was tested in the version that the job server's README names.
 """
 
 import json
@@ -23,7 +23,7 @@ from bot.jobserver.agents.progress import ToolCall
 from bot.jobserver.egress.model_door import RELAY_ADDRESS
 
 Files = Mapping[str, str]
-"""Texts by their paths in HOME."""
+"""File contents by path in HOME."""
 _GEMINI_ACCESS = "Allow access to absolute path: "
 _OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT")
 _ANTHROPIC = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
@@ -34,27 +34,24 @@ def _no_files(_model: str | None, _environment: Mapping[str, str]) -> Files:
     return {}
 
 
-def _as_told(call: ToolCall) -> ToolCall:
+def _unchanged(call: ToolCall) -> ToolCall:
     return call
 
 
 @dataclass(frozen=True)
 class Agent:
-    """A program that speaks the Agent Client Protocol.
+    """A program that supports the Agent Client Protocol.
 
-    `environment` is set for it, and each of `random_variables` to a password that nobody knows; of the server's own
-    variables it gets `passed`, besides what PASS_ENVIRONMENT names.
-    `mode` is the one of its list in which it asks before it acts, `mode_in_sandbox` another where it runs in one.
-    `model_variable` names the variable that tells it the model at its start; it then takes any. Not those that match
-    `listed_models`, where its maker serves them: its own list has to have them.
-    `files` makes what its HOME begins with. `resumes`: whether to go on in its own session. `login` says in
-    words how to log it in, `model_login` finds that for the relay. `client_meta` is announced to it.
-    `tool_kinds`: what `ToolCalls` has to know of its tools; `completed` adds to a call what it tells in another place
-    than others. `install` is a command that installs it in the version that
-    was tried. `caches` are folders in HOME that it does without in its next turn, besides those of any program.
-    `asks_by_form`: it has a way to ask that is not its last sentence.
-    `tells_usage_of_turns`: the tokens and money that it tells are a turn's, and not, as the protocol has it, the whole
-    session's.
+    `environment` is set for it, and each of `random_variables` gets a random password; from the server's variables it
+    gets `passed` and those in PASS_ENVIRONMENT. `mode` is the session mode in which it asks before it acts,
+    `mode_in_sandbox` the one to use in a sandbox, if another. `model_variable` sets the model at its start. Models that
+    match `listed_models` are instead set as a session option, which must list them, if the provider itself serves them.
+    `files` returns the initial files of its HOME. `resumes`: whether its sessions can be resumed. `login` explains how
+    to log in; `model_login` finds that login for the relay. `client_meta` is sent on initialization. `tool_kinds`: see
+    `ToolCalls`; `completed` fills in parts of a call that it reports in an unusual place. `install` installs the tested
+    version. `caches` are folders in HOME that need not be kept, in addition to those of common programs.
+    `asks_by_form`: it asks by elicitation, not in its last sentence. `reports_usage_per_turn`: the usage it reports is
+    that of a turn, not of the session as the protocol defines.
     """
 
     name: str
@@ -74,10 +71,10 @@ class Agent:
     model_login: LoginRule = no_login
     client_meta: Mapping[str, Any] = field(default_factory=dict)
     tool_kinds: Mapping[str, str] = field(default_factory=dict)
-    completed: Callable[[ToolCall], ToolCall] = _as_told
+    completed: Callable[[ToolCall], ToolCall] = _unchanged
     install: str = ""
     caches: tuple[str, ...] = ()
-    tells_usage_of_turns: bool = False
+    reports_usage_per_turn: bool = False
     asks_by_form: bool = False
 
 
@@ -87,10 +84,10 @@ def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
     key = next((name for name in ("CODEX_API_KEY", "OPENAI_API_KEY") if name in environment), None)
     address = environment.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
     lines += ['model_provider = "pagehand"'] if key else []
-    # Searched at OpenAI, which the relay refuses.
+    # The search runs at OpenAI, which the relay refuses.
     lines += ['web_search = "disabled"'] if address.startswith(RELAY_ADDRESS) else []
     lines += ["[analytics]", "enabled = false", "[features]", "plugins = false", "apps = false"]
-    # Else it asks only while it plans.
+    # Otherwise it asks only in plan mode.
     lines += ["default_mode_request_user_input = true"]
     if key:
         lines += ["[model_providers.pagehand]", 'name = "OpenAI"', f"base_url = {json.dumps(address)}"]
@@ -109,7 +106,7 @@ def _gemini_files(_: str | None, environment: Mapping[str, str]) -> Files:
 
 
 def _gemini_call(call: ToolCall) -> ToolCall:
-    """Gemini tells a command, and the path of a file that came with the prompt, in the title alone."""
+    """Gemini reports commands, and paths of attachments, in the title only."""
     if call.input != "" or not call.has_whole_title:
         return call
     if call.kind == "execute":
@@ -131,23 +128,23 @@ def _opencode_files(model: str | None, environment: Mapping[str, str]) -> Files:
 
 CLAUDE = Agent(
     name="claude",
-    tells_usage_of_turns=True,
+    reports_usage_per_turn=True,
     asks_by_form=True,
     install="npm install --global @agentclientprotocol/claude-agent-acp@0.101.0",
     caches=(".claude/backups", ".claude/debug", ".claude/shell-snapshots", ".claude/statsig", ".claude/telemetry"),
     command=("claude-agent-acp",),
     environment={
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        # It would ask its model after each turn what somebody might type next.
+        # Otherwise, after each turn, it asks its model what the user might type next.
         "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
-        # The default is ten, silent for three minutes.
+        # The default of ten means three minutes of silence.
         "CLAUDE_CODE_MAX_RETRIES": "4",
         "NO_BROWSER": "1",
     },
     passed=(*_ANTHROPIC, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MAX_RETRIES"),
     mode="default",
     model_variable="ANTHROPIC_MODEL",
-    # By one word each; it takes a full name, too, and does not list it.
+    # It lists models by one word each, but also accepts full names.
     listed_models=re.compile(r"(?!claude-).+"),
     model_login=claude_login,
     login="set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN as `claude setup-token` prints it",
@@ -160,9 +157,9 @@ CODEX = Agent(
     command=("codex-acp",),
     # As for Claude.
     environment={"CODEX_ACP_PROMPT_SUGGESTIONS": "false", "NO_BROWSER": "1"},
-    # In its mode `agent` another call of the model decides about what leaves its sandbox, and nobody is asked.
+    # In its mode `agent`, a model call decides what may leave its sandbox, and nobody is asked.
     mode="workspace-write",
-    # Its own sandbox cannot start inside of ours, and without its shell it cannot even read a file.
+    # Its own sandbox cannot start inside ours, and without a shell it cannot even read files.
     mode_in_sandbox="agent-full-access",
     listed_models=re.compile(r".+"),
     passed=("CODEX_API_KEY", *_OPENAI),
@@ -170,7 +167,7 @@ CODEX = Agent(
     failed=codex_failure,
     model_login=codex_login,
     login="set OPENAI_API_KEY, or put .codex/auth.json into AGENT_HOME",
-    # Only Codex: with it, Claude's adapter turns its errors into turns that end well.
+    # Not for Claude, whose adapter would then report errors as successful turns.
     client_meta={"jetbrains": {"air": {"version": 1, "capabilities": ["sessionFailure"]}}},
 )
 GEMINI = Agent(
@@ -182,8 +179,8 @@ GEMINI = Agent(
     passed=_GOOGLE,
     model_variable="GEMINI_MODEL",
     files=_gemini_files,
-    # Loading a session within the clock minute of its last start empties it, and what it then tells of earlier turns
-    # comes in the midst of the next one.
+    # Loading a session within the same clock minute as its last start empties it, and the replay of earlier turns
+    # arrives in the middle of the next one.
     resumes=False,
     completed=_gemini_call,
     model_login=gemini_login,
@@ -204,10 +201,10 @@ OPENCODE = Agent(
             "edit": "ask", "bash": "ask", "webfetch": "ask", "websearch": "ask", "external_directory": "ask",
         }),
     },
-    # It opens an HTTP API on this machine, which shows the key to whoever asks.
+    # It opens a local HTTP API that reveals the key to anyone.
     random_variables=("OPENCODE_SERVER_PASSWORD",),
     passed=(*_ANTHROPIC, *_OPENAI, "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY"),
-    # Without one it takes a free model on somebody else's servers.
+    # Without a model, it uses a free one on third-party servers.
     needs_model=True,
     files=_opencode_files,
     model_login=opencode_login,
@@ -235,7 +232,7 @@ NAMED = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI, OPENCODE, GOOSE)
 
 
 def agent_for(command: tuple[str, ...]) -> Agent:
-    """Returns a named agent, or any program that is given by its command."""
+    """Returns the named agent, or an agent for any other command."""
     if len(command) == 1 and command[0] in NAMED:
         return NAMED[command[0]]
     return Agent(name=command[0].rpartition("/")[2], command=command)

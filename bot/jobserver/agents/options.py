@@ -1,4 +1,4 @@
-"""The options that an agent offers for a session (model, effort, mode), and how they are chosen."""
+"""The options that an agent offers for a session (model, effort, mode), and how to set them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from bot.jobserver.text import one_line
 
 _MOST_VALUES = 10
 _MOST_CHARACTERS = 60
-"""Of a value, where it is shown."""
+"""Length of a value when shown."""
 
 
 class Category(Enum):
-    """The protocol's categories, with our words for them. A model decides which efforts and modes there are."""
+    """The protocol's categories with our names, in the order to set: the model determines the efforts and modes."""
 
     MODEL = "model", "model"
     EFFORT = "thought_level", "effort"
@@ -29,7 +29,7 @@ class Category(Enum):
 
 @dataclass(frozen=True)
 class SessionOption:
-    """One thing to choose; `current` and `values` are ids of the agent's own."""
+    """One option; `current` and `values` are ids that the agent defines."""
 
     id: str
     current: str
@@ -41,7 +41,7 @@ Options = Mapping[Category, SessionOption]
 
 @dataclass(frozen=True)
 class AgentSession:
-    """A session of the agent's, with what there is to choose in it."""
+    """A session of the agent, with its options."""
 
     id: str
     options: Options
@@ -49,7 +49,7 @@ class AgentSession:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be chosen; None leaves it to the agent."""
+    """The options to set; None leaves the choice to the agent."""
 
     model: str | None = None
     effort: str | None = None
@@ -61,7 +61,7 @@ class Wanted:
 
 
 def options_of(listed: Sequence[SessionConfigOptionSelect | SessionConfigOptionBoolean] | None) -> Options:
-    """Returns the options that are known here; the first of a category is the one that counts for the agent, too."""
+    """Returns the options of known categories; as for the agent, the first of a category counts."""
     found: dict[Category, SessionOption] = {}
     for option in listed or ():
         category = next((known for known in Category if known.category == option.category), None)
@@ -75,8 +75,8 @@ def _values(option: SessionConfigOptionSelect) -> Iterator[str]:
         yield from (one.value for one in (entry.options if isinstance(entry, SessionConfigSelectGroup) else [entry]))
 
 
-def to_be_set(agent: str, category: Category, value: str, options: Options) -> SessionOption | None:
-    """Returns the option that has to be set to the value; None where it has it, or where a model was told otherwise.
+def option_to_set(agent: str, category: Category, value: str, options: Options) -> SessionOption | None:
+    """Returns the option to set; None if it already has the value, or if the model was set at the agent's start.
 
     Raises:
         NotOfferedError: the agent does not offer the value.
@@ -92,20 +92,20 @@ def to_be_set(agent: str, category: Category, value: str, options: Options) -> S
     raise NotOfferedError(f"{agent} has no {category.words} “{_shown(value)}”: {_remedy(category, option)}")
 
 
-def check_taken(agent: str, category: Category, value: str, options: Options) -> None:
-    """Raises NotOfferedError where the agent has not done what it was told."""
+def check_set(agent: str, category: Category, value: str, options: Options) -> None:
+    """Raises NotOfferedError if the agent did not set the value."""
     if category not in options or options[category].current != value:
-        raise NotOfferedError(f"{agent} was told to take the {category.words} “{_shown(value)}”, and did not")
+        raise NotOfferedError(f"{agent} did not accept the {category.words} “{_shown(value)}”, though it lists it")
 
 
 def in_words(options: Options) -> str:
-    """Returns what is chosen, and of what, in one line."""
+    """Returns each option's value and choices, in one line."""
     chosen = ((category.words, options[category]) for category in Category if category in options)
     return "; ".join(f"{words} {_shown(option.current)} (of {_listed(option)})" for words, option in chosen)
 
 
-def chosen_in_words(options: Options) -> str:
-    """The same without what else there was."""
+def current_in_words(options: Options) -> str:
+    """Returns each option's value, in one line."""
     return ", ".join(
         f"{category.words} {_shown(options[category].current)}" for category in Category if category in options
     )
@@ -114,13 +114,13 @@ def chosen_in_words(options: Options) -> str:
 def _refuse_without(agent: str, category: Category) -> None:
     match category:
         case Category.MODEL:
-            pass  # told at the agent's start, as it was before there were lists
+            pass  # set at the agent's start
         case Category.EFFORT:
-            raise NotOfferedError(f"{agent} lets nobody choose an effort with this model: leave {PREFIX}EFFORT out")
+            raise NotOfferedError(f"{agent} offers no choice of effort with this model: leave {PREFIX}EFFORT out")
         case Category.MODE:
             raise NotOfferedError(
-                f"{agent} does not list its modes, so that it cannot be told to ask before it acts; its version may "
-                "be too old"
+                f"{agent} does not list its modes, so it cannot be made to ask before it acts; its version may be "
+                "too old"
             )
 
 

@@ -1,6 +1,6 @@
 """Decides on an agent's requests for permission.
 
-It may work on files in the copy, read attachments and copy them there, and do what a person has allowed.
+An agent may work on files in the copy, read attachments and copy them there, and do what a person has allowed.
 """
 
 import re
@@ -17,32 +17,32 @@ from bot.jobserver.agents.progress import ToolCall
 _FILE_KINDS = frozenset({"read", "search", "edit", "delete", "move"})
 _READING_KINDS = frozenset({"read", "search"})
 _MOST_REFUSED = 20
-"""Calls of a turn that are remembered as refused."""
+"""Refused calls of a turn that are remembered."""
 _AGENT_SETTINGS = frozenset({
     ".agents", ".claude", ".codex", ".gemini", ".git", ".goose", ".mcp.json", ".opencode", "opencode.json",
     "opencode.jsonc",
 })  # fmt: skip
-"""Files in which agents find commands to run and permissions: no agent widens its own."""
+"""Files with commands and permissions of agents: no agent may extend its own."""
 _PLAIN_COMMAND = re.compile(r"[A-Za-z0-9_./@+,: \"'-]{1,2000}")
-"""Nothing in it means more to a shell than words, some of them quoted."""
+"""Commands that a shell reads as plain words, some of them quoted."""
 _COPY_OPTIONS = frozenset({"-f", "-n", "-p", "-v", "--"})
 _MOST_COMMANDS = 5
 
 Relative = Callable[[str], PurePosixPath | None]
-"""Returns a path as one in the copy, or None: `CopyPaths.relative`."""
+"""Returns a path relative to the copy, or None: `CopyPaths.relative`."""
 
 
 @dataclass(frozen=True)
 class CopyPaths:
-    """Where the copy is: `seen` is its path for the agent, `real` its path here."""
+    """The copy: `seen` is its path as the agent sees it, `real` its path here."""
 
     seen: Path
     real: Path
 
     def relative(self, path: str) -> PurePosixPath | None:
-        """Returns a path that an agent names as one in the copy; None for one outside, also by way of a link.
+        """Returns an agent's path relative to the copy; None if it is outside, also through a link.
 
-        One that goes up is taken for one outside: where it leads depends on the links before it.
+        A path with `..` counts as outside: where it leads depends on the links before it.
         """
         joined = PurePosixPath(self.seen, path)
         is_plain = path and "\0" not in path and "://" not in path and not path.startswith("~")
@@ -56,8 +56,8 @@ class CopyPaths:
         return relative if is_inside else None
 
 
-def concerns_the_copy_only(call: ToolCall, relative: Relative) -> bool:
-    """Whether a call reads or changes named files, all of them in the copy, and none that steers an agent."""
+def only_touches_copy(call: ToolCall, relative: Relative) -> bool:
+    """Whether a call only reads or changes named files in the copy, and changes none that configures agents."""
     if call.kind not in _FILE_KINDS or not call.paths:
         return False
     found = [relative(path) for path in call.paths]
@@ -68,10 +68,10 @@ def _may_touch(kind: str, path: PurePosixPath) -> bool:
     return kind in _READING_KINDS or not _AGENT_SETTINGS.intersection(path.parts)
 
 
-def takes_attachments(call: ToolCall, folder: Path, relative: Relative) -> bool:
-    """Whether a call only reads files below the folder of attachments, or copies them from there into the copy.
+def only_takes_attachments(call: ToolCall, folder: Path, relative: Relative) -> bool:
+    """Whether a call only reads files in the copy or the attachments folder, or copies attachments to the copy.
 
-    Agents have no tool that copies a picture: they run `cp`, which is let through where the command is nothing else.
+    Agents have no tool to copy a picture: they run `cp`, which is allowed if the command does nothing else.
     """
     if call.kind in _READING_KINDS:
         return bool(call.paths) and all(relative(path) is not None or _is_below(folder, path) for path in call.paths)
@@ -100,7 +100,7 @@ def _takes_attachments(command: str, folder: Path, relative: Relative) -> bool:
 
 
 def _may_copy(file: str, place: str, folder: Path, relative: Relative) -> bool:
-    """The place can be a folder: then the file keeps its name in there."""
+    """Whether a file may be copied; if the target is a folder, the file keeps its name in it."""
     target = relative(place)
     inside = target and relative(str(target / PurePosixPath(file).name))
     return _is_below(folder, file) and _may_write(target) and _may_write(inside)
@@ -116,7 +116,7 @@ def _is_below(folder: Path, path: str) -> bool:
 
 
 def answer(options: Sequence[PermissionOption], *, allowed: bool) -> RequestPermissionResponse:
-    """Chooses among the options by their kind, for this one time where possible; a yes never holds for later calls."""
+    """Chooses an option by kind, for this one call if possible; permission never extends to later calls."""
     kinds = ("allow_once",) if allowed else ("reject_once", "reject_always")
     for kind in kinds:
         for option in options:
@@ -126,16 +126,15 @@ def answer(options: Sequence[PermissionOption], *, allowed: bool) -> RequestPerm
 
 
 def withdrawn() -> RequestPermissionResponse:
-    """The answer to whatever is asked once the turn was cancelled."""
+    """Returns the answer to requests after the turn was cancelled."""
     return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
 
 
 class PermissionPolicy:
     """Answers one turn's requests. `granted`: descriptions of calls that a person has allowed for this turn;
-    `attachments`: the folder of the files that came with the instruction, as the agent sees it; `completed` adds to a
-    call what this agent tells in another place than others.
+    `attachments`: the folder of attached files, as the agent sees it; `completed`: see `Agent.completed`.
 
-    `refused` are the descriptions of those that were refused, each once; None stands for one too long to be shown.
+    `refused`: the distinct descriptions of refused calls; None for one that cannot be shown.
     """
 
     def __init__(
@@ -167,13 +166,13 @@ class PermissionPolicy:
 
     def allows(self, call: ToolCall) -> bool:
         relative, call = self._paths.relative, self._completed(call)
-        if call.described() in self._granted or concerns_the_copy_only(call, relative):
+        if call.described() in self._granted or only_touches_copy(call, relative):
             return True
-        return self._attachments is not None and takes_attachments(call, self._attachments, relative)
+        return self._attachments is not None and only_takes_attachments(call, self._attachments, relative)
 
 
 class PendingPermissions:
-    """What was asked for last, by a job's HOME, until the job's next instruction answers it."""
+    """The permissions last asked for, by the job's HOME, until the job's next instruction answers."""
 
     _MOST = 1000
 
@@ -187,7 +186,7 @@ class PendingPermissions:
             self._asked.popitem(last=False)
 
     def granted(self, home: Path, reply: str) -> tuple[str, ...]:
-        """Returns what a reply allows; whatever it says, nothing is open any more."""
+        """Returns the calls that a reply allows; whatever it says, nothing is pending afterwards."""
         asked = self._asked.pop(home, ())
         return asked if says_yes(reply) else ()
 

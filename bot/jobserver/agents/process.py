@@ -1,4 +1,4 @@
-"""An agent's process: started with pipes in a session of its own, and ended with everything it started."""
+"""An agent's process: started with pipes in its own session, and ended with everything it started."""
 
 import asyncio
 import contextlib
@@ -12,20 +12,20 @@ from bot.jobserver import subprocesses
 from bot.jobserver.sandbox.interface import SandboxedProgram
 
 LINE_LIMIT = 8_000_000
-"""Bytes of the longest message taken; twice as much may wait to be read."""
+"""Bytes of the longest accepted message; twice as much is buffered."""
 _EXIT_S = 0.5
-"""Until a program whose input has ended is ended, too."""
+"""Time for a program to exit after the end of its input."""
 _TERM_S = 2.0
-"""From SIGTERM to SIGKILL."""
+"""Time between SIGTERM and SIGKILL."""
 _REAP_S = 0.5
 _DRAIN_S = 0.5
-"""For output that is still on its way when the process has ended."""
+"""Time to read the remaining output after the process has ended."""
 Message = dict[str, Any]
 _IDS = (int, str, type(None))
 
 
 class AgentProcess:
-    """A running program. `stdin` and `stdout` are its pipes; standard error goes to the sink it was started with."""
+    """A running program. `stdin` and `stdout` are its pipes; standard error goes to the callback given at its start."""
 
     def __init__(
         self,
@@ -70,17 +70,17 @@ class AgentProcess:
 
     @property
     def exited(self) -> asyncio.Task[int]:
-        """Done when the program has ended; its result is the exit code, negative for a signal."""
+        """Done when the program has exited; its result is the exit code, negative for a signal."""
         return self._exit
 
     async def exit_code_soon(self) -> int:
-        """Returns the exit code of a program that has just closed its output, and 0 for one that goes on."""
+        """Returns the exit code of a program that has just closed its output, or 0 if it is still running."""
         if self.stdout.at_eof():
             await asyncio.wait({self._exit}, timeout=_TERM_S)
         return self._exit.result() if self._exit.done() else 0
 
     async def end(self) -> None:
-        """Lets the program end by itself for a moment, then ends what is left of it."""
+        """Gives the program a moment to exit, then kills what is left of it."""
         self.stdin.close()
         await asyncio.wait({self._exit}, timeout=_EXIT_S)
         await self.kill()
@@ -88,7 +88,7 @@ class AgentProcess:
     async def kill(self) -> None:
         """Ends the program at once, and closes its pipes.
 
-        What a sandbox starts ends all that came from it at SIGTERM, and could not any more at SIGKILL.
+        SIGTERM comes first: the sandbox's supervisor then ends all descendants, which it cannot do after SIGKILL.
         """
         if not self._exit.done():
             subprocesses.signal_group(self.pid, signal.SIGTERM)
@@ -98,12 +98,12 @@ class AgentProcess:
         await self._closing.aclose()
 
     def _end_output(self, _: asyncio.Task[int]) -> None:
-        # A child that was left behind may hold the pipe open, and reading would never end.
+        # A child left behind may hold the pipe open, and reading would never end.
         self._exit.get_loop().call_later(_DRAIN_S, self._output.close)
 
 
 async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:
-    """Does the work to its end, also when this is cancelled meanwhile."""
+    """Runs `work` to its end, even if the caller is cancelled."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -113,7 +113,7 @@ async def uninterrupted(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _input_pipe(stack: contextlib.AsyncExitStack) -> tuple[IO[bytes], asyncio.StreamWriter]:
-    """Returns what a child reads from, and a writer into it."""
+    """Returns the child's end of a pipe, and a writer to it."""
     loop = asyncio.get_running_loop()
     read_end, write_end = os.pipe()
     child_end = stack.enter_context(os.fdopen(read_end, "rb"))
@@ -130,13 +130,11 @@ def _abort(transport: asyncio.WriteTransport) -> None:
 
 
 class AgentMessages:
-    """What the SDK's connection reads from and writes to: its `Transport`, for JSON-RPC messages, one a line.
+    """A `Transport` for the SDK's connection: JSON-RPC messages, one per line.
 
-    Lines are bounded: the SDK's own reader takes a line of any length.
-
-    Notifications are handed to `notified` as they are read, in their order, so that a flood of them neither piles up
-    nor loses its order; whatever is no message is left out, and counted in `ignored`. `too_long` says that reading
-    ended at a line that is longer than the reader's limit.
+    Unlike the SDK's own reader, it limits the length of lines. It passes notifications to `notified` as they are read,
+    so that they stay in order and do not pile up. Lines that are not messages are counted in `ignored`. `too_long`:
+    reading ended at a line longer than the reader's limit.
     """
 
     def __init__(
@@ -149,7 +147,7 @@ class AgentMessages:
         self.too_long = False
 
     async def send(self, message: Message) -> None:
-        """Raises ConnectionError where nobody reads requests any more; an answer is dropped then."""
+        """Raises ConnectionError if nobody reads requests any more; a response is dropped then."""
         self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         with contextlib.suppress(*(() if "method" in message else (ConnectionError,))):
             await self._writer.drain()
@@ -157,7 +155,7 @@ class AgentMessages:
     async def receive(self) -> Message | None:
         """Returns the next request or response; None at the end."""
         while line := await self._line():
-            # Buffered lines are read without waiting: others shall have their turn.
+            # Buffered lines are read without waiting: let other tasks run.
             await asyncio.sleep(0)
             match parsed(line):
                 case None:
@@ -173,7 +171,7 @@ class AgentMessages:
         self._writer.close()
 
     async def _drained(self) -> None:
-        """Waits for an agent that asks without reading the answers, which would pile up."""
+        """Waits until the agent reads its responses, which would otherwise pile up."""
         with contextlib.suppress(ConnectionError):
             await self._writer.drain()
 
@@ -190,15 +188,15 @@ class AgentMessages:
 
 
 def parsed(line: bytes) -> Message | None:
-    """Returns a line's message, or None for what is none: the SDK's connection breaks at some of that."""
+    """Returns a line's message, or None if it is not a valid one: some of these break the SDK's connection."""
     with contextlib.suppress(ValueError, RecursionError):
         message = json.loads(line)
-        if isinstance(message, dict) and _is_sound(message):
+        if isinstance(message, dict) and _is_message(message):
             return message
     return None
 
 
-def _is_sound(message: Message) -> bool:
+def _is_message(message: Message) -> bool:
     has_kind = "method" in message or "id" in message
     error = message.get("error")
     return (

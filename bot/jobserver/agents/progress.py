@@ -1,4 +1,4 @@
-"""What an agent reports while it works: its plan, its tool calls and its answer."""
+"""Follows an agent's updates while it works: its plan, tool calls and answer."""
 
 import json
 from collections import Counter, OrderedDict
@@ -28,28 +28,28 @@ from bot.jobserver.agents.text import Redactor
 from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.text import one_line
-from bot.jobserver.usage import Money, Spent, told_money
+from bot.jobserver.usage import Money, Spent, reported_money
 from bot.runtime.text import without_misleading
 
 _MOST_CALLS = 500
-"""Of one turn; the oldest are forgotten."""
+"""Tool calls of a turn; the oldest are forgotten."""
 _MOST_PATHS = 100
 _MOST_PATH_CHARACTERS = 20_000
 _LONGEST_INPUT = 1000
 _LONGEST_COMMAND = 2000
 _UNKNOWN = "other"
-_NOWHERE = "/…"
-_NO_MATTER = frozenset({"description", "timeout"})
+_FORBIDDEN_PATH = "/…"
+_IGNORED_INPUT = frozenset({"description", "timeout"})
 _PATH_KEYS = frozenset({
     "file_path", "filePath", "filepath", "path", "paths", "abs_path", "absolute_path", "notebook_path", "dir_path",
     "directory", "new_path", "old_path", "source", "destination", "target_file", "files", "parentDir", "parent_dir",
 })  # fmt: skip
-"""The names under which agents give a tool's files where the protocol's own field is empty."""
+"""Input names by which agents pass a tool's files when the protocol's own field is empty."""
 MOST_REFUSALS = 40
-"""Refused calls of one turn, whatever they are: an agent that means well has tried everything by then."""
+"""Refused calls per turn: a well-meaning agent has tried everything by then."""
 MOST_SAME_REFUSALS = 5
 MOST_SAME_CALLS = 25
-"""Calls in a row that are the same in all that the agent told of them."""
+"""Identical calls in a row."""
 _Call = tuple[str, str, str]
 ANSWER_LIMIT = 100_000
 """Characters of an answer that are kept."""
@@ -58,12 +58,11 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool call, joined from all that was told of it.
+    """A tool call, merged from all updates about it.
 
-    `kind` is one of the protocol's, `paths` are the files it is said to touch, `input` is what the tool is given, as
-    text; None where that is too long to be shown; `command` is the shell's part of it, and
-    `digest` the same for the same input, however long. The title is one line;
-    `has_whole_title` says that it always was.
+    `kind` is one of the protocol's; `paths` are the files it touches, according to the agent. `input` is the tool's
+    input as text, or None if it is too long to show; `command` is the shell command in it, and `digest` identifies the
+    input. `title` is one line; `has_whole_title`: it has not been shortened.
     """
 
     title: str = ""
@@ -75,18 +74,18 @@ class ToolCall:
     digest: str = ""
 
     def described(self) -> str | None:
-        """Returns what it does, whole and as it is; None where that cannot be shown so that a person could judge it."""
+        """Describes exactly what the call does; None if that cannot be shown in a way that a person could judge."""
         details = ", ".join(self.paths) if self.input == "" else self.input
         if details is None or len(details) > _LONGEST_INPUT or not (details or self.has_whole_title):
             return None
         text = f"{self.title}: {details}" if details and details not in self.title else self.title
-        return text if _is_plain(text) else None
+        return text if _is_visible(text) else None
 
 
 class ToolCalls:
-    """The tool calls of a turn, by their ids; an update may come without its call.
+    """The tool calls of a turn, by id; an update may come without its call.
 
-    `kinds`: kinds of tools by their own names, as `extension/tool`, for agents that leave the protocol's field empty.
+    `kinds`: kinds by tool name (`extension/tool`), for agents that leave the protocol's field empty.
     """
 
     def __init__(self, kinds: Mapping[str, str] | None = None) -> None:
@@ -100,7 +99,7 @@ class ToolCalls:
         return self._calls.get(call_id)
 
     def merge(self, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
-        """Adds what an update tells of a call, and returns the call as it is known then."""
+        """Merges an update into its call, and returns the call."""
         call = merged(self._calls.pop(update.tool_call_id, ToolCall()), update)
         if (kind := self._kinds.get(tool_name(update.field_meta))) is not None:
             call = replace(call, kind=kind)
@@ -111,7 +110,7 @@ class ToolCalls:
 
 
 def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> ToolCall:
-    """Returns the call with what the update tells of it."""
+    """Returns the call with the update merged into it."""
     paths = tuple(_bounded({*call.paths, *_paths(update)}))
     title = one_line(update.title) if update.title else call.title
     return replace(
@@ -127,7 +126,7 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
 
 
 def tool_name(meta: Mapping[str, Any] | None) -> str:
-    """Returns a tool's own name with its extension's, where an agent tells them; that is goose."""
+    """Returns a tool's name with its extension's, which goose reports."""
     told = nested(meta, "goose", "toolCall")
     return f"{nested(told, 'extensionName')}/{nested(told, 'toolName')}"
 
@@ -148,19 +147,19 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _bounded(paths: Iterable[str]) -> list[str]:
-    """Too many paths, or too long ones, become one that is nowhere: no policy lets it through."""
+    """Returns the paths; if they are too many or too long, one that no policy allows."""
     found = sorted(paths)
     is_bounded = len(found) <= _MOST_PATHS and sum(map(len, found)) <= _MOST_PATH_CHARACTERS
-    return found if is_bounded else [_NOWHERE]
+    return found if is_bounded else [_FORBIDDEN_PATH]
 
 
-def _is_plain(text: str) -> bool:
-    """Whether all of a text is seen; line breaks and tabs are shown as such."""
+def _is_visible(text: str) -> bool:
+    """Whether every character of a text is visible; line breaks and tabs are, too."""
     return without_misleading(text) == text and all(c.isprintable() or c in "\n\t" for c in text)
 
 
 def _command(raw: Any) -> str:
-    """Empty where there is none, or where it is more than is looked at."""
+    """Returns the command in an input; empty if there is none, or if it is too long."""
     command = raw.get("command") if isinstance(raw, Mapping) else None
     return command if isinstance(command, str) and len(command) <= _LONGEST_COMMAND else ""
 
@@ -171,14 +170,14 @@ def _digest(raw: Any) -> str:
 
 def _as_text(raw: Any) -> str | None:
     if isinstance(raw, Mapping):
-        raw = {key: value for key, value in raw.items() if key not in _NO_MATTER}
+        raw = {key: value for key, value in raw.items() if key not in _IGNORED_INPUT}
         raw = raw["command"] if raw.keys() == {"command"} else raw
     text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_INPUT else None
 
 
 class Repetition:
-    """Counts the calls of one turn: a model that repeats itself would go on until its time is up.
+    """Detects a model that repeats itself, and would do so until its time is up.
 
     Both methods return why the turn should end, or None.
     """
@@ -189,17 +188,17 @@ class Repetition:
         self._in_a_row = 0
 
     def refused(self, call: ToolCall) -> str | None:
-        """Notes a call that was not allowed."""
+        """Records a refused call."""
         key = _key(call)
         self._refused[key] += 1
         if self._refused[key] >= MOST_SAME_REFUSALS:
             return f"it asked {MOST_SAME_REFUSALS} times for the same thing, which is not allowed here"
         if self._refused.total() >= MOST_REFUSALS:
-            return f"it asked {MOST_REFUSALS} times for what is not allowed here"
+            return f"it asked {MOST_REFUSALS} times for things that are not allowed here"
         return None
 
     def ended(self, call: ToolCall) -> str | None:
-        """Notes a call that has ended, well or not. What a call was given has to be known to tell it from another."""
+        """Records a call that has ended, successfully or not. Without a known input, calls cannot be compared."""
         key = _key(call) if call.digest else None
         self._in_a_row = self._in_a_row + 1 if key is not None and key == self._last else 1
         self._last = key
@@ -213,9 +212,9 @@ def _key(call: ToolCall) -> _Call:
 
 
 class TurnProgress:
-    """Hears the updates of one turn.
+    """Handles the updates of one turn.
 
-    `calls` has its tool calls. `was_system_error` is Codex's sign that the turn failed.
+    `calls` has its tool calls. `was_system_error`: Codex's signal that the turn failed.
     """
 
     def __init__(
@@ -238,40 +237,40 @@ class TurnProgress:
     def answer(self) -> str:
         return self._redact(self._answer.text)
 
-    def hear(self, notification: SessionNotification) -> None:
+    def handle(self, notification: SessionNotification) -> None:
         match notification.update:
             case AgentMessageChunk(content=TextContentBlock(text=text)):
                 self._answer.add(text)
             case ToolCallStart() | ToolCallProgress() as update:
-                self._hear_call(update)
+                self._handle_call(update)
             case AgentPlanUpdate(entries=entries):
                 self._progress.plan(plan_steps(entries, self._redact))
             case SessionInfoUpdate(field_meta=meta):
                 status = nested(meta, "codex", "threadStatus", "type")
                 self.was_system_error = self.was_system_error or status == "systemError"
             case UsageUpdate(cost=Cost(amount=amount, currency=currency)):
-                self._money = told_money(amount, currency) or self._money
+                self._money = reported_money(amount, currency) or self._money
             case _:
-                # Thoughts, modes, commands and echoes of the prompt are of no use to whoever asked.
+                # Thoughts, modes, commands and echoes of the prompt do not interest the requester.
                 pass
 
     def spent(self, usage: Usage | None) -> Spent:
-        """Returns what the turn took, by what was told at its end; None where the tokens are counted by the relay."""
+        """Returns the turn's usage as reported at its end; `usage` is None if the relay counts the tokens."""
         if usage is None:
             return Spent(money=self._money)
         cached = (usage.cached_read_tokens or 0) + (usage.cached_write_tokens or 0)
         return Spent() + Spent(usage.input_tokens + cached, usage.output_tokens, self._money)
 
-    def _hear_call(self, update: ToolCallStart | ToolCallProgress) -> None:
+    def _handle_call(self, update: ToolCallStart | ToolCallProgress) -> None:
         if update.tool_call_id not in self.calls:
             self._answer.interrupt()
         call = self.calls.merge(update)
         if update.title:
-            self._tell(call)
+            self._report(call)
         if update.status == "failed":
             self._log(f"[failed] {call.title}")
 
-    def _tell(self, call: ToolCall) -> None:
+    def _report(self, call: ToolCall) -> None:
         title = self._redact(call.title)
         if title != self._activity:
             self._activity = title
@@ -280,7 +279,7 @@ class TurnProgress:
 
 
 class FinalMessage:
-    """The agent's last message: what it says after its last tool call, or before, where it says nothing after."""
+    """The agent's last message: its text after the last tool call or, if there is none, before it."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -298,7 +297,7 @@ class FinalMessage:
             self._pieces.append(kept)
 
     def interrupt(self) -> None:
-        """What comes now is another message."""
+        """Begins another message."""
         self._earlier = self.text
         self._pieces, self._length = [], 0
 
@@ -308,7 +307,7 @@ class FinalMessage:
 
 
 def plan_steps(entries: Sequence[PlanEntry], redact: Redactor) -> tuple[PlanStep, ...]:
-    """Returns the plan as it is shown; steps beyond the first hundred are left out."""
+    """Returns the plan for display; steps beyond the first hundred are left out."""
     return tuple(
         PlanStep(title=redact(one_line(entry.content)), status=StepStatus(entry.status))
         for entry in entries[:_MOST_STEPS]

@@ -1,4 +1,4 @@
-"""Asks an agent's questions, one after another, and stops the clock meanwhile."""
+"""Asks people an agent's questions, one at a time, while the turn's time limit is paused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -16,13 +16,13 @@ from acp.schema import (
 from bot.jobserver.agents.elicitation import Form, form_content, read_form
 from bot.jobserver.agents.text import Redactor
 from bot.jobserver.editors.interface import EditProgress
-from bot.jobserver.questions import Question
+from bot.jobserver.models import Question
 
 _MOST_ASKED = 20
 
 
 class TimeLimit:
-    """For one turn, in seconds; time that passes while a person is asked does not count."""
+    """The time limit of one turn, in seconds; waiting for a person does not count."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -30,7 +30,7 @@ class TimeLimit:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Raises TimeoutError where what is done within takes longer."""
+        """Raises TimeoutError if the block takes longer."""
         async with asyncio.timeout(self._seconds) as timeout:
             self._timeout = timeout
             try:
@@ -39,8 +39,8 @@ class TimeLimit:
                 self._timeout = None
 
     @contextmanager
-    def standing_still(self) -> Iterator[None]:
-        """Within it, no time passes; one such piece of work at a time."""
+    def paused(self) -> Iterator[None]:
+        """Pauses the clock during the block; blocks must not overlap."""
         now, timeout = asyncio.get_running_loop().time, self._timeout
         end = timeout.when() if timeout else None
         if timeout is None or end is None:
@@ -56,7 +56,7 @@ class TimeLimit:
 
 
 class Questions:
-    """`unanswered` is a question that nobody answered in time; the job then ends with it."""
+    """The questions of a turn. `unanswered`: one that nobody answered in time; the job ends with it."""
 
     def __init__(self, progress: EditProgress, redact: Redactor, time_limit: TimeLimit) -> None:
         self._progress = progress
@@ -69,9 +69,7 @@ class Questions:
         self.unanswered: Question | None = None
 
     async def ask(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
-        """Waits for a person's answer. What is not shown to people, and what an agent asks once nobody answered, is
-        declined.
-        """
+        """Waits for a person's answer. Declines forms that must not be shown, and all forms after an unanswered one."""
         form = read_form(request)
         async with self._one_by_one:
             self._asked += 1
@@ -79,11 +77,11 @@ class Questions:
                 return CancelElicitationResponse(action="cancel")
             if form is None or self.unanswered or self._asked > _MOST_ASKED:
                 return DeclineElicitationResponse(action="decline")
-            with self._time_limit.standing_still():
+            with self._time_limit.paused():
                 return await self._answered(form)
 
     async def withdraw(self) -> None:
-        """Answers what is open, so that the agent hears it before it is told to stop."""
+        """Cancels open questions, so that the agent gets an answer before it is asked to stop."""
         self._is_withdrawn = True
         for asking in self._open:
             asking.cancel()

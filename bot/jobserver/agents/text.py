@@ -1,4 +1,4 @@
-"""Writes an agent's run to its job's log: bounded, and without the agent's secrets."""
+"""The log of an agent's run: bounded, and without secrets."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -8,14 +8,14 @@ from bot.jobserver.subprocesses import BoundedWriter
 from bot.jobserver.text import one_line
 
 _SHORTEST_SECRET = 8
-"""Characters. Shorter values, such as a region's name, are not secret and occur in many texts."""
+"""In characters. Shorter values, such as the name of a region, are not secret and occur in many texts."""
 LOG_LIMIT = 1_000_000
-"""Bytes that are kept of a run."""
+"""Bytes kept per run."""
 _LONGEST_LINE = 16_384
 
 
 class Redactor:
-    """Takes values that must not be shown out of a text."""
+    """Replaces secret values in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True)
@@ -27,7 +27,7 @@ class Redactor:
 
 
 class AgentLog:
-    """What goes into a job's log: lines about a run, and the program's standard error."""
+    """Writes lines about a run, and the program's standard error, to a job's log."""
 
     def __init__(self, output: BoundedWriter, redact: Callable[[str], str]) -> None:
         self._output = output
@@ -39,7 +39,7 @@ class AgentLog:
         self._output.write(self._redact(text).encode(errors="replace") + b"\n")
 
     def errors(self, data: bytes) -> None:
-        """Takes a piece of the program's standard error."""
+        """Accepts a piece of the program's standard error."""
         *lines, rest = (self._unfinished + data).split(b"\n")
         if len(rest) > _LONGEST_LINE:
             lines, rest = [*lines, rest], b""
@@ -48,7 +48,7 @@ class AgentLog:
             self._error_line(line)
 
     def last_words(self) -> str:
-        """Returns the last line of standard error that says anything, shortened and without secrets."""
+        """Returns the last non-empty line of standard error, shortened and without secrets."""
         self.finish()
         return self._last_words
 

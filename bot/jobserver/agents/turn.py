@@ -1,4 +1,4 @@
-"""One turn of an agent: handles its updates and requests, and works out the result."""
+"""One turn of an agent: handles its updates and requests, and determines the result."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from acp.schema import (
     ToolCallStart,
 )
 
-from bot.jobserver.agents.content import asks_something, last_paragraph
+from bot.jobserver.agents.content import ends_with_question, last_paragraph
 from bot.jobserver.agents.failures import TurnEnd, failed, stopped_early
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionPolicy
@@ -23,7 +23,7 @@ from bot.jobserver.agents.questions import Questions
 from bot.jobserver.agents.text import AgentLog
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
-from bot.jobserver.questions import Question
+from bot.jobserver.models import Question
 from bot.jobserver.text import one_line
 
 _MOST_ASKED = 5
@@ -31,7 +31,7 @@ _MOST_ASKED_CHARACTERS = 2500
 
 
 class Turn:
-    """Listens to one session of an agent."""
+    """Handles the messages of one session of an agent; implements `connection.TurnListener`."""
 
     def __init__(
         self,
@@ -47,13 +47,13 @@ class Turn:
         self.questions = questions
         self._repetition = Repetition()
         self.permissions = permissions
-        self.is_enough = asyncio.Event()
-        self.why_enough = ""
+        self.should_end = asyncio.Event()
+        self.end_reason = ""
 
     def updated(self, notification: SessionNotification) -> None:
-        # An agent's helpers can have sessions of their own: what they say is not the answer.
+        # Subagents can have their own sessions, whose messages are not part of the answer.
         if notification.session_id == self._session_id:
-            self._progress.hear(notification)
+            self._progress.handle(notification)
             self._watch(notification)
 
     def permission(self, request: RequestPermissionRequest) -> RequestPermissionResponse:
@@ -71,7 +71,7 @@ class Turn:
         return response
 
     async def withdraw(self) -> None:
-        """Answers whatever the agent still waits for: it is to be ended."""
+        """Answers all open requests of an agent that is about to be ended."""
         self.permissions.is_closed = True
         await self.questions.withdraw()
 
@@ -84,13 +84,13 @@ class Turn:
                 pass
 
     def _end_if(self, reason: str | None) -> None:
-        if reason and not self.is_enough.is_set():
-            self.why_enough = reason
+        if reason and not self.should_end.is_set():
+            self.end_reason = reason
             self._log.line(f"[ended: {reason}]")
-            self.is_enough.set()
+            self.should_end.set()
 
     def with_last_words(self, reason: str) -> str:
-        """Returns why a turn broke off, with what the agent said before: with Claude that names the cause."""
+        """Adds the agent's last words to the reason why a turn broke off; Claude's name the cause."""
         said = one_line(self._progress.answer)
         return f"{reason}; it said: {said}" if said and said not in reason else reason
 
@@ -105,16 +105,16 @@ class Turn:
 
 
 def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None]) -> None:
-    """Raises EditError for a turn that failed, whatever its agent claims."""
+    """Raises EditError for a turn that failed, whatever the agent claims."""
     if failure := agent.failed(end):
         raise EditError(failed(agent.name, failure, login=agent.login))
-    # Some agents give up when something is refused to them, others go on.
+    # Some agents give up after a refusal, others continue.
     if (reason := stopped_early(end)) and not (end.stop_reason == "cancelled" and refused):
         raise EditError(f"{agent.name} stopped before it was done: {reason}")
 
 
 def askable(refused: Sequence[str | None]) -> list[str]:
-    """Returns what of the refused is shown to a person, and nothing else may later be let through."""
+    """Returns the refused calls to show to a person; nothing else can be allowed later."""
     shown = [what for what in refused if what is not None][:_MOST_ASKED]
     while sum(map(len, shown)) > _MOST_ASKED_CHARACTERS:
         shown.pop()
@@ -130,29 +130,28 @@ def result(
     is_changed: bool,
     asks_by_form: bool = False,
 ) -> EditResult:
-    """Returns what is told at the end of a turn that did not fail.
+    """Returns the result of a turn that did not fail.
 
-    A question is what needs a person's permission, where that is asked for; or else what the agent asked in vain; or
-    else, when nothing was changed, the last paragraph of an answer that ends with a question mark, unless this agent
-    asks otherwise.
+    Its question is, in this order: a request for a person's permission; a question that nobody answered; or, if nothing
+    was changed and the agent cannot ask by form, the last paragraph of an answer that ends with a question mark.
     """
     if asked:
         return EditResult(summary=end.answer, question=permission_question(asked))
     if unanswered:
         return EditResult(summary=end.answer, question=unanswered.words, question_fields=unanswered.fields)
-    if not is_changed and not asks_by_form and asks_something(end.answer):
+    if not is_changed and not asks_by_form and ends_with_question(end.answer):
         return EditResult(summary=end.answer, question=last_paragraph(end.answer))
     return EditResult(summary=end.answer, reason="" if is_changed else refusal_reason(refused))
 
 
 def permission_question(asked: Sequence[str]) -> str:
-    """Returns the question, in Markdown; what stands in it is exactly what a yes lets through."""
+    """Returns the question in Markdown; it shows exactly what a yes allows."""
     items = "\n".join(f"- {_code(what)}" for what in asked)
     return f"May I do this?\n\n{items}\n\nA reply that begins with “yes” allows exactly this, once."
 
 
 def refusal_reason(refused: Sequence[str | None]) -> str:
-    """Returns why nothing was changed, as far as it is because of what was not allowed."""
+    """Returns why nothing was changed, if something was refused."""
     if not refused:
         return ""
     shown = ", ".join(map(_code, askable(refused)))
@@ -160,7 +159,7 @@ def refusal_reason(refused: Sequence[str | None]) -> str:
 
 
 def _code(text: str) -> str:
-    """Markdown code on one line, longer fences around text that has fences itself."""
+    """Formats text as Markdown code on one line, with longer fences if it contains backticks."""
     line = text.replace("\n", " ⏎ ").replace("\t", " ")
     fence = "`" * (1 + max((len(run) for run in line.replace("`", " `").split() if not run.strip("`")), default=0))
     while fence in line:

@@ -1,1 +1,1 @@
-"""The job API over HTTP, and the document that describes it."""
+"""The job API over HTTP, and its OpenAPI document."""

@@ -1,12 +1,14 @@
-"""The handlers of the job API: create, message, get, cancel, upload, and the document that describes them."""
+"""The HTTP handlers of the job API."""
 
 import hashlib
 import hmac
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
 
 from aiohttp import web
-from pydantic import ValidationError
+from aiohttp.typedefs import Handler
+from pydantic import BaseModel, ValidationError
 
 from bot.jobserver.api.openapi import openapi_document
 from bot.jobserver.errors import (
@@ -16,8 +18,10 @@ from bot.jobserver.errors import (
     IdempotencyKeyReusedError,
     JobArchivedError,
     JobNotFoundError,
+    PromptTooLongError,
     RateLimitExceededError,
     RequestRejectedError,
+    UnusableRequestError,
     UploadSpaceError,
 )
 from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile, media_type
@@ -27,7 +31,10 @@ from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.http.connection import vouch_for
 
+Body = TypeVar("Body", bound=BaseModel)
 _STATUS: dict[type[RequestRejectedError], int] = {
+    UnusableRequestError: 400,
+    PromptTooLongError: 413,
     FileMismatchError: 400,
     FileNotUploadedError: 400,
     FileTooLargeError: 413,
@@ -47,10 +54,10 @@ def error_response(_: web.Request, status: int, message: str) -> web.Response:
 
 
 class JobApiHandlers:
-    """The handlers. `wake` is told the id of a job that got work, `interrupt` the number of an instruction to stop.
+    """The handlers.
 
-    `as_of_now` returns a job with what may have changed outside of this server; `mirror_state` says how far the copy of
-    the repository is that jobs start from.
+    `wake` receives the id of a job with new work, `interrupt` the number of an instruction to stop. `as_of_now` updates
+    a job with changes made outside this server; `mirror_state` describes the state of the repository's local mirror.
     """
 
     def __init__(
@@ -76,12 +83,13 @@ class JobApiHandlers:
         self._key_digest = _digest(settings.api_key.get_secret_value())
 
     def add_routes(self, app: web.Application) -> None:
-        app.router.add_post("/v2/agent/{project_id}/job", self.create)
-        app.router.add_get("/v2/agent/{project_id}/job/{job_id}", self.get)
-        app.router.add_post("/v2/agent/{project_id}/job/{job_id}/message", self.message)
-        app.router.add_post("/v2/agent/{project_id}/job/{job_id}/cancel", self.cancel)
-        app.router.add_post("/v2/agent/{project_id}/job/{job_id}/discard", self.discard)
-        app.router.add_put("/v2/agent/{project_id}/file/{file_id}", self.upload)
+        project = "/v2/agent/{project_id}"
+        app.router.add_post(f"{project}/job", self._authorized(self.create))
+        app.router.add_get(f"{project}/job/{{job_id}}", self._authorized(self.get))
+        app.router.add_post(f"{project}/job/{{job_id}}/message", self._authorized(self.message))
+        app.router.add_post(f"{project}/job/{{job_id}}/cancel", self._authorized(self.cancel))
+        app.router.add_post(f"{project}/job/{{job_id}}/discard", self._authorized(self.discard))
+        app.router.add_put(f"{project}/file/{{file_id}}", self._authorized(self.upload))
         app.router.add_get("/openapi.json", self.openapi)
         app.router.add_get("/health", self.health)
 
@@ -92,52 +100,26 @@ class JobApiHandlers:
         return await self._submit(request, request.match_info["job_id"], status=200)
 
     async def get(self, request: web.Request) -> web.Response:
-        if unauthorized := self._unauthorized(request):
-            return unauthorized
-        try:
-            job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
-        except RequestRejectedError as error:
-            return _rejected(request, error)
+        job = await self._jobs.get(self._settings.project_id, request.match_info["job_id"])
         return _job_response(await self._as_of_now(job), 200)
 
     async def cancel(self, request: web.Request) -> web.Response:
-        if unauthorized := self._unauthorized(request):
-            return unauthorized
-        try:
-            body = CancelBody.model_validate_json(await request.read() or b"{}")
-            cancelled = await self._jobs.cancel(
-                self._settings.project_id, request.match_info["job_id"], body.requested_by
-            )
-        except ValidationError as error:
-            return error_response(request, 400, _what_is_wrong(error))
-        except RequestRejectedError as error:
-            return _rejected(request, error)
+        body = _parsed(CancelBody, await request.read() or b"{}")
+        cancelled = await self._jobs.cancel(self._settings.project_id, request.match_info["job_id"], body.requested_by)
         if cancelled.running is not None:
             self._interrupt(cancelled.running)
         return _job_response(cancelled.job, 200)
 
     async def discard(self, request: web.Request) -> web.Response:
-        if unauthorized := self._unauthorized(request):
-            return unauthorized
-        try:
-            job = await self._jobs.discard(self._settings.project_id, request.match_info["job_id"])
-        except RequestRejectedError as error:
-            return _rejected(request, error)
-        return _job_response(job, 200)
+        return _job_response(await self._jobs.discard(self._settings.project_id, request.match_info["job_id"]), 200)
 
     async def upload(self, request: web.Request) -> web.Response:
-        if unauthorized := self._unauthorized(request):
-            return unauthorized
         file_id = request.match_info["file_id"]
         if not _FILE_ID.fullmatch(file_id):
-            words = "the address must end with the file's SHA-256, in 64 hexadecimal digits of which none is a capital"
-            return error_response(request, 400, words)
+            raise UnusableRequestError("the address must end with the file's SHA-256, as 64 lowercase hex digits")
         if (request.content_length or 0) > self._uploads.limits.file:
-            return _rejected(request, self._uploads.limits.too_large())
-        try:
-            await self._uploads.add(file_id, _mimetype(request), _chunks(request))
-        except RequestRejectedError as error:
-            return _rejected(request, error)
+            raise self._uploads.limits.too_large()
+        await self._uploads.add(file_id, _mimetype(request), _chunks(request))
         return web.json_response(text=UploadedFile(id=file_id).model_dump_json())
 
     async def openapi(self, _: web.Request) -> web.Response:
@@ -148,37 +130,36 @@ class JobApiHandlers:
         return web.json_response({"status": "ok", "mirror": self._mirror_state()})
 
     async def _submit(self, request: web.Request, job_id: str | None, *, status: int) -> web.Response:
-        if unauthorized := self._unauthorized(request):
-            return unauthorized
         key = request.headers.get("Idempotency-Key")
         if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
-            return error_response(request, 400, "Idempotency-Key must be 1 to 255 visible ASCII characters")
-        body = await self._body(request)
-        if isinstance(body, web.Response):
-            return body
-        asked = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
-        try:
-            job = await self._jobs.submit(asked, self._template())
-        except RequestRejectedError as error:
-            return _rejected(request, error)
+            raise UnusableRequestError("Idempotency-Key must be 1 to 255 visible ASCII characters")
+        body = _parsed(PromptBody, await request.read())
+        limit = self._settings.max_prompt_characters
+        if len(body.prompt) > limit:
+            raise PromptTooLongError(f"the prompt is longer than {limit} characters")
+        prompt = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
+        job = await self._jobs.submit(prompt, self._template())
         self._wake(job.id)
         return _job_response(job, status)
 
-    async def _body(self, request: web.Request) -> PromptBody | web.Response:
-        try:
-            body = PromptBody.model_validate_json(await request.read())
-        except ValidationError as error:
-            return error_response(request, 400, _what_is_wrong(error))
-        limit = self._settings.max_prompt_characters
-        if len(body.prompt) > limit:
-            return error_response(request, 413, f"the prompt is longer than {limit} characters")
-        return body
+    def _authorized(self, handler: Callable[[web.Request], Awaitable[web.Response]]) -> Handler:
+        """Wraps a handler: checks the API key first, and turns a rejection into a response with the error's status."""
+
+        async def authorized(request: web.Request) -> web.StreamResponse:
+            if unauthorized := self._unauthorized(request):
+                return unauthorized
+            try:
+                return await handler(request)
+            except RequestRejectedError as error:
+                return _rejected(request, error)
+
+        return authorized
 
     def _unauthorized(self, request: web.Request) -> web.Response | None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        # Digests have one length, so that the comparison tells nothing about the key's.
-        is_ours = hmac.compare_digest(_digest(token.strip()), self._key_digest)
-        if scheme.lower() != "bearer" or not is_ours:
+        # Digests have equal lengths, so the comparison does not reveal the key's length.
+        is_valid = hmac.compare_digest(_digest(token.strip()), self._key_digest)
+        if scheme.lower() != "bearer" or not is_valid:
             response = error_response(request, 401, "the API key is missing or wrong: send Authorization: Bearer <key>")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
@@ -193,6 +174,13 @@ def _rejected(request: web.Request, error: RequestRejectedError) -> web.Response
     if isinstance(error, RateLimitExceededError):
         response.headers["Retry-After"] = str(error.retry_after)
     return response
+
+
+def _parsed(model: type[Body], data: bytes) -> Body:
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        raise UnusableRequestError(_what_is_wrong(error)) from None
 
 
 def _mimetype(request: web.Request) -> str:
@@ -213,7 +201,7 @@ def _job_response(job: AgentJob, status: int) -> web.Response:
 
 
 def _what_is_wrong(error: ValidationError) -> str:
-    """Says it without repeating what was sent."""
+    """Describes the error without repeating what was sent."""
     first = error.errors(include_input=False, include_context=False, include_url=False)[0]
     if first["type"] == "json_invalid":
         return "the body is not JSON"

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the job API, made from the models that serve it."""
+"""The OpenAPI 3.1 document of the job API, generated from its models."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, Up
 
 _REF = "#/components/schemas/{model}"
 _ERRORS = {
-    "400": "The body is not usable, a file was not uploaded before, or the job is archived.",
+    "400": "The body is invalid, a file has not been uploaded, or the job is archived.",
     "401": "The API key is missing or wrong.",
     "404": "No such project or job.",
     "413": "The prompt is too long.",
@@ -17,7 +17,7 @@ _ERRORS = {
     "429": "Too many requests; Retry-After says how many seconds to wait.",
 }
 _UPLOAD_ERRORS = {
-    "400": "The bytes have another SHA-256 than the address says.",
+    "400": "The SHA-256 of the bytes differs from the one in the address.",
     "401": _ERRORS["401"],
     "404": "No such project.",
     "413": "The file is too large.",
@@ -25,23 +25,21 @@ _UPLOAD_ERRORS = {
 }
 _CODES = {"getJob": ("401", "404"), "cancelJob": ("400", "401", "404"), "discardWork": ("401", "404")}
 _UPLOAD = (
-    "Keeps a file, so that prompts can name it in `files`. The same content twice is the same file. It is deleted with "
-    "the last job that names it, or after ten days if none does."
+    "Stores a file, so that prompts can name it in `files`. The same content is stored once. It is deleted with the "
+    "last job that names it, or after ten days if none does."
 )
 _CANCEL = (
-    "Stops what runs and what waits, within 5 s. The job ends as `completed`, with what was pushed before, and its "
-    "reason says who stopped it. A job that has ended stays as it is. A message that comes later starts anew."
+    "Stops running and waiting instructions within 5 s. The job ends as `completed`, with what was pushed before, and "
+    "its reason says who stopped it. A job that has ended does not change. A later message starts it again."
 )
-
-
 _DISCARD = (
-    "Throws away what an instruction that failed got done (`details.partialWork`): the next message starts from what "
-    "was pushed before. A job that is at work stays as it is."
+    "Throws away the work of a failed instruction (`details.partialWork`): the next message starts from what was "
+    "pushed before. An active job does not change."
 )
 
 
 def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
-    """Returns the whole document, ready for JSON."""
+    """Returns the document, ready to be serialized as JSON."""
     _, definitions = models_json_schema(
         [
             (AgentJob, "serialization"),
@@ -100,7 +98,8 @@ def _post(name: str, summary: str, success: str, *more_parameters: str) -> dict[
         {
             "name": "Idempotency-Key",
             "in": "header",
-            "description": "The same key with the same body gets the first answer, and nothing is done twice.",
+            "description": "A request with the same key and body gets the first response again, and nothing is done "
+            "twice.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 255},
         }
     )

@@ -77,7 +77,7 @@ class CommandEditor:
         try:
             async with self.egress.opened(refusals) as connected, self._opened(refusals) as model:
                 if model:
-                    model.tell(progress.spent)
+                    model.run.tell = progress.spent
                 result = await self._edit(task, connected, model)
         except EditError as error:
             raise EditError(refusals.after(str(error))) from error

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bot.jobserver.models import PlanStep
-from bot.jobserver.questions import Question, QuestionField
+from bot.jobserver.models import PlanStep, Question, QuestionField
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.usage import Spent
 

@@ -1,1 +1,1 @@
-"""What programs in the sandbox can reach outside: only what is allowed here."""
+"""Controls what programs in the sandbox can reach on the network."""

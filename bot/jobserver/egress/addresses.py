@@ -1,4 +1,4 @@
-"""Which IP addresses programs may reach: those known to be on the public internet, and not this machine's."""
+"""Decides which IP addresses programs may reach: those known to be on the public internet, and not this machine's."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, AllowedHost
 
-_CARRIES_IPV4 = tuple(
+_EMBEDS_IPV4 = tuple(
     map(
         IPv6Network,
         (
@@ -23,11 +23,11 @@ _CARRIES_IPV4 = tuple(
         ),
     )
 )
-"""These lead to an IPv4 address that was not checked."""
-_ON_THE_INTERNET = IPv6Network("2000::/3")
-"""All that is given out for it (iana.org, IPv6 address space)."""
+"""Networks that embed an IPv4 address, which would not be checked."""
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+"""The space allocated for global unicast (iana.org, IPv6 address space)."""
 _RELAY_OF_6TO4 = "192.88.99."
-_OF_CLOUDS = frozenset(
+_METADATA_SERVICES = frozenset(
     map(
         ip_address,
         (
@@ -40,50 +40,51 @@ _OF_CLOUDS = frozenset(
         ),
     )
 )
-"""Where clouds tell a machine its keys, besides the addresses that only its link knows."""
+"""Addresses of clouds' metadata services, which serve keys, except link-local ones."""
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a name; OSError where there are none."""
+"""Resolves a name to addresses; raises OSError if there are none."""
 _WITHIN_S = 2.0
 
 
 def is_public(text: str) -> bool:
-    """Returns whether an address is one of the public internet's."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return False
-    if address in _OF_CLOUDS:
+    """Whether an address is on the public internet."""
+    address = _parsed(text)
+    if address is None:
         return False
     if isinstance(address, IPv6Address):
-        return _is_global(address) and address in _ON_THE_INTERNET and not _carries_ipv4(address)
+        return _is_global(address) and address in _GLOBAL_UNICAST and not _embeds_ipv4(address)
     return _is_global(address) and not text.startswith(_RELAY_OF_6TO4)
 
 
 def may_be_internal(text: str) -> bool:
-    """Returns whether an address may be reached where private ones are allowed: never one that only this link knows,
-    and never a cloud's metadata service.
-    """
+    """Whether an address may be reached if private ones are allowed: never link-local, never a metadata service."""
+    address = _parsed(text)
+    if address is None:
+        return False
+    if isinstance(address, IPv6Address) and _embeds_ipv4(address) and not address.is_loopback:
+        return False
+    return not (address.is_link_local or address.is_multicast or address.is_unspecified)
+
+
+def _parsed(text: str) -> IPv4Address | IPv6Address | None:
+    """Returns the address; None for text that is none, and for a cloud's metadata service."""
     try:
         address = ip_address(text)
     except ValueError:
-        return False
-    if address in _OF_CLOUDS:
-        return False
-    if isinstance(address, IPv6Address) and _carries_ipv4(address) and not address.is_loopback:
-        return False
-    return not (address.is_link_local or address.is_multicast or address.is_unspecified)
+        return None
+    return None if address in _METADATA_SERVICES else address
 
 
 def _is_global(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved and not address.is_unspecified
 
 
-def _carries_ipv4(address: IPv6Address) -> bool:
-    return any(address in network for network in _CARRIES_IPV4)
+def _embeds_ipv4(address: IPv6Address) -> bool:
+    return any(address in network for network in _EMBEDS_IPV4)
 
 
 def is_this_machines(address: str) -> bool:
-    """Returns whether an address is this machine's own: to any of them a socket can be bound."""
+    """Whether an address belongs to this machine: a socket can be bound to it."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -96,9 +97,9 @@ def is_this_machines(address: str) -> bool:
 async def served_here(
     hosts: Sequence[AllowedHost], resolve: Resolve, *, within_s: float = _WITHIN_S
 ) -> list[AllowedHost]:
-    """Returns those whose names lead to this machine: its services often trust whoever is on the same machine.
+    """Returns the hosts whose names resolve to this machine, whose services often trust local clients.
 
-    What cannot be looked up in time is left out.
+    Names that cannot be resolved in time are left out.
     """
 
     async def is_here(host: AllowedHost) -> bool:
@@ -112,11 +113,11 @@ async def served_here(
 
 
 async def egress_warning(settings: JobServerSettings, resolve: Resolve) -> str | None:
-    """Returns what whoever runs the server should know of EGRESS, in words."""
+    """Returns a warning about EGRESS for whoever runs the server, or None."""
     if not settings.runs_programs:
         return None
     if settings.egress == OPEN:
-        return f"programs and agents reach all that this machine reaches: {PREFIX}EGRESS can list hosts"
+        return f"programs and agents can reach everything that this machine can: {PREFIX}EGRESS can list hosts"
     others = [host for host in settings.egress if host.port != settings.port]
     here = ", ".join(f"{host.name}:{host.port}" for host in await served_here(others, resolve))
     return f"{PREFIX}EGRESS lets programs and agents reach {here} on this machine itself" if here else None

@@ -1,14 +1,14 @@
-"""What a request to Anthropic's messages may hold.
+"""Checks requests to Anthropic's messages API.
 
-Tools whose type is not known, or that run at Anthropic (search, fetch, code, remote MCP servers), are refused; they
-can also be added in the midst of a conversation. Contents come inline: no addresses and no ids of files.
+Unknown tools, and those that run at Anthropic (search, fetch, code, remote MCP servers), are refused; they can also be
+added in the middle of a conversation. Content must be inline: no URLs and no file ids.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobserver.egress.refused_requests import Refusals, as_list, fields, kind_of, malformed, refused
+from bot.jobserver.egress.refused_requests import Refusals, as_list, check_blocks, fields, kind_of, malformed, refused
 
 _FIELDS = frozenset({
     "cache_control", "context_management", "max_tokens", "messages", "metadata", "model", "output_config",
@@ -17,7 +17,7 @@ _FIELDS = frozenset({
 })  # fmt: skip
 _MESSAGE_FIELDS = frozenset({"cache_control", "content", "output_config", "role"})
 _TOOL = re.compile(r"custom|(?:bash|text_editor|memory)_\d{8}")
-"""Tools that the agent carries out itself."""
+"""Tools that the agent executes itself."""
 _TOOL_FIELDS = frozenset({
     "allowed_callers", "cache_control", "defer_loading", "description", "eager_input_streaming", "input_examples",
     "input_schema", "max_characters", "name", "strict", "type",
@@ -29,7 +29,7 @@ _INLINE = frozenset({"base64", "text"})
 
 
 def check_messages(body: Mapping[str, Any]) -> Refusals:
-    """Yields what is refused of a body of `/v1/messages`, or of the count of its tokens."""
+    """Yields the refusals of a body for `/v1/messages` or its token count."""
     yield from fields(body, _FIELDS)
     for tool in as_list(body.get("tools")):
         yield from _tool(tool)
@@ -56,13 +56,7 @@ def _tool(tool: object) -> Refusals:
 
 
 def _content(content: object) -> Refusals:
-    if content is None or isinstance(content, str):
-        return
-    if not isinstance(content, list):
-        yield malformed("a content")
-        return
-    for block in content:
-        yield from _block(block) if isinstance(block, dict) else [malformed("a content")]
+    return check_blocks(content, _block)
 
 
 def _block(block: Mapping[str, Any]) -> Refusals:

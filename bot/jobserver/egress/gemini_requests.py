@@ -1,7 +1,7 @@
-"""What requests to Gemini's `generateContent` and related methods may hold.
+"""Checks requests to Gemini's `generateContent` and related methods.
 
-Its parser takes every name in two spellings (`google_search`, `googleSearch`): both are allowed where one is, and what
-is in neither list is refused. Contents come inline: no addresses, no files, nothing cached for other jobs.
+Its parser accepts each name in two spellings (`google_search`, `googleSearch`), so both are allowed together; unknown
+names are refused. Content must be inline: no URLs, no files, nothing cached for other jobs.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _CONTENT_FIELDS = frozenset({"parts", "role"})
 
 
 def _spellings(*names: str) -> frozenset[str]:
-    """Each name as it is, and in snake case."""
+    """Returns the names in camel case and in snake case."""
     return frozenset({*names, *("".join(f"_{c.lower()}" if c.isupper() else c for c in name) for name in names)})
 
 
@@ -30,7 +30,7 @@ _RESPONSE_PARTS = _spellings("inlineData")
 
 
 def check_generation(body: Mapping[str, Any]) -> Refusals:
-    """Yields what is refused of a body of `generateContent` and `streamGenerateContent`."""
+    """Yields the refusals of a body for `generateContent` and `streamGenerateContent`."""
     yield from fields(body, _FIELDS)
     for tool in as_list(body.get("tools")):
         yield from fields(tool, _TOOL_FIELDS) if isinstance(tool, dict) else [malformed("a tool")]
@@ -40,7 +40,7 @@ def check_generation(body: Mapping[str, Any]) -> Refusals:
 
 
 def check_count(body: Mapping[str, Any]) -> Refusals:
-    """Yields what is refused of a body of `countTokens`, which can hold a whole request for an answer."""
+    """Yields the refusals of a body for `countTokens`, which can contain a whole generation request."""
     names = _spellings("generateContentRequest")
     for name in names & body.keys():
         whole = body[name]

@@ -1,4 +1,4 @@
-"""A run's door to its model: starts the relay behind it, and tells the program its address."""
+"""A run's door to its model: starts the relay behind it, and gives the program its address."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,27 +11,26 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.interface import Door, Program
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
-from bot.jobserver.usage import Spent
 
 _PORT = 8701
-"""Inside the sandbox, where a loopback of its own has nothing else."""
+"""Inside the sandbox, whose own loopback interface has nothing else."""
 RELAY_ADDRESS = f"http://127.0.0.1:{_PORT}"
 MODEL_URL = "{model_url}"
-"""Where a command says it, the relay's address stands."""
-_BY_ITSELF = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
-"""Never through a proxy."""
+"""Placeholder for the relay's address in a command."""
+_NO_PROXY = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+"""The relay must not be reached through a proxy."""
 _ABOUT_MODELS = (
     "_API_KEY", "_AUTH_TOKEN", "_BASE_URL", "_HOST", "_OAUTH_TOKEN", "OPENAI_ORGANIZATION", "OPENAI_PROJECT",
 )  # fmt: skip
 _NOT_COUNTED = (
-    "PAGEHAND_JOBSERVER_BUDGET counts what goes to the model by the relay, and none goes there: it needs bubblewrap, "
-    "EGRESS without open, and a key that the relay carries; or leave it out"
+    "PAGEHAND_JOBSERVER_BUDGET counts what the model relay passes on, and the relay is not in use: it needs "
+    "bubblewrap, EGRESS other than open, and a key that the relay supports; or leave the budget out"
 )
 
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """The door, open for one run. `key` is the real one, to be kept from being shown."""
+    """A door that is open for one run. `key` is the real key, which must not be shown."""
 
     run: RelayedModel
     variables: Mapping[str, str] = field(repr=False)
@@ -43,18 +42,14 @@ class OpenedModel:
         return (Door(_PORT, self.run.socket),)
 
     def filled_in(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Returns a command with the relay's address where it says so."""
+        """Returns a command with the relay's address in place of `MODEL_URL`."""
         return tuple(word.replace(MODEL_URL, self.address) for word in command)
 
     def given_to(self, program: Program) -> Program:
-        """Returns a program that knows where the relay is, and nothing of the real key."""
+        """Returns a program that knows the relay's address, but not the real key."""
         kept = {name: value for name, value in program.environment.items() if self.key not in value}
         environment = {**kept, **self.variables}
         return Program(self.filled_in(program.arguments), environment, (*program.doors, *self.doors))
-
-    def tell(self, spent: Callable[[Spent], None]) -> None:
-        """Has the tokens of each answer told."""
-        self.run.tell = lambda tokens: spent(Spent(tokens.sent, tokens.answered))
 
     @property
     def in_words(self) -> str:
@@ -65,7 +60,7 @@ class OpenedModel:
 
 @dataclass(frozen=True)
 class ModelDoor:
-    """How a program's runs reach their model. `model` is the setting's; `known` are variables that log it in."""
+    """How a program's runs reach their model. `model`: the setting; `known`: variables by which the program logs in."""
 
     login: ModelLogin
     read: Read = field(repr=False)
@@ -73,13 +68,13 @@ class ModelDoor:
     known: frozenset[str] = frozenset()
 
     def hides(self, name: str, value: str) -> bool:
-        """Whether a variable is kept from the program: it is about the model, or holds the key."""
+        """Whether a variable is withheld from the program: it is about the model, or contains the key."""
         key = self.read(self.login.key_variable)
         return (name in self.known and name.endswith(_ABOUT_MODELS)) or (bool(key) and key in value)
 
     @asynccontextmanager
     async def opened(self, tell_refused: Callable[[str], None]) -> AsyncIterator[OpenedModel]:
-        """Opens it for one run.
+        """Opens the door for one run.
 
         Raises:
             EditError: it cannot be opened.
@@ -97,22 +92,22 @@ class ModelDoor:
             except OSError as error:
                 raise EditError(f"its model's relay cannot be started: {error.strerror or error}") from error
             told = self.login.variables(RELAY_ADDRESS, run.token)
-            yield OpenedModel(run, {**told, **_BY_ITSELF}, told[self.login.address_variable], key)
+            yield OpenedModel(run, {**told, **_NO_PROXY}, told[self.login.address_variable], key)
 
 
 def relays_models(settings: SandboxSettings) -> bool:
-    """Whether programs reach their model by the relay: they have no network of their own."""
+    """Whether programs reach their model by the relay, having no network of their own."""
     return settings.sandbox != "none" and settings.egress != OPEN
 
 
 def check_budget(settings: JobServerSettings, door: ModelDoor | None) -> None:
-    """Raises JobServerError for a budget that nothing would count."""
+    """Raises JobServerError for a budget without a relay that counts tokens."""
     if settings.budget.is_set and door is None:
         raise JobServerError(_NOT_COUNTED)
 
 
 def door_of_settings(settings: JobServerSettings) -> ModelDoor | None:
-    """Returns the door to the model that the MODEL_ settings describe, for a program that is not a named agent.
+    """Returns the door to the model of the MODEL_ settings, for a program that is not a named agent.
 
     Raises:
         JobServerError: its address, or the proxy on the way there, cannot be used.

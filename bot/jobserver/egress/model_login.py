@@ -1,4 +1,4 @@
-"""How an agent logs in to its model; the relay does this on the agent's behalf."""
+"""How an agent logs in to its model, which the relay does on its behalf."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,16 +14,16 @@ from bot.jobserver.egress.upstream_proxy import proxy_for
 from bot.jobserver.errors import JobServerError
 
 Read = Callable[[str], str]
-"""Returns what a variable of the server holds, or the file that its name with `_FILE` names; empty for neither."""
+"""Returns the value of a server variable, or of the file that `<name>_FILE` names; empty if neither is set."""
 
 
 @dataclass(frozen=True)
 class ModelLogin:
-    """`key_variable` holds the key for the server, and a worthless one for the agent.
+    """`key_variable` contains the real key for the server, and a token for the agent.
 
-    `address` is the API's as the server knows it, empty for its maker's own. The agent finds the relay's in
-    `address_variable`, with `suffix` at its end. `companions` are models that the agent asks beside the one that is
-    set. `headers` go with every request.
+    `address` is the API's address for the server, empty for the provider's own. The agent gets the relay's address,
+    plus `suffix`, in `address_variable`. `companions` matches models that the agent uses besides the one that is set.
+    `headers` go with every request.
     """
 
     api: ModelApi
@@ -37,14 +37,14 @@ class ModelLogin:
 
     @property
     def upstream(self) -> str:
-        """The API's address with its version, which some agents add themselves."""
+        """The API's address including its version, which some agents add themselves."""
         address, version = self.address.rstrip("/"), self.api.prefix
         if not address:
             return self.api.address
         return address if self.suffix or address.endswith(version) else f"{address}{version}"
 
     def check_address(self) -> None:
-        """Raises JobServerError where the address is none or holds a password, or its proxy cannot be used."""
+        """Raises JobServerError if the address is invalid or contains a password, or if its proxy cannot be used."""
         try:
             parts = urlsplit(self.upstream)
             is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -60,7 +60,7 @@ class ModelLogin:
             raise JobServerError(str(error)) from None
 
     def access(self, read: Read, model: str | None) -> ModelAccess:
-        """Returns what the relay needs; `model` is the setting's."""
+        """Returns what the relay needs; `model` is the setting."""
 
         def key() -> str:
             if found := read(self.key_variable):
@@ -71,7 +71,7 @@ class ModelLogin:
         return ModelAccess(policy, self.upstream, self.header, key, self.headers)
 
     def variables(self, relay: str, token: str) -> dict[str, str]:
-        """Returns what tells the agent where the relay is, and its key there."""
+        """Returns the variables that give the agent the relay's address and its token there."""
         return {self.address_variable: f"{relay}{self.suffix}", self.key_variable: token}
 
 
@@ -83,5 +83,5 @@ _OF_API = {
 
 
 def login_of(api: Literal["anthropic", "openai", "gemini"], address: str) -> ModelLogin:
-    """Returns the login of a program that looks for its key and address where the API's own libraries do."""
+    """Returns the login of a program that finds its key and address in the variables of the API's own libraries."""
     return replace(_OF_API[api], address=address)

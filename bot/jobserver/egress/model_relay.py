@@ -1,17 +1,19 @@
-"""The model relay: the only way from a sandbox to its agent's model, which puts the key in.
+"""The model relay: the only way from a sandbox to its agent's model. It adds the key.
 
-It serves one run on a Unix socket, to whoever knows the run's token, and keeps to one address.
+It serves one run on a Unix socket, requires the run's token, and connects to only one address.
 """
 
 import asyncio
 import contextlib
+import json
 import secrets
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,35 +22,56 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from bot.errors import ConfigError
-from bot.jobserver.egress.model_apis import KeyHeader, Route, answered, error_body, holds_token, passed_on, with_key
+from bot.jobserver.egress.model_apis import (
+    KeyHeader,
+    Route,
+    error_body,
+    holds_token,
+    request_headers,
+    response_headers,
+    with_key,
+)
 from bot.jobserver.egress.model_requests import RequestPolicy
-from bot.jobserver.egress.model_usage import AnswerUsage, Tokens
 from bot.jobserver.egress.refused_requests import RELAY, RefusedRequest
 from bot.jobserver.egress.upstream_proxy import proxy_for
+from bot.jobserver.usage import Spent
 from bot.runtime.http.server import HttpServer
 
 LARGEST_REQUEST = 32 << 20
-"""Bytes; what Anthropic takes at most."""
+"""Bytes; Anthropic's own maximum."""
 _MOST_HELD = 2 * LARGEST_REQUEST
-"""Bytes of all requests of a run that are not answered yet."""
+"""Bytes of all pending requests of a run."""
 _MOST_CONNECTIONS = 64
 _REQUEST_S = 60.0
 _CONNECT_S = 30.0
 _LARGEST_ERROR = 1 << 18
 _LONG = 1 << 18
-"""Bytes of a body that takes milliseconds to look at."""
+"""Bytes of a body that takes milliseconds to check."""
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
-"""A model may think for minutes without a word: the run's own limit ends that."""
+"""No total limit: a model may think silently for minutes, and the run has its own limit."""
+
+_LONGEST_LINE = 1 << 20
+"""Bytes of a line, or of a whole JSON response, that is parsed for its usage."""
+_MOST_TOKENS = 10**9
+_USAGE_FIELD = b'"usage'
+_SENT_FIELDS = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "prompt_tokens",
+    "promptTokenCount",
+)
+_ANSWERED_FIELDS = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thoughtsTokenCount")
 
 
 def in_words(error: Exception) -> str:
-    """Returns what went wrong: never an address of the proxy's, which may hold a password."""
+    """Describes an error without the proxy's address, which may contain a password."""
     match error:
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as why):
             fault = why.verify_message.rstrip(".")
             return f"its certificate is not trusted here ({fault}); SSL_CERT_FILE can name a CA of your own"
         case aiohttp.ClientProxyConnectionError():
-            return "this server's own proxy does not answer"
+            return "this server's own proxy does not respond"
         case aiohttp.ClientHttpProxyError():
             return f"this server's own proxy does not connect to it ({error.status})"
         case OSError() if error.strerror:
@@ -59,10 +82,10 @@ def in_words(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """How a model is reached: what the relay knows, and the sandbox does not.
+    """How to reach a model; the sandbox does not know this.
 
-    `address` is the API's, with its version, such as `https://api.openai.com/v1`. `key` reads the key anew each time,
-    and raises ConfigError where it cannot. `headers` go with every request.
+    `address` includes the API's version, such as `https://api.openai.com/v1`. `key` reads the key again each time, and
+    raises ConfigError if it cannot. `headers` go with every request.
     """
 
     policy: RequestPolicy
@@ -74,16 +97,16 @@ class ModelAccess:
 
 @dataclass
 class RelayedModel:
-    """What a run is given, and what came of it. `socket` leads to the relay, and `token` is its key there."""
+    """A run's relay, and its use. `socket` is the relay's socket, and `token` the run's key for it."""
 
     socket: Path
     token: str = field(repr=False)
     requests: int = 0
-    tokens: Tokens = field(default_factory=Tokens)
-    tell: Callable[[Tokens], None] | None = None
-    """Told of the tokens of each answer, at its end."""
+    tokens: Spent = field(default_factory=Spent)
+    tell: Callable[[Spent], None] | None = None
+    """Called with the tokens of each response, at its end."""
 
-    def add(self, tokens: Tokens) -> None:
+    def add(self, tokens: Spent) -> None:
         self.tokens += tokens
         if self.tell is not None:
             self.tell(tokens)
@@ -91,10 +114,10 @@ class RelayedModel:
 
 @contextlib.asynccontextmanager
 async def model_relay(access: ModelAccess, tell_refused: Callable[[str], None]) -> AsyncIterator[RelayedModel]:
-    """Serves one run; when it ends, so does every request that is under way.
+    """Serves one run; pending requests end with it.
 
     Raises:
-        OSError: no socket can be made.
+        OSError: the socket cannot be created.
     """
     with tempfile.TemporaryDirectory(prefix="pagehand-model-", ignore_cleanup_errors=True) as directory:
         run = RelayedModel(Path(directory, "socket"), secrets.token_urlsafe(24))
@@ -128,7 +151,7 @@ def _listener(path: Path) -> socket.socket:
 
 
 class _Relay:
-    """Answers every request of a run, whatever its method and target."""
+    """Handles every request of a run, whatever its method and target."""
 
     def __init__(
         self,
@@ -145,14 +168,14 @@ class _Relay:
     @web.middleware
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:  # noqa: ARG002 - by name
         if not holds_token(request.headers, self._run.token):
-            return self._refuse(request, RefusedRequest("a wrong token", "This key is not the run's own."), status=401)
+            return self._refuse(request, RefusedRequest("a wrong token", "This is not the run's key."), status=401)
         policy = self._access.policy
         route = policy.route(request.method, request.raw_path, request.headers)
         if isinstance(route, RefusedRequest):
             return self._refuse(request, route)
         body = await _read(request.content, LARGEST_REQUEST)
         if len(body) > LARGEST_REQUEST:
-            words = f"{RELAY} takes {LARGEST_REQUEST} bytes at most."
+            words = f"{RELAY} accepts at most {LARGEST_REQUEST} bytes."
             return self._refuse(request, RefusedRequest("a request that is too large", words), status=413)
         is_long = len(body) > _LONG
         refused = (
@@ -176,26 +199,26 @@ class _Relay:
         access = self._access
         try:
             key = access.key()
-            headers = passed_on(request.headers)
+            headers = request_headers(request.headers)
             headers.update({**access.headers, **with_key(access.key_header, key), "Accept-Encoding": "identity"})
             async with self._session.request(
                 request.method, URL(access.address + route.target, encoded=True), headers=headers, data=body or None,
                 allow_redirects=False, proxy=proxy_for(access.address),
             ) as answer:  # fmt: skip
                 self._run.requests += 1
-                return await self._handed_on(request, answer, key)
+                return await self._passed_on(request, answer, key)
         except ConfigError as error:
             return self._error(request, 502, f"{RELAY} has no key: {error}")
         except (aiohttp.ClientError, TimeoutError) as error:
             if request.transport is not None and request.writer.output_size:
-                request.transport.abort()  # what was cut off must not look whole
+                request.transport.abort()  # a truncated response must not look complete
             host = urlsplit(access.address).hostname
             return self._error(request, 502, f"{RELAY} cannot reach {host}: {in_words(error)}")
 
-    async def _handed_on(self, request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
+    async def _passed_on(self, request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
         if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
             return self._error(request, 502, "The model's address redirects to another one: set that one instead.")
-        headers = answered(answer.headers)
+        headers = response_headers(answer.headers)
         if answer.status >= 400:  # noqa: PLR2004 - errors
             told = (await _read(answer.content, _LARGEST_ERROR)).replace(key.encode(), b"[secret]")
             return web.Response(status=answer.status, headers=headers, body=told)
@@ -214,10 +237,66 @@ class _Relay:
 
 
 async def _read(content: aiohttp.StreamReader, limit: int) -> bytes:
-    """Returns all of a content, or its beginning, which is longer than the limit then."""
+    """Reads everything, or stops once it has read more than `limit` bytes."""
     found = bytearray()
     async for piece in content.iter_any():
         found += piece
         if len(found) > limit:
             break
     return bytes(found)
+
+
+class AnswerUsage:
+    """Extracts the usage from a response: events, or one JSON object. An event's numbers include earlier ones."""
+
+    def __init__(self) -> None:
+        self.tokens = Spent()
+        self._line = bytearray()
+        self._is_too_long = False
+
+    def feed(self, data: bytes) -> None:
+        """Accepts the next piece."""
+        first, newline, rest = data.partition(b"\n")
+        self._add(first)
+        if not newline:
+            return
+        self._read()
+        whole, _, unfinished = rest.rpartition(b"\n")
+        for line in whole.split(b"\n") if _USAGE_FIELD in whole else ():  # most pieces contain no usage
+            self._add(line)
+            self._read()
+        self._add(unfinished)
+
+    def finish(self) -> None:
+        self._read()
+
+    def _add(self, part: bytes) -> None:
+        self._is_too_long |= len(self._line) + len(part) > _LONGEST_LINE
+        if not self._is_too_long:
+            self._line += part
+
+    def _read(self) -> None:
+        line, is_whole = bytes(self._line), not self._is_too_long
+        self._line.clear()
+        self._is_too_long = False
+        if not is_whole or _USAGE_FIELD not in line:
+            return
+        for usage in _usages(line.strip().removeprefix(b"data:")):
+            told = Spent(_sum(usage, _SENT_FIELDS), _sum(usage, _ANSWERED_FIELDS))
+            self.tokens = Spent(max(self.tokens.sent, told.sent), max(self.tokens.answered, told.answered))
+
+
+def _usages(text: bytes) -> Iterator[Mapping[str, Any]]:
+    try:
+        event = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    inner = (event.get(name) for name in ("message", "response")) if isinstance(event, dict) else ()
+    for holder in (event, *inner):
+        if isinstance(holder, dict):
+            yield from (holder[name] for name in ("usage", "usageMetadata") if isinstance(holder.get(name), dict))
+
+
+def _sum(usage: Mapping[str, Any], names: tuple[str, ...]) -> int:
+    values = (usage.get(name) for name in names)
+    return sum(value for value in values if type(value) is int and 0 <= value <= _MOST_TOKENS)

@@ -1,4 +1,4 @@
-"""Decides which requests pass the model relay, by their method, target, headers and body."""
+"""Decides which requests pass the model relay, by method, target, headers and body."""
 
 import json
 import re
@@ -13,10 +13,10 @@ from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedReques
 from bot.jobserver.settings.values import PREFIX
 
 MOST_VALUES = 1_000_000
-"""Of objects, lists and their members: each costs memory, however few bytes it has."""
+"""Objects, lists and members per body: each costs memory, however few bytes it has."""
 _COUNTED = (b",", b"{", b"[")
-_ACTS_BY_ITSELF = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
-"""Models that search or browse at their provider without any tool being named."""
+_SEARCHES_ON_ITS_OWN = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
+"""Models that search or browse at their provider without being given a tool."""
 _SETTING = f"{PREFIX}MODEL"
 _FAMILIES = ("fable", "haiku", "opus", "sonnet")
 _LONG_CONTEXT = re.compile(r"\[\d+m\]\Z", re.IGNORECASE)
@@ -25,13 +25,13 @@ _JSON = ("application/json", "application/json;charset=utf-8")
 
 
 def parse_object(body: bytes) -> Mapping[str, Any]:
-    """Returns what a body holds, where every parser reads it alike.
+    """Parses a body that every parser reads the same way.
 
-    Whoever checks it and whoever acts on it must not see two different things.
+    Otherwise, the check and the provider could see two different things.
 
     Raises:
-        ValueError: it is no JSON object, not in UTF-8, nested too deep, has too many values, a name that stands twice
-            in an object, or a number that JSON does not know. The words are for whoever sent it.
+        ValueError: it is not a JSON object in UTF-8, is nested too deeply, has too many values, a duplicate name in an
+            object, or a number that is not JSON. The message is for the sender.
     """
     if sum(map(body.count, _COUNTED)) > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES} values")
@@ -40,34 +40,34 @@ def parse_object(body: bytes) -> Mapping[str, Any]:
     except UnicodeDecodeError:
         raise ValueError("it is not in UTF-8") from None
     except json.JSONDecodeError:
-        raise ValueError("it is no JSON") from None
+        raise ValueError("it is not JSON") from None
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(value, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - one error for all that can be wrong with it
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - one error for all faults of a body
     return value
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice in an object")
+        raise ValueError("an object has a duplicate name")
     return found
 
 
 def _no_constant(_: str) -> None:
-    raise ValueError("it holds a number that JSON does not know")
+    raise ValueError("it contains a number that is not JSON")
 
 
 @dataclass(frozen=True)
 class ModelNames:
-    """`setting` is what whoever runs the server has set, in the agent's own words; `companions` matches other names."""
+    """`setting`: the model that is set, in the agent's own notation; `companions` matches additional names."""
 
     setting: str | None = None
     companions: re.Pattern[str] | None = None
 
     def refusal(self, model: object) -> RefusedRequest | None:
-        """Returns why a request must not ask this model; None where it may."""
+        """Returns why a request must not use this model, or None."""
         if not isinstance(model, str) or not model:
             return RefusedRequest("a request without a model", f"{RELAY} refuses this: it names no model.")
         name = model.removeprefix("models/")
@@ -77,13 +77,13 @@ class ModelNames:
             return RefusedRequest(
                 shown(name), f"{RELAY} refuses the model {shown(name)}: {_SETTING} names another one."
             )
-        if _ACTS_BY_ITSELF.search(name):
-            words = f"{RELAY} refuses the model {shown(name)}, which may search by itself, unless {_SETTING} names it."
+        if _SEARCHES_ON_ITS_OWN.search(name):
+            words = f"{RELAY} refuses the model {shown(name)}, which may search on its own, unless {_SETTING} names it."
             return RefusedRequest(shown(name), words)
         return None
 
     def _is_set(self, name: str) -> bool:
-        """Agents leave out the provider of `provider/model`, and know families of models by one word."""
+        """Compares names; agents may omit the provider of `provider/model`, and name families of models by one word."""
         if self.setting is None:
             return False
         wanted = _LONG_CONTEXT.sub("", self.setting).removeprefix("models/")
@@ -94,18 +94,18 @@ class ModelNames:
 
 @dataclass(frozen=True)
 class RequestPolicy:
-    """What an agent may ask, of which API and which models."""
+    """What an agent may request, from which API and which models."""
 
     api: ModelApi
     names: ModelNames
 
     def route(self, method: str, target: str, headers: CIMultiDictProxy[str]) -> Route | RefusedRequest:
-        """Returns what is asked for, or why it is refused; the body is looked at later."""
+        """Returns the route, or why it is refused; the body is checked later."""
         found = self.api.route(method, target)
         if isinstance(found, RefusedRequest):
             return found
         if any(len(headers.getall(name, ())) > 1 for name in _SINGLE):
-            return _refused_form("a header that must stand once stands twice")
+            return _refused_form("a header that must be unique occurs twice")
         if "upgrade" in headers:
             return RefusedRequest("websocket", f"{RELAY} refuses this: use HTTP, not WebSocket.")
         if headers.get("content-encoding", "identity").strip().lower() != "identity":
@@ -116,7 +116,7 @@ class RequestPolicy:
         return found
 
     def body_refusal(self, route: Route, body: bytes) -> RefusedRequest | None:
-        """Returns why a body is refused; None where it may pass."""
+        """Returns why a body is refused, or None."""
         if route.check is None:
             return _refused_form("it must not have a body") if body else None
         try:

@@ -1,13 +1,13 @@
-"""What requests to OpenAI's responses and chat completions, and to compatible APIs, may hold.
+"""Checks requests to OpenAI's responses and chat completions, and to compatible APIs.
 
-Tools that run at OpenAI (search, files, code, images, remote MCP servers) are refused, and so is whatever is kept there
-and could be read by another job: stored answers, conversations, prompts and files. Contents come inline.
+Tools that run at OpenAI (search, files, code, images, remote MCP servers) are refused, as is everything stored there
+that another job could read: responses, conversations, prompts and files. Content must be inline.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobserver.egress.refused_requests import Refusals, as_list, fields, kind_of, malformed, refused
+from bot.jobserver.egress.refused_requests import Refusals, as_list, check_blocks, fields, kind_of, malformed, refused
 
 _BOTH = frozenset({
     "max_tokens", "metadata", "model", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
@@ -21,17 +21,17 @@ _RESPONSES = _BOTH | {
 _CHAT = _BOTH | {
     "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "messages",
     "modalities", "n", "prediction", "presence_penalty", "reasoning_effort", "response_format", "seed", "stop", "usage",
-    # OpenRouter's: who of those that have the model is asked, and how much the model thinks.
+    # OpenRouter's: the choice of provider, and how much the model thinks.
     "include_reasoning", "provider", "transforms",
 }  # fmt: skip
 _MESSAGE = frozenset({
     "annotations", "cache_control", "content", "function_call", "name", "reasoning", "reasoning_content",
     "reasoning_details", "refusal", "role", "tool_call_id", "tool_calls",
 })  # fmt: skip
-_LATER = ("background", "store")
-"""What outlives its request."""
+_PERSISTENT = ("background", "store")
+"""Fields by which something outlives the request."""
 _TOOLS = frozenset({"apply_patch", "custom", "function", "local_shell"})
-"""Tools that the agent carries out itself."""
+"""Tools that the agent executes itself."""
 _ITEMS = frozenset({
     "apply_patch_call", "apply_patch_call_output", "compaction", "compaction_summary", "compaction_trigger",
     "context_compaction", "custom_tool_call", "function_call", "local_shell_call", "local_shell_call_output",
@@ -46,9 +46,9 @@ _LISTS_OF_TOOLS = frozenset({"additional_tools", "tool_search_output"})
 
 
 def check_responses(body: Mapping[str, Any]) -> Refusals:
-    """Yields what is refused of a body of `/v1/responses`."""
+    """Yields the refusals of a body for `/v1/responses`."""
     yield from fields(body, _RESPONSES)
-    yield from _outlives(body)
+    yield from _persistent(body)
     for tool in as_list(body.get("tools")):
         yield from _tool(tool)
     items = body.get("input")
@@ -57,9 +57,9 @@ def check_responses(body: Mapping[str, Any]) -> Refusals:
 
 
 def check_chat(body: Mapping[str, Any]) -> Refusals:
-    """Yields what is refused of a body of `/v1/chat/completions`."""
+    """Yields the refusals of a body for `/v1/chat/completions`."""
     yield from fields(body, _CHAT)
-    yield from _outlives(body)
+    yield from _persistent(body)
     for tool in as_list(body.get("tools")):
         yield from _tool(tool)
     yield from (refused("modality", kind) for kind in as_list(body.get("modalities")) if kind != "text")
@@ -71,8 +71,8 @@ def check_chat(body: Mapping[str, Any]) -> Refusals:
         yield from _content(message.get("content"))
 
 
-def _outlives(body: Mapping[str, Any]) -> Refusals:
-    for name in _LATER:
+def _persistent(body: Mapping[str, Any]) -> Refusals:
+    for name in _PERSISTENT:
         if body.get(name) is not None and body[name] is not False:
             yield refused("field", name)
 
@@ -105,13 +105,7 @@ def _item(item: Mapping[str, Any]) -> Refusals:
 
 
 def _content(content: object) -> Refusals:
-    if content is None or isinstance(content, str):
-        return
-    if not isinstance(content, list):
-        yield malformed("a content")
-        return
-    for part in content:
-        yield from _part(part) if isinstance(part, dict) else [malformed("a content")]
+    return check_blocks(content, _part)
 
 
 def _part(part: Mapping[str, Any]) -> Refusals:
@@ -133,7 +127,7 @@ def _part(part: Mapping[str, Any]) -> Refusals:
 
 
 def _inline(value: object) -> Refusals:
-    """An address is one that OpenAI would fetch, unless it holds the data itself."""
+    """Refuses a URL that OpenAI would fetch; a `data:` URL contains the data itself."""
     address = value.get("url") if isinstance(value, dict) else value
     if not isinstance(address, str) or not address.startswith("data:"):
         yield refused("content", "url")

@@ -1,4 +1,4 @@
-"""The proxy that leads from a sandbox to listed hosts, on a Unix socket; it checks their addresses itself."""
+"""The proxy from a sandbox to listed hosts, on a Unix socket; it checks their addresses itself."""
 
 import asyncio
 import contextlib
@@ -15,32 +15,32 @@ import h11
 from bot.jobserver.egress.addresses import Resolve, is_public, is_this_machines, may_be_internal
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.upstream_proxy import Streams, UpstreamProxy, UpstreamProxyError, upstream_of
-from bot.jobserver.settings.sandbox import AllowedHost, find, host_and_port
+from bot.jobserver.settings.sandbox import AllowedHost, find_allowed, host_and_port
 
 MOST_CONNECTIONS = 64
-"""At once, for one run; more are closed."""
+"""Simultaneous connections of one run; more are closed."""
 MOST_ADDRESSES = 8
 _HEAD_BYTES = 8_192
 _HEAD_S = 10.0
 _CONNECT_S = 10.0
 _LOOK_UP_S = 3.0
-"""Where a proxy of the server's own network is asked next."""
+"""Time limit of a lookup before the request goes to an upstream proxy."""
 _IDLE_S = 300.0
-"""Without a byte either way."""
+"""Time limit without a byte in either direction."""
 _CHUNK = 2**16
-_LOOK_UPS = ThreadPoolExecutor(8, thread_name_prefix="look-up")
-"""Threads of their own: names without an answer hold up nothing else."""
+_LOOKUP_THREADS = ThreadPoolExecutor(8, thread_name_prefix="look-up")
+"""Own threads, so that slow lookups block nothing else."""
 _HTTP = 80
-_ONLY_CONNECT = "Only CONNECT requests for listed hosts are answered here."
-_NOT_LISTED = "This host is not allowed here: PAGEHAND_JOBSERVER_EGRESS lists those that are."
-_NOT_PUBLIC = "This host's name leads to an address that is not public."
+_ONLY_CONNECT = "This proxy supports only CONNECT requests for listed hosts."
+_NOT_LISTED = "This host is not allowed: PAGEHAND_JOBSERVER_EGRESS lists those that are."
+_NOT_PUBLIC = "This host's name resolves to an address that is not public."
 _OURSELVES = "This is Pagehand's own server."
 _NO_ANSWER = "This host cannot be reached."
 _NOT_THERE = "This host cannot be reached. This server's own proxy does not connect to it ({})."
 
 
 class _Refusal(Exception):
-    """What a request is answered with."""
+    """The error response to a request."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -49,7 +49,7 @@ class _Refusal(Exception):
 
 
 class _PlainRequest(_Refusal):
-    """A page is asked for without encryption, which a proxy would have to fetch."""
+    """A request for an unencrypted page, which the proxy would have to fetch."""
 
     def __init__(self, address: str) -> None:
         super().__init__(405, _ONLY_CONNECT)
@@ -57,17 +57,17 @@ class _PlainRequest(_Refusal):
 
 
 async def resolve(name: str, port: int) -> list[str]:
-    """Asks the system's resolver."""
+    """Resolves a name with the system's resolver."""
     look_up = functools.partial(socket.getaddrinfo, name, port, type=socket.SOCK_STREAM)
-    found = await asyncio.get_running_loop().run_in_executor(_LOOK_UPS, look_up)
+    found = await asyncio.get_running_loop().run_in_executor(_LOOKUP_THREADS, look_up)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 @dataclass(frozen=True)
 class ConnectProxy:
-    """Connects programs to the hosts that are allowed; what is refused is counted.
+    """Connects programs to the allowed hosts, and counts refusals.
 
-    `own_port` is the server's, which nobody reaches from here.
+    `own_port` is the job server's own port, which is never reachable.
     """
 
     allowed: Sequence[AllowedHost]
@@ -81,7 +81,7 @@ class ConnectProxy:
 
     @contextlib.asynccontextmanager
     async def listening(self, path: Path) -> AsyncIterator[None]:
-        """Answers on this Unix socket; at the end, all connections are closed."""
+        """Listens on a Unix socket; closes all connections at the end."""
         connections: set[asyncio.Task[None]] = set()
 
         async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -105,17 +105,17 @@ class ConnectProxy:
 
     async def _answer(self, inner: Streams) -> None:
         try:
-            with contextlib.suppress(OSError, TimeoutError):  # either side is gone, or has nothing to say
+            with contextlib.suppress(OSError, TimeoutError):  # either side is gone or silent
                 await self._connect_to_target(inner)
         except _Refusal as refusal:
             if isinstance(refusal, _PlainRequest):
                 self._count(refusal.address)
             inner[1].write(_response(refusal.status, refusal.words))
         finally:
-            inner[1].close()  # what was written goes out all the same
+            inner[1].close()  # what was written is still sent
 
     def _count(self, address: str) -> None:
-        """Counts the host of a plain request; one to the proxy itself has none."""
+        """Counts the host of a plain request; a request to the proxy itself has none."""
         try:
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port or _HTTP
@@ -141,7 +141,7 @@ class ConnectProxy:
         number = int(port[:5]) if port.isascii() and port.isdigit() else 0
         try:
             name, number = host_and_port(target)
-            allowed = find(self.allowed, name, number)
+            allowed = find_allowed(self.allowed, name, number)
         except ValueError:
             allowed = None
         if allowed is None:
@@ -153,14 +153,14 @@ class ConnectProxy:
         upstream = upstream_of(host)
         try:
             async with asyncio.timeout(self.connect_s):
-                return await (self._by(upstream, host) if upstream else self._directly(host))
+                return await (self._through(upstream, host) if upstream else self._directly(host))
         except UpstreamProxyError as error:
             raise _Refusal(502, _NOT_THERE.format(error.status or "no HTTP")) from None
         except (OSError, TimeoutError):
             raise _Refusal(502, _NO_ANSWER) from None
 
     async def _directly(self, host: AllowedHost) -> Streams:
-        """Connects to an address that was looked at: to ask for it again could give another one."""
+        """Connects to an address that was checked; resolving the name again could yield another one."""
         fits = may_be_internal if host.may_be_private else is_public
         addresses = await self.resolve(host.name, host.port)
         if not addresses or not all(map(fits, addresses)):
@@ -170,12 +170,12 @@ class ConnectProxy:
         for address in addresses[:MOST_ADDRESSES]:
             with contextlib.suppress(OSError):
                 return await asyncio.open_connection(address, host.port, limit=_CHUNK)
-        raise OSError("none of its addresses answers")
+        raise OSError("none of its addresses responds")
 
-    async def _by(self, upstream: UpstreamProxy, host: AllowedHost) -> Streams:
-        """The proxy looks the name up itself: what this machine knows to be private never gets that far."""
+    async def _through(self, upstream: UpstreamProxy, host: AllowedHost) -> Streams:
+        """Connects through an upstream proxy, which resolves the name, unless this machine knows it to be private."""
         known: Sequence[str] = ()
-        with contextlib.suppress(OSError, TimeoutError):  # often only the proxy knows the internet's names
+        with contextlib.suppress(OSError, TimeoutError):  # often only the proxy can resolve public names
             async with asyncio.timeout(self.look_up_s):
                 known = await self.resolve(host.name, host.port)
         if not all(map(is_public, known)):
@@ -188,10 +188,10 @@ class ConnectProxy:
 
 
 async def _target(reader: asyncio.StreamReader) -> tuple[str, bytes]:
-    """Reads a request's head; returns what it wants to connect to, and what came after the head.
+    """Reads the head of a request; returns the target, and the data after the head.
 
     Raises:
-        _Refusal: it is no request to connect.
+        _Refusal: it is not a CONNECT request.
         OSError: the program hung up.
     """
     parser = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
@@ -225,24 +225,24 @@ def _response(status: int, words: str) -> bytes:
 
 
 async def _tunnel(inner: Streams, outer: Streams, idle_s: float) -> None:
-    """Copies both ways until both have ended, or nothing came for `idle_s` seconds."""
+    """Copies in both directions until both have ended, or nothing came for `idle_s` seconds."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(idle_s) as idle, asyncio.TaskGroup() as copying:
 
-        def moved() -> None:
+        def touch() -> None:
             idle.reschedule(loop.time() + idle_s)
 
-        copying.create_task(_copy(inner[0], outer[1], moved))
-        copying.create_task(_copy(outer[0], inner[1], moved))
+        copying.create_task(_copy(inner[0], outer[1], touch))
+        copying.create_task(_copy(outer[0], inner[1], touch))
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, moved: Callable[[], None]) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, touch: Callable[[], None]) -> None:
     with contextlib.suppress(OSError):
         while chunk := await reader.read(_CHUNK):
-            moved()
+            touch()
             writer.write(chunk)
             await writer.drain()
-        if writer.can_write_eof():  # TLS, to a proxy, cannot end one way alone
+        if writer.can_write_eof():  # TLS, as used to a proxy, has no half-close
             writer.write_eof()
         return
     writer.close()

@@ -1,4 +1,4 @@
-"""Counts what a run was refused: host names and ports, never a path."""
+"""Counts the refusals of a run: host names and ports, never paths."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from bot.jobserver.settings.sandbox import host_name
 
 MOST_NAMES = 20
-"""Kept for a run: a program could ask for any number."""
+"""Distinct names kept per run: a program could try any number."""
 _SHOWN_NAMES = 5
 _SHOWN_CHARACTERS = 80
-UNREADABLE = "an address that is no host's name"
+UNREADABLE = "an address that is not a host name"
 _HTTPS = 443
 
 
@@ -21,11 +21,11 @@ class EgressRefusals:
         self._others = 0
 
     def refused(self, host: str, port: int = 0) -> None:
-        """Counts a host, as the program named it, with the port where it named one."""
+        """Counts a host and port as the program named them."""
         self.note(_shown(host, port))
 
     def note(self, name: str) -> None:
-        """Counts something under a name that is ours, or was looked at."""
+        """Counts a refusal under a trusted name."""
         if name in self._counts or len(self._counts) < MOST_NAMES:
             self._counts[name] += 1
         else:
@@ -33,19 +33,19 @@ class EgressRefusals:
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """One sentence for people; none where nothing was refused."""
+        """One sentence for people; empty if nothing was refused."""
         names = list(self._counts)
         shown, left = names[:_SHOWN_NAMES], len(names[_SHOWN_NAMES:]) + self._others
         more = f" and {left} more" if left else ""
         return (f"It tried to reach {', '.join(shown)}{more}: not allowed here.",) if names else ()
 
     def after(self, words: str) -> str:
-        """Returns why a run failed, with what it was refused: that may be the reason."""
+        """Appends the refusals to the reason for a failure, since they may have caused it."""
         return " ".join((f"{words.rstrip('.')}.", *self.in_words)) if self._counts else words
 
     @property
     def in_log(self) -> Sequence[str]:
-        """A line for each name, with how often it was refused."""
+        """A line per name, with the number of refusals."""
         lines = [f"refused: {name} ({times})" for name, times in self._counts.items()]
         return [*lines, *([f"refused: others ({self._others})"] if self._others else [])]
 

@@ -1,50 +1,50 @@
-"""Why a request for a model is refused, in words that its agent can act on."""
+"""Refusals of model requests, with messages that the agent can act on."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 RELAY = "Pagehand's model relay"
-"""What all its words name."""
+"""The name of the relay in its messages."""
 _SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,48}")
 
 
 @dataclass(frozen=True)
 class RefusedRequest:
-    """`what` is short, for the count of what was refused: a field, a tool, a path. `words` go to the agent."""
+    """`what` is short, for counting: a field, a tool, a path. `words` go to the agent."""
 
     what: str
     words: str
 
 
 Refusals = Iterator[RefusedRequest]
-"""What is wrong with a request; the first one is enough."""
+"""The faults of a request; the first one suffices."""
 
 
 def shown(value: object) -> str:
-    """Returns a foreign name as it may be shown, or that it may not."""
+    """Returns a foreign name if it may be shown, or a placeholder."""
     return value if isinstance(value, str) and _SHOWN.fullmatch(value) else "one without a readable name"
 
 
 def refused(kind: str, name: object) -> RefusedRequest:
-    """Returns the refusal of something that is not known to be harmless; `kind` is what it is, such as "field"."""
+    """Refuses something that is not known to be harmless; `kind` is what it is, such as "field"."""
     what = shown(name)
     return RefusedRequest(
         what if what == name else f"a {kind}",
-        f"{RELAY} refuses this request, for its {kind}: {what}. Only what is known to stay between you "
-        "and the model is let through: no searches, fetches, files, remote tools or programs at the model's provider.",
+        f"{RELAY} refuses this request because of its {kind}: {what}. It allows only what is known to stay between you "
+        "and the model: no searches, fetches, files, remote tools or programs at the model's provider.",
     )
 
 
 def kind_of(value: object) -> str:
-    """Returns what the `type` of an object says; empty where it says nothing, or nothing readable."""
+    """Returns the `type` of an object; empty if it has none, or an unreadable one."""
     kind = value.get("type") if isinstance(value, Mapping) else None
     return kind if isinstance(kind, str) else ""
 
 
 def as_list(value: object) -> list[Any]:
-    """Returns a list as it is, nothing as an empty one, and anything else as its only member."""
+    """Returns a list unchanged, None as an empty list, and anything else as a list of one."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -52,8 +52,19 @@ def malformed(where: str) -> RefusedRequest:
     return RefusedRequest("malformed", f"{RELAY} refuses this request: {where} cannot be read.")
 
 
+def check_blocks(content: object, check: Callable[[Mapping[str, Any]], Refusals]) -> Refusals:
+    """Yields what is refused in a message's content: a text, or a list of blocks that `check` looks at."""
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        yield malformed("a content")
+        return
+    for block in content:
+        yield from check(block) if isinstance(block, dict) else [malformed("a content")]
+
+
 def fields(value: Mapping[str, Any], allowed: Collection[str]) -> Refusals:
-    """Yields the refusal of each field that is not allowed. One without a value says nothing."""
+    """Yields a refusal for each field that is not allowed and has a value."""
     for name, content in value.items():
         if name not in allowed and content is not None:
             yield refused("field", name)

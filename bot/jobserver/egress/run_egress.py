@@ -1,4 +1,4 @@
-"""Opens what one run of a program in the sandbox can reach outside."""
+"""Opens network access for one run of a program in the sandbox."""
 
 import contextlib
 import tempfile
@@ -19,23 +19,23 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN, AllowedHost
 
 PROXY_PORT = 8702
-"""Inside the sandbox, where a loopback of its own has nothing else."""
+"""Inside the sandbox, whose own loopback interface has nothing else."""
 _PROXY = f"http://127.0.0.1:{PROXY_PORT}"
 _LOOPBACK = "127.0.0.1,localhost"
 PROXY_VARIABLES = {
     **dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), _PROXY),
     **dict.fromkeys(("NO_PROXY", "no_proxy"), _LOOPBACK),
 }
-"""What tells programs of the proxy; one that does not look simply has no network."""
+"""Tell programs about the proxy; a program that ignores them has no network."""
 Connected = Callable[[Program], Program]
-"""Gives a program what it reaches in this run."""
+"""Adds this run's network access to a program."""
 
 
 class Egress(Protocol):
     """How programs reach other hosts."""
 
     def opened(self, refusals: EgressRefusals) -> AbstractAsyncContextManager[Connected]:
-        """Opens it for one run; what is refused is counted there.
+        """Opens access for one run, and counts refusals.
 
         Raises:
             EditError: it cannot be opened.
@@ -44,7 +44,7 @@ class Egress(Protocol):
 
 
 class OpenEgress:
-    """Programs reach whatever this machine reaches."""
+    """Programs reach whatever this machine can reach."""
 
     @contextlib.asynccontextmanager
     async def opened(self, _: EgressRefusals) -> AsyncIterator[Connected]:
@@ -53,7 +53,7 @@ class OpenEgress:
 
 @dataclass(frozen=True)
 class ListedEgress:
-    """Programs reach the hosts that are allowed, by a proxy, and nothing else; never the server, at `own_port`."""
+    """Programs reach the allowed hosts through a proxy, and nothing else; never the job server at `own_port`."""
 
     allowed: Sequence[AllowedHost] = ()
     own_port: int = 0
@@ -73,7 +73,7 @@ class ListedEgress:
 
 
 def egress_for(settings: JobServerSettings) -> Egress:
-    """Returns what the settings allow; the server itself is never reachable.
+    """Returns the access that the settings allow; the job server itself is never reachable.
 
     Raises:
         JobServerError: the proxy of the server's network cannot be used.

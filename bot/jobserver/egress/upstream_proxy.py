@@ -1,4 +1,4 @@
-"""The proxy that HTTPS_PROXY and NO_PROXY name, for the model relay and for listed hosts."""
+"""The server's own proxy (HTTPS_PROXY, NO_PROXY), for the model relay and listed hosts."""
 
 import asyncio
 import base64
@@ -19,7 +19,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class UpstreamProxyError(Exception):
-    """The proxy answered, and did not connect. `status` is 0 where it did not speak HTTP."""
+    """The proxy refused to connect. `status` is 0 if its response was not HTTP."""
 
     def __init__(self, status: int = 0) -> None:
         super().__init__(f"the proxy answered with the status {status}")
@@ -28,12 +28,12 @@ class UpstreamProxyError(Exception):
 
 @dataclass(frozen=True)
 class UpstreamProxy:
-    """`address` is `http://host:port` or `https://host:port`, perhaps with a name and a password."""
+    """`address` is `http://host:port` or `https://host:port`, optionally with a user name and password."""
 
     address: str = field(repr=False)
 
     async def connect(self, name: str, port: int, *, limit: int) -> Streams:
-        """Returns a connection that leads to a host; `limit` is how much is read ahead.
+        """Returns a connection to a host through the proxy; `limit` is the size of the read buffer.
 
         Raises:
             OSError: the proxy cannot be reached.
@@ -62,7 +62,7 @@ class UpstreamProxy:
 
 
 def proxy_for(address: str) -> str | None:
-    """Returns the proxy for an address. aiohttp's `trust_env` would add passwords of ~/.netrc to a model's key.
+    """Returns the proxy for an address. aiohttp's `trust_env` would also send passwords from ~/.netrc.
 
     Raises:
         ConfigError: it is neither http nor https.
@@ -74,7 +74,7 @@ def proxy_for(address: str) -> str | None:
 
 
 def upstream_of(host: AllowedHost) -> UpstreamProxy | None:
-    """Returns the proxy for a listed host: none for a private one, whose address is looked at here.
+    """Returns the proxy for a listed host; None for a private one, whose address is checked here.
 
     Raises:
         ConfigError: it is neither http nor https.
@@ -94,7 +94,7 @@ def _request(target: str, login: list[tuple[str, str]]) -> bytes:
 
 
 async def _answer(reader: asyncio.StreamReader) -> None:
-    """Reads the answer's head, and not a byte of what the host says after it."""
+    """Reads the head of the proxy's response, and not a byte beyond it."""
     parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
     parser.send(h11.Request(method="CONNECT", target="a:1", headers=[("host", "a:1")]))
     parser.send(h11.EndOfMessage())

@@ -1,1 +1,1 @@
-"""Executes instructions: schedules them, runs the editor, publishes and describes the change."""
+"""Executes instructions: schedules them, runs the editor, and publishes the change."""

@@ -1,13 +1,12 @@
-"""Shows an agent's question with its job, and waits for the message that answers it."""
+"""Shows an agent's question in its job, and waits for the message that answers it."""
 
 import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
 
-from bot.jobserver.executor.foreign_text import bounded_question
-from bot.jobserver.executor.masked_texts import Mask, masked_question
-from bot.jobserver.questions import Question
+from bot.jobserver.executor.foreign_text import Mask, safe_question
+from bot.jobserver.models import Question
 from bot.jobserver.store.job_rows import QuestionStore
 from bot.jobserver.store.records import Instruction
 
@@ -15,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class Asking:
-    """Asks for all jobs. `time_limit`: seconds that a question waits, and holds one of the places to work."""
+    """Asks for all jobs. `time_limit`: seconds to wait for an answer; meanwhile, the job occupies a slot."""
 
     def __init__(self, records: QuestionStore, mask: Mask, *, time_limit: float) -> None:
         self._records = records
@@ -24,18 +23,18 @@ class Asking:
         self._arrived: dict[str, asyncio.Event] = {}
 
     def arrived(self, job_id: str) -> None:
-        """Is told that a job got a message."""
+        """To be called when a job receives a message."""
         if event := self._arrived.get(job_id):
             event.set()
 
     async def ask(self, instruction: Instruction, question: Question, is_answer: Callable[[str], bool]) -> str | None:
-        """Returns the message that answers; None where none came in time, or the next one is another instruction.
+        """Returns the answer; None if none came in time, or if the next message is a new instruction.
 
-        The message that answered is the instruction's from then on; till the instruction has ended, a restart puts it
-        back into the queue. The question stays with the job until it is answered, or the instruction ends.
+        The answer then belongs to the instruction; a restart before the instruction has ended requeues it. The question
+        stays with the job until it is answered or the instruction ends.
         """
         try:
-            return await self._ask(instruction, bounded_question(masked_question(question, self._mask)), is_answer)
+            return await self._ask(instruction, safe_question(question, self._mask), is_answer)
         except TimeoutError:
             return None
         except sqlite3.Error as error:

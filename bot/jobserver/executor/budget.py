@@ -1,4 +1,4 @@
-"""Token budgets: a job's, after which its thread is asked, and a day's."""
+"""Token budgets: per job, after which its thread is asked, and per day."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Spending:
-    """What all jobs take of their models today, in UTC. `today` are the tokens that were taken before."""
+    """The tokens that all jobs use today, in UTC. `today`: the tokens used before the start."""
 
     def __init__(self, budget: TokenBudget, *, now: Callable[[], datetime], today: int = 0) -> None:
         self._budget = budget
@@ -25,18 +25,18 @@ class Spending:
         self._open: set[Allowance] = set()
 
     def check(self, spent: int, reply: str) -> None:
-        """Looks whether anything is left to begin with. `spent`: tokens that the job took since a person let it go on.
+        """Checks that tokens are left to start. `spent`: the job's tokens since a person last let it continue.
 
         Raises:
-            BudgetUsedUpError: the instruction was not heard; a no is not asked about again.
+            BudgetUsedUpError: the instruction was not started; after a no, nobody is asked again.
         """
-        self._roll()
+        self._start_new_day()
         if error := self._error(spent):
             raise BudgetUsedUpError(str(error), "" if says_no(reply) else error.question, was_heard=False)
 
     @contextmanager
     def allowed(self, spent: int) -> Iterator["Allowance"]:
-        """Gives what an instruction may take."""
+        """Yields an instruction's allowance."""
         allowance = Allowance(self, spent)
         self._open.add(allowance)
         try:
@@ -45,8 +45,8 @@ class Spending:
             self._open.discard(allowance)
 
     def take(self, tokens: int) -> None:
-        """Counts tokens, and ends all that the day has nothing left for and each that its job has not."""
-        self._roll()
+        """Counts tokens, and ends every instruction whose job or day has none left."""
+        self._start_new_day()
         self._tokens += tokens
         for allowance in self._open:
             if error := self._error(allowance.spent):
@@ -55,17 +55,17 @@ class Spending:
     def _error(self, spent: int) -> BudgetUsedUpError | None:
         job, day = self._budget.job, self._budget.day
         if day is not None and self._tokens >= day:
-            words = f"today's budget of all jobs, {day:,} tokens, is used up: a reply after 00:00 UTC lets it go on"
+            words = f"today's budget of all jobs, {day:,} tokens, is used up: a reply after 00:00 UTC lets it continue"
             return BudgetUsedUpError(words)
         if job is not None and spent >= job:
             question = (
-                f"This job has taken {spent:,} tokens, and was to take {job:,}. May it go on with {job:,} more? "
+                f"This job has used {spent:,} tokens of its {job:,}. May it use {job:,} more? "
                 "Reply “continue”, or say what to do instead."
             )
             return BudgetUsedUpError(f"the job's budget of {job:,} tokens is used up", question)
         return None
 
-    def _roll(self) -> None:
+    def _start_new_day(self) -> None:
         if self._day != self._today():
             self._day, self._tokens = self._today(), 0
 
@@ -74,7 +74,7 @@ class Spending:
 
 
 class Allowance:
-    """What one instruction may take. `spent` are its job's tokens since a person let it go on."""
+    """What one instruction may use. `spent`: its job's tokens since a person last let it continue."""
 
     def __init__(self, spending: Spending, spent: int) -> None:
         self.spent = spent
@@ -91,10 +91,10 @@ class Allowance:
         self._is_used_up.set()
 
     async def within(self, work: Coroutine[Any, Any, T]) -> T:
-        """Does the work, and ends it where nothing is left; what was done just then counts.
+        """Runs `work`, and ends it if no tokens are left; a result at that same moment counts.
 
         Raises:
-            BudgetUsedUpError: nothing was left before it was done.
+            BudgetUsedUpError: the tokens ran out before the work was done.
         """
         working = asyncio.create_task(work, name="work within a budget")
         watching = asyncio.create_task(self._is_used_up.wait(), name="a budget")

@@ -1,4 +1,4 @@
-"""Runs the editor on a copy, takes the change back, checks it and commits it."""
+"""Runs the editor on a copy, collects the change, checks it and commits it."""
 
 import asyncio
 import logging
@@ -14,20 +14,19 @@ from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
 from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.budget import Allowance, Spending
-from bot.jobserver.executor.descriptions import commit_message, task_from_checks, with_titles
-from bot.jobserver.executor.foreign_text import bounded_result
+from bot.jobserver.executor.descriptions import answer_with, commit_message, task_from_checks, with_titles
+from bot.jobserver.executor.foreign_text import described, masked_checks, masked_update, safe_result
 from bot.jobserver.executor.job_folders import JobFolders
-from bot.jobserver.executor.masked_texts import described, masked_checks, masked_result, masked_update
 from bot.jobserver.executor.progress import RecordedProgress
 from bot.jobserver.leaks.interface import Masking
-from bot.jobserver.models import Changes, CheckResult, CheckStatus
+from bot.jobserver.models import Changes, CheckResult, CheckStatus, JobDetails
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, ProgressUpdate
 
 logger = logging.getLogger(__name__)
-_DOES_NOT_FIT = "the partial work of the request before does not fit any more: the branch has changed the same lines"
+_CONFLICT = "the partial work of the previous request no longer applies: the branch has changed the same lines"
 
 
 class Checks(Protocol):
@@ -42,9 +41,9 @@ class Checks(Protocol):
 
 @dataclass(frozen=True)
 class PartialWorkKeeping:
-    """Keeps what an editor got done before it failed, and puts it back for the next instruction.
+    """Keeps an editor's work when it fails, and restores it for the next instruction.
 
-    It is never proposed alone: only together with what a later instruction makes of it.
+    Partial work is proposed only as part of a later instruction's change.
     """
 
     repository: GitRepository
@@ -53,7 +52,7 @@ class PartialWorkKeeping:
     masking: Masking
 
     async def put_back(self, instruction: Instruction, start: StartingPoint, copy: Path) -> str:
-        """Puts it into the copy. Returns a note where the branch has changed the same lines, so that it is left out.
+        """Restores partial work in the copy. Returns a note if it is left out, since the branch changed the same lines.
 
         Raises:
             GitError: it cannot be read.
@@ -61,13 +60,13 @@ class PartialWorkKeeping:
         if instruction.partial is None:
             return ""
         is_back = await self.repository.put_back(instruction.partial, start.tree, copy)
-        note = "" if is_back else _DOES_NOT_FIT
+        note = "" if is_back else _CONFLICT
         words = note or "the partial work was put back"
         await asyncio.to_thread(append_line, self.folders.log(instruction.job_id), words)
         return note
 
     async def keep_files(self, instruction: Instruction, start: StartingPoint, copy: Path) -> None:
-        """Keeps what is in the copy, if it can."""
+        """Keeps the contents of the copy, if possible."""
         try:
             collected = await self.repository.collect(start.tree, copy)
             if collected.tree == start.tree:
@@ -80,16 +79,16 @@ class PartialWorkKeeping:
             logger.warning("job %s: its partial work could not be kept: %s", instruction.job_id, error)
 
     async def keep_commit(self, instruction: Instruction, start: StartingPoint, commit: str) -> None:
-        """Keeps a commit that could not be pushed; the job tells of it as long as it is kept. Raises GitError."""
+        """Keeps a commit that could not be pushed, and shows it in the job. Raises GitError."""
         files = (await self.repository.changes(start.parents[0], commit)).file_count
-        # The row first: what keeps the commit in the mirror is forgotten where no row names it.
+        # The row first: a sweep forgets commits in the mirror that no row names.
         await self.records.record_partial(instruction.job_id, commit, files)
         await self.repository.keep_partial(instruction.job_id, commit)
 
 
 @dataclass(frozen=True)
 class EditOutcome:
-    """What came of an instruction. `commit` is None where nothing was changed; it is not pushed yet."""
+    """The result of editing. `commit` is not pushed yet; it is None if nothing changed."""
 
     result: EditResult
     commit: str | None = None
@@ -99,13 +98,21 @@ class EditOutcome:
     notes: tuple[str, ...] = ()
     session: str | None = None
 
+    @property
+    def details(self) -> JobDetails:
+        """What the editor said, for the job's details."""
+        return JobDetails(
+            summary=answer_with(self.result.summary, self.left_out, self.result.notes),
+            question=self.result.question or None,
+            question_fields=self.result.question_fields,
+        )
+
 
 @dataclass(frozen=True)
 class Editing:
-    """Works in the folders of one job at a time.
+    """Edits in the folders of a job.
 
-    `takes_faults`: whether the editor is told what the checks found; one that follows fixed patterns would make nothing
-    of it, or the wrong thing.
+    `takes_faults`: whether the editor is asked to fix what the checks found; one that follows fixed patterns cannot.
     """
 
     repository: GitRepository
@@ -120,11 +127,11 @@ class Editing:
     takes_faults: bool = True
 
     async def edit(self, instruction: Instruction, start: StartingPoint) -> EditOutcome:
-        """Runs the editor, and once more where the checks find faults that the change brought in.
+        """Runs the editor, and once more if the checks find faults that the change introduced.
 
         Raises:
-            EditError: the editor could not do it, or its job or the day has no tokens left.
-            GitError: the files could not be taken out or back.
+            EditError: the editor failed, or no tokens are left for the job or today.
+            GitError: the files could not be checked out or collected.
         """
         spent = await self.records.spent_since_asked(instruction)
         try:
@@ -146,20 +153,19 @@ class Editing:
         async def record(update: ProgressUpdate) -> None:
             await self.records.record_progress(instruction.job_id, masked_update(update, self.masking.known))
 
-        async with progress.recording(record), self._noted(instruction, progress):
+        async with progress.recording(record), self._usage_logged(instruction, progress):
             task = replace(self._task(instruction), attachments=attached)
             working = allowance.within(self.editor.edit(task, progress))
-            edited = masked_result(await self._edited(instruction, start, task, working), self.masking.known)
-            result = bounded_result(edited)
+            result = safe_result(await self._edited(instruction, start, task, working), self.masking.known)
             change = await self._collected(instruction, start, result)
-            if self.takes_faults and _faults(change.checks):
-                progress.activity("mending what the checks found")
+            if self.takes_faults and _failed_checks(change.checks):
+                progress.activity("fixing what the checks found")
                 change = await self._corrected(instruction, start, change, progress, allowance)
         return replace(change, session=progress.session_id)
 
     @asynccontextmanager
-    async def _noted(self, instruction: Instruction, progress: RecordedProgress) -> AsyncIterator[None]:
-        """Notes in the job's log what an instruction took of its model, however it ends."""
+    async def _usage_logged(self, instruction: Instruction, progress: RecordedProgress) -> AsyncIterator[None]:
+        """Writes an instruction's usage of its model to the job's log, however it ends."""
         try:
             yield
         finally:
@@ -169,7 +175,7 @@ class Editing:
     async def _edited(
         self, instruction: Instruction, start: StartingPoint, task: EditTask, working: Awaitable[EditResult]
     ) -> EditResult:
-        """Has the editor work; what it got done before it failed is kept."""
+        """Waits for the editor; if it fails, keeps its partial work."""
         try:
             return await working
         except EditError:
@@ -184,11 +190,11 @@ class Editing:
         progress: RecordedProgress,
         allowance: Allowance,
     ) -> EditOutcome:
-        """Gives the faults to the editor once; where it cannot do that, the change stays as it was."""
+        """Has the editor fix the faults, once; if it fails, the change stays as it was."""
         task = self._task(instruction)
         again = replace(
             task,
-            prompt=task_from_checks(_faults(change.checks)),
+            prompt=task_from_checks(_failed_checks(change.checks)),
             conversation=(*task.conversation, Exchange(task.prompt, change.result.summary)),
             session=progress.session_id,
             is_from_person=False,
@@ -227,5 +233,5 @@ class Editing:
         )
 
 
-def _faults(checks: Sequence[CheckResult]) -> list[CheckResult]:
+def _failed_checks(checks: Sequence[CheckResult]) -> list[CheckResult]:
     return [check for check in checks if check.status is CheckStatus.FAILED and check.problems]

@@ -1,4 +1,4 @@
-"""Executes one instruction: files out, edit, commit, push, pull request."""
+"""Executes one instruction: edits, commits, pushes, and opens or updates the pull request."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from bot.jobserver.editors.job_log import append_line
 from bot.jobserver.errors import GitError, HeldBackError, JobServerError
 from bot.jobserver.executor.descriptions import answer_with, why_nothing_changed, with_titles
 from bot.jobserver.executor.editing import Editing, EditOutcome
-from bot.jobserver.executor.masked_texts import SecretGuard
+from bot.jobserver.executor.foreign_text import SecretGuard
 from bot.jobserver.executor.proposing import pull_request_details
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.models import JobDetails, PullRequestState
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 _STARTS = 3
 PUBLISHING_GRACE_S = 1.5
-"""What has begun to be pushed may get done before a stop ends it."""
+"""Time to complete a push that has begun before a stop."""
 _FINISHING_S = 10.0
 
 
@@ -62,7 +62,7 @@ class InstructionExecutor:
 
     async def _execute(self, instruction: Instruction) -> Outcome:
         if instruction.attempts > 1 and (pushed := await self.publishing.pushed_before(instruction)):
-            return await _to_its_end(self._finish(instruction, pushed))
+            return await _completed(self._finish(instruction, pushed))
         pull_request = await self.publishing.pull_requests.find(instruction.branch)
         if pull_request and pull_request.state is not PullRequestState.OPEN:
             instruction = await self.publishing.records.use_next_branch(instruction)
@@ -71,15 +71,15 @@ class InstructionExecutor:
             await self._note(instruction, f"instruction {instruction.number} from {start.parents[0]}")
             change = await self.editing.edit(instruction, start)
             if change.commit is None:
-                return await _to_its_end(self._nothing_changed(instruction, start, change, pull_request))
+                return await _completed(self._nothing_changed(instruction, start, change, pull_request))
             await self._hold_back(instruction, start, change.commit)
-            if outcome := await _to_its_end(self._publish(instruction, start, change)):
+            if outcome := await _completed(self._publish(instruction, start, change)):
                 return outcome
             instruction = replace(instruction, session=change.session)
-        raise GitError("somebody else changed the same lines on the branch meanwhile, again and again: try it later")
+        raise GitError("somebody else keeps changing the same lines on the branch: try again later")
 
     async def _hold_back(self, instruction: Instruction, start: StartingPoint, commit: str) -> None:
-        """Raises HeldBackError for what would give a secret away; the work is kept."""
+        """Raises HeldBackError for a commit that would expose a secret; the work is kept."""
         try:
             await self.guard.check(start, commit)
         except HeldBackError:
@@ -87,18 +87,12 @@ class InstructionExecutor:
             raise
 
     async def _publish(self, instruction: Instruction, start: StartingPoint, change: EditOutcome) -> Outcome | None:
-        """Returns None where somebody else's commits on the branch are in the way.
+        """Returns None if somebody else's commits on the branch are in the way.
 
         Raises:
-            GitError: it could not be pushed; the work is kept.
+            GitError: the commit could not be pushed; the work is kept.
         """
-        answer = answer_with(change.result.summary, change.left_out, change.result.notes)
-        told = JobDetails(
-            summary=answer,
-            question=change.result.question or None,
-            question_fields=change.result.question_fields,
-        )
-        await self.publishing.records.record_answer(instruction, told)
+        await self.publishing.records.record_answer(instruction, change.details)
         try:
             pushed = await self.publishing.push(instruction, change)
         except GitError:
@@ -145,8 +139,8 @@ def _why_not_proposed(outcome: Outcome) -> str | None:
     return f"its pull request: {told.reason}" if told and told.reason else None
 
 
-async def _to_its_end(publishing: Coroutine[Any, Any, T]) -> T:
-    """Lets it finish when this is cancelled, unless that takes too long: nobody wants half a push."""
+async def _completed(publishing: Coroutine[Any, Any, T]) -> T:
+    """Lets the publishing finish when cancelled, unless it takes too long, so that no push is left half done."""
     task = asyncio.create_task(publishing, name="publishing a change")
     try:
         return await asyncio.shield(task)

@@ -1,4 +1,4 @@
-"""The folders of jobs: for each one the copy that is edited, the home of its programs, and its log."""
+"""The folders of jobs: the copy to edit, the HOME of its programs, the attachments and the log."""
 
 import contextlib
 import os
@@ -26,21 +26,21 @@ ANY_PROGRAMS = (
     ".cache", ".npm/_cacache", ".npm/_logs", ".npm/_npx", ".bun/install/cache", ".cargo/registry", ".local/share/Trash",
     ".local/share/pnpm/store", ".yarn/berry/cache", "go/pkg",
 )  # fmt: skip
-"""Paths in HOME."""
-_SERVERS = ServersUser()
+"""Caches of common programs, as paths in HOME."""
+_SERVER_USER = ServersUser()
 
 
-def lay_out(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> tuple[TaskFile, ...]:
-    """Copies the files into a folder, which is made where there are any; returns them as they lie there, in order.
+def copy_attachments(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> tuple[TaskFile, ...]:
+    """Copies attachments into a new folder, if there are any, and returns the copies in order.
 
-    They are copies: a program without a sandbox could change what it is given.
+    Programs get copies because one without a sandbox could change its files.
 
     Raises:
-        JobServerError: one of them is gone, or the disk does not let it.
+        JobServerError: a file is missing, or cannot be copied.
     """
     if not attachments:
         return ()
-    # The same file under the same name, sent again, is the one that lies there.
+    # The same file under the same name is copied once, even if it was sent twice.
     files = list(dict.fromkeys((attachment.upload_id, attachment.name) for attachment in attachments))
     names = dict(zip(files, safe_names([name for _, name in files]), strict=True))
     try:
@@ -49,14 +49,14 @@ def lay_out(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> t
             shutil.copyfile(uploads / upload_id, folder / name)
             (folder / name).chmod(_READ_ONLY)
     except OSError as error:
-        raise JobServerError(f"the files that came with this cannot be laid out: {error.strerror}") from error
+        raise JobServerError(f"the files that came with this cannot be copied: {error.strerror}") from error
     return tuple(
         TaskFile(names[file.upload_id, file.name], file.name, file.mimetype, file.size) for file in attachments
     )
 
 
 def safe_names(names: Sequence[str]) -> list[str]:
-    """Returns a file name for each, no two alike, also where capitals make no difference."""
+    """Returns a unique file name for each, even if letter case is ignored."""
     taken = set[str]()
     found = []
     for name in map(safe_name, names):
@@ -71,7 +71,7 @@ def safe_names(names: Sequence[str]) -> list[str]:
 
 
 def safe_name(name: str) -> str:
-    """Returns the last part of a path as a plain name that is neither hidden nor an option."""
+    """Returns the last part of a path as a simple name, neither hidden nor like an option."""
     path = PurePosixPath(name.replace("\\", "/"))
     suffix = _UNSAFE.sub("", path.suffix)[:_LONGEST_SUFFIX]
     stem = _UNSAFE.sub("-", path.name.removesuffix(path.suffix)).strip("-.")[:_LONGEST_NAME]
@@ -79,9 +79,9 @@ def safe_name(name: str) -> str:
 
 
 def drop_caches(home: Path, caches: Iterable[str] = ()) -> None:
-    """Removes these folders and those of any program, once nothing runs that could change HOME meanwhile.
+    """Removes these caches and those of common programs. Call it only while no program runs that could change HOME.
 
-    They only save time, and would be kept once for each job. A link is removed itself, and nothing behind it.
+    Caches only save time, and would be kept once for each job. Links are removed, but not followed.
     """
     for cache in (*ANY_PROGRAMS, *caches):
         if _is_within(home, Path(cache)):
@@ -89,7 +89,7 @@ def drop_caches(home: Path, caches: Iterable[str] = ()) -> None:
 
 
 def _is_within(home: Path, path: Path) -> bool:
-    """Whether all that a path leads through are folders of this HOME."""
+    """Whether all parents of a path are real folders in this HOME."""
     try:
         return all(stat.S_ISDIR((home / folder).lstat().st_mode) for folder in path.parents)
     except OSError:
@@ -97,24 +97,26 @@ def _is_within(home: Path, path: Path) -> bool:
 
 
 class JobFolders:
-    """`directory` holds `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block.
+    """`directory` contains `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block.
 
-    `caches` are folders of the homes that are not kept, besides those of any program. A job's copy and home belong to
-    its user of `users`, by which a job knows it again.
+    `caches` are folders in HOME that are not kept, in addition to those of common programs. A job's copy and home
+    belong to its own user from `users`; the owner of the home records which one.
     """
 
-    def __init__(self, directory: Path, caches: Sequence[str] = (), users: JobUsers | ServersUser = _SERVERS) -> None:
+    def __init__(
+        self, directory: Path, caches: Sequence[str] = (), users: JobUsers | ServersUser = _SERVER_USER
+    ) -> None:
         self._caches = caches
         self._users = users
         self._choosing = threading.Lock()
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
         self._uploads = uploads_folder(directory)
-        self._of_older_versions = directory / "copies"
+        self._old_copies = directory / "copies"
 
     def prepare(self) -> None:
-        """Makes the folders, and removes the copies that a killed server left."""
-        remove(self._of_older_versions)
+        """Creates the folders, and removes copies that a killed server left behind."""
+        remove(self._old_copies)
         for folder in (self._jobs, self._logs):
             folder.mkdir(mode=0o700, exist_ok=True)
         for job in self._jobs.iterdir():
@@ -124,15 +126,15 @@ class JobFolders:
         return self._logs / f"{job_id}.log"
 
     def workspace(self, job_id: str) -> Workspace:
-        """Returns the folders; the first two are there after `make_empty`, that of the attachments after `attach`."""
+        """Returns the folders; copy and home exist after `make_empty`, attachments after `attach`."""
         job = self._jobs / job_id
         return Workspace(job / "copy", job / "home", job / "attachments")
 
     def make_empty(self, job_id: str) -> None:
-        """Makes the job's folders, and empties the copy.
+        """Creates the job's folders, with an empty copy.
 
         Raises:
-            JobServerError: the disk does not let it.
+            JobServerError: they cannot be created.
         """
         workspace = self.workspace(job_id)
         self._remove_all_but_home(workspace.copy.parent)
@@ -144,10 +146,10 @@ class JobFolders:
                 self._give_home(workspace.home, user)
             hand_over(workspace.copy, user)
         except OSError as error:
-            raise JobServerError(f"the job's folder cannot be made: {error.strerror}") from error
+            raise JobServerError(f"the job's folder cannot be created: {error.strerror}") from error
 
     def _user(self, home: Path) -> int:
-        """Returns the user to own this home: the one before, or one that no other job has."""
+        """Returns the user to own this home: the previous one, or one that no other job has."""
         if not isinstance(self._users, JobUsers):
             return os.geteuid()
         user = owner(home)
@@ -155,11 +157,11 @@ class JobFolders:
 
     def _owners(self) -> Iterator[int]:
         for job in self._jobs.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # it is being deleted, or is just being made
+            with contextlib.suppress(FileNotFoundError):  # it is just being created or deleted
                 yield owner(job / "home")
 
     def _give_home(self, home: Path, user: int) -> None:
-        """One that cannot be walked through is emptied: what a program needs from it is sessions alone."""
+        """Gives the home to a user; one that cannot be walked is emptied, since programs need only sessions from it."""
         try:
             hand_over(home, user)
         except OSError:
@@ -168,22 +170,22 @@ class JobFolders:
             hand_over(home, user)
 
     def attach(self, instruction: Instruction) -> tuple[TaskFile, ...]:
-        """Lays the job's attachments into their folder, and returns those of this instruction.
+        """Copies the job's attachments to their folder, and returns those of this instruction.
 
         Raises:
-            JobServerError: one of them cannot be read, or the disk does not let it.
+            JobServerError: a file cannot be copied.
         """
         folder = self._jobs / instruction.job_id / "attachments"
-        placed = lay_out(instruction.attachments, self._uploads, folder)
-        own = zip(instruction.attachments, placed, strict=True)
+        copied = copy_attachments(instruction.attachments, self._uploads, folder)
+        own = zip(instruction.attachments, copied, strict=True)
         return tuple(dict.fromkeys(file for attachment, file in own if attachment.instruction == instruction.number))
 
     def clear(self, job_id: str) -> None:
-        """Removes what only a running instruction needs; the programs' home stays, without its caches."""
+        """Removes what only a running instruction needs; the home stays, without its caches."""
         self._remove_all_but_home(self._jobs / job_id)
 
     def delete(self, job_id: str) -> None:
-        """Removes all that is left of a job."""
+        """Removes everything that is left of a job."""
         remove(self._jobs / job_id)
         remove(self.log(job_id))
 

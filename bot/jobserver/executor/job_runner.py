@@ -1,4 +1,4 @@
-"""Runs jobs: the instructions of one job in their order, a few jobs at the same time."""
+"""Runs jobs: the instructions of a job in order, several jobs at the same time."""
 
 import asyncio
 import contextlib
@@ -41,12 +41,12 @@ class Executor(Protocol):
 
 
 class JobRunner:
-    """Keeps a task for every job that has work.
+    """Runs a task for every job that has work.
 
-    A message sent while its job is at work waits in the queue and is executed after the current instruction, in the
-    order of arrival; the job stays `active` until its queue is empty. After a restart the interrupted instruction
-    starts again from the branch's last commit; one that brought the server down three times fails. `arrived` is
-    told of a message for a job that is at work: it may answer a question. `retry_pause` is in seconds.
+    A message to an active job waits in the queue and is executed after the current instruction, in the order of
+    arrival; the job stays `active` until its queue is empty. After a restart, the interrupted instruction starts again
+    from the branch's last commit; one during which the server died three times fails. `arrived` is called for a message
+    to an active job, which may answer a question. `retry_pause` is in seconds.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class JobRunner:
         self._arrived = arrived
         self._retry_pause = retry_pause
         self._slots = asyncio.Semaphore(max_concurrent_jobs)
-        # What may have brought the server down runs beside no other suspect, so that it alone is blamed.
+        # Instructions that may have killed the server run one at a time, so that only the culprit is blamed.
         self._suspects = asyncio.Lock()
         self._tasks = BackgroundTasks()
         self._running: set[str] = set()
@@ -76,7 +76,7 @@ class JobRunner:
             self.wake(job_id)
 
     def wake(self, job_id: str) -> None:
-        """Looks at the job's queue soon; safe to call at any time."""
+        """Has the job's queue processed soon; safe to call at any time."""
         if job_id in self._running:
             self._woken_while_running.add(job_id)
             self._arrived(job_id)
@@ -86,12 +86,12 @@ class JobRunner:
         task.add_done_callback(lambda done: self._ended(job_id, done))
 
     def interrupt(self, number: int) -> None:
-        """Ends what runs of an instruction after its cancel was recorded; one that does not run now is no error."""
+        """Cancels an instruction, if it is running, after its cancellation was recorded."""
         if task := self._executing.get(number):
             task.cancel()
 
     async def stop(self) -> None:
-        """Cancels what is running; it starts again with the next start."""
+        """Cancels what is running; it runs again after the next start."""
         self._is_stopping = True
         await self._tasks.cancel()
 
@@ -116,7 +116,7 @@ class JobRunner:
     async def _outcome(self, instruction: Instruction) -> Outcome:
         name = f"job {instruction.job_id}: instruction {instruction.number}"
         logger.info("%s started, attempt %d", name, instruction.attempts)
-        # Registered before the table is asked whether it was cancelled: a cancel finds either the row or the task.
+        # Registered before the table is checked for a cancellation, so that none is missed.
         task = asyncio.create_task(self._execute(instruction), name=name)
         self._executing[instruction.number] = task
         try:
@@ -146,8 +146,8 @@ class JobRunner:
             return Outcome() if is_first else await self._executor.finish_pushed(instruction)
         if instruction.attempts > MAX_ATTEMPTS:
             raise EditError(
-                f"The job server ended unexpectedly {MAX_ATTEMPTS} times while it worked on this, so it is not tried "
-                "again. Its log may say why; a smaller request may go through."
+                f"The job server ended unexpectedly {MAX_ATTEMPTS} times while it worked on this, so it will not try "
+                "again. Its log may say why; a smaller request may succeed."
             )
         if is_first:
             return await self._executor.execute(instruction)
@@ -155,12 +155,12 @@ class JobRunner:
             return await self._executor.execute(instruction)
 
     async def _release(self, instruction: Instruction) -> None:
-        # Where this cannot be written the attempt counts, as after a crash.
+        # If this cannot be written, the attempt counts, as after a crash.
         with contextlib.suppress(sqlite3.Error):
             await self._queue.release(instruction)
 
     async def _retry_database(self, transaction: Callable[[], Awaitable[T]]) -> T:
-        """Tries until it succeeds: with a locked database or a full disk, work that is done must not be lost."""
+        """Retries until it succeeds: a locked database or a full disk must not lose finished work."""
         has_failed = False
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Stores an editor's progress: the newest state about once a second, however often it is reported."""
+"""Stores an editor's progress: the newest state, at most about once a second, however often it is reported."""
 
 import asyncio
 import logging
@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.jobserver.executor.foreign_text import bounded_activity, bounded_plan
-from bot.jobserver.models import PlanStep
-from bot.jobserver.questions import Question
+from bot.jobserver.models import PlanStep, Question
 from bot.jobserver.store.records import ProgressUpdate
 from bot.jobserver.usage import Spent
 
@@ -21,8 +20,8 @@ _MAX_SESSION_ID = 1000
 
 
 @dataclass
-class _Told:
-    """What was told since the last write, as it was told: an agent may tell thousands of times in a second."""
+class _Unwritten:
+    """What was reported since the last write, unprocessed: an agent may report thousands of times per second."""
 
     plan: Sequence[PlanStep] | None = None
     activity: str | None = None
@@ -37,8 +36,8 @@ class _Told:
             spent=None if self.spent == Spent() else self.spent,
         )
 
-    def fill_from(self, earlier: "_Told") -> None:
-        """Takes over what was not told anew."""
+    def fill_from(self, earlier: "_Unwritten") -> None:
+        """Takes over earlier values that have not been reported again."""
         self.spent = earlier.spent + self.spent
         self.plan = earlier.plan if self.plan is None else self.plan
         self.activity = earlier.activity if self.activity is None else self.activity
@@ -46,9 +45,9 @@ class _Told:
 
 
 class RecordedProgress:
-    """Implements `editors.interface.EditProgress`: it only remembers, and `recording` writes.
+    """Implements `editors.interface.EditProgress`: the methods only collect, and `recording` writes.
 
-    `take` hears at once of what is spent; `ask` asks people.
+    `take` is called at once with each usage; `ask` asks people.
     """
 
     def __init__(
@@ -58,27 +57,27 @@ class RecordedProgress:
         self._ask = ask
         self.total = Spent()
         self._take = take
-        self._told = _Told()
+        self._unwritten = _Unwritten()
         self._has_news = asyncio.Event()
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
-        self._told.plan = steps
+        self._unwritten.plan = steps
         self._has_news.set()
 
     def activity(self, title: str) -> None:
-        self._told.activity = title
+        self._unwritten.activity = title
         self._has_news.set()
 
     def session(self, session_id: str) -> None:
-        # A longer one is not an id: the conversation is repeated instead.
+        # Anything longer is not an id: the conversation is repeated instead.
         if len(session_id) <= _MAX_SESSION_ID and session_id.isprintable():
-            self.session_id = self._told.session = session_id
+            self.session_id = self._unwritten.session = session_id
             self._has_news.set()
 
     def spent(self, spent: Spent) -> None:
         if spent != Spent():
             self.total += spent
-            self._told.spent += spent
+            self._unwritten.spent += spent
             self._has_news.set()
             if self._take is not None:
                 self._take(spent)
@@ -88,8 +87,8 @@ class RecordedProgress:
 
     @asynccontextmanager
     async def recording(self, record: Record, *, pause: float = _PAUSE_S) -> AsyncIterator[None]:
-        """Writes what is told meanwhile, at most once in `pause` seconds, and the rest at the end."""
-        writer = asyncio.create_task(self._write_for_ever(record, pause), name="an editor's progress")
+        """Writes the progress within the block, at most once every `pause` seconds, and the rest at the end."""
+        writer = asyncio.create_task(self._write_repeatedly(record, pause), name="an editor's progress")
         try:
             yield
         finally:
@@ -98,7 +97,7 @@ class RecordedProgress:
             if self._has_news.is_set():
                 await self._write(record)
 
-    async def _write_for_ever(self, record: Record, pause: float) -> None:
+    async def _write_repeatedly(self, record: Record, pause: float) -> None:
         while True:
             await self._has_news.wait()
             await self._write(record)
@@ -106,19 +105,19 @@ class RecordedProgress:
 
     async def _write(self, record: Record) -> None:
         self._has_news.clear()
-        told, self._told = self._told, _Told()
-        writing = asyncio.ensure_future(record(told.as_update()))
+        unwritten, self._unwritten = self._unwritten, _Unwritten()
+        writing = asyncio.ensure_future(record(unwritten.as_update()))
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
-            await asyncio.wait({writing})  # or what was spent could be written twice
+            await asyncio.wait({writing})  # otherwise the usage could be written twice
             raise
         except sqlite3.Error as error:
             logger.warning("an agent's progress could not be recorded: %s", error)
         finally:
             if not writing.done() or writing.cancelled() or writing.exception() is not None:
-                self._take_back(told)
+                self._take_back(unwritten)
 
-    def _take_back(self, told: _Told) -> None:
-        self._told.fill_from(told)
+    def _take_back(self, unwritten: _Unwritten) -> None:
+        self._unwritten.fill_from(unwritten)
         self._has_news.set()

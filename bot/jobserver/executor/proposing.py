@@ -1,30 +1,37 @@
-"""Opens pull requests for what was pushed: at once, or where that fails, by later retries."""
+"""Opens pull requests for pushed branches, retries those that failed, and looks up their states."""
 
 import asyncio
 import logging
 import random
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.jobserver.errors import JobServerError, NothingToProposeError
 from bot.jobserver.executor.foreign_text import MAX_REASON
-from bot.jobserver.models import CheckResult, ProposalState, PullRequestDetails, PullRequestState
+from bot.jobserver.models import AgentJob, CheckResult, ProposalState, PullRequestDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest, PullRequests
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import OwedProposal
 from bot.jobserver.text import shortened
 from bot.runtime.backoff import Backoff
+from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 _RETRIES = Backoff(first=60.0, longest=3600.0, spread=(0.75, 1.0))
 _PAUSE_S = 15.0
 _MAX_CHECKS = 30
+_PATIENCE_S = 2.0
+"""How long a reader waits; the next reader gets the result."""
+_MOST_LOOKUPS, _MOST_WAITING = 4, 200
+_MAY_CHANGE = {ProposalState.OPEN, ProposalState.CLOSED}
+"""States that can change: a closed pull request may be reopened."""
 
 
 @dataclass(frozen=True)
 class Proposed:
-    """What came of it. `reason`: why there is nothing to propose."""
+    """The result of a proposal. `reason`: why there is nothing to propose."""
 
     link: str | None = None
     details: PullRequestDetails | None = None
@@ -33,14 +40,14 @@ class Proposed:
 
 @dataclass(frozen=True)
 class Proposing:
-    """Opens pull requests and brings them up to date. Doing it twice is as doing it once."""
+    """Opens pull requests and brings them up to date; idempotent. `jitter` returns numbers from 0 to 1."""
 
     pull_requests: PullRequests
     records: ProposalStore
     jitter: Callable[[], float] = random.random
 
     async def propose(self, owed: OwedProposal) -> Proposed:
-        """Tries it once; what is refused is recorded, and due again later."""
+        """Tries once; a failure is recorded and retried later."""
         try:
             pull_request, missing = await self._open_or_update(owed)
         except NothingToProposeError as error:
@@ -48,10 +55,10 @@ class Proposing:
             return Proposed(reason=str(error))
         except JobServerError as error:
             return await self._refused(owed, error)
-        told = pull_request_details(pull_request, owed.checks).model_copy(update={"reason": _in_words(missing)})
+        reported = pull_request_details(pull_request, owed.checks).model_copy(update={"reason": _in_words(missing)})
         extras = [one.extra for one in missing]
         details = await self.records.record_proposed(
-            owed, told, pull_request.link, missing=extras, pause=self._pause_after(owed)
+            owed, reported, pull_request.link, missing=extras, pause=self._pause_after(owed)
         )
         _log_proposed(owed, pull_request, missing)
         return Proposed(pull_request.link, details)
@@ -61,7 +68,7 @@ class Proposing:
         if pull_request is None:
             new = NewPullRequest(owed.branch, owed.title, owed.description, owed.requester)
             pull_request = await self.pull_requests.open(new)
-        # One that ended while this server was down holds the pushed commit, or refused it: either is an end.
+        # A pull request that ended while this server was down either contains the pushed commit or rejected it.
         elif pull_request.state is not PullRequestState.OPEN:
             return pull_request, ()
         elif owed.description:
@@ -71,7 +78,7 @@ class Proposing:
     async def _refused(self, owed: OwedProposal, error: JobServerError) -> Proposed:
         reason = shortened(str(error), MAX_REASON)
         if owed.failures == 0:
-            logger.warning("job %s has no pull request yet, it is tried again later: %s", owed.job_id, reason)
+            logger.warning("job %s has no pull request yet, will try again: %s", owed.job_id, reason)
         return Proposed(details=await self.records.record_refused(owed, reason, pause=self._pause_after(owed)))
 
     def _pause_after(self, owed: OwedProposal) -> timedelta:
@@ -79,19 +86,19 @@ class Proposing:
 
 
 class ProposalRetries:
-    """Proposes what could not be proposed when it was pushed."""
+    """Retries proposals that failed when their branch was pushed."""
 
     def __init__(self, proposing: Proposing) -> None:
         self._proposing = proposing
 
     async def run(self) -> None:
-        """Tries all at once, then each when it is due; never returns."""
+        """Tries all of them at once, then each when it is due; never returns."""
         await self._proposing.records.make_all_due()
         while True:
             try:
                 await self.sweep()
             except Exception:
-                logger.exception("what is pushed could not be proposed; trying again")
+                logger.exception("pushed changes could not be proposed; trying again")
             await asyncio.sleep(_PAUSE_S)
 
     async def sweep(self) -> None:
@@ -101,8 +108,57 @@ class ProposalRetries:
                 await self._proposing.propose(owed)
 
 
+class PullRequestStates:
+    """Looks up a pull request's state when its job is read; concurrent readers of a job share one lookup."""
+
+    def __init__(self, pull_requests: PullRequests, records: ProposalStore, *, patience: float = _PATIENCE_S) -> None:
+        self._pull_requests = pull_requests
+        self._records = records
+        self._patience = patience
+        self._tasks = BackgroundTasks()
+        self._lookups: dict[str, asyncio.Task[ProposalState]] = {}
+        self._slots = asyncio.Semaphore(_MOST_LOOKUPS)
+
+    async def as_of_now(self, job: AgentJob) -> AgentJob:
+        """Returns the job with its pull request's current state, or the last known one if the lookup takes too long."""
+        details = job.details
+        known = details.pull_request if details else None
+        if details is None or known is None or known.number is None or known.state not in _MAY_CHANGE:
+            return job
+        lookup = self._lookups.get(job.id) or self._start(job.id, known.number, known.state)
+        if lookup is None:
+            return job
+        await asyncio.wait({lookup}, timeout=self._patience)
+        if not lookup.done() or lookup.cancelled():
+            return job
+        reported = known.model_copy(update={"state": lookup.result()})
+        return job.model_copy(update={"details": details.model_copy(update={"pull_request": reported})})
+
+    async def stop(self) -> None:
+        await self._tasks.cancel()
+
+    def _start(self, job_id: str, number: int, known: ProposalState) -> asyncio.Task[ProposalState] | None:
+        if len(self._lookups) >= _MOST_WAITING:
+            return None
+        lookup = self._tasks.spawn(self._look_up(job_id, number, known), name=f"the pull request of job {job_id}")
+        self._lookups[job_id] = lookup
+        lookup.add_done_callback(lambda _: self._lookups.pop(job_id, None))
+        return lookup
+
+    async def _look_up(self, job_id: str, number: int, known: ProposalState) -> ProposalState:
+        try:
+            async with self._slots:
+                state = ProposalState(await self._pull_requests.state(number))
+            if state is not known:
+                await self._records.record_state(job_id, number, state)
+        except (JobServerError, sqlite3.Error) as error:
+            logger.info("cannot lookup up the state of pull request %d: %s", number, error)
+            return known
+        return state
+
+
 def pull_request_details(pull_request: OpenedPullRequest, checks: Sequence[CheckResult] = ()) -> PullRequestDetails:
-    """Returns what is told of a pull request. `checks` are our own, which come first."""
+    """Returns a pull request's details. `checks` are our own; they come first."""
     return PullRequestDetails(
         number=pull_request.number,
         state=ProposalState(pull_request.state),
@@ -119,4 +175,4 @@ def _log_proposed(owed: OwedProposal, pull_request: OpenedPullRequest, missing: 
     for one in missing if owed.failures == 0 else ():
         logger.warning("pull request %d: %s", pull_request.number, one.reason)
     if owed.failures and not missing:
-        logger.info("job %s has all of its pull request %d now", owed.job_id, pull_request.number)
+        logger.info("job %s: pull request %d is complete", owed.job_id, pull_request.number)

@@ -1,4 +1,4 @@
-"""Pushes a commit, and opens or updates its pull request."""
+"""Pushes a commit and opens or updates its pull request."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,17 +8,16 @@ from bot.jobserver.errors import GitError, PushRejectedError
 from bot.jobserver.executor.descriptions import (
     TRAILER,
     Proposal,
-    answer_with,
     commit_message,
     pull_request_description,
     subject,
     trailer_value,
 )
 from bot.jobserver.executor.editing import EditOutcome
-from bot.jobserver.executor.masked_texts import described
+from bot.jobserver.executor.foreign_text import described
 from bot.jobserver.executor.proposing import Proposed, Proposing
 from bot.jobserver.leaks.interface import Masking
-from bot.jobserver.models import CheckResult, JobDetails
+from bot.jobserver.models import CheckResult
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -30,7 +29,7 @@ _PUSHES = 3
 
 @dataclass(frozen=True)
 class Publishing:
-    """Each step is recorded when it is done, so that a restart goes on after it."""
+    """Each step is recorded when it is done, so that a restart continues after it."""
 
     repository: GitRepository
     pull_requests: PullRequests
@@ -39,12 +38,12 @@ class Publishing:
     masking: Masking
 
     async def push(self, instruction: Instruction, change: EditOutcome) -> EditOutcome | None:
-        """Pushes the commit, on top of what somebody else pushed meanwhile if that merges cleanly.
+        """Pushes the commit, merged with what somebody else has pushed in the meantime if that is possible.
 
-        Returns what was pushed; None where somebody else changed the same lines.
+        Returns what was pushed; None if somebody else changed the same lines.
 
         Raises:
-            GitError: the repository did not take it.
+            GitError: the repository rejected the push.
         """
         for _ in range(_PUSHES):
             commit = _commit_of(change)
@@ -63,7 +62,7 @@ class Publishing:
         raise GitError(f"somebody else keeps pushing to the branch {instruction.branch}: send the message again later")
 
     async def pushed_before(self, instruction: Instruction) -> str | None:
-        """Returns the commit that was pushed for this instruction before a crash, or by what a crash left running."""
+        """Returns the commit that was pushed for this instruction before a crash, or by a process that survived it."""
         if instruction.commit:
             return instruction.commit
         await self.repository.start(instruction.branch)
@@ -74,7 +73,7 @@ class Publishing:
         return None
 
     async def _on_top(self, instruction: Instruction, commit: str) -> str | None:
-        """Returns the change as a commit on the branch's newest one; None if that does not merge cleanly."""
+        """Returns the change as a commit on top of the branch; None if it does not merge cleanly."""
         start = await self.repository.start(instruction.branch)
         theirs = await self.repository.commit(start, start.tree, "The branch as it is now\n")
         tree = await self.repository.merge(theirs, commit)
@@ -82,26 +81,19 @@ class Publishing:
         return tree and await self.repository.commit(start, tree, message)
 
     async def propose(self, instruction: Instruction, change: EditOutcome) -> Outcome:
-        """Opens or updates the pull request of a pushed change; where that fails, it is retried later."""
-        shown = await described(instruction, self.masking)
+        """Opens or updates the pull request of a pushed change; a failure is retried later."""
+        described_as = await described(instruction, self.masking)
         summary = await asyncio.to_thread(self.masking.all, change.result.summary)
-        proposal = _proposal(shown, change, summary, await self.records.spent(instruction.job_id))
-        owed = await self._owe(shown, proposal, change.checks)
+        proposal = _proposal(described_as, change, summary, await self.records.spent(instruction.job_id))
+        owed = await self._owe(described_as, proposal, change.checks)
         proposed = await self.proposing.propose(owed)
         commit = _commit_of(change)
-        details = JobDetails(
-            summary=answer_with(change.result.summary, change.left_out, change.result.notes),
-            reason=proposed.reason,
-            question=change.result.question or None,
-            question_fields=change.result.question_fields,
-            changes=change.changes,
-            pull_request=proposed.details,
-            revision=commit,
-        )
+        published = {"changes": change.changes, "pull_request": proposed.details, "revision": commit}
+        details = change.details.model_copy(update={"reason": proposed.reason, **published})
         return Outcome(commit=commit, pr_link=proposed.link, details=details)
 
     async def propose_earlier(self, instruction: Instruction, start: StartingPoint) -> Proposed:
-        """Proposes what earlier instructions pushed, where this one added nothing."""
+        """Proposes what earlier instructions pushed, for one that changed nothing."""
         owed = await self.proposing.records.of_job(instruction.job_id)
         if owed is None or owed.branch != instruction.branch:
             is_ahead = start.parents[0] != start.base
@@ -111,16 +103,18 @@ class Publishing:
         return await self.proposing.propose(owed)
 
     async def _owe_branch(self, instruction: Instruction, start: StartingPoint) -> OwedProposal:
-        """For a branch of which nothing is written down."""
+        """Records a proposal for a branch that has none."""
         prompt = next((earlier.prompt for earlier in instruction.conversation), instruction.prompt)
         changes = await self.repository.changes(start.base, start.parents[0])
-        shown = await described(replace(instruction, prompt=prompt), self.masking)
-        return await self._owe(shown, Proposal(shown.prompt, requester=shown.requester, changes=changes), ())
+        described_as = await described(replace(instruction, prompt=prompt), self.masking)
+        return await self._owe(
+            described_as, Proposal(described_as.prompt, requester=described_as.requester, changes=changes), ()
+        )
 
-    async def _owe(self, shown: Instruction, proposal: Proposal, checks: Sequence[CheckResult]) -> OwedProposal:
+    async def _owe(self, described_as: Instruction, proposal: Proposal, checks: Sequence[CheckResult]) -> OwedProposal:
         description = self.masking.known(pull_request_description(proposal))
         return await self.proposing.records.owe(
-            shown, title=subject(proposal.prompt), description=description, checks=checks
+            described_as, title=subject(proposal.prompt), description=description, checks=checks
         )
 
 

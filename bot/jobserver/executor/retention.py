@@ -1,4 +1,4 @@
-"""Archives finished jobs, and later deletes them with their files and branches."""
+"""Archives finished jobs and later deletes them, with their files and branches."""
 
 import asyncio
 import logging
@@ -21,13 +21,13 @@ _BETWEEN_BATCHES_S = 0.05
 
 
 class Branches(Protocol):
-    """The one thing that removal asks of a repository."""
+    """The part of a repository that `BranchRemoval` needs."""
 
     async def delete_branch(self, branch: str) -> None: ...
 
 
 class BranchRemoval:
-    """Deletes branches whose pull requests have ended; an open one keeps its branch."""
+    """Deletes branches whose pull requests have ended; branches of open ones stay."""
 
     def __init__(self, jobs: JobRetention, branches: Branches, pull_requests: PullRequests) -> None:
         self._jobs = jobs
@@ -35,7 +35,7 @@ class BranchRemoval:
         self._pull_requests = pull_requests
 
     async def run(self) -> None:
-        """Tries all that are noted; one that cannot be deleted now holds up no other, and is tried again for a week."""
+        """Tries all recorded branches; a failure does not delay the others, and is retried for a week."""
         last, failures = "", list[str]()
         while names := await self._jobs.old_branches(after=last):
             for name in names:
@@ -49,7 +49,7 @@ class BranchRemoval:
             await self._jobs.give_up_branches()
 
     async def _delete(self, name: str) -> None:
-        """A keeper forgets pull requests that have ended, so that one it does not know has ended."""
+        """Deletes a branch unless its pull request is open; an unknown one has ended and been forgotten."""
         pull_request = await self._pull_requests.find(name)
         if pull_request is None or pull_request.state is not PullRequestState.OPEN:
             await self._branches.delete_branch(name)
@@ -57,7 +57,7 @@ class BranchRemoval:
 
 
 class JobCleanup:
-    """Archives jobs `archive_after` their end, and deletes them when they have been archived for `keep_for`."""
+    """Archives jobs `archive_after` their end, and deletes them after another `keep_for`."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class JobCleanup:
         self._keep_for = keep_for
 
     async def run(self) -> None:
-        """Sweeps again and again; never returns."""
+        """Sweeps repeatedly; never returns."""
         shortest = min(self._archive_after, self._keep_for).total_seconds()
         pause = min(_MAX_PAUSE_S, max(0.1, shortest / 10))
         while True:
@@ -90,7 +90,7 @@ class JobCleanup:
             await asyncio.sleep(pause)
 
     async def sweep(self) -> None:
-        """Archives and deletes everything that is old enough, a few at a time."""
+        """Archives and deletes everything that is old enough, in batches."""
         archived = await _in_batches(partial(self._jobs.archive, self._archive_after))
         deleted = await _in_batches(self._delete_jobs)
         if archived or deleted:
@@ -103,7 +103,7 @@ class JobCleanup:
             logger.info("the mirror of the repository was packed")
 
     async def _delete_jobs(self) -> int:
-        """Deletes the folders first: what a crash leaves is found again by its row."""
+        """Deletes the folders first: after a crash, the row still leads to what is left."""
         batch = await self._jobs.jobs_to_delete(self._keep_for)
         await asyncio.to_thread(self._delete_folders, batch)
         await self._jobs.delete_jobs(batch)
@@ -115,7 +115,7 @@ class JobCleanup:
 
 
 async def _in_batches(step: Callable[[], Awaitable[int]]) -> int:
-    """Takes a step until it finds nothing to do; returns how much all of them did."""
+    """Repeats a step until it has nothing to do; returns the total."""
     done = 0
     while count := await step():
         done += count

@@ -1,4 +1,4 @@
-"""Puts the executor together: what runs jobs, and what cleans up after them."""
+"""Composes the executor: what runs jobs, and what cleans up after them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,10 +11,10 @@ from bot.jobserver.editors.interface import Editor
 from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.budget import Spending
 from bot.jobserver.executor.editing import Checks, Editing, PartialWorkKeeping
+from bot.jobserver.executor.foreign_text import SecretGuard
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
@@ -34,9 +34,9 @@ from bot.runtime.tasks import BackgroundTasks
 
 @dataclass(frozen=True)
 class ExecutorDependencies:
-    """What the executor works with. `takes_faults`: whether the editor can be told what the checks found.
+    """What the executor works with. `takes_faults`: whether the editor can fix what the checks found.
 
-    `caches` are folders in HOME that the editor's program does without in its next run, and `users` whose its jobs are.
+    `caches` are folders in HOME that need not be kept, and `users` are the users that jobs run as.
     """
 
     repository: GitRepository
@@ -60,7 +60,7 @@ async def running_jobs(
     *,
     now: Callable[[], datetime],
 ) -> AsyncIterator[JobRunner]:
-    """Runs the jobs in a database, interrupted ones first, and deletes old ones, until the end of the block."""
+    """Runs the jobs of a database, interrupted ones first, and deletes old ones, until the block ends."""
     folders, queue = JobFolders(data, dependencies.caches, dependencies.users), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
     proposing = Proposing(dependencies.pull_requests, ProposalStore(database, now=now))
@@ -83,7 +83,7 @@ async def running_jobs(
     try:
         await runner.start()
         background.spawn(retention.run(), name="retention")
-        background.spawn(ProposalRetries(proposing).run(), name="what is not proposed yet")
+        background.spawn(ProposalRetries(proposing).run(), name="proposal retries")
         yield runner
     finally:
         await background.cancel()

@@ -1,1 +1,1 @@
-"""Where foreign programs run: what they can see, reach and use up."""
+"""Isolates foreign programs: what they can see, reach and use up."""

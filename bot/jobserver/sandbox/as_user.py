@@ -1,8 +1,8 @@
 """Runs bubblewrap as another user, for a server that is root: `USER-AND-SOURCES COMMAND…`.
 
-It is started by its path, without the packages around it: only the standard library is at hand. The command becomes
-root of a user namespace in which there is nobody but this user, so no user has to be allowed to make namespaces. What
-bubblewrap is to bind in may lie where this user cannot come, below /root, say: it is laid out in a /tmp of its own.
+It is run as a script, so only the standard library is available. The command becomes root in a user namespace that
+contains only this user, so the user needs no permission to create namespaces. The user may not be able to reach the
+paths that bubblewrap binds, below /root for example, so they are mounted in a private /tmp.
 """
 
 import ctypes
@@ -16,23 +16,23 @@ from collections.abc import Callable
 # From linux/sched.h, linux/mount.h and linux/prctl.h
 _NEW_MOUNTS = 0x00020000
 _NEW_USERS = 0x10000000
-_BIND = 4096 | 16384  # with what is mounted below
+_BIND = 4096 | 16384  # recursive
 _PR_SET_PDEATHSIG = 1
-PLACE = "/tmp"  # noqa: S108 - a file system of its own, and bubblewrap's own choice: it is there everywhere
+_MOUNTS = "/tmp"  # noqa: S108 - a private file system; /tmp exists everywhere, as bubblewrap assumes, too
 _CANNOT_BE_STARTED = 127
 
 
-def laid_out(number: int) -> str:
-    """Returns where the source with this number lies."""
-    return f"{PLACE}/{number}"
+def mounted_at(number: int) -> str:
+    """Returns the path at which the source with this number is mounted."""
+    return f"{_MOUNTS}/{number}"
 
 
 def main(arguments: list[str]) -> None:
-    """USER-AND-SOURCES is a JSON list: the user's and group's id, then paths."""
+    """USER-AND-SOURCES is a JSON list: the id of the user and group, then paths."""
     (user, *sources), command, parent = json.loads(arguments[0]), arguments[1:], os.getppid()
     try:
         _become(user, sources)
-        _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a change of user has ended it
+        _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # again, since changing the user resets it
         if os.getppid() == parent:
             os.execvp(command[0], command)  # noqa: S606 - no shell is what is wanted
     except OSError as error:
@@ -43,14 +43,14 @@ def main(arguments: list[str]) -> None:
 
 def _become(user: int, sources: list[str]) -> None:
     os.setgroups([])
-    _after(lambda: _call("unshare", _NEW_USERS), _map_of(os.getpid(), user))
+    _then_in_child(lambda: _call("unshare", _NEW_USERS), _map_of(os.getpid(), user))
     _call("unshare", _NEW_MOUNTS)
-    opened = [os.open(source, os.O_PATH) for source in sources]  # as long as this is the owner of /root
+    opened = [os.open(source, os.O_PATH) for source in sources]  # while this process may still read /root
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
-    _call("mount", b"tmpfs", PLACE.encode(), b"tmpfs", 0, None)
+    _call("mount", b"tmpfs", _MOUNTS.encode(), b"tmpfs", 0, None)
     for number, source in enumerate(opened):
-        place = laid_out(number)
+        place = mounted_at(number)
         if stat.S_ISDIR(os.fstat(source).st_mode):
             os.mkdir(place)  # noqa: PTH102 - quick to start
         else:
@@ -67,8 +67,8 @@ def _map_of(process: int, user: int) -> Callable[[], None]:
     return write
 
 
-def _after(first: Callable[[], None], then: Callable[[], None]) -> None:
-    """Does the second in a process that the first has no effect on."""
+def _then_in_child(first: Callable[[], None], then: Callable[[], None]) -> None:
+    """Calls `first` here, then `then` in a child process that `first` does not affect."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

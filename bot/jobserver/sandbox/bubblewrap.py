@@ -1,4 +1,4 @@
-"""Bubblewrap: a program sees a small part of the machine and no other process, and writes to its two folders only."""
+"""Bubblewrap: a program sees little of the machine, no other processes, and can write only to its two folders."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bot.jobserver.errors import EditError
 from bot.jobserver.file_owners import hand_over, owner
-from bot.jobserver.sandbox.as_user import laid_out
+from bot.jobserver.sandbox.as_user import mounted_at
 from bot.jobserver.sandbox.interface import Door, Program, SandboxedProgram, Workspace, environment_for
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.sandbox.limits import RunLimits
@@ -23,13 +23,13 @@ from bot.jobserver.sandbox.supervise import FILTER_FD
 COPY = Path("/workspace/copy")
 HOME = Path("/workspace/home")
 ATTACHMENTS = Path("/workspace/attachments")
-"""The same for every job and every instruction, since agents keep sessions by their directory."""
+"""The same for all jobs and instructions, since agents store sessions by directory."""
 TMP_BYTES = 2**30
 _PYTHON = str(Path(sys.executable).resolve())
-"""Not a virtual environment's, whose packages are not needed inside."""
+"""The real interpreter, not that of a virtual environment, whose packages are not needed inside."""
 _USER = "1000"  # some agents refuse to work as root
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-# Nothing here is a secret: /etc/ssl/private, for one, stays outside.
+# None of these is secret: /etc/ssl/private, for example, is not included.
 _ETC = (
     "alternatives", "ca-certificates", "crypto-policies", "gai.conf", "host.conf", "hosts", "ld.so.cache",
     "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "pki/ca-trust/extracted",
@@ -37,22 +37,22 @@ _ETC = (
     "ssl/openssl.cnf", "timezone",
 )  # fmt: skip
 _BINDS = ("--bind", "--ro-bind")
-_OPEN_TO_ALL = (*_SYSTEM, "/etc", "/dev")
-_MADE_UP = Path(__file__).with_name("etc")
+_WORLD_READABLE = (*_SYSTEM, "/etc", "/dev")
+_ETC_FILES = Path(__file__).with_name("etc")
 _SUPERVISE = Path(__file__).with_name("supervise.py")
 _FORWARD = Path(__file__).with_name("forward.py")
 _AS_USER = Path(__file__).with_name("as_user.py")
 _DOORS = Path("/workspace/doors")
-"""Where a program finds its doors, and what leads to them."""
+"""Where the sockets of doors and the forwarder are mounted."""
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--disable-userns", "--uid", _USER, "--gid", _USER, "--hostname", "pagehand", "--cap-drop", "ALL",
     "--die-with-parent", "--new-session",
 )  # fmt: skip
-_OF_THE_HOST = ("kcore", "key-users", "keys", "latency_stats", "sched_debug", "timer_list")
-"""Below /proc, and not this sandbox's own: the server user's keyrings and other processes, for instance."""
-# Each of these file systems is memory. The server's root owns files below /proc/sys that control the whole machine.
-_OWN = (
+_HOST_FILES = ("kcore", "key-users", "keys", "latency_stats", "sched_debug", "timer_list")
+"""Files in /proc that belong to the host, such as the server user's keyrings and information on other processes."""
+# These file systems are in memory. /proc is read-only, since files in /proc/sys control the whole machine.
+_OWN_FILE_SYSTEMS = (
     "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
     "--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108 (its own)
     "--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp",  # noqa: S108 (its own)
@@ -60,21 +60,21 @@ _OWN = (
 
 
 def supervised(arguments: Iterable[str], limits: RunLimits | None, *, mode: str = "bare") -> tuple[str, ...]:
-    """Returns a command that runs another one and ends whatever it leaves behind; `mode` is that of `supervise`."""
+    """Returns a command that runs another one and ends whatever it leaves behind; `mode` as in `supervise`."""
     group = limits.for_supervisor if limits else ""
     return (sys.executable, "-I", "-S", str(_SUPERVISE), str(os.getpid()), mode, group, *arguments)
 
 
 def filtered(arguments: Iterable[str], limits: RunLimits) -> tuple[str, ...]:
-    """Returns the same for bubblewrap, which finds its filter of system calls open at `FILTER_FD`."""
+    """Returns a supervised bubblewrap command, with the system call filter open at `FILTER_FD`."""
     return supervised(arguments, limits, mode=base64.b64encode(filter_for(platform.machine())).decode())
 
 
 @dataclass(frozen=True)
 class Bubblewrap:
-    """Starts programs by `bwrap`, at least version 0.8. `folders` can be read besides what every program sees.
+    """Starts programs with `bwrap`, at least version 0.8. Programs can also read `folders`.
 
-    Whose a workspace's programs are is told by who owns its copy.
+    A program runs as the owner of its workspace's copy.
     """
 
     bwrap: str
@@ -88,7 +88,7 @@ class Bubblewrap:
         return ATTACHMENTS
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
-        """Returns what to start instead of it.
+        """Returns the command to start instead of the program.
 
         Raises:
             EditError: there is no such program.
@@ -99,7 +99,7 @@ class Bubblewrap:
             *("--seccomp", str(FILTER_FD)),
             *(() if self.has_network and not program.doors else ("--unshare-net",)),
             *_system(),
-            *_OWN,
+            *_OWN_FILE_SYSTEMS,
             *_hidden(),
             *_read_only({*needed, *self.folders}),
             *("--bind", str(workspace.copy), str(COPY), "--bind", str(workspace.home), str(HOME)),
@@ -107,12 +107,12 @@ class Bubblewrap:
             *_bound_in(program.doors),
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
-        inside = ("--", *self._limited(), *_through(program.doors), *arguments)
+        inside = ("--", *self._limited(), *_through_doors(program.doors), *arguments)
         command = (*self._bwrap(options, program, workspace), *inside)
         return SandboxedProgram(filtered(command, self.limits), workspace.copy, environment, COPY, HOME)
 
     def _found(self, program: Program) -> tuple[dict[str, str], tuple[str, ...], set[Path]]:
-        """Returns a program's environment, its arguments with its full path, and the files that it needs."""
+        """Returns a program's environment, its arguments with the full path, and the files that it needs."""
         environment = environment_for(program, HOME=str(HOME), USER="pagehand", LOGNAME="pagehand", TMPDIR="/tmp")  # noqa: S108 (its own)
         path = locate(program.arguments[0], environment["PATH"])
         arguments = (str(path), *program.arguments[1:])
@@ -121,15 +121,15 @@ class Bubblewrap:
             needed |= needed_paths((_PYTHON,), environment["PATH"])
         if isinstance(self.users, JobUsers) and (closed := closed_to_others({path, *needed})):
             raise EditError(
-                f"the editor's program cannot be started: only its owner can read {closed}, and each job is another "
-                "user: install it for everybody, below /usr/local"
+                f"the editor's program cannot be started: only its owner can read {closed}, and each job runs as "
+                "another user: install it for all users, below /usr/local"
             )
         return environment, arguments, needed
 
     def _bwrap(self, options: Sequence[str], program: Program, workspace: Workspace) -> tuple[str, ...]:
         """Returns bubblewrap with its options, run as the workspace's owner.
 
-        A folder that is no job's becomes that of nobody's user.
+        A workspace that belongs to no job is given to the first of the users.
 
         Raises:
             EditError: the folders cannot be given to that user.
@@ -146,12 +146,12 @@ class Bubblewrap:
                 hand_over(door.socket, user)
         except OSError as error:
             raise EditError(f"the job's folders cannot be given to a user of its own: {error.strerror}") from error
-        sources, renamed = _laid_out(options)
+        sources, renamed = _through_mounts(options)
         spec = json.dumps([user, *sources])
         return (sys.executable, "-I", "-S", str(_AS_USER), spec, self.bwrap, *renamed)
 
     def _limited(self) -> tuple[str, ...]:
-        """Limits that the kernel keeps at once, by a program of util-linux: `RunLimits.exceeded` needs a moment."""
+        """Returns `prlimit` (util-linux) with limits that take effect at once, unlike those of `RunLimits.exceeded`."""
         prlimit = shutil.which("prlimit", path="/usr/bin:/bin")
         if prlimit is None:
             return ()
@@ -168,11 +168,11 @@ def _system() -> Iterator[str]:
         if (path := Path("/etc") / name).exists():
             yield from ("--ro-bind", str(path), str(path))
     for name in ("passwd", "group"):
-        yield from ("--ro-bind", str(_MADE_UP / name), f"/etc/{name}")
+        yield from ("--ro-bind", str(_ETC_FILES / name), f"/etc/{name}")
 
 
 def _hidden() -> Iterator[str]:
-    for path in (Path("/proc", name) for name in _OF_THE_HOST):
+    for path in (Path("/proc", name) for name in _HOST_FILES):
         if path.exists():
             yield from ("--ro-bind", os.devnull, str(path))
 
@@ -189,18 +189,18 @@ def _bound_in(doors: tuple[Door, ...]) -> Iterator[str]:
         yield from ("--ro-bind", str(_FORWARD), str(_DOORS / _FORWARD.name))
 
 
-def _laid_out(options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Returns what is bound in besides the system, and the options with its other names."""
+def _through_mounts(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Returns the bound paths that only root may reach, and the options with the paths of their mounts instead."""
     sources, renamed = list[str](), list(options)
     for number, source in enumerate(options[1:], 1):
-        if options[number - 1] in _BINDS and not any(Path(source).is_relative_to(seen) for seen in _OPEN_TO_ALL):
-            renamed[number] = laid_out(len(sources))
+        if options[number - 1] in _BINDS and not any(Path(source).is_relative_to(seen) for seen in _WORLD_READABLE):
+            renamed[number] = mounted_at(len(sources))
             sources.append(source)
     return sources, renamed
 
 
-def _through(doors: tuple[Door, ...]) -> tuple[str, ...]:
-    """A command before the program's, which takes its place once the doors are open."""
+def _through_doors(doors: tuple[Door, ...]) -> tuple[str, ...]:
+    """Returns a command prefix that opens the doors and then executes the program."""
     if not doors:
         return ()
     opened = (f"{door.port}={_DOORS / f'{door.port}.sock'}" for door in doors)
@@ -208,7 +208,7 @@ def _through(doors: tuple[Door, ...]) -> tuple[str, ...]:
 
 
 def _read_only(paths: set[Path]) -> Iterator[str]:
-    """Outer folders first: they would hide what lies in them and is there already."""
+    """Binds outer folders first, since they would hide earlier mounts inside them."""
     for path in sorted(paths):
         if not any(path.is_relative_to(seen) for seen in _SYSTEM):
             yield from ("--ro-bind", str(path), str(path))

@@ -1,4 +1,4 @@
-"""Chooses the sandbox that the settings name, and tries it before any job needs it."""
+"""Opens the sandbox that the settings name, and tries it before any job needs it."""
 
 import os
 import platform
@@ -23,19 +23,19 @@ _TRIAL_S = 20.0
 _WORDS_LIMIT = 4000
 _OTHERWISE = (
     "Or set PAGEHAND_JOBSERVER_SANDBOX=none and PAGEHAND_JOBSERVER_EGRESS=open: then programs and agents run as this "
-    "user, see every file that it can read, change what it can change, and reach what it can reach"
+    "user, and can read, change and reach whatever this user can"
 )
-_NOT_KEPT = (
-    "without a sandbox nothing keeps programs and agents from the network: set PAGEHAND_JOBSERVER_EGRESS=open where "
-    "they may reach all that this machine reaches, or use bubblewrap"
+_NO_ISOLATION = (
+    "without a sandbox nothing keeps programs and agents from the network: set PAGEHAND_JOBSERVER_EGRESS=open if they "
+    "may reach everything that this machine can reach, or use bubblewrap"
 )
 
 
 @dataclass(frozen=True)
 class NoSandbox:
-    """Starts programs as they are: as the server's user, who sees what that user sees.
+    """Starts programs without isolation, as the server's user.
 
-    On Linux, what they leave behind is ended with them, as far as they let it.
+    On Linux, processes that they leave behind are ended with them, as far as possible.
     """
 
     limits: RunLimits | None = None
@@ -46,7 +46,7 @@ class NoSandbox:
         return workspace.attachments or workspace.copy
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
-        """Returns what to start instead of it.
+        """Returns the command to start instead of the program.
 
         Raises:
             EditError: there is no such program.
@@ -62,16 +62,16 @@ async def open_sandbox(
 ) -> Sandbox:
     """Returns the sandbox of the settings; `data` is the server's data directory, which no program may see.
 
-    `groups` is the server's own folder of control groups, where it has one.
+    `groups`: the server's own control group folder, if it has one.
 
     Raises:
-        JobServerError: it cannot be used on this machine, with what to do about it.
+        JobServerError: it cannot be used on this machine; the message says what to do.
     """
     limits = RunLimits.for_settings(settings, groups)
     match settings.sandbox:
         case "none":
             if settings.egress != OPEN:
-                raise JobServerError(_NOT_KEPT)
+                raise JobServerError(_NO_ISOLATION)
             return NoSandbox(limits)
         case "bubblewrap":
             sandbox = _bubblewrap(settings, data, limits, machine)
@@ -89,7 +89,7 @@ def _bubblewrap(settings: SandboxSettings, data: Path, limits: RunLimits, machin
         raise JobServerError(f"bubblewrap, in which programs and agents run, is not installed: {where}. {_OTHERWISE}")
     if machine not in MACHINES:
         known = " and ".join(MACHINES)
-        raise JobServerError(f"its filter of system calls is there for {known}, not for {machine}. {_OTHERWISE}")
+        raise JobServerError(f"its filter of system calls supports {known}, not {machine}. {_OTHERWISE}")
     for folder in (folder.resolve() for folder in settings.sandbox_folders):
         if not folder.is_dir():
             raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {folder}, which is not a folder")
@@ -101,7 +101,7 @@ def _bubblewrap(settings: SandboxSettings, data: Path, limits: RunLimits, machin
 def _require_open(sandbox: Bubblewrap) -> None:
     if isinstance(sandbox.users, JobUsers) and (closed := closed_to_others(sandbox.folders)):
         raise JobServerError(
-            f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {closed}, which only its owner can read, and each job is "
+            f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {closed}, which only its owner can read, and each job runs as "
             "another user: let others read it (chmod o+rx)"
         )
 
@@ -113,19 +113,19 @@ def _users() -> JobUsers | ServersUser:
 
 
 async def _tried(sandbox: Bubblewrap, users: JobUsers | ServersUser) -> Bubblewrap:
-    """Returns the sandbox with these users; where that does not work, with the server's own, and why."""
+    """Returns the sandbox with these users or, if that does not work, with the server's own and the reason."""
     if isinstance(users, JobUsers):
         try:
-            await _try(replace(sandbox, users=users))
+            await _run_trial(replace(sandbox, users=users))
             return replace(sandbox, users=users)
         except JobServerError as error:
             users = ServersUser(str(error).partition(". ")[0])
-    await _try(replace(sandbox, users=users))
+    await _run_trial(replace(sandbox, users=users))
     return replace(sandbox, users=users)
 
 
-async def _try(sandbox: Bubblewrap) -> None:
-    """Runs a program that makes a folder, and looks into that: a container or a kernel may forbid what it takes."""
+async def _run_trial(sandbox: Bubblewrap) -> None:
+    """Runs a program that creates a folder, and reads it: a container or kernel may forbid what the sandbox needs."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         workspace = Workspace(Path(directory, "copy"), Path(directory, "home"))
         workspace.copy.mkdir()
@@ -144,13 +144,13 @@ async def _try(sandbox: Bubblewrap) -> None:
         raise JobServerError(
             f"bubblewrap, in which programs and agents run, does not work here: {words or 'it gives no reason'}. "
             "It needs version 0.8 or newer, and a kernel and a container that allow user namespaces: the job server's "
-            f"page says more. {_OTHERWISE}"
+            f"README says more. {_OTHERWISE}"
         )
 
 
 @dataclass(frozen=True)
 class MissingSandbox:
-    """Implements `Sandbox` where there is none: nothing runs, and whoever asks is told why."""
+    """Implements `Sandbox` if there is none: refuses to run programs, and says why."""
 
     reason: str
     users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
@@ -160,5 +160,5 @@ class MissingSandbox:
         return workspace.attachments or workspace.copy
 
     def prepare(self, program: Program, workspace: Workspace) -> NoReturn:  # noqa: ARG002 - the sandbox's signature
-        """Raises EditError: it cannot be run here."""
+        """Raises EditError: programs cannot be run here."""
         raise EditError(self.reason)

@@ -1,6 +1,6 @@
-"""Control groups (version 2): where the server has some of its own, the kernel limits what a run uses.
+"""Control groups (version 2): if some are delegated to the server, the kernel limits what a run uses.
 
-See the kernel's Documentation/admin-guide/cgroup-v2.rst, and systemd's CGROUP_DELEGATION.md for whose they are.
+See the kernel's Documentation/admin-guide/cgroup-v2.rst, and systemd's CGROUP_DELEGATION.md on their ownership.
 """
 
 import contextlib
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_SERVERS = "server"
-"""The group that the server moves to: one with groups below it may hold no process itself."""
+_SERVER_GROUP = "server"
+"""The group that the server moves to: a group with children may not contain processes itself."""
 _CONTROLLERS = ("memory", "pids")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 IsMarked = Callable[[Path], bool]
@@ -19,12 +19,12 @@ IsMarked = Callable[[Path], bool]
 
 @dataclass(frozen=True)
 class ControlGroups:
-    """In `folder`, a group for each run can be made."""
+    """A group for each run can be created in `folder`."""
 
     folder: Path
 
     def __str__(self) -> str:
-        return "the kernel holds memory and processes of each run, by control groups"
+        return "the kernel limits memory and processes of each run, by control groups"
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,19 @@ class NoControlGroups:
     folder: None = None
 
     def __str__(self) -> str:
-        return f"the kernel does not hold what a run uses, it is looked at now and then: {self.reason}"
+        return f"the kernel does not limit what a run uses, it is checked periodically: {self.reason}"
 
 
 @dataclass(frozen=True)
 class OwnGroup:
-    """The group that a process is in, and the topmost one that it sees."""
+    """The group of a process, and the topmost group that it can see."""
 
     folder: Path
     top: Path
 
 
 def is_marked_as_delegated(folder: Path) -> bool:
-    """Whether systemd has given this group to its service, as `Delegate=yes` asks it to."""
+    """Whether systemd has delegated this group to its service (`Delegate=yes`)."""
     with contextlib.suppress(OSError, AttributeError):
         return os.getxattr(folder, "user.delegate") == b"1"
     return False
@@ -56,7 +56,7 @@ def is_marked_as_delegated(folder: Path) -> bool:
 def open_control_groups(
     process: Path = Path("/proc/self"), is_marked: IsMarked = is_marked_as_delegated
 ) -> ControlGroups | NoControlGroups:
-    """Makes the part that is the server's own ready for runs; what is not surely its own is left as it is."""
+    """Prepares the server's own part for runs; leaves alone what may belong to others."""
     try:
         own = own_group((process / "cgroup").read_text(), (process / "mountinfo").read_text())
         if own is None:
@@ -76,7 +76,7 @@ def open_control_groups(
 
 
 def own_group(groups: str, mounts: str) -> OwnGroup | None:
-    """Finds a process's group in what its /proc/…/cgroup and /proc/…/mountinfo say."""
+    """Finds a process's group from its /proc/…/cgroup and /proc/…/mountinfo."""
     path = next((line[3:] for line in groups.splitlines() if line.startswith("0::")), None)
     mounted = (line.split(" ") for line in mounts.splitlines() if " - cgroup2 " in line)
     for fields in mounted:
@@ -91,14 +91,14 @@ def _unescaped(field: str) -> str:
 
 
 def _delegated(own: OwnGroup, is_marked: IsMarked) -> Path | None:
-    """Returns the group that may be divided: systemd's mark is on it, or a container has it for its topmost one.
+    """Returns the group that may be divided: systemd has marked it, or it is the topmost one of a container.
 
-    The machine's own topmost one has no type. A server may have been started in the group that it would move to.
+    The machine's own topmost group has no type. A server may have been started in the group that it would move to.
     """
     parent = own.folder.parent
     if is_marked(own.folder) or _is_of_container(own.folder, own.top):
         return own.folder
-    is_moved = own.folder.name == _SERVERS and _is_of_container(parent, own.top)
+    is_moved = own.folder.name == _SERVER_GROUP and _is_of_container(parent, own.top)
     return parent if own.folder != own.top and (is_marked(parent) or is_moved) else None
 
 
@@ -107,12 +107,12 @@ def _is_of_container(folder: Path, top: Path) -> bool:
 
 
 def _divide(folder: Path, own: Path) -> None:
-    """Has the kernel count by the groups in this one.
+    """Enables the controllers for the children of this group.
 
     Raises:
-        OSError: it cannot be done, other processes being in it, say; all is as it was then.
+        OSError: it cannot be done, for example because of other processes in it; nothing has changed then.
     """
-    servers = folder / _SERVERS
+    servers = folder / _SERVER_GROUP
     if own == folder:
         servers.mkdir(exist_ok=True)
         _write(servers / "cgroup.procs", str(os.getpid()))
@@ -126,7 +126,7 @@ def _divide(folder: Path, own: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """As a whole: the kernel reads each write by itself. It tells what is wrong at the closing, without the name."""
+    """Writes at once, since the kernel reads each write separately; its errors come without the file name."""
     try:
         path.write_text(text, encoding="ascii")
     except OSError as error:
@@ -134,7 +134,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Removes the groups of runs that were killed with their server; the kernel keeps those in which something runs."""
+    """Removes the groups of runs that died with their server; the kernel refuses for groups with processes."""
     for group in folder.glob("run-*"):
         with contextlib.suppress(OSError):
             group.rmdir()

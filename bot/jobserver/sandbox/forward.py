@@ -1,8 +1,8 @@
-"""Opens the doors of a program without a network: local ports, each of which leads to a Unix socket.
+"""Opens the doors of a program without network access: local ports that lead to Unix sockets.
 
-It runs inside the sandbox, by its path and without the packages around it: only the standard library is at hand. The
-program takes its place as soon as the ports listen; what forwards is left behind, and ends with the sandbox. A program
-that stops it has only closed its own doors.
+It runs as a script inside the sandbox, so only the standard library is available. It executes the program as soon as
+the ports listen; the forwarding process stays behind, and ends with the sandbox. A program that kills it only closes
+its own doors.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ import sys
 
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 128
-"""At once, for each door; more wait their turn."""
+"""Simultaneous connections per door; more have to wait."""
 _CANNOT_BE_STARTED = 127
 _CHUNK = 2**16
 _PAUSE = 0.01
-"""Seconds between tries to connect to a socket whose queue is full: nothing signals that it has room again."""
+"""Seconds between attempts to connect to a socket whose queue is full; nothing signals when it has room."""
 
 
 def main(arguments: list[str]) -> None:
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> None:
     doors = [argument.split("=", 1) for argument in arguments[:end]]
     listening = [(socket.create_server((HOST, int(port)), backlog=MOST_CONNECTIONS), path) for port, path in doors]
     if os.fork() == 0:
-        if os.fork() == 0:  # or it would be a child of the program's
+        if os.fork() == 0:  # otherwise it would be the program's child
             _leave_streams()
             asyncio.run(_forward(listening))
         os._exit(0)
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _leave_streams() -> None:
-    """Whoever reads the program's output shall see its end."""
+    """Closes the program's streams here, so that their readers see the end."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
@@ -77,7 +77,7 @@ async def _connect(connection: socket.socket, path: str) -> None:
 
 
 async def _open(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Waits while the socket's queue is full: Linux says EAGAIN then, which asyncio takes for a connection begun."""
+    """Waits while the socket's queue is full: Linux returns EAGAIN, which asyncio takes for a pending connection."""
     outer = socket.socket(socket.AF_UNIX)
     outer.setblocking(False)
     try:
@@ -94,7 +94,7 @@ async def _open(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copies until the end, and passes that on; when one side is gone, the other one is closed."""
+    """Copies until the end, and passes the end on; if one side is gone, closes the other."""
     try:
         while chunk := await reader.read(_CHUNK):
             writer.write(chunk)

@@ -1,4 +1,4 @@
-"""What every sandbox offers: bubblewrap, or none."""
+"""The interface of sandboxes."""
 
 import os
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ class Workspace:
     """The folders of a program, the same for all instructions of a job.
 
     `copy`: the files to edit, without a git directory. `home`: the program's HOME, kept between the instructions of a
-    job. It may write to these two. `attachments`: files that came with the instructions, to be read; there only where
-    there are any.
+    job. Both are writable. `attachments`: the files that came with the instructions; read-only, and only if there are
+    any.
     """
 
     copy: Path
@@ -28,9 +28,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Door:
-    """What a program without a network reaches all the same: who connects to 127.0.0.1 at this port inside its sandbox
-    is connected to this Unix socket of the server's.
-    """
+    """A connection out of a sandbox without network: 127.0.0.1 at this port leads to this Unix socket of the server."""
 
     port: int
     socket: Path
@@ -38,9 +36,9 @@ class Door:
 
 @dataclass(frozen=True)
 class Program:
-    """A program to run, without a shell. `environment` is what it gets besides PATH, HOME and the language.
+    """A program to run without a shell. It gets `environment` in addition to PATH, HOME and the language.
 
-    With `doors` it has no network but these, whatever the settings say; only a sandbox can give them.
+    With `doors`, it has no other network access, whatever the settings say; only a sandbox supports them.
     """
 
     arguments: tuple[str, ...]
@@ -50,9 +48,9 @@ class Program:
 
 @dataclass(frozen=True)
 class SandboxedProgram:
-    """What to start instead of the program: these arguments, in this directory, with exactly this environment.
+    """What to start instead of a program: these arguments, in this directory, with exactly this environment.
 
-    `copy` and `home` are the two folders as the program sees them.
+    `copy` and `home` are the folders as the program sees them.
     """
 
     arguments: tuple[str, ...]
@@ -63,11 +61,11 @@ class SandboxedProgram:
 
 
 class Sandbox(Protocol):
-    """Puts a program into its place."""
+    """Wraps programs so that they run isolated."""
 
     @property
     def users(self) -> JobUsers | ServersUser:
-        """Whose programs are outside."""
+        """The users that programs run as, outside."""
         ...
 
     def attachments(self, workspace: Workspace) -> Path:
@@ -75,9 +73,9 @@ class Sandbox(Protocol):
         ...
 
     def prepare(self, program: Program, workspace: Workspace) -> SandboxedProgram:
-        """Returns what to start instead of the program.
+        """Returns the command to start instead of the program.
 
-        SIGTERM ends it with all that it started, at once; SIGKILL may leave something behind without bubblewrap.
+        SIGTERM ends it at once, with all its descendants; SIGKILL may leave some behind without bubblewrap.
 
         Raises:
             EditError: there is no such program.
@@ -86,6 +84,6 @@ class Sandbox(Protocol):
 
 
 def environment_for(program: Program, **own: str) -> dict[str, str]:
-    """Returns PATH, the language and the time zone, then the sandbox's own variables, then the program's."""
+    """Returns PATH, the language and the time zone, overridden by the sandbox's variables, then by the program's."""
     passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
     return {"PATH": _DEFAULT_PATH, **passed, "GIT_TERMINAL_PROMPT": "0", **own, **program.environment}

@@ -1,4 +1,4 @@
-"""The users of jobs' programs and files: where the server is root, each job has one of its own."""
+"""The users that own jobs' programs and files: if the server is root, each job has its own."""
 
 import ctypes
 import sys
@@ -10,20 +10,20 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.settings import PREFIX, JobServerSettings
 
 _FIRST = (1_900_000_000, 200_000)
-"""Ids that no account has. The second is for containers that have fewer ids, though somebody's may begin there."""
+"""Ids without accounts. The second is for containers with fewer ids, though it could be used by others."""
 _COUNT = 500_000
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
 @dataclass(frozen=True)
 class JobUsers:
-    """Ids from `first` on, for users and groups alike. The first one is for folders that belong to no job."""
+    """User and group ids from `first` on. The first is for folders that belong to no job."""
 
     first: int
     count: int = _COUNT
 
     def __str__(self) -> str:
-        return f"each job is a user of its own, from {self.first} on"
+        return f"each job runs as its own user, from {self.first} on"
 
     def has(self, user: int) -> bool:
         return self.first <= user < self.first + self.count
@@ -32,30 +32,32 @@ class JobUsers:
         """Returns an id that no job has.
 
         Raises:
-            JobServerError: there is none.
+            JobServerError: all ids are taken.
         """
         newest = max(filter(self.has, taken), default=self.first)
         ids = chain(range(newest + 1, self.first + self.count), range(self.first + 1, newest))
         found = next((user for user in ids if user not in taken), None)
         if found is None:
-            raise JobServerError("there are more jobs than user ids: let KEEP_FOR end sooner")
+            raise JobServerError("there are more jobs than user ids: shorten KEEP_FOR")
         return found
 
 
 @dataclass(frozen=True)
 class ServersUser:
-    """All programs are the server's user. `reason` says why, where the server is root."""
+    """All programs run as the server's user. `reason` says why, if that is root."""
 
     reason: str = ""
 
     def __str__(self) -> str:
         return (
-            f"all jobs are the server's user, root: {self.reason}" if self.reason else "all jobs are the server's user"
+            f"all jobs run as the server's user, root: {self.reason}"
+            if self.reason
+            else "all jobs run as the server's user"
         )
 
 
 def job_users(user: int, uid_map: str, gid_map: str) -> JobUsers | ServersUser:
-    """Returns which users a job's programs can have, for a server of this user with these maps from /proc/self."""
+    """Returns the users for jobs, given the server's user and its id maps from /proc/self."""
     if user != 0:
         return ServersUser()
     for first in _FIRST:
@@ -70,7 +72,7 @@ def _holds(ids: str, first: int, count: int) -> bool:
 
 
 def forget_secrets(environ: MutableMapping[str, str]) -> None:
-    """Removes the variables of secret settings from an environment, also the names of the files that hold them."""
+    """Removes the variables of secret settings, and those naming their files, from an environment."""
     for name, field in JobServerSettings.model_fields.items():
         if "SecretStr" in repr(field.annotation):
             environ.pop(f"{PREFIX}{name.upper()}", None)
@@ -78,9 +80,9 @@ def forget_secrets(environ: MutableMapping[str, str]) -> None:
 
 
 def close_to_others() -> None:
-    """Keeps other processes of the same user from this one's memory and its first environment, and leaves no core file.
+    """Hides this process's memory and initial environment from other processes of its user, and disables core dumps.
 
-    What a variable held at the start stays readable in /proc otherwise, even once it is removed. Linux only.
+    Otherwise, removed variables would stay readable in /proc. Linux only.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

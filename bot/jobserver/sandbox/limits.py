@@ -1,4 +1,4 @@
-"""Runs a program within limits of memory, processes and disk, and says which one it exceeded."""
+"""Runs a program with limits of memory, processes and disk, and says which one it exceeded."""
 
 import asyncio
 import contextlib
@@ -16,25 +16,25 @@ from bot.jobserver.settings.sandbox import SandboxSettings
 _PAUSE_S = 0.25
 _DISK_EVERY = 8
 _THREADS = 8
-"""For each process; the kernel counts them together."""
+"""Threads per process; the kernel counts them together."""
 _ENTRY_BYTES = 4096
-"""Added for each file: many empty ones fill a disk, too, and make everything slow that looks at them."""
-_BLOCK = 512  # st_blocks counts in these, whatever the file system's own block size
+"""Added per file: many empty files also fill a disk, and slow down everything that scans them."""
+_BLOCK = 512  # the unit of st_blocks, whatever the file system's block size
 
 
 class ProgramFailedError(JobServerError):
-    """A program did not run to its end; the words go on after its name."""
+    """A program did not run to its end; the message continues a sentence that begins with its name."""
 
 
 class UnreadableFolderError(Exception):
-    """A folder of the workspace cannot be looked into."""
+    """A folder of the workspace cannot be read."""
 
 
 @dataclass(frozen=True)
 class RunLimits:
     """`memory` and `disk` are in bytes; `disk` is what a run may add to its workspace.
 
-    `groups` is the server's own folder of control groups: in one of these the kernel holds memory and tasks of a run.
+    `groups`: the server's own control group folder, in which the kernel limits memory and tasks of a run.
     """
 
     memory: int
@@ -48,12 +48,12 @@ class RunLimits:
 
     @property
     def tasks(self) -> int:
-        """How many processes and threads there can be at all."""
+        """The maximum number of processes and threads together."""
         return self.processes * _THREADS
 
     @property
     def for_supervisor(self) -> str:
-        """The limits of a run's control group, as `supervise` takes them."""
+        """The limits of a run's control group, in the format of `supervise`."""
         return f"{self.memory}:{self.tasks}:{self.groups}" if self.groups else ""
 
     async def run(
@@ -64,10 +64,10 @@ class RunLimits:
         stdout: subprocesses.Writer,
         stderr: subprocesses.Writer | None = None,
     ) -> int:
-        """Runs a supervised program and returns its exit code; its output goes where `subprocesses.run` says.
+        """Runs a supervised program and returns its exit code; for the output, see `subprocesses.run`.
 
         Raises:
-            ProgramFailedError: it cannot be started, took too long, or used too much.
+            ProgramFailedError: it cannot be started, took too long, or exceeded a limit.
         """
         watch = partial(self.exceeded, workspace=workspace)
         try:
@@ -78,19 +78,19 @@ class RunLimits:
             raise ProgramFailedError(f"took longer than {command.time_limit:g} s") from None
         except subprocesses.ProcessStoppedError as error:
             raise ProgramFailedError(f"was ended: {error}") from None
-        if words := self.told_by_exit(code):
+        if words := self.exceeded_by_exit_code(code):
             raise ProgramFailedError(f"was ended: {words}")
         return code
 
-    def told_by_exit(self, code: int) -> str:
-        """Returns in words what a supervised program used too much of, if its exit code tells that."""
+    def exceeded_by_exit_code(self, code: int) -> str:
+        """Says which limit a supervised program exceeded, if its exit code tells."""
         return self._too_much_memory() if code == OUT_OF_MEMORY else ""
 
     async def exceeded(self, pid: int, workspace: Workspace) -> str:
-        """Waits until the program with this process id, with all below it, uses more than it may; says what that was.
+        """Waits until the process and its descendants exceed a limit, and says which one.
 
-        Processes are looked at four times a second, and their memory, unless the kernel holds it; the disk every two
-        seconds. Without /proc only the disk is.
+        It checks processes, and their memory unless the kernel limits it, four times a second, and the disk every two
+        seconds. Without /proc, it checks only the disk.
         """
         at_start = await asyncio.to_thread(_disk_use_or_none, workspace)
         rounds = 0
@@ -122,18 +122,18 @@ class RunLimits:
             if disk_use(workspace) - at_start > self.disk:
                 return f"it wrote more than {in_words(self.disk)} to the disk"
         except UnreadableFolderError:
-            return "it made folders that cannot be looked into"
+            return "it created folders that cannot be read"
         return ""
 
 
 def in_words(number: int) -> str:
-    """Returns a number of bytes for people."""
+    """Formats a number of bytes for people."""
     unit, name = (2**30, "GiB") if number >= 2**30 else (2**20, "MiB")
     return f"{number / unit:.4g} {name}"
 
 
 def resident_bytes(pid: int) -> int:
-    """Returns the memory of a process that is in use; what it shares with others counts in each of them."""
+    """Returns the resident memory of a process; shared memory counts in each process."""
     try:
         pages = Path(f"/proc/{pid}/statm").read_bytes().split()[1]
     except (OSError, IndexError):
@@ -142,10 +142,10 @@ def resident_bytes(pid: int) -> int:
 
 
 def disk_use(workspace: Workspace) -> int:
-    """Returns how many bytes of the disk the workspace takes.
+    """Returns the disk usage of the workspace in bytes.
 
     Raises:
-        UnreadableFolderError: a folder of it cannot be looked into, or lies too deep.
+        UnreadableFolderError: a folder cannot be read, or is nested too deeply.
     """
     waiting = {workspace.copy, workspace.home}
     total = 0

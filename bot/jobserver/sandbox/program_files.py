@@ -1,4 +1,4 @@
-"""Finds the files that a program needs: itself, its links, its interpreter, and what was installed with it."""
+"""Finds the files that a program needs: itself, its links, its interpreter, and files installed with it."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _FIRST_LINE = 4096
 
 
 def locate(name: str, search_path: str) -> Path:
-    """Returns where a program lies.
+    """Returns the path of a program.
 
     Raises:
         EditError: there is no such program.
@@ -28,10 +28,10 @@ def locate(name: str, search_path: str) -> Path:
 
 
 def needed_paths(arguments: tuple[str, ...], search_path: str) -> set[Path]:
-    """Returns the files and folders that this command needs, for a program that lies anywhere on the machine.
+    """Returns the files and folders that a command needs.
 
-    A program in a folder `bin` was installed with what lies in `lib` beside it, one in `node_modules` with all of that;
-    of any other only the file is taken. Files that the command names by their absolute paths are taken, too.
+    A program in a folder `bin` needs its siblings such as `lib`, one in `node_modules` that whole folder; any other
+    only its file. Files that the command names by absolute path are included.
 
     Raises:
         EditError: there is no such program.
@@ -49,9 +49,9 @@ def needed_paths(arguments: tuple[str, ...], search_path: str) -> set[Path]:
 
 
 def closed_to_others(paths: Iterable[Path]) -> Path | None:
-    """Returns the first of these files and folders that only its owner and group can use."""
+    """Returns the first of the paths that only its owner and group can read."""
     for path in sorted(paths):
-        with contextlib.suppress(FileNotFoundError):  # the last one of a chain of links
+        with contextlib.suppress(FileNotFoundError):  # the end of a chain of links
             mode = path.stat().st_mode
             if not mode & stat.S_IROTH or (stat.S_ISDIR(mode) and not mode & stat.S_IXOTH):
                 return path
@@ -59,12 +59,12 @@ def closed_to_others(paths: Iterable[Path]) -> Path | None:
 
 
 def _absolute_names(argument: str) -> list[str]:
-    """Finds the path in `/srv/agent.py` and in `--config=/srv/agent.toml`."""
+    """Returns absolute paths in an argument such as `/srv/agent.py` or `--config=/srv/agent.toml`."""
     return [name for name in (argument, argument.partition("=")[2]) if name.startswith("/")]
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """Yields a path and what it points to, from link to link."""
+    """Yields a path, then the target of each link in turn."""
     for _ in range(_LINKS):
         yield path
         if not path.is_symlink():
@@ -81,7 +81,7 @@ def _installed_with(path: Path) -> Iterable[Path]:
 
 
 def _interpreter(program: Path) -> str | None:
-    """Returns what the first line of a script names."""
+    """Returns the interpreter in the first line of a script."""
     try:
         with program.open("rb") as stream:
             first = stream.readline(_FIRST_LINE)

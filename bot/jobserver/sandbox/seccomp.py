@@ -1,11 +1,11 @@
-"""The filter of system calls that the kernel applies to every program in the sandbox: classic BPF, see seccomp(2).
+"""The system call filter for programs in the sandbox: classic BPF, see seccomp(2).
 
-A system call's number is looked for by halves; where its arguments decide, only those are looked at that are values:
-what a pointer leads to can change after the look.
+It finds a system call's number by binary search. Where arguments decide, it checks only plain values: the target of a
+pointer could change after the check.
 
-Which calls a program has is the table beside this module. Names and numbers are the kernel's own, of
-arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl (arm64). What is allowed is what containers allow by
-default without privileges, less what tells of the host or of other processes.
+The calls are in a table beside this module, with the names and numbers of the kernel's
+arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl (arm64). It allows what unprivileged containers allow by
+default, except calls that reveal information on the host or other processes.
 """
 
 import csv
@@ -21,7 +21,7 @@ from pathlib import Path
 _TABLE = Path(__file__).with_name("system_calls.csv")
 # linux/audit.h
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""What the kernel calls these machines. It calls them otherwise where a program runs as on the 32-bit ones."""
+"""The kernel's audit ids of these machines; 32-bit programs have different ones."""
 # linux/filter.h, linux/seccomp.h
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _MACHINE = 0, 4
@@ -30,11 +30,11 @@ _UNIX, _IPV4, _IPV6, _NETLINK = 1, 2, 10, 16
 _TCP, _UDP, _ROUTE = 6, 17, 0
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS to CLONE_NEWNET, linux/sched.h
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423  # asm-generic/ioctls.h
-_ORDINARY, _TELL = 0, 0xFFFFFFFF  # linux/personality.h
+_ORDINARY, _QUERY_PERSONALITY = 0, 0xFFFFFFFF  # linux/personality.h
 
 
 class Verdict(Enum):
-    """`ABSENT` is what a kernel says that does not have the call: programs then do it another way."""
+    """`ABSENT` is the answer of a kernel without the call, so that programs use another one."""
 
     ALLOWED = "allowed"
     REFUSED = "refused"
@@ -44,7 +44,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class SystemCall:
-    """`numbers` has one for each machine, as `platform.machine()` names it, that has the call."""
+    """`numbers`: the call's number by machine, as `platform.machine()` names it."""
 
     name: str
     numbers: dict[str, int]
@@ -53,7 +53,7 @@ class SystemCall:
 
 @cache
 def system_calls() -> tuple[SystemCall, ...]:
-    """Returns those that are known; any other is `ABSENT`."""
+    """Returns the known calls; any other is `ABSENT`."""
     with _TABLE.open(encoding="utf-8", newline="") as stream:
         return tuple(_system_call(row) for row in csv.DictReader(stream))
 
@@ -65,7 +65,7 @@ def _system_call(row: dict[str, str]) -> SystemCall:
 
 @dataclass(frozen=True)
 class _Instruction:
-    """`yes` and `no` are how many instructions to leave out."""
+    """`yes` and `no` are the numbers of instructions to skip."""
 
     code: int
     value: int
@@ -77,12 +77,12 @@ class _Instruction:
 
 
 _Block = tuple[_Instruction, ...]
-"""Instructions of which each way ends in an answer."""
+"""Instructions of which every path ends in a verdict."""
 
 
 @cache
 def filter_for(machine: str) -> bytes:
-    """Returns the filter's program for a machine of `MACHINES`."""
+    """Returns the filter program for one of `MACHINES`."""
     is_this = _Instruction(_EQUAL, MACHINES[machine], yes=1)
     number = _Instruction(_LOAD, _NUMBER)
     program = (_Instruction(_LOAD, _MACHINE), is_this, _Instruction(_RETURN, _KILL), number, *_search(_ranges(machine)))
@@ -90,7 +90,7 @@ def filter_for(machine: str) -> bytes:
 
 
 def _ranges(machine: str) -> list[tuple[int, _Block]]:
-    """Returns from which number on which block answers. x32's numbers are far beyond the last one, which is absent."""
+    """Returns the first number of each range with its block. x32's numbers are in the last range, which is absent."""
     blocks = {
         call.numbers[machine]: _block(call.name, call.verdict) for call in system_calls() if machine in call.numbers
     }
@@ -123,7 +123,7 @@ def _fails_with(number: int) -> _Block:
 
 
 def _argument(index: int) -> _Instruction:
-    """Loads the lower half of an argument: the kernel itself takes no more of those that are looked at here."""
+    """Loads the lower half of an argument; the kernel ignores the upper half of those that are checked here."""
     return _Instruction(_LOAD, 16 + 8 * index)
 
 
@@ -151,5 +151,5 @@ _CHECKED: dict[str, _Block] = {
     "socketpair": (_argument(0), *_one_of((_UNIX,), _ALLOWED, _NO_FAMILY)),
     "clone": (_argument(0), _Instruction(_ANY_BIT, _NEW_NAMESPACES, yes=1), *_ALLOWED, *_REFUSED),
     "ioctl": (_argument(1), *_one_of((_TIOCSTI, _TIOCLINUX, _TIOCSETD), _REFUSED, _ALLOWED)),
-    "personality": (_argument(0), *_one_of((_ORDINARY, _TELL), _ALLOWED, _REFUSED)),
+    "personality": (_argument(0), *_one_of((_ORDINARY, _QUERY_PERSONALITY), _ALLOWED, _REFUSED)),
 }

@@ -1,8 +1,8 @@
 """Runs a program as its child, and ends everything that the program started.
 
-It is started by its path, without the packages around it: only the standard library is at hand. Whatever the program
-starts stays below this process, also what called setsid or lost its parent, since orphans are handed to it
-(PR_SET_CHILD_SUBREAPER). When the program ends, on SIGTERM, and when the server dies, all of it is killed.
+It is run as a script, so only the standard library is available. All processes that the program starts remain its
+descendants, even after setsid or the death of their parent, since it adopts orphans (PR_SET_CHILD_SUBREAPER). It kills
+all of them when the program ends, on SIGTERM, and when the server dies.
 """
 
 import base64
@@ -25,29 +25,29 @@ _HIGHEST_CAPABILITY = 63
 _CANNOT_BE_STARTED = 127
 _BARE = "bare"
 FILTER_FD = 20
-"""Where the program finds the filter of system calls that it is to apply to what it starts."""
+"""The descriptor of the system call filter, which the program (bubblewrap) applies."""
 OUT_OF_MEMORY = -12  # SIGUSR2, a name that Windows does not have
-"""How this process ends where the kernel killed the program for its memory: no program's exit code looks like it."""
+"""How this process ends if the kernel killed the program for its memory; no program's exit code looks the same."""
 _PAUSE_S = 0.005
 _ROUNDS = 400
 
 
 class _AskedToEnd(BaseException):
-    """SIGTERM came, from the server or because it died."""
+    """SIGTERM arrived, from the server or because the server died."""
 
 
 def main(arguments: list[str]) -> int:
     """Runs `PARENT {bare|FILTER} {""|GROUP} PROGRAM ARGUMENT…` and returns its exit code; 128 and more is a signal.
 
-    PARENT is the server's process id; `bare` takes all privileges of root away from the program. FILTER, in base64, is
-    what the program reads from `FILTER_FD`. GROUP is `MEMORY:TASKS:FOLDER`: the limits of a control group that is made
-    in FOLDER for all that comes from the program.
+    PARENT is the server's process id; `bare` takes all root privileges from the program. FILTER, in base64, is what the
+    program reads from `FILTER_FD`. GROUP is `MEMORY:TASKS:FOLDER`: the limits of a control group that is created in
+    FOLDER for the program and its descendants.
     """
     parent, mode, limits, *command = arguments
     signal.signal(signal.SIGTERM, _raise)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    # Where memory runs out, it is the program that ends, not the server.
+    # If memory runs out, the kernel should kill the program, not the server.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     if os.getppid() != int(parent):
@@ -69,14 +69,14 @@ def _run(command: list[str], mode: str, group: Path | None) -> int:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if group is not None:
-            with contextlib.suppress(OSError):  # newer than groups themselves
+            with contextlib.suppress(OSError):  # older kernels have no cgroup.kill
                 _write(group / "cgroup.kill", "1")
         _end_descendants()
 
 
 @contextlib.contextmanager
 def _group(limits: str) -> Iterator[Path | None]:
-    """A control group with these limits, if there are any, until nothing is in it any more."""
+    """Creates a control group with these limits, if there are any, and removes it at the end."""
     if not limits:
         yield None
         return
@@ -99,7 +99,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _remove(group: Path) -> None:
-    """The kernel needs a moment to let go of what was killed."""
+    """Removes the group, retrying while the kernel still holds killed processes."""
     for _ in range(_ROUNDS):
         try:
             group.rmdir()
@@ -122,7 +122,7 @@ def _ran_out_of_memory(group: Path) -> bool:
 
 
 def descendants(root: int) -> set[int]:
-    """Returns the processes below this one. Those in process namespaces of their own are among them."""
+    """Returns the descendants of a process, including those in other process namespaces."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - several times as fast
         if entry.isdigit() and (parent := _parent(int(entry))) is not None:
@@ -141,7 +141,7 @@ def _parent(pid: int) -> int | None:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # The name, in brackets, may hold anything.
+    # The name, in parentheses, may contain anything.
     return int(stat.rpartition(b")")[2].split()[1])
 
 
@@ -149,7 +149,7 @@ def _start(command: list[str], mode: str, group: Path | None) -> int:
     pid = os.fork()
     if pid == 0:
         _become(command, mode, group)
-    # Whoever reads the program's output shall see its end; whoever writes to it, that it is gone.
+    # Readers of the program's output should see its end, and writers to its input that it is gone.
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
@@ -182,7 +182,7 @@ def _give_up_privileges() -> None:
 
 
 def _open_filter(program: bytes) -> None:
-    """A file in memory: a pipe would do, too, but only up to its size."""
+    """Passes the filter in a memory file, since a pipe's capacity is limited."""
     file = os.memfd_create("filter")
     os.write(file, program)
     os.lseek(file, 0, os.SEEK_SET)
@@ -198,7 +198,7 @@ def _wait_for(program: int) -> int:
 
 
 def _end_descendants() -> None:
-    """Kills until no process is left. They are stopped first, so that none starts another one meanwhile."""
+    """Kills until no process is left; stops them first, so that none can start another."""
     while True:
         below = descendants(os.getpid())
         _signal_all(below, signal.SIGSTOP)
@@ -209,7 +209,7 @@ def _end_descendants() -> None:
 
 
 def _reap() -> bool:
-    """Takes note of all children that have ended; False if there is none left."""
+    """Reaps all children that have ended; returns False if none are left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -229,7 +229,7 @@ def _raise(*_: object) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Sets a property of this process; what this kernel does not know is not an error."""
+    """Sets a property of this process; options unknown to the kernel are ignored."""
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Settings: pull requests at GitHub."""
+"""Settings for pull requests at GitHub."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _LABEL_LENGTH = 50
 
 @dataclass(frozen=True)
 class GitHubAddress:
-    """A repository at GitHub or GitHub Enterprise. `host` has its port where it is not the usual one."""
+    """A repository at GitHub or GitHub Enterprise. `host` includes a port that is not the default."""
 
     scheme: str
     host: str
@@ -37,7 +37,7 @@ class GitHubAddress:
 
     @property
     def api_url(self) -> str:
-        """Where the REST API is: github.com, Enterprise Cloud at a host of its own (ghe.com), Enterprise Server."""
+        """The REST API's address for github.com, Enterprise Cloud (ghe.com) or Enterprise Server."""
         if self.host in _PUBLIC_HOSTS:
             return "https://api.github.com"
         if self.host.endswith(".ghe.com"):
@@ -46,7 +46,7 @@ class GitHubAddress:
 
 
 def github_address(repository: str) -> GitHubAddress | None:
-    """Returns the repository that an https, http or ssh address names; None where it cannot be one at GitHub."""
+    """Returns the repository that an https, http or ssh address names; None if it cannot be at GitHub."""
     scp_like = _SCP_LIKE.fullmatch(repository)
     if "://" not in repository and scp_like:
         return _address("https", scp_like[1], scp_like[2])
@@ -57,12 +57,12 @@ def github_address(repository: str) -> GitHubAddress | None:
         return None
     if parts.scheme in {"http", "https"}:
         return _address(parts.scheme, host, parts.path)
-    # A port of ssh says nothing about the API's.
+    # The port for ssh says nothing about the API's port.
     return _address("https", parts.hostname, parts.path) if parts.scheme in {"ssh", "git+ssh"} else None
 
 
 def is_private(url: str) -> bool:
-    """Whether what is sent there cannot be read on the way: https, or this machine alone."""
+    """Whether nobody can read what is sent to the address: https, or http to this machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and is_this_machine(parts.hostname or ""))
 
@@ -82,7 +82,7 @@ def _token(value: SecretStr) -> SecretStr:
 
 
 def _private_key(value: SecretStr) -> SecretStr:
-    pem = value.get_secret_value().replace("\\n", "\n")  # as variables often hold it, on one line
+    pem = value.get_secret_value().replace("\\n", "\n")  # variables often contain it on one line
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -109,7 +109,7 @@ def _label(value: str) -> str:
 
 
 def _pairs(value: object) -> object:
-    """A JSON object, or name=login pairs with commas between them."""
+    """Reads a JSON object, or comma-separated name=login pairs."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("{"):
@@ -128,7 +128,7 @@ def _users(value: Mapping[str, str]) -> Mapping[str, str]:
 
 
 class GitHubSettings(Settings):
-    """Pull requests at GitHub. Each validator sees the fields above its own."""
+    """Pull requests at GitHub. A validator sees only the fields above its own."""
 
     github_token: Annotated[SecretStr, AfterValidator(_token)] | None = Field(
         None,
@@ -147,17 +147,17 @@ class GitHubSettings(Settings):
         None,
         validate_default=True,
         description="github opens them at GitHub, local keeps them on this server's own pages; "
-        "by default github where a token or an App is given, else local",
+        "by default github if a token or an App is set, else local",
     )
     github_api_url: Annotated[str, AfterValidator(_api_url)] | None = Field(
-        None, description="where GitHub's REST API is; by default found from the repository's host"
+        None, description="the address of GitHub's REST API; by default derived from the repository's host"
     )
     draft: bool = Field(default=False, description="whether pull requests at GitHub are opened as drafts")
     labels: Annotated[tuple[Annotated[str, AfterValidator(_label)], ...], BeforeValidator(_labels)] = Field(
-        (), description="labels for pull requests at GitHub, with commas between them"
+        (), description="comma-separated labels for pull requests at GitHub"
     )
     github_users: Annotated[Mapping[str, str], BeforeValidator(_pairs), AfterValidator(_users)] = Field(
-        {}, description="who of those who ask is who at GitHub, as name=login or id=login; they are asked for review"
+        {}, description="GitHub logins of requesters, as name=login or id=login; they are asked for review"
     )
 
     @field_validator("github_app_id")
@@ -193,15 +193,15 @@ class GitHubSettings(Settings):
         if info.data.get("pull_requests") == "github" and github_address(value) is None:
             raise ValueError("is not a repository at GitHub, such as https://github.com/acme/docs.git")
         if has_credentials and value.startswith("http:") and not is_private(value):
-            raise ValueError("must begin with https: over http, GitHub's token could be read on its way")
+            raise ValueError("must begin with https: over http, GitHub's token could be read in transit")
         return value
 
     def github_address_of(self, repository: str) -> GitHubAddress | None:
-        """Returns the repository at GitHub, where there is anything to reach it with."""
+        """Returns the repository at GitHub, or None without credentials."""
         return github_address(repository) if self.github_token or self.github_app_id else None
 
     @property
     def github_secrets(self) -> tuple[str, ...]:
-        """What no log may show."""
+        """The values that no log may show."""
         given = (self.github_token, self.github_app_private_key)
         return tuple(secret.get_secret_value() for secret in given if secret)

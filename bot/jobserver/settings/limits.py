@@ -1,4 +1,4 @@
-"""Settings: what a change may hold, how much it may be, and how long things are kept."""
+"""Settings that limit changes, uploads, tokens and retention, and the checks of a change."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _LISTS = TypeAdapter(list[list[str]])
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """In tokens, sent and answered; None is without a limit."""
+    """In tokens, sent and answered; None means no limit."""
 
     job: int | None = None
     day: int | None = None
@@ -42,48 +42,48 @@ BudgetSetting = Annotated[TokenBudget, BeforeValidator(_budget)]
 
 
 class LimitSettings(Settings):
-    """What a change may hold, how much it may be, and how long things are kept."""
+    """Limits of changes, uploads, tokens and retention."""
 
     paths: Patterns = Field(
         ("**",),
-        description="what a job may change, such as docs/** README.md: patterns with spaces between, or a JSON list; "
-        "names of what runs at a build, in CI, editors and agents have to be written out",
+        description="what a job may change, such as docs/** README.md: space-separated patterns, or a JSON list; files "
+        "that run in builds, CI, editors and agents must be named literally",
     )
     allowed_secrets: Allowances = Field(
         (),
-        description="where what looks like a secret may be pushed: patterns of paths, each alone or with a colon and "
-        "the rule that does not hold there, such as docs/samples/** docs/a.md:jwt",
+        description="where apparent secrets may be pushed: path patterns, each alone or followed by a colon and the "
+        "rule that does not apply there, such as docs/samples/** docs/a.md:jwt",
     )
     max_changed_files: int = Field(
-        2_000, ge=1, description="how many files one instruction may change; of a change of more nothing is taken"
+        2_000, ge=1, description="how many files one instruction may change; a larger change is rejected as a whole"
     )
     max_file_megabytes: float = Field(
         5.0,
         gt=0,
-        description="how large a file may be that is added or changed, in megabytes; larger ones are left out",
+        description="the largest file that may be added or changed, in megabytes; larger ones are left out",
     )
     max_upload_megabytes: float = Field(
-        10.0, gt=0, le=1000, description="how large a file may be that comes with a prompt, in megabytes"
+        10.0, gt=0, le=1000, description="the largest file that may come with a prompt, in megabytes"
     )
     upload_space_megabytes: float = Field(
         2_000.0,
         gt=0,
-        description="how much all files together may take that came with prompts, in megabytes; more are refused",
+        description="how much space all files that came with prompts may take, in megabytes; more are rejected",
     )
     budget: BudgetSetting = Field(
         TokenBudget(),
-        description="how many tokens a job may take of its model before its thread is asked, and all jobs of a day, "
-        "such as job=2M day=20M",
+        description="how many tokens a job may use before its thread is asked, and all jobs in a day, such as "
+        "job=2M day=20M",
     )
     keep_for: Duration = Field(
         timedelta(days=90),
-        description="how long an archived job is kept, before it goes with its texts, log, folders and ended branches "
-        "(seconds or ISO 8601)",
+        description="how long an archived job is kept; then it is deleted with its texts, log, folders and ended "
+        "branches (seconds or ISO 8601)",
     )
 
 
 def _commands(value: object) -> object:
-    """A JSON list of commands, each a list of words; or one command a line, in shell quoting."""
+    """Reads a JSON list of commands, each a list of words; or one command a line, in shell quoting."""
     if not isinstance(value, str):
         return value
     if not value.lstrip().startswith("["):
@@ -95,10 +95,10 @@ def _commands(value: object) -> object:
 
 
 class CheckSettings(Settings):
-    """What is checked before a change is proposed."""
+    """Commands that check a change before it is proposed."""
 
     checks: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_commands)] = Field(
-        (), description="commands of your own that check a change, one a line; one that fails goes back to the editor"
+        (), description="your own commands that check a change, one a line; a failure goes back to the editor"
     )
     checks_pass_environment: Names = Field(
         (), description="names of variables that these commands get besides PATH, HOME, language and the like"

@@ -1,4 +1,4 @@
-"""Settings: who may merge and close on the pages of the local pull requests, and how they get in."""
+"""Settings for the pages of the local pull requests: who may merge and close, and how they log in."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Network = IPv4Network | IPv6Network
 
 @dataclass(frozen=True)
 class Reviewer:
-    """A person who may merge and close."""
+    """A person who may merge and close pull requests."""
 
     name: str
     key: SecretStr
@@ -45,7 +45,7 @@ def _reviewers(value: SecretStr) -> SecretStr:
 
 
 def _networks(value: object) -> object:
-    """Reads addresses and networks, with commas or spaces between them."""
+    """Reads addresses and networks separated by commas or spaces."""
     if not isinstance(value, str):
         return value
     try:
@@ -56,12 +56,12 @@ def _networks(value: object) -> object:
 
 def _not_everybody(value: tuple[Network, ...]) -> tuple[Network, ...]:
     if not all(network.prefixlen for network in value):
-        raise ValueError("must not be everybody's address, or anybody could say who they are")
+        raise ValueError("must not include every address, or anybody could claim any address")
     return value
 
 
 class PageSettings(Settings):
-    """Who may merge and close on the pages of the local pull requests, and how they get in."""
+    """Who may merge and close on the pages of the local pull requests, and how they log in."""
 
     reviewers: Annotated[SecretStr, AfterValidator(_reviewers)] = Field(
         SecretStr(""),
@@ -73,8 +73,8 @@ class PageSettings(Settings):
     )
     trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(_networks), AfterValidator(_not_everybody)] = Field(
         (),
-        description="addresses and networks of the proxies in front, with commas between them: what they say in "
-        "X-Forwarded-For counts, and that of nobody else",
+        description="comma-separated addresses and networks of the proxies in front; only their X-Forwarded-For is "
+        "trusted",
     )
 
     @property

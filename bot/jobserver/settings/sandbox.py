@@ -1,4 +1,4 @@
-"""Settings: what foreign programs can see, reach and use up."""
+"""Settings for programs in the sandbox: what they can see, reach and use up."""
 
 import re
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from bot.jobserver.settings.values import PREFIX, Folders
 from bot.runtime.settings import Settings
 
 PRIVATE = "private:"
-"""Before a name whose addresses may be private ones, such as a gateway's inside a company."""
+"""Prefix of a host whose addresses may be private, such as a gateway inside a company."""
 _LABEL = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""With this at its end it is an address (url.spec.whatwg.org, "ends in a number")."""
+"""A host whose last label matches is an address (url.spec.whatwg.org, "ends in a number")."""
 _MAX_NAME = 253
 _MAX_PORT = 65_535
 _SMALLEST = 16 * 2**20
 OPEN: Literal["open"] = "open"
-"""Programs and agents reach whatever this machine reaches."""
+"""Programs and agents reach whatever this machine can reach."""
 _NONE = "none"
 
 
 @dataclass(frozen=True)
 class AllowedHost:
-    """A host that programs may connect to. `may_be_private`: also where its name leads to a private address."""
+    """A host that programs may connect to. `may_be_private`: even if its name resolves to a private address."""
 
     name: str
     port: int
@@ -34,19 +34,19 @@ class AllowedHost:
 
 
 def host_name(text: str) -> str:
-    """Returns a host's name as it is compared: in ASCII and small letters, without the dot at its end.
+    """Returns a host's name in canonical form: ASCII, lowercase, without a trailing dot.
 
     Raises:
-        ValueError: it is no name, or an address in one of its many spellings.
+        ValueError: it is not a name, or an address in one of its many spellings.
     """
     try:
         name = text if text.isascii() else idna.encode(text[:_MAX_NAME], uts46=True).decode()
     except idna.IDNAError:
-        raise ValueError("is no host's name") from None
+        raise ValueError("is not a host name") from None
     name = name.lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > _MAX_NAME or not all(map(_LABEL.fullmatch, labels)):
-        raise ValueError("is no host's name")
+        raise ValueError("is not a host name")
     if _NUMBER.fullmatch(labels[-1]):
         raise ValueError("must be a name, not an address")
     return name
@@ -56,7 +56,7 @@ def host_and_port(text: str) -> tuple[str, int]:
     """Returns the two parts of `host:port`.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it does not have this form.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) <= _MAX_PORT:
@@ -65,16 +65,16 @@ def host_and_port(text: str) -> tuple[str, int]:
 
 
 def allowed_host(text: str) -> AllowedHost:
-    """Returns what `host:port` or `private:host:port` allows.
+    """Returns the host that `host:port` or `private:host:port` allows.
 
     Raises:
-        ValueError: it is something else, in words.
+        ValueError: it does not have this form; the message is for people.
     """
     name, port = host_and_port(text.removeprefix(PRIVATE))
     return AllowedHost(name, port, may_be_private=text.startswith(PRIVATE))
 
 
-def find(allowed: Sequence[AllowedHost], name: str, port: int) -> AllowedHost | None:
+def find_allowed(allowed: Sequence[AllowedHost], name: str, port: int) -> AllowedHost | None:
     """Returns the entry that allows a connection."""
     return next((host for host in allowed if (host.name, host.port) == (name, port)), None)
 
@@ -97,25 +97,25 @@ Size = Annotated[ByteSize, AfterValidator(_enough)]
 
 
 class SandboxSettings(Settings):
-    """What foreign programs can see, reach and use up."""
+    """What programs in the sandbox can see, reach and use up."""
 
     sandbox: Literal["bubblewrap", "none"] = Field(
         "bubblewrap",
-        description="what programs and agents run in; none lets them see and change what the server's user can",
+        description="what isolates programs and agents; none lets them see and change whatever the server's user can",
     )
     egress: EgressSetting = Field(
         (),
-        description="the hosts that programs and agents may connect to besides their model, each as name:port, and as "
-        "private:name:port where the name leads to a private address; none for no host at all, open for all that this "
-        "machine reaches",
+        description="the hosts that programs and agents may connect to besides their model, each as name:port, or as "
+        "private:name:port if the name resolves to a private address; none for no host at all, open for everything "
+        "that this machine can reach",
     )
     sandbox_network: str | None = Field(
-        None, description=f"it is {PREFIX}EGRESS now: none where it was false, open where it was true"
+        None, description=f"replaced by {PREFIX}EGRESS: none instead of false, open instead of true"
     )
     sandbox_folders: Folders = Field(
         (),
-        description="folders that programs and agents can read besides the system's and the program's own, "
-        "as a JSON list or as words in shell quoting",
+        description="more folders that programs and agents can read, in addition to the system's and the program's "
+        "own, as a JSON list or as words in shell quoting",
     )
     memory_limit: Size = Field(
         ByteSize(4 * 2**30), description="how much memory one run of a program or agent may use, such as 4GiB"

@@ -1,4 +1,4 @@
-"""The job server's settings as a whole: those of the other modules, and how it is reached."""
+"""All settings of the job server: its address, its editor and model, and those of the other modules."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,14 +8,15 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from bot.jobserver.settings.agent import AgentSettings, ModelSettings
 from bot.jobserver.settings.github import GitHubSettings
 from bot.jobserver.settings.limits import CheckSettings, LimitSettings
 from bot.jobserver.settings.pages import PageSettings
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
+from bot.runtime.settings import Settings, read_variable
 
 SHORTEST_KEY = 16
+_KEY_FILE = "MODEL_KEY_FILE"
 
 
 def _api_key(value: SecretStr) -> SecretStr:
@@ -46,8 +47,8 @@ def _branch(value: str) -> str:
     return value
 
 
-def _leads_to(public_url: str | None, egress: object) -> bool:
-    """Whether a program in the sandbox gets as far as the pages; to this server's own port it never does."""
+def _reaches_pages(public_url: str | None, egress: object) -> bool:
+    """Whether a program in the sandbox can reach the pages at the public URL; the server's own port is out of reach."""
     if egress == OPEN or public_url is None or not isinstance(egress, tuple):
         return egress == OPEN
     parts = urlsplit(public_url)
@@ -55,18 +56,93 @@ def _leads_to(public_url: str | None, egress: object) -> bool:
     return any((host.name, host.port) == (parts.hostname, port) for host in egress)
 
 
+class AgentSettings(Settings):
+    """The coding agent, and how it is run."""
+
+    agent: Words = Field(
+        (),
+        description="the coding agent that edits: claude, codex, gemini, opencode or goose, or the command of any "
+        "program that supports the Agent Client Protocol, as a JSON list or as words in shell quoting",
+    )
+    agent_home: Path | None = Field(
+        None,
+        description="a folder whose files are copied to each job's HOME: an agent's configuration, or a login that is "
+        "a file",
+    )
+    effort: str | None = Field(
+        None,
+        description="how much the agent's model thinks, such as low or high: one of the values that the agent lists, "
+        "which --check shows; by default the agent's own",
+    )
+    permissions: Literal["no", "ask"] = Field(
+        "no",
+        description="the answer to an agent that asks for more than reading and changing files of the copy: "
+        "no, or ask, which is no until whoever sent the request answers yes",
+    )
+
+    @field_validator("agent_home")
+    @classmethod
+    def _is_a_folder(cls, value: Path | None) -> Path | None:
+        folder = value.expanduser() if value else None
+        if folder and not folder.is_dir():
+            raise ValueError("must name a folder")
+        return folder
+
+
+class ModelSettings(Settings):
+    """How a program that is not a named agent reaches its model: the server adds the key."""
+
+    model_api: Literal["anthropic", "openai", "gemini"] | None = Field(
+        None,
+        description="the model API that a command, or an agent that is not known by name, uses: anthropic, openai or "
+        "gemini",
+    )
+    model_url: str | None = Field(
+        None, description="the address of that API, such as a gateway's; by default the provider's own"
+    )
+    model_key: SecretStr | None = Field(None, validate_default=True, description="the key of that API")
+    model_key_file: Path | None = Field(
+        None, description="a file with the key, read again for each request, so that the key can be rotated"
+    )
+
+    @field_validator("model_url")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "https://x")
+        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or parts.query:
+            raise ValueError("must be an address without a password, such as https://models.example.com/v1")
+        return value
+
+    @field_validator("model_key")
+    @classmethod
+    def _is_there(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if info.data.get("model_api") is not None and value is None:
+            raise ValueError("is missing")
+        return value
+
+    def read_model_key(self, _: str = "") -> str:
+        """Returns the current key.
+
+        Raises:
+            ConfigError: its file cannot be read.
+        """
+        if self.model_key_file is not None:
+            return read_variable("MODEL_KEY", {_KEY_FILE: str(self.model_key_file)})
+        return self.model_key.get_secret_value() if self.model_key else ""
+
+
 class JobServerSettings(
     AgentSettings, ModelSettings, SandboxSettings, GitHubSettings, CheckSettings, LimitSettings, PageSettings
 ):
-    """How this job server is reached, what it works on, and with which editor."""
+    """All settings of a job server."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX)
 
     host: str = Field(
         "127.0.0.1",
-        description="the address to listen on; anything but this machine needs a proxy that speaks https in front",
+        description="the address to listen on; anything but this machine needs an https proxy in front",
     )
-    port: int = Field(8765, ge=0, le=65535, description="the port to listen on; 0 takes a free one")
+    port: int = Field(8765, ge=0, le=65535, description="the port to listen on; 0 picks a free one")
     public_url: Annotated[str, AfterValidator(_web_address)] | None = Field(
         None,
         description="the address under which people reach the pull request pages, for links; by default http://host:port",
@@ -95,38 +171,38 @@ class JobServerSettings(
         (),
         validate_default=True,
         description="the editor's program and arguments, as a JSON list or as words in shell quoting; "
-        "the instruction comes on standard input, or in a file whose path stands where it says {prompt_file}",
+        "the instruction comes on standard input, or in a file whose path replaces {prompt_file}",
     )
     pass_environment: Names = Field(
         (), description="names of variables that the agent or command gets besides PATH, HOME, language and the like"
     )
     model: str | None = Field(
         None,
-        description="the model that a named agent is to use, and what jobs show as their model; by default the "
-        "agent's own, and the editor's name",
+        description="the model that a named agent uses, and that jobs show as their model; by default the agent's own, "
+        "and the editor's name",
     )
     time_limit: Duration = Field(
         timedelta(minutes=30), description="how long one run of the agent or command may take (seconds or ISO 8601)"
     )
     question_time_limit: Duration = Field(
         timedelta(minutes=5),
-        description="how long a run waits for the answer to its question; then the job ends with it, and the answer "
-        "goes on from there (seconds or ISO 8601)",
+        description="how long a run waits for the answer to its question; then the job ends with the question, and a "
+        "later answer continues it (seconds or ISO 8601)",
     )
     author: Identity = Field("Pagehand <pagehand@localhost>", description="author of the commits, as Name <address>")
     committer: Identity | None = Field(None, description="committer; by default the author")
     archive_after: Duration = Field(
         timedelta(days=30),
-        description="age at which a finished job is archived and takes no more messages (seconds or ISO 8601)",
+        description="age at which a finished job is archived and accepts no more messages (seconds or ISO 8601)",
     )
     rate_limit: int = Field(100, ge=1, description="how many jobs and messages a project may send in any hour")
-    max_prompt_characters: int = Field(50_000, ge=1, description="the longest prompt taken; longer ones get 413")
+    max_prompt_characters: int = Field(50_000, ge=1, description="the longest accepted prompt; longer ones get 413")
     max_concurrent_jobs: int = Field(2, ge=1, le=64, description="how many jobs are worked on at once")
 
     private_pages: bool | None = Field(
         None,
-        description="true shows the pull request pages only to reviewers who are logged in; by default so where an "
-        "agent or another program runs",
+        description="true shows the pull request pages only to reviewers who are logged in; the default if an agent or "
+        "another program runs",
         validate_default=True,
     )
 
@@ -149,17 +225,19 @@ class JobServerSettings(
             raise ValueError("is missing")
         if any("{prompt}" in word for word in value):
             raise ValueError(
-                "must not hold {prompt}, since programs take parts of a prompt for commands: leave it out, then the "
-                "prompt comes on standard input, or write {prompt_file} where the program takes a file's name"
+                "must not contain {prompt}, since programs take parts of a prompt for commands: leave it out to get "
+                "the prompt on standard input, or write {prompt_file} where the program expects a file name"
             )
         return value
 
     @field_validator("private_pages")
     @classmethod
     def _somebody_can_read(cls, value: bool | None, info: ValidationInfo) -> bool:  # noqa: FBT001 - pydantic's signature
-        """What runs on this machine could read pages that everybody can read, unless its sandbox keeps it from them."""
+        """Programs on this machine could read public pages unless their sandbox prevents it."""
         runs_programs = info.data.get("editor", "builtin") != "builtin" or bool(info.data.get("checks"))
-        is_open = info.data.get("sandbox") == "none" or _leads_to(info.data.get("public_url"), info.data.get("egress"))
+        is_open = info.data.get("sandbox") == "none" or _reaches_pages(
+            info.data.get("public_url"), info.data.get("egress")
+        )
         reviewers = info.data.get("reviewers")
         if value and reviewers is not None and not reviewers.get_secret_value().strip():
             raise ValueError("needs PAGEHAND_JOBSERVER_REVIEWERS")
@@ -169,12 +247,12 @@ class JobServerSettings(
 
     @property
     def runs_programs(self) -> bool:
-        """Whether an agent or another program runs, and not the built-in editor alone."""
+        """Whether an agent or another program runs, in addition to the built-in editor."""
         return self.editor != "builtin" or bool(self.checks)
 
     @property
     def nobody_can_read_pages(self) -> bool:
-        """Whether this server's own pages are where pull requests are, and nobody has a key to them."""
+        """Whether pull requests are on this server's own pages and nobody has a key for them."""
         return bool(self.private_pages) and self.pull_requests == "local" and not self.reviewer_list
 
     @property
@@ -186,7 +264,7 @@ class JobServerSettings(
 
     @property
     def repository_address(self) -> str:
-        """What git is given: an address as it is, a directory as an absolute path."""
+        """The repository as git gets it: an address unchanged, a directory as an absolute path."""
         if repository_protocol(self.repository) == "file" and not self.repository.startswith("file:"):
             return str(Path(self.repository).expanduser().resolve())
         return self.repository

@@ -1,4 +1,4 @@
-"""The types that several settings have: durations, lists of words and of names, identities."""
+"""Types shared by several settings: durations, lists of words and names, identities."""
 
 import json
 import re
@@ -20,10 +20,10 @@ _BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x0
 
 
 def split_words(text: str) -> list[str]:
-    """Returns a JSON list's words, or words as a shell would split them; split once, here, and never seen by a shell.
+    """Returns the words of a JSON list, or of a text split as a shell would; no shell ever sees them.
 
     Raises:
-        ValueError: for other JSON, or a quotation without an end.
+        ValueError: for other JSON, or an unclosed quotation.
     """
     try:
         words = json.loads(text) if text.lstrip().startswith("[") else shlex.split(text)
@@ -41,7 +41,7 @@ def _words(value: object) -> object:
 def _absolute(value: tuple[Path, ...]) -> tuple[Path, ...]:
     folders = tuple(folder.expanduser() for folder in value)
     if not all(folder.is_absolute() for folder in folders):
-        raise ValueError("must name folders from the root on, such as /srv/agents")
+        raise ValueError("must be absolute paths of folders, such as /srv/agents")
     return folders
 
 
@@ -52,24 +52,24 @@ def _patterns(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def path_pattern(text: str) -> str:
-    """Returns a pattern of paths as it is used: a folder with a slash at its end is all that lies in it.
+    """Returns a path pattern in canonical form: a folder with a trailing slash means everything in it.
 
     Raises:
-        ValueError: it is none, in words.
+        ValueError: it is not a valid pattern; the message is for people.
     """
     whole = f"{text}**" if text.endswith("/") else text
     if any(part in {"", ".", ".."} for part in whole.split("/")):
-        raise ValueError("must be patterns of paths from the repository's root on, such as docs/** or **/*.md")
+        raise ValueError("must be path patterns from the repository's root, such as docs/** or **/*.md")
     if _NO_PATTERN.search(whole):
-        raise ValueError("must be patterns with spaces between, of names, *, ? and **, such as docs/** README.md")
+        raise ValueError("must be space-separated patterns of names, *, ? and **, such as docs/** README.md")
     return whole
 
 
 def _allowances(value: tuple[str, ...]) -> tuple[str, ...]:
-    """Patterns of paths, each alone or with a colon and the name of a rule."""
+    """Checks path patterns, each alone or followed by a colon and the name of a rule."""
     parted = [entry.partition(":") for entry in value]
     if unknown := {rule for _, _, rule in parted} - {"", *RULE_NAMES}:
-        raise ValueError(f"must name rules that there are, and {min(unknown)} is none")
+        raise ValueError(f"must name existing rules, and {min(unknown)} is none")
     return tuple(f"{path_pattern(pattern)}{colon}{rule}" for pattern, colon, rule in parted)
 
 
@@ -91,7 +91,7 @@ def _seconds(value: object) -> object:
 
 def _positive(value: timedelta) -> timedelta:
     if value <= timedelta(0):
-        raise ValueError("must be more than nothing")
+        raise ValueError("must be greater than zero")
     return value
 
 
@@ -105,12 +105,12 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
 
 
 def is_branch_name(name: str) -> bool:
-    """Whether git would take it as a branch, and never as an option or a revision expression."""
+    """Whether git would accept it as a branch name, and never read it as an option or a revision expression."""
     return bool(_BRANCH.match(name)) and name != "@" and not name.startswith(("/", "."))
 
 
 def repository_protocol(repository: str) -> str:
-    """The one protocol git may speak for this repository, as GIT_ALLOW_PROTOCOL names it.
+    """Returns the only protocol git may use for this repository, as GIT_ALLOW_PROTOCOL names it.
 
     Raises:
         ValueError: for option-like text and for transports that run programs, such as ext::.

@@ -1,1 +1,1 @@
-"""The job server's database: jobs, their instructions, and answers that are kept for an Idempotency-Key."""
+"""The job server's database: jobs, their instructions, and the responses stored for Idempotency-Keys."""

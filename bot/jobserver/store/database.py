@@ -1,9 +1,9 @@
-"""One SQLite file: durable, and one transaction at a time."""
+"""A SQLite database: durable, one transaction at a time."""
 
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -16,11 +16,11 @@ from bot.runtime.private_files import owner_only
 
 
 class Database:
-    """A connection with WAL and full synchronisation.
+    """A connection with WAL and full synchronization.
 
-    `steps` make the tables: each is a few statements that end with a semicolon (which stands nowhere else), and brings
-    a file from one version to the next, the first one from a new file. A file's version is how many steps it has seen,
-    in its `user_version`. A step that was ever released is never changed again: add another one.
+    `steps` create and upgrade the tables: each consists of statements that end with a semicolon (which occurs nowhere
+    else) and takes a file from one version to the next, the first one from an empty file. The file's `user_version`
+    counts the steps applied. Never change a released step: add another one.
     """
 
     def __init__(self, path: Path, steps: Sequence[str]) -> None:
@@ -53,9 +53,9 @@ class Database:
             self._connection = None
 
     async def _prepare(self) -> None:
-        """Takes all steps that the file has not seen, or none of them."""
+        """Applies all missing steps, or none of them."""
         async with self.transaction() as connection:
-            row = await (await connection.execute("PRAGMA user_version")).fetchone()
+            row = await fetch_row(connection, "PRAGMA user_version")
             version = row[0] if row else 0
             if version > len(self._steps):
                 raise JobServerError(f"{self._path.name} was written by a newer version: update Pagehand")
@@ -66,7 +66,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[aiosqlite.Connection]:
-        """Begins a transaction, which takes effect as a whole or not at all; the next one waits for its end."""
+        """Runs a transaction, which is committed as a whole or rolled back; the next one waits until it ends."""
         if self._connection is None:
             raise JobServerError("the job server's database is closed")
         async with self._lock:
@@ -79,3 +79,11 @@ class Database:
                     await asyncio.shield(connection.execute("ROLLBACK"))
                 raise
             await asyncio.shield(connection.execute("COMMIT"))
+
+
+async def fetch_row(
+    connection: aiosqlite.Connection, statement: str, parameters: Iterable[object] = ()
+) -> sqlite3.Row | None:
+    """Returns the first row that a statement yields, or None."""
+    cursor = await connection.execute(statement, tuple(parameters))
+    return await cursor.fetchone()

@@ -1,4 +1,4 @@
-"""The queue of instructions, with their progress and how they ended."""
+"""The queue of instructions, with their progress and outcomes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,19 +8,19 @@ import aiosqlite
 
 from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.models import JobDetails
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.job_rows import (
     attachments_until,
+    day_of,
     end_if_idle,
     end_questions,
     forget_last_words,
     forget_partial_work,
-    give_back_replies,
     read_details,
     read_spent,
     record_spent,
-    spent_since_asked,
-    tokens_of_day,
+    requeue_replies,
+    says_no,
     write_details,
 )
 from bot.jobserver.store.records import (
@@ -35,11 +35,11 @@ from bot.jobserver.store.records import (
 from bot.jobserver.usage import Spent
 
 _WAITING = "state IN ('queued', 'running')"
-"""In the words of the index, without which SQLite would not take it."""
+"""Worded exactly as in the index, or SQLite would not use it."""
 _LONGEST_CONVERSATION = 50
-"""Instructions that an agent is told of; those before are forgotten."""
+"""The number of earlier instructions that an agent is told about."""
 _LONGEST_ANSWER = 4000
-"""Characters of an answer that are kept for the conversation."""
+"""Characters of an answer that are stored for the conversation."""
 
 
 class InstructionQueue:
@@ -50,15 +50,15 @@ class InstructionQueue:
         self._now = now
 
     async def requeue_interrupted(self) -> list[str]:
-        """Queues the instructions again that were running when the server ended.
+        """Requeues the instructions that were running when the server stopped.
 
-        Returns the ids of all jobs that have work, the one that has waited longest first.
+        Returns the ids of all jobs with work, the one that has waited longest first.
         """
         async with self._database.transaction() as connection:
             await connection.execute(
                 f"UPDATE instructions SET state = 'queued' WHERE {_WAITING} AND state = 'running'"  # noqa: S608 - ours
             )
-            await give_back_replies(connection)
+            await requeue_replies(connection)
             rows = await connection.execute_fetchall(
                 f"SELECT job_id FROM instructions WHERE {_WAITING} GROUP BY job_id ORDER BY min(number)"  # noqa: S608
             )
@@ -67,13 +67,13 @@ class InstructionQueue:
     async def next_instruction(self, job_id: str) -> Instruction | None:
         """Marks the job's oldest queued instruction as running, counts the attempt, and returns it."""
         async with self._database.transaction() as connection:
-            cursor = await connection.execute(
+            row = await fetch_row(
+                connection,
                 "SELECT instructions.*, branch, session, partial_commit "
                 "FROM instructions JOIN jobs ON jobs.id = job_id "
                 "WHERE job_id = ? AND state = 'queued' ORDER BY number LIMIT 1",
                 (job_id,),
             )
-            row = await cursor.fetchone()
             if row is None:
                 return None
             await connection.execute(
@@ -86,7 +86,7 @@ class InstructionQueue:
             return replace(taken, attachments=await attachments_until(connection, job_id, row["number"]))
 
     async def release(self, instruction: Instruction) -> None:
-        """Puts an instruction back that an orderly stop interrupted: that attempt does not count."""
+        """Requeues an instruction that an orderly stop interrupted; the attempt does not count."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE instructions SET state = 'queued', attempts = attempts - 1 "
@@ -95,7 +95,7 @@ class InstructionQueue:
             )
 
     async def is_stopped(self, instruction: Instruction) -> bool:
-        """Whether somebody has cancelled it."""
+        """Whether somebody has cancelled the instruction."""
         async with self._database.transaction() as connection:
             return await _stop_reason(connection, instruction) is not None
 
@@ -111,17 +111,34 @@ class InstructionQueue:
                 await record_spent(connection, job_id, update.spent, self._now())
 
     async def spent(self, job_id: str) -> Spent:
-        """Returns what a job has taken of its model."""
+        """Returns a job's use of its model."""
         async with self._database.transaction() as connection:
             return await read_spent(connection, job_id)
 
     async def spent_since_asked(self, instruction: Instruction) -> int:
-        """Returns the tokens that its job took since a person let it go on, as this instruction does if it can."""
+        """Returns the tokens its job has used since a person last let it continue.
+
+        A message sent after the question lets the job continue, unless it says no; earlier usage no longer counts.
+        """
         async with self._database.transaction() as connection:
-            return await spent_since_asked(connection, instruction)
+            row = await fetch_row(
+                connection,
+                "SELECT tokens_sent + tokens_answered AS tokens, tokens_agreed, prompt, "
+                "asked_at < instructions.created_at AS is_reply "
+                "FROM jobs JOIN instructions ON job_id = jobs.id WHERE number = ?",
+                (instruction.number,),
+            )
+            if row is None:
+                return 0
+            if not row["is_reply"] or says_no(row["prompt"]):
+                return int(row["tokens"] - row["tokens_agreed"])
+            await connection.execute(
+                "UPDATE jobs SET tokens_agreed = ?, asked_at = NULL WHERE id = ?", (row["tokens"], instruction.job_id)
+            )
+            return 0
 
     async def record_budget_end(self, job_id: str, error: BudgetUsedUpError) -> None:
-        """Records that a person was asked, and that a session does not know of an instruction it was not told."""
+        """Records that a person was asked, and drops a session that has not received the instruction."""
         async with self._database.transaction() as connection:
             if error.question:
                 now = as_text(self._now())
@@ -130,15 +147,15 @@ class InstructionQueue:
                 await connection.execute("UPDATE jobs SET session = NULL WHERE id = ?", (job_id,))
 
     async def tokens_today(self) -> int:
-        """Returns what all jobs took of their models on this day, in UTC."""
+        """Returns the tokens that all jobs have used today, in UTC."""
         async with self._database.transaction() as connection:
-            return await tokens_of_day(connection, self._now())
+            row = await fetch_row(connection, "SELECT tokens FROM spending WHERE day = ?", (day_of(self._now()),))
+            return int(row["tokens"]) if row else 0
 
     async def use_next_branch(self, instruction: Instruction) -> Instruction:
-        """Gives the job another branch, and returns its instruction with that."""
+        """Gives the job its next branch, and returns the instruction with it."""
         async with self._database.transaction() as connection:
-            cursor = await connection.execute("SELECT branch_number FROM jobs WHERE id = ?", (instruction.job_id,))
-            row = await cursor.fetchone()
+            row = await fetch_row(connection, "SELECT branch_number FROM jobs WHERE id = ?", (instruction.job_id,))
             number = 1 + (row["branch_number"] if row else 0)
             branch = branch_name(instruction.job_id, number)
             await connection.execute(
@@ -147,7 +164,7 @@ class InstructionQueue:
         return replace(instruction, branch=branch)
 
     async def record_answer(self, instruction: Instruction, details: JobDetails) -> None:
-        """Records what the editor said, before it is pushed: a restart may have to tell it."""
+        """Records what the editor said before the push, in case a restart has to report it."""
         async with self._database.transaction() as connection:
             known = await read_details(connection, instruction.job_id)
             words = ("summary", "question", "question_fields")
@@ -155,27 +172,27 @@ class InstructionQueue:
             await write_details(connection, instruction.job_id, told)
 
     async def record_pushed(self, instruction: Instruction, commit: str) -> None:
-        """Records the commit of an instruction; from here on it is not executed again."""
+        """Records an instruction's commit; from then on it is not executed again."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE instructions SET commit_id = ? WHERE number = ?", (commit, instruction.number)
             )
 
     async def record_partial(self, job_id: str, commit: str | None, files: int = 0) -> None:
-        """Records what of an instruction's work was kept when it failed; None where there is nothing of it."""
+        """Records the commit that keeps a failed instruction's work; None if there is none."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE jobs SET partial_commit = ?, partial_files = ? WHERE id = ?", (commit, files, job_id)
             )
 
     async def finish(self, instruction: Instruction, outcome: Outcome) -> None:
-        """Records how an instruction ended; with nothing left in the queue the job ends too.
+        """Records an instruction's outcome; if the queue is empty, the job ends too.
 
-        A failure of one instruction is not hidden by the success of the next one in the queue. One that somebody
-        stopped has not failed, whatever came of it.
+        The success of the next queued instruction does not hide the failure of this one. An instruction that somebody
+        stopped has not failed, whatever its outcome.
         """
         async with self._database.transaction() as connection:
-            ended = await _as_it_ended(connection, instruction, outcome)
+            ended = await _final_outcome(connection, instruction, outcome)
             state = "failed" if ended.failure else "stopped" if ended is not outcome else "done"
             await connection.execute(
                 "UPDATE instructions SET state = ?, answer = ? WHERE number = ?",
@@ -203,18 +220,16 @@ async def _conversation(connection: aiosqlite.Connection, job_id: str, number: i
 
 
 async def _stop_reason(connection: aiosqlite.Connection, instruction: Instruction) -> str | None:
-    cursor = await connection.execute("SELECT stop_reason FROM instructions WHERE number = ?", (instruction.number,))
-    row = await cursor.fetchone()
+    row = await fetch_row(connection, "SELECT stop_reason FROM instructions WHERE number = ?", (instruction.number,))
     return row["stop_reason"] if row else None
 
 
-async def _as_it_ended(connection: aiosqlite.Connection, instruction: Instruction, outcome: Outcome) -> Outcome:
-    """Returns the outcome; of a stopped instruction one that says who stopped it, and whether it was pushed."""
+async def _final_outcome(connection: aiosqlite.Connection, instruction: Instruction, outcome: Outcome) -> Outcome:
+    """Returns the outcome; for a stopped instruction, one that says who stopped it and whether it was pushed."""
     stop_reason = await _stop_reason(connection, instruction)
     if stop_reason is None:
         return outcome
-    cursor = await connection.execute("SELECT commit_id FROM instructions WHERE number = ?", (instruction.number,))
-    row = await cursor.fetchone()
+    row = await fetch_row(connection, "SELECT commit_id FROM instructions WHERE number = ?", (instruction.number,))
     is_pushed = outcome.commit or (row and row["commit_id"])
     reason = f"{stop_reason}, after the change had been pushed" if is_pushed else stop_reason
     return replace(outcome, failure=None, details=outcome.details.model_copy(update={"reason": reason}))
@@ -239,7 +254,7 @@ def _from_row(row: aiosqlite.Row, told: JobDetails, conversation: tuple[EarlierI
 
 
 def _answer(outcome: Outcome) -> str:
-    """What the agent is told about this instruction when the next one comes."""
+    """Returns what the agent is told about this instruction in later ones."""
     details = outcome.details
     reason = outcome.failure or details.reason
     parts = (details.summary, details.question, reason and f"({reason})")

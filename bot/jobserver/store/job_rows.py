@@ -1,4 +1,4 @@
-"""Shared queries on a job's row, files, questions and usage, each within the caller's transaction."""
+"""Shared queries on a job's row, files, questions and usage, within the caller's transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 import aiosqlite
 
 from bot.jobserver.errors import FileNotUploadedError, JobNotFoundError
-from bot.jobserver.models import AgentJob, AttachedFile, JobDetails
-from bot.jobserver.questions import Question
-from bot.jobserver.store.database import Database
+from bot.jobserver.models import AgentJob, AttachedFile, JobDetails, Question
+from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.records import (
     Attachment,
     Instruction,
@@ -21,28 +20,22 @@ from bot.jobserver.store.records import (
 from bot.jobserver.usage import Spent
 
 _MOST_ATTACHMENTS = 100
-"""Files of one job that an editor is given, the newest."""
-_KEPT = timedelta(days=2)
+"""How many of a job's files, the newest, an editor gets."""
+_SPENDING_KEPT = timedelta(days=2)
 _NO = frozenset({"no", "no thanks", "no thank you", "nope", "stop"})
 
 
 async def read_job(connection: aiosqlite.Connection, project_id: str, job_id: str) -> AgentJob:
-    """Returns a job.
-
-    Raises:
-        JobNotFoundError: the project has none of this id.
-    """
-    cursor = await connection.execute("SELECT * FROM jobs WHERE project_id = ? AND id = ?", (project_id, job_id))
-    row = await cursor.fetchone()
+    """Returns a job. Raises JobNotFoundError."""
+    row = await fetch_row(connection, "SELECT * FROM jobs WHERE project_id = ? AND id = ?", (project_id, job_id))
     if row is None:
         raise JobNotFoundError("there is no such job in this project")
     return job_from_row(row)
 
 
 async def read_details(connection: aiosqlite.Connection, job_id: str) -> JobDetails:
-    """Returns the details as they are kept; none of a job that is gone."""
-    cursor = await connection.execute("SELECT details FROM jobs WHERE id = ?", (job_id,))
-    row = await cursor.fetchone()
+    """Returns the stored details; empty ones for a job that no longer exists."""
+    row = await fetch_row(connection, "SELECT details FROM jobs WHERE id = ?", (job_id,))
     return JobDetails.model_validate_json(row["details"]) if row else JobDetails()
 
 
@@ -53,14 +46,14 @@ async def write_details(connection: aiosqlite.Connection, job_id: str, details: 
 
 
 async def forget_last_words(connection: aiosqlite.Connection, job_id: str) -> None:
-    """Clears what the instruction before said and planned; what the pull request holds is still true."""
+    """Clears what the previous instruction said and planned; the facts about the pull request remain true."""
     known = await read_details(connection, job_id)
     kept = JobDetails(changes=known.changes, pull_request=known.pull_request, revision=known.revision)
     await write_details(connection, job_id, kept)
 
 
 async def forget_partial_work(connection: aiosqlite.Connection, job_id: str) -> None:
-    """For work that is in a pull request now, or was discarded; its commit in the mirror goes with a sweep."""
+    """For work that is now in a pull request, or was discarded; a sweep removes its commit from the mirror."""
     await connection.execute("UPDATE jobs SET partial_commit = NULL, partial_files = 0 WHERE id = ?", (job_id,))
 
 
@@ -75,12 +68,11 @@ async def end_if_idle(connection: aiosqlite.Connection, job_id: str, now: str) -
 
 
 async def check_uploaded(connection: aiosqlite.Connection, files: Sequence[AttachedFile]) -> None:
-    """Raises FileNotUploadedError for the first file that is not kept here."""
+    """Raises FileNotUploadedError for the first file that has not been uploaded."""
     for index, file in enumerate(files):
-        cursor = await connection.execute("SELECT 1 FROM uploads WHERE id = ?", (file.id,))
-        if await cursor.fetchone() is None:
+        if await fetch_row(connection, "SELECT 1 FROM uploads WHERE id = ?", (file.id,)) is None:
             raise FileNotUploadedError(
-                f"files.{index}.id: there is no such file here: upload it with PUT, then send this again"
+                f"files.{index}.id: this file has not been uploaded: upload it with PUT, then send this again"
             )
 
 
@@ -93,7 +85,7 @@ async def attach(connection: aiosqlite.Connection, instruction: int, files: Sequ
 
 
 async def attachments_until(connection: aiosqlite.Connection, job_id: str, number: int) -> tuple[Attachment, ...]:
-    """Returns the files that came with a job's instructions up to this one, the oldest first."""
+    """Returns the files of a job's instructions up to this one, oldest first."""
     rows = await connection.execute_fetchall(
         "SELECT attachments.*, uploads.size, coalesce(attachments.mimetype, uploads.mimetype) AS kind "
         "FROM instructions JOIN attachments ON instruction = number JOIN uploads ON uploads.id = upload_id "
@@ -107,15 +99,14 @@ async def attachments_until(connection: aiosqlite.Connection, job_id: str, numbe
 
 
 async def read_spent(connection: aiosqlite.Connection, job_id: str) -> Spent:
-    cursor = await connection.execute(
-        "SELECT tokens_sent, tokens_answered, money, currency FROM jobs WHERE id = ?", (job_id,)
+    row = await fetch_row(
+        connection, "SELECT tokens_sent, tokens_answered, money, currency FROM jobs WHERE id = ?", (job_id,)
     )
-    row = await cursor.fetchone()
     return spent_from_row(row) if row else Spent()
 
 
 async def record_spent(connection: aiosqlite.Connection, job_id: str, spent: Spent, now: datetime) -> None:
-    """Adds it to what the job took, and to what all jobs took on this day."""
+    """Adds to the usage of the job, and to that of all jobs today."""
     total = await read_spent(connection, job_id) + spent
     money, currency = (total.money.amount, total.money.currency) if total.money else (0.0, "")
     await connection.execute(
@@ -126,46 +117,21 @@ async def record_spent(connection: aiosqlite.Connection, job_id: str, spent: Spe
         "INSERT INTO spending (day, tokens) VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET tokens = tokens + ?",
         (day_of(now), spent.tokens, spent.tokens),
     )
-    await connection.execute("DELETE FROM spending WHERE day < ?", (day_of(now - _KEPT),))
-
-
-async def spent_since_asked(connection: aiosqlite.Connection, instruction: Instruction) -> int:
-    """Whoever writes after it was asked lets the job go on, and what it took till then counts no more."""
-    cursor = await connection.execute(
-        "SELECT tokens_sent + tokens_answered AS tokens, tokens_agreed, prompt, "
-        "asked_at < instructions.created_at AS is_reply "
-        "FROM jobs JOIN instructions ON job_id = jobs.id WHERE number = ?",
-        (instruction.number,),
-    )
-    row = await cursor.fetchone()
-    if row is None:
-        return 0
-    if row["is_reply"] and not says_no(row["prompt"]):
-        await connection.execute(
-            "UPDATE jobs SET tokens_agreed = ?, asked_at = NULL WHERE id = ?", (row["tokens"], instruction.job_id)
-        )
-        return 0
-    return int(row["tokens"] - row["tokens_agreed"])
-
-
-async def tokens_of_day(connection: aiosqlite.Connection, now: datetime) -> int:
-    cursor = await connection.execute("SELECT tokens FROM spending WHERE day = ?", (day_of(now),))
-    row = await cursor.fetchone()
-    return int(row["tokens"]) if row else 0
+    await connection.execute("DELETE FROM spending WHERE day < ?", (day_of(now - _SPENDING_KEPT),))
 
 
 def says_no(reply: str) -> bool:
-    """Whether a reply is a no and nothing else."""
+    """Whether a reply says no and nothing else."""
     return " ".join("".join(c if c.isalpha() else " " for c in reply.casefold()).split()) in _NO
 
 
 def day_of(moment: datetime) -> str:
-    """Returns the day, of UTC, as the table has it."""
+    """Returns the UTC day as stored in the table."""
     return as_text(moment)[:10]
 
 
 class QuestionStore:
-    """Questions of jobs at work, and the messages that answer them; every method is one transaction."""
+    """Open questions of active jobs, and the messages that answer them; every method is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -176,19 +142,20 @@ class QuestionStore:
             await connection.execute("UPDATE jobs SET open_question = ? WHERE id = ?", (kept, job_id))
 
     async def next_reply(self, instruction: Instruction) -> QueuedReply | None:
-        """Returns the oldest message that waits behind an instruction, unless files came with it."""
+        """Returns the oldest message that waits behind an instruction, unless it has files."""
         async with self._database.transaction() as connection:
-            cursor = await connection.execute(
+            row = await fetch_row(
+                connection,
                 "SELECT number, prompt, EXISTS (SELECT 1 FROM attachments WHERE instruction = number) AS has_files "
                 "FROM instructions WHERE job_id = ? AND state = 'queued' AND answers IS NULL ORDER BY number LIMIT 1",
                 (instruction.job_id,),
             )
-            row = await cursor.fetchone()
             return None if row is None or row["has_files"] else QueuedReply(row["number"], row["prompt"])
 
     async def use_reply(self, instruction: Instruction, reply: QueuedReply) -> bool:
-        """Makes a message part of the instruction whose question it answers, which is not open any more; False where
-        it was stopped meanwhile.
+        """Makes a message part of the instruction whose question it answers, and closes the question.
+
+        Returns False if the message was stopped in the meantime.
         """
         async with self._database.transaction() as connection:
             cursor = await connection.execute(
@@ -200,13 +167,13 @@ class QuestionStore:
             return bool(cursor.rowcount)
 
 
-async def give_back_replies(connection: aiosqlite.Connection) -> None:
-    """Has what answered an instruction that was interrupted wait again: it will be asked anew, or be an instruction."""
+async def requeue_replies(connection: aiosqlite.Connection) -> None:
+    """Requeues the answers to interrupted instructions: each answers the question again, or becomes an instruction."""
     await connection.execute("UPDATE instructions SET answers = NULL WHERE answers IS NOT NULL")
 
 
 async def end_questions(connection: aiosqlite.Connection, instruction: Instruction) -> None:
-    """Ends what was asked and answered with the instruction itself."""
+    """Closes an instruction's question, and its answers with it."""
     await connection.execute(
         "UPDATE instructions SET answers = NULL, state = iif(state = 'queued', 'done', state) WHERE answers = ?",
         (instruction.number,),

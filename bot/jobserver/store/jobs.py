@@ -1,4 +1,4 @@
-"""The store of jobs for the job API: create, message, get, cancel."""
+"""The store behind the job API: create, message, get, cancel, discard."""
 
 import secrets
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from bot.jobserver.errors import (
     RateLimitExceededError,
 )
 from bot.jobserver.models import AgentJob, Requester, Status
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.job_rows import (
     attach,
     check_uploaded,
@@ -38,10 +38,10 @@ class JobStore:
         self._now = now
 
     async def submit(self, request: PromptRequest, template: JobTemplate) -> AgentJob:
-        """Records a create or a message and queues its prompt; a repeated Idempotency-Key gets the first answer.
+        """Records a new job or a message and queues its prompt; a repeated Idempotency-Key gets the first response.
 
         Raises:
-            RequestRejectedError: one of its kinds.
+            RequestRejectedError: one of its subclasses.
         """
         async with self._database.transaction() as connection:
             if known := await _kept_answer(connection, request):
@@ -59,19 +59,16 @@ class JobStore:
             return job
 
     async def get(self, project_id: str, job_id: str) -> AgentJob:
-        """Returns a job.
-
-        Raises:
-            JobNotFoundError: the project has none of this id.
-        """
+        """Returns a job. Raises JobNotFoundError."""
         async with self._database.transaction() as connection:
             return await read_job(connection, project_id, job_id)
 
     async def cancel(self, project_id: str, job_id: str, requester: Requester | None = None) -> Cancellation:
-        """Stops all that waits, and records that what runs has to be stopped. A job that has ended stays as it is.
+        """Stops all waiting instructions, and marks the running one to be stopped. A job that has ended does not
+        change.
 
         Raises:
-            JobNotFoundError: the project has none of this id.
+            JobNotFoundError: the project has no such job.
         """
         async with self._database.transaction() as connection:
             job = await read_job(connection, project_id, job_id)
@@ -86,10 +83,10 @@ class JobStore:
             return Cancellation(await read_job(connection, project_id, job_id), running)
 
     async def discard(self, project_id: str, job_id: str) -> AgentJob:
-        """Throws away what a failed instruction got done. A job that is at work goes on with it.
+        """Throws away the work of a failed instruction. An active job does not change.
 
         Raises:
-            JobNotFoundError: the project has none of this id.
+            JobNotFoundError: the project has no such job.
         """
         async with self._database.transaction() as connection:
             job = await read_job(connection, project_id, job_id)
@@ -98,7 +95,7 @@ class JobStore:
             return await read_job(connection, project_id, job_id)
 
     async def check(self) -> None:
-        """Raises where the tables cannot be used."""
+        """Raises an error if the tables cannot be used."""
         async with self._database.transaction() as connection:
             await connection.execute("SELECT 1 FROM jobs LIMIT 1")
 
@@ -119,11 +116,11 @@ class JobStore:
 async def _kept_answer(connection: aiosqlite.Connection, request: PromptRequest) -> AgentJob | None:
     if request.idempotency_key is None:
         return None
-    cursor = await connection.execute(
+    row = await fetch_row(
+        connection,
         "SELECT fingerprint, answer FROM answers WHERE project_id = ? AND key = ?",
         (request.project_id, request.idempotency_key),
     )
-    row = await cursor.fetchone()
     if row is None:
         return None
     if row["fingerprint"] != request.fingerprint:
@@ -142,7 +139,7 @@ async def _keep_answer(connection: aiosqlite.Connection, request: PromptRequest,
 async def _check_not_archived(connection: aiosqlite.Connection, project_id: str, job_id: str) -> None:
     job = await read_job(connection, project_id, job_id)
     if job.status is Status.ARCHIVED:
-        raise JobArchivedError("this job is archived and takes no more messages: create a new job")
+        raise JobArchivedError("this job is archived and accepts no more messages: create a new job")
 
 
 async def _insert_or_reactivate_job(
@@ -165,7 +162,7 @@ async def _insert_job(connection: aiosqlite.Connection, project_id: str, templat
 
 
 async def _reactivate_job(connection: aiosqlite.Connection, job_id: str) -> None:
-    """Clears what a job that had ended said last; one at work keeps it, and keeps its failure to the end."""
+    """Clears the last words of a job that had ended; an active one keeps them, and its failure, until it ends."""
     cursor = await connection.execute(
         "UPDATE jobs SET status = 'active', failure = NULL, finished_at = NULL WHERE id = ? AND status <> 'active'",
         (job_id,),
@@ -188,7 +185,7 @@ async def _queue_instruction(connection: aiosqlite.Connection, request: PromptRe
 
 
 async def _stop_instructions(connection: aiosqlite.Connection, job_id: str, reason: str) -> int | None:
-    """Ends those that were never begun; of the others, of which a part may be pushed, the queue says how they ended."""
+    """Ends instructions that never started; others may be partly pushed, so the queue decides how they end."""
     await connection.execute(
         "UPDATE instructions SET stop_reason = ?, answer = ?, state = 'stopped' "
         "WHERE job_id = ? AND state = 'queued' AND attempts = 0",

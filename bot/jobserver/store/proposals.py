@@ -1,4 +1,4 @@
-"""The store of changes that are pushed and not proposed yet: recorded before the first try, kept until done."""
+"""The store of changes that are pushed but not yet proposed: recorded before the first try, kept until done."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
@@ -8,18 +8,18 @@ from pydantic import TypeAdapter
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.models import CheckResult, Extra, ProposalState, PullRequestDetails
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.job_rows import read_details, write_details
 from bot.jobserver.store.records import Instruction, OwedProposal, as_text, requester_from_row
 
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20
 _LONGEST_DESCRIPTION = 200_000
-"""Characters; what comes after that is in the commits."""
+"""Characters; the rest is in the commits."""
 
 
 class ProposalStore:
-    """Every method is one transaction. A row that has grown since it was read is never taken for settled."""
+    """Every method is one transaction. A row that has grown since it was read never counts as settled."""
 
     def __init__(self, database: Database, *, now: Callable[[], datetime]) -> None:
         self._database = database
@@ -28,7 +28,7 @@ class ProposalStore:
     async def owe(
         self, instruction: Instruction, *, title: str, description: str, checks: Sequence[CheckResult]
     ) -> OwedProposal:
-        """Records what an instruction pushed, added to what is owed already; the same words are not added twice."""
+        """Records what an instruction pushed, appended to what is already owed; no text is appended twice."""
         async with self._database.transaction() as connection:
             known = await _read(connection, instruction.job_id)
             if known is not None and known.branch == instruction.branch:
@@ -67,12 +67,12 @@ class ProposalStore:
             return await _read(connection, job_id)
 
     async def make_all_due(self) -> None:
-        """For a start: whatever was in the way may be gone."""
+        """For the start of the server: earlier obstacles may be gone."""
         async with self._database.transaction() as connection:
             await connection.execute("UPDATE proposals SET due_at = ?", (as_text(self._now()),))
 
     async def due(self) -> list[OwedProposal]:
-        """Returns some that it is time for, without those of jobs at work, which see to it themselves."""
+        """Returns a batch of due proposals, without those of active jobs, which propose their own changes."""
         async with self._database.transaction() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT proposals.* FROM proposals JOIN jobs ON jobs.id = job_id "
@@ -84,7 +84,7 @@ class ProposalStore:
     async def record_proposed(
         self, owed: OwedProposal, told: PullRequestDetails, link: str, *, missing: Collection[Extra], pause: timedelta
     ) -> PullRequestDetails:
-        """Records the pull request; what of it is missing is tried again after `pause`."""
+        """Records the pull request; what it lacks is tried again after `pause`."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE jobs SET pr_link = ?, pr_branch = ? WHERE id = ?", (link, owed.branch, owed.job_id)
@@ -97,10 +97,10 @@ class ProposalStore:
                 )
             else:
                 await _delete(connection, owed)
-            return await _tell(connection, owed, told)
+            return await _record_details(connection, owed, told)
 
     async def record_refused(self, owed: OwedProposal, reason: str, *, pause: timedelta) -> PullRequestDetails:
-        """Records why it could not be proposed; it is tried again after `pause`."""
+        """Records why the change could not be proposed; it is tried again after `pause`."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE proposals SET failures = failures + 1, due_at = ? WHERE job_id = ? AND version = ?",
@@ -109,10 +109,10 @@ class ProposalStore:
             known = (await read_details(connection, owed.job_id)).pull_request
             if known is None or not await _is_open(connection, owed):
                 known = PullRequestDetails(state=ProposalState.PENDING, checks=owed.checks)
-            return await _tell(connection, owed, known.model_copy(update={"reason": reason}))
+            return await _record_details(connection, owed, known.model_copy(update={"reason": reason}))
 
     async def record_state(self, job_id: str, number: int, state: ProposalState) -> None:
-        """Records the state of a pull request, if the job still tells of that one."""
+        """Records the state of a pull request, if it is still the job's current one."""
         async with self._database.transaction() as connection:
             details = await read_details(connection, job_id)
             known = details.pull_request
@@ -121,7 +121,7 @@ class ProposalStore:
                 await write_details(connection, job_id, told)
 
     async def drop(self, owed: OwedProposal) -> None:
-        """Forgets what turned out to be nothing."""
+        """Drops a proposal that turned out to be empty."""
         async with self._database.transaction() as connection:
             await _delete(connection, owed)
             details = await read_details(connection, owed.job_id)
@@ -133,15 +133,13 @@ class ProposalStore:
 
 
 async def _read(connection: aiosqlite.Connection, job_id: str) -> OwedProposal | None:
-    cursor = await connection.execute("SELECT * FROM proposals WHERE job_id = ?", (job_id,))
-    row = await cursor.fetchone()
+    row = await fetch_row(connection, "SELECT * FROM proposals WHERE job_id = ?", (job_id,))
     return _from_row(row) if row else None
 
 
 async def _is_open(connection: aiosqlite.Connection, owed: OwedProposal) -> bool:
-    """Whether the job's pull request is one of this branch."""
-    cursor = await connection.execute("SELECT pr_branch FROM jobs WHERE id = ?", (owed.job_id,))
-    row = await cursor.fetchone()
+    """Whether the job's pull request is for this branch."""
+    row = await fetch_row(connection, "SELECT pr_branch FROM jobs WHERE id = ?", (owed.job_id,))
     return row is not None and row["pr_branch"] == owed.branch
 
 
@@ -149,7 +147,9 @@ async def _delete(connection: aiosqlite.Connection, owed: OwedProposal) -> None:
     await connection.execute("DELETE FROM proposals WHERE job_id = ? AND version = ?", (owed.job_id, owed.version))
 
 
-async def _tell(connection: aiosqlite.Connection, owed: OwedProposal, told: PullRequestDetails) -> PullRequestDetails:
+async def _record_details(
+    connection: aiosqlite.Connection, owed: OwedProposal, told: PullRequestDetails
+) -> PullRequestDetails:
     details = await read_details(connection, owed.job_id)
     await write_details(connection, owed.job_id, details.model_copy(update={"pull_request": told}))
     return told

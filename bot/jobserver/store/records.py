@@ -1,4 +1,4 @@
-"""The values that the store of jobs takes and returns."""
+"""The values that the store accepts and returns."""
 
 import hashlib
 import json
@@ -17,18 +17,19 @@ from bot.jobserver.models import (
     PartialWork,
     PlanStep,
     ProposalState,
+    Question,
+    QuestionField,
     Requester,
     Source,
     Status,
     Usage,
 )
-from bot.jobserver.questions import Question, QuestionField
 from bot.jobserver.usage import Money, Spent
 
 
 @dataclass(frozen=True)
 class JobTemplate:
-    """What all new jobs have in common."""
+    """What new jobs have in common."""
 
     repository: str
     ref: str
@@ -37,7 +38,7 @@ class JobTemplate:
 
 @dataclass(frozen=True)
 class PromptRequest:
-    """A create (no job id) or a message, as a client sent it."""
+    """A client's request for a new job (no job id) or a message to one."""
 
     project_id: str
     prompt: str
@@ -48,19 +49,19 @@ class PromptRequest:
 
     @property
     def fingerprint(self) -> str:
-        """What has to be the same when an Idempotency-Key comes again.
+        """Identifies the content of a request, which must not change when an Idempotency-Key is repeated.
 
-        Who asked is not part of it: a person's name may have changed between a request and its repetition.
+        The requester is left out: a person's name may change between a request and its repetition.
         """
         files = [[file.id, file.name] for file in self.files]
-        # Without files it is what it was before there were any: keys are kept for long.
+        # Requests without files keep the fingerprint of versions without files: keys are stored for long.
         same = [self.job_id, self.prompt, *([files] if files else [])]
         return hashlib.sha256(json.dumps(same).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class EarlierInstruction:
-    """An instruction of the same job that has ended, and what was answered."""
+    """An earlier instruction of the same job, with its answer."""
 
     prompt: str
     answer: str
@@ -81,11 +82,10 @@ class Attachment:
 class Instruction:
     """One prompt of a job, on its way through the queue.
 
-    `session`: the agent's own id of the job's conversation. `partial`: the commit of what an
-    instruction before got done before it failed. `attempts`: how often it was begun, this time included.
-    `commit`, `summary`, `question`, `question_fields`: what was pushed for it, and what the editor said, before an
-    interruption.
-    `attachments`: the files that came with it and with those before, the oldest first.
+    `session`: the agent's id for the job's conversation. `partial`: the commit with the work of an earlier instruction
+    that failed. `attempts`: how often it was started, including this time. `commit`, `summary`, `question` and
+    `question_fields`: what was pushed and what the editor said before an interruption. `attachments`: the files of this
+    and earlier instructions, oldest first.
     """
 
     number: int
@@ -106,7 +106,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class QueuedReply:
-    """A message of a job that waits behind an instruction, and may answer its question."""
+    """A message that waits behind an instruction and may answer its question."""
 
     number: int
     prompt: str
@@ -114,10 +114,10 @@ class QueuedReply:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an instruction ended. `failure`: why it failed. `commit`: what was pushed.
+    """The outcome of an instruction. `failure`: why it failed. `commit`: what was pushed.
 
-    Of `details`, the summary, reason, question and examples replace those of the job; changes, pull request and
-    revision do where they are there; the plan stays as it was told last.
+    From `details`, the summary, reason, question and examples always replace those of the job; changes, pull request
+    and revision do if they are set; the job's plan stays.
     """
 
     failure: str | None = None
@@ -128,10 +128,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class OwedProposal:
-    """What was pushed for a job, and what its pull request does not have yet.
+    """What was pushed for a job, and what its pull request still lacks.
 
-    `description` is empty, and `extras` are missing alone, where it is open already. `checks` are those of the newest
-    change. `version` grows with what is owed.
+    `description` is empty if the pull request is open and only `extras` are missing. `checks` are those of the newest
+    change. `version` grows with each addition.
     """
 
     job_id: str
@@ -147,7 +147,7 @@ class OwedProposal:
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """What an editor told since the last update; None is nothing new."""
+    """What an editor reported since the last update; None means nothing new."""
 
     plan: tuple[PlanStep, ...] | None = None
     activity: str | None = None
@@ -157,7 +157,7 @@ class ProgressUpdate:
 
 @dataclass(frozen=True)
 class Cancellation:
-    """A job after its cancel; `running` is the number of the instruction that has still to be stopped."""
+    """A cancelled job; `running` is the number of the instruction that still has to be stopped."""
 
     job: AgentJob
     running: int | None = None
@@ -165,12 +165,12 @@ class Cancellation:
 
 def job_from_row(row: aiosqlite.Row) -> AgentJob:
     details = JobDetails.model_validate_json(row["details"])
-    # A failure is not hidden by what the next instruction said.
+    # The next instruction's words do not hide a failure.
     told: dict[str, object] = {"reason": row["failure"] or details.reason or _why_pending(row, details)}
     if row["partial_commit"] and row["status"] != Status.ACTIVE:
         told["partial_work"] = PartialWork(files=row["partial_files"])
     if row["status"] == Status.ACTIVE:
-        # What it said is told with the end: what was changed is still being pushed.
+        # The answer is shown at the end only: the change is still being pushed.
         told |= {"summary": None, "question": None, "question_fields": (), "examples": (), **_open_question(row)}
     told["usage"] = usage_from_row(row)
     details = details.model_copy(update=told)
@@ -187,7 +187,7 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
 
 
 def question_as_json(question: Question) -> str:
-    """Returns a question that is open as it is kept."""
+    """Returns an open question as it is stored."""
     return JobDetails(question=question.words, question_fields=question.fields).model_dump_json(exclude_defaults=True)
 
 
@@ -199,16 +199,16 @@ def _open_question(row: aiosqlite.Row) -> dict[str, object]:
 
 
 def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:
-    """For whoever reads no more than the reason."""
+    """Returns why there is no pull request yet, for clients that show nothing but the reason."""
     known = details.pull_request
     if known is None or not _is_pending(details) or not known.reason:
         return None
     why = f"The change was pushed to {row['branch']}, but has no pull request yet: {known.reason.rstrip('.')}."
-    return f"{why} It is tried again by itself."
+    return f"{why} The server keeps trying."
 
 
 def _is_pending(details: JobDetails) -> bool:
-    """Whether the newest change has no pull request yet: that of an earlier branch, which has ended, is not its."""
+    """Whether the newest change has no pull request yet; the ended one of an earlier branch does not count."""
     return details.pull_request is not None and details.pull_request.state is ProposalState.PENDING
 
 
@@ -232,10 +232,10 @@ def requester_from_row(row: aiosqlite.Row) -> Requester | None:
 
 
 def branch_name(job_id: str, number: int) -> str:
-    """Returns the name of a job's branch; the first one has no number."""
+    """Returns the name of a job's branch; the first has no number."""
     return f"pagehand/{job_id}" if number == 1 else f"pagehand/{job_id}-{number}"
 
 
 def as_text(moment: datetime) -> str:
-    """Returns a moment as the tables hold it: in UTC, so that text sorts as time does."""
+    """Returns a moment as stored in the tables: in UTC, so that text sorts like time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,17 +1,17 @@
-"""Archives finished jobs and deletes old ones, a few at a time."""
+"""Archives finished jobs and deletes old ones, in batches."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import aiosqlite
 
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.records import as_text, branch_name
 
 ANSWERS_KEPT = timedelta(days=30)
 BATCH_SIZE = 200
-"""Rows changed in one transaction, so that others do not wait long."""
-_TRIED_FOR = timedelta(days=7)
+"""Rows per transaction, so that others do not wait long."""
+_BRANCH_RETRY_PERIOD = timedelta(days=7)
 
 
 class JobRetention:
@@ -33,7 +33,7 @@ class JobRetention:
             return cursor.rowcount
 
     async def delete_answers(self) -> int:
-        """Deletes answers whose Idempotency-Key may be used anew; returns how many."""
+        """Deletes responses whose Idempotency-Key may be reused; returns how many."""
         async with self._database.transaction() as connection:
             cursor = await connection.execute(
                 "DELETE FROM answers WHERE rowid IN (SELECT rowid FROM answers WHERE created_at < ? LIMIT ?)",
@@ -51,7 +51,7 @@ class JobRetention:
             return [row["id"] for row in rows]
 
     async def delete_jobs(self, job_ids: list[str]) -> None:
-        """Deletes these jobs with their instructions and answers, and notes their branches."""
+        """Deletes jobs with their instructions and stored responses, and records their branches."""
         now = as_text(self._now())
         async with self._database.transaction() as connection:
             for job_id in job_ids:
@@ -66,7 +66,7 @@ class JobRetention:
             return {row["id"] for row in rows}
 
     async def old_branches(self, after: str = "") -> list[str]:
-        """Returns branches of deleted jobs, in their order, from the one after `after` on."""
+        """Returns branches of deleted jobs in order, starting after the name `after`."""
         async with self._database.transaction() as connection:
             rows = await connection.execute_fetchall(
                 "SELECT name FROM old_branches WHERE name > ? ORDER BY name LIMIT ?", (after, BATCH_SIZE)
@@ -78,18 +78,17 @@ class JobRetention:
             await connection.execute("DELETE FROM old_branches WHERE name = ?", (name,))
 
     async def give_up_branches(self) -> int:
-        """Forgets branches that could not be deleted for a week; returns how many."""
+        """Forgets branches that could not be deleted within a week; returns how many."""
         async with self._database.transaction() as connection:
             cursor = await connection.execute(
-                "DELETE FROM old_branches WHERE left_at < ?", (as_text(self._now() - _TRIED_FOR),)
+                "DELETE FROM old_branches WHERE left_at < ?", (as_text(self._now() - _BRANCH_RETRY_PERIOD),)
             )
             return cursor.rowcount
 
 
 async def _proposed_branches(connection: aiosqlite.Connection, job_id: str) -> list[str]:
-    """Returns the job's branches that have or had a pull request: nobody could review the others, so they stay."""
-    cursor = await connection.execute("SELECT branch, branch_number, pr_branch FROM jobs WHERE id = ?", (job_id,))
-    row = await cursor.fetchone()
+    """Returns the job's branches that have or had a pull request; others stay, since nobody could review them."""
+    row = await fetch_row(connection, "SELECT branch, branch_number, pr_branch FROM jobs WHERE id = ?", (job_id,))
     if row is None:
         return []
     current = [row["branch"]] if row["branch"] == row["pr_branch"] else []

@@ -1,4 +1,4 @@
-"""The schema of the jobs database, in steps; see `database.Database`."""
+"""The schema of the jobs database as upgrade steps; see `database.Database`."""
 
 _FIRST_TABLES = """
 CREATE TABLE jobs (
@@ -22,7 +22,7 @@ CREATE TABLE answers (
 """
 
 # `pr_branch`: the branch that `pr_link` is for. `details`: models.JobDetails as JSON. `commit_id`: what was pushed.
-# SQLite cannot change a CHECK: the table of instructions is made anew, and its numbers go on where they were.
+# SQLite cannot change a CHECK: the table of instructions is created again, and its numbering continues.
 _DETAILS_AND_STOPS = """
 ALTER TABLE jobs ADD COLUMN branch_number INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE jobs ADD COLUMN pr_branch TEXT;
@@ -53,7 +53,7 @@ CREATE TABLE old_branches (
 ) STRICT;
 """
 
-# `used_at`: when it was uploaded last. An upload is kept as long as an instruction names it.
+# `used_at`: the time of the last upload. A file is kept as long as an instruction names it.
 _ATTACHMENTS = """
 CREATE TABLE uploads (
     id TEXT PRIMARY KEY, size INTEGER NOT NULL, mimetype TEXT NOT NULL, used_at TEXT NOT NULL
@@ -67,9 +67,9 @@ CREATE TABLE attachments (
 CREATE INDEX attachments_of_upload ON attachments (upload_id);
 """
 
-# What is pushed and not proposed yet, a row a job. `checks`: of the newest change, as JSON. `extras`: names of
-# models.Extra with commas between them. `version` grows with what is owed: whoever settled an older one has not
-# settled this.
+# Changes that are pushed but not yet proposed, one row per job. `checks`: of the newest change, as JSON. `extras`:
+# comma-separated names of models.Extra. `version` grows with each addition, so that settling an older version does
+# not settle a newer one.
 _PROPOSALS = """
 CREATE TABLE proposals (
     job_id TEXT PRIMARY KEY REFERENCES jobs (id) ON DELETE CASCADE, branch TEXT NOT NULL, title TEXT NOT NULL,
@@ -80,16 +80,16 @@ CREATE TABLE proposals (
 CREATE INDEX proposals_due ON proposals (due_at);
 """
 
-# What a failed instruction left of its work: a commit that is pushed nowhere, and how many files it changes.
+# The work of a failed instruction: a commit that is not pushed anywhere, and the number of files it changes.
 _PARTIAL_WORK = """
 ALTER TABLE jobs ADD COLUMN partial_commit TEXT;
 ALTER TABLE jobs ADD COLUMN partial_files INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX jobs_with_partial_work ON jobs (id) WHERE partial_commit IS NOT NULL;
 """
 
-# What a job took of its model: tokens, and money where it was told. `spending` has the tokens of all jobs by day.
-# `asked_at`: when its budget was used up, and whether it may go on was asked; `tokens_agreed`: what it had taken when
-# somebody let it go on.
+# A job's use of its model: tokens, and money if it was reported. `spending` has the tokens of all jobs by day.
+# `asked_at`: when the budget was used up and a person was asked whether the job may continue; `tokens_agreed`: its
+# usage when somebody last let it continue.
 _USAGE = """
 ALTER TABLE jobs ADD COLUMN tokens_sent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN tokens_answered INTEGER NOT NULL DEFAULT 0;
@@ -102,7 +102,7 @@ CREATE TABLE spending (
 ) STRICT
 """
 
-# What an agent asks while it works, as JSON; `answers`: the running instruction whose question a message answers.
+# An agent's open question, as JSON; `answers`: the running instruction whose question a message answers.
 _QUESTIONS = """
 ALTER TABLE jobs ADD COLUMN open_question TEXT;
 ALTER TABLE instructions ADD COLUMN answers INTEGER;

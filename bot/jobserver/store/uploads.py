@@ -1,4 +1,4 @@
-"""Files that clients upload for a prompt: each content is kept once, by its SHA-256."""
+"""Files that clients upload for prompts; each content is stored once, by its SHA-256."""
 
 import asyncio
 import contextlib
@@ -14,26 +14,24 @@ from typing import IO
 import aiosqlite
 
 from bot.jobserver.errors import FileMismatchError, FileTooLargeError, UploadSpaceError
-from bot.jobserver.store.database import Database
+from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.records import as_text
 
 KEPT_UNUSED = timedelta(days=10)
-"""For how long a file is kept that no instruction names: a client may have to wait for somebody's answer first, and for
-this server to be back.
-"""
+"""How long a file without an instruction is kept: the client may first have to wait for an answer or this server."""
 _BATCH_SIZE = 50
 _ARRIVING = "arriving-"
 _MEGABYTE = 1_000_000
 
 
 def uploads_folder(data: Path) -> Path:
-    """Returns where they lie in the server's data directory."""
+    """Returns the folder of uploads in the server's data directory."""
     return data / "uploads"
 
 
 @dataclass(frozen=True)
 class UploadLimits:
-    """In bytes: one file, and all that are kept."""
+    """In bytes: the size of one file, and of all files together."""
 
     file: int
     space: int
@@ -43,33 +41,33 @@ class UploadLimits:
 
     def no_space(self) -> UploadSpaceError:
         return UploadSpaceError(
-            f"this job server keeps {self.space / _MEGABYTE:g} MB of files, and has no room for this one"
+            f"this job server stores at most {self.space / _MEGABYTE:g} MB of files, and has no room for this one"
         )
 
 
 class UploadStore:
-    """The files lie in `folder`, each under its id; a row of the database for each makes it count."""
+    """Stores files in `folder` by id; a file counts only if it has a row in the database."""
 
     def __init__(self, database: Database, folder: Path, limits: UploadLimits, *, now: Callable[[], datetime]) -> None:
         self._database = database
         self._folder = folder
         self._now = now
         self.limits = limits
-        # A file that is being deleted may be uploaded again at the same moment.
+        # Guards against uploading a file again while it is being deleted.
         self._placing = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Makes the folder, and removes what a killed server left there without a row."""
+        """Creates the folder, and removes files without a row, which a killed server left there."""
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, exist_ok=True)
         async with self._database.transaction() as connection:
             rows = await connection.execute_fetchall("SELECT id FROM uploads")
         await asyncio.to_thread(self._remove_all_but, {row["id"] for row in rows})
 
     async def add(self, file_id: str, mimetype: str, chunks: AsyncIterable[bytes]) -> None:
-        """Keeps the bytes of a file. The same content twice is one file, which is kept as long as from now.
+        """Stores a file. Uploading the same content again extends the time it is kept.
 
         Raises:
-            RequestRejectedError: they have another digest, or are too many.
+            RequestRejectedError: the digest differs, or the file is too large.
         """
         with await asyncio.to_thread(self._arriving) as stream:
             path = Path(stream.name)
@@ -84,11 +82,11 @@ class UploadStore:
                 await asyncio.shield(asyncio.to_thread(path.unlink, missing_ok=True))
 
     async def delete_unused(self) -> int:
-        """Deletes files that no instruction names and nobody uploaded lately; returns how many."""
+        """Deletes files without an instruction that nobody uploaded recently; returns how many."""
         async with self._placing:
             async with self._database.transaction() as connection:
                 ids = await _delete_rows(connection, as_text(self._now() - KEPT_UNUSED))
-            # The rows first: a file without one is removed at the next start, a row without a file would be a promise.
+            # Rows first: a file without a row is removed at the next start, but a row must never lack its file.
             await asyncio.to_thread(self._remove, ids)
         return len(ids)
 
@@ -101,12 +99,11 @@ class UploadStore:
             digest.update(chunk)
             await asyncio.to_thread(stream.write, chunk)
         if digest.hexdigest() != file_id:
-            raise FileMismatchError("these bytes have another SHA-256 than the address says")
+            raise FileMismatchError("the SHA-256 of these bytes differs from the one in the address")
         return size
 
     async def _check_space(self, connection: aiosqlite.Connection, file_id: str, size: int) -> None:
-        cursor = await connection.execute("SELECT coalesce(sum(size), 0) FROM uploads WHERE id <> ?", (file_id,))
-        row = await cursor.fetchone()
+        row = await fetch_row(connection, "SELECT coalesce(sum(size), 0) FROM uploads WHERE id <> ?", (file_id,))
         if row is None or row[0] + size > self.limits.space:
             raise self.limits.no_space()
 
@@ -125,7 +122,7 @@ class UploadStore:
 
 
 def _flush(stream: IO[bytes]) -> None:
-    """The row, which is written after this, must not outlive the bytes."""
+    """Flushes to disk: the row is written afterwards and must not outlive the bytes."""
     stream.flush()
     os.fsync(stream.fileno())
 

@@ -10,7 +10,7 @@ from acp.schema import ToolCallUpdate
 from support.worlds.agent_world import AgentWorld, agent_world
 
 from bot.jobserver.agents.named import CLAUDE, GEMINI
-from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, takes_attachments
+from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, only_takes_attachments
 from bot.jobserver.agents.progress import ToolCall, merged
 from bot.jobserver.editors.interface import TaskFile
 from bot.jobserver.errors import EditError
@@ -168,7 +168,7 @@ def paths(tmp_path: Path) -> CopyPaths:
 )  # fmt: skip
 def test_commands_that_only_copy_an_attachment(paths: CopyPaths, command: str) -> None:
     """Each is a form that agents write."""
-    assert takes_attachments(executed(command), FOLDER, paths.relative)
+    assert only_takes_attachments(executed(command), FOLDER, paths.relative)
     assert PermissionPolicy(paths, (), FOLDER).allows(executed(command))
     assert not PermissionPolicy(paths).allows(executed(command))
 
@@ -192,7 +192,7 @@ def test_commands_that_only_copy_an_attachment(paths: CopyPaths, command: str) -
 )  # fmt: skip
 def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> None:
     """A shell must see nothing in them that was not looked at."""
-    assert not takes_attachments(executed(command), FOLDER, paths.relative)
+    assert not only_takes_attachments(executed(command), FOLDER, paths.relative)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Pa
     assert code == 0
     assert lines[:3] == [
         f"ok   installed      {sys.executable}",
-        "ok   sandbox        none; all jobs are the server's user",
+        "ok   sandbox        none; all jobs run as the server's user",
         "ok   starts         scripted 1.2.3",
     ]
     assert lines[3].startswith("ok   answers        “ready”, after ")
@@ -167,13 +167,13 @@ def test_a_check_ends_with_1_where_an_agent_does_not_work(tmp_path: Path, script
     ("given", "said"),
     [
         ({"AGENT": "/nothing/here acp"}, "FAIL installed      there is no program /nothing/here here"),
-        ({"AGENT": "opencode"}, "FAIL agent          opencode needs to be told its model"),
+        ({"AGENT": "opencode"}, "FAIL agent          opencode needs a model"),
         (
             {"EDITOR": "command", "COMMAND": "/nothing/here"},
             "FAIL installed      there is no program /nothing/here here",
         ),
         ({"EDITOR": "command", "COMMAND": sys.executable}, f"ok   installed      {sys.executable}"),
-        ({}, "ok   editor         the built-in one: it needs nothing"),
+        ({}, "ok   editor         the built-in one: it needs no setup"),
     ],
 )
 def test_a_check_without_an_agent(tmp_path: Path, given: dict[str, str], said: str) -> None:

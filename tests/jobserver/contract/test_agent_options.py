@@ -60,7 +60,7 @@ async def test_a_value_that_is_not_listed_fails_the_job_before_its_turn(tmp_path
 async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path) -> None:
     """In that one it may ask nobody."""
     world = agent_world(tmp_path, IGNORES, wanted=Wanted(mode="default"))
-    with pytest.raises(EditError, match="told to take the mode “default”, and did not"):
+    with pytest.raises(EditError, match="did not accept the mode “default”"):
         await world.edit("go")
     assert world.received("session/prompt") == []
 

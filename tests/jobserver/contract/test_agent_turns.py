@@ -259,7 +259,7 @@ def ends(stop: str, before: str = "pass") -> str:
     [
         (refused(-32000, "Log in"), "not logged in, or its key is not valid (Log in); set A_KEY"),
         (refused(-32603, "Internal error", "{'details': 'on fire'}"), "scripted failed: on fire"),
-        (refused(429, "slow down"), "takes no more requests just now (slow down); try again later"),
+        (refused(429, "slow down"), "accepts no more requests at the moment (slow down); try again later"),
         (ends("'refusal'", "agent.say('I cannot.')"), "its model refused to do this: I cannot."),
         (ends("'max_tokens'"), "its model's answer became too long"),
         (ends("'max_turn_requests'"), "it needed more steps"),

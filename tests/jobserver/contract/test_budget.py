@@ -42,7 +42,7 @@ async def test_the_work_is_kept_and_the_thread_is_asked_and_a_reply_lets_it_go_o
         status, reason, question = told(job)
         assert (status, reason) == (Status.FAILED, "the job's budget of 100 tokens is used up")
         assert question is not None
-        assert "This job has taken 150 tokens" in question
+        assert "This job has used 150 tokens" in question
         assert job.details is not None
         assert job.details.partial_work is not None
         again = await world.done("continue", job.id)
@@ -105,5 +105,5 @@ def test_a_budget_that_nothing_counts_is_refused(tmp_path: Path) -> None:
         repository=str(tmp_path), api_key="planted-key-of-sixteen", agent="claude", editor="agent",
         sandbox="none", egress="open", budget="job=2M",
     )  # fmt: skip
-    with pytest.raises(JobServerError, match="BUDGET counts what goes to the model by the relay"):
+    with pytest.raises(JobServerError, match="BUDGET counts what the model relay passes on"):
         agent_editor(settings, NoSandbox(), {"ANTHROPIC_API_KEY": "planted"})

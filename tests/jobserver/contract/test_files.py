@@ -130,7 +130,7 @@ async def test_other_bytes_than_the_address_says_are_refused(world: JobServerWor
     """Nothing of them is kept."""
     answer = await world.put(b"other", file_id=hashlib.sha256(PICTURE).hexdigest())
     assert (answer.status_code, answer.json()["error"]) == (
-        400, "these bytes have another SHA-256 than the address says"
+        400, "the SHA-256 of these bytes differs from the one in the address"
     )  # fmt: skip
     assert not kept(world)
 
@@ -224,7 +224,7 @@ async def test_a_prompt_with_a_file_that_is_not_there_is_refused_in_words(world:
     assert answer.status_code == 400
     assert answer.json()["error"].startswith("files")
     if files is BAD_FILES[0]:
-        assert "there is no such file here: upload it with PUT" in answer.json()["error"]
+        assert "this file has not been uploaded: upload it with PUT" in answer.json()["error"]
     assert world.branches() == {"main"}
 
 

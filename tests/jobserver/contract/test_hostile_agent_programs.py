@@ -57,7 +57,7 @@ def turn(agent, text):
 async def test_what_is_no_message_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = agent_world(tmp_path, GARBAGE)
     assert (await world.edit("go")).summary == "Done."
-    assert "[12 lines of its output were no messages]" in world.log
+    assert "[12 lines of its output were not messages]" in world.log
     assert not caplog.records
 
 

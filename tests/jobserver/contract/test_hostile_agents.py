@@ -180,7 +180,7 @@ time.sleep(600)
         (SHARED_HOG, {"memory_limit": 150 * 2**20}, "it used more than 150 MiB of memory"),
         (FILLER, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk"),
         (EMPTY_FILES, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk"),
-        (DEEP, {}, "it made folders that cannot be looked into"),
+        (DEEP, {}, "it created folders that cannot be read"),
     ],
     ids=["processes", "memory", "memory of many", "disk", "empty files", "deep folders"],
 )
@@ -271,7 +271,7 @@ async def test_what_it_tried_to_reach_is_told(tmp_path: Path) -> None:
         attempt(target, lambda: ask(target))
     report()
     """
-    told = "It tried to reach example.com, an address that is no host's name: not allowed here."
+    told = "It tried to reach example.com, an address that is not a host name: not allowed here."
     async with hostile_world(tmp_path, program, egress="none") as world:
         job = await world.done("go")
         assert job["details"]["summary"].endswith(told)

@@ -73,9 +73,9 @@ async def test_it_reaches_what_is_listed_and_nothing_beside_it(
     assert found.pop("listed") == "True"
     assert (found.pop("directly"), found.pop("the server")) == ("ConnectionRefusedError", "ConnectionRefusedError")
     assert found == dict.fromkeys(targets, "403")
-    refused = f"It tried to reach localhost:{own}, an address that is no host's name, metadata.google.internal:80"
+    refused = f"It tried to reach localhost:{own}, an address that is not a host name, metadata.google.internal:80"
     assert job["details"]["summary"].endswith(f"{refused}, {public}: not allowed here.")
-    assert "refused: an address that is no host's name (7)" in log
+    assert "refused: an address that is not a host name (7)" in log
     assert f"EGRESS lets programs and agents reach {listed}" in caplog.text, "it is told at the start"
 
 

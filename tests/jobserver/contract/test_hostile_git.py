@@ -263,7 +263,7 @@ async def test_a_program_gets_no_key_of_the_servers_out(tmp_path: Path, form: st
     """However it came by it; nothing of the change is pushed."""
     async with hostile_world(tmp_path, KEYS.format(key=KEY, form=form, place="start")) as world:
         job = await world.done("go")
-        assert "a key that this job server works with, in `docs/start.md`" in job["details"]["reason"]
+        assert "a key of this job server, in `docs/start.md`" in job["details"]["reason"]
         assert KEY not in world.log(job["id"])
     assert world.branches() == {"main"}
     assert KEY not in everything(world)

@@ -142,7 +142,7 @@ def test_a_program_that_only_root_can_read_is_said_to_be_out_of_reach(tmp_path: 
     program = tmp_path / "hello"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
-    with pytest.raises(EditError, match=r"only its owner can read .*/hello, and each job is another user"):
+    with pytest.raises(EditError, match=r"only its owner can read .*/hello, and each job runs as another user"):
         started(tmp_path, str(program))
 
 

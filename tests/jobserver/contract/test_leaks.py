@@ -70,9 +70,9 @@ async def test_what_looks_like_a_key_is_held_back_kept_and_told_without_its_valu
         job = await world.done("go")
         assert job.status is Status.FAILED
         assert reason(job) == (
-            "Nothing was pushed, since the change holds what looks like a secret (AWS key, rule aws-access-key-id) in "
-            "`docs/a.md`. Reply to have it taken out, or have 'docs/a.md:aws-access-key-id' added to "
-            "PAGEHAND_JOBSERVER_ALLOWED_SECRETS where it is none"
+            "Nothing was pushed, since the change contains what looks like a secret (AWS key, rule aws-access-key-id) "
+            "in `docs/a.md`. Reply to have it removed, or, if it is none, have 'docs/a.md:aws-access-key-id' added to "
+            "PAGEHAND_JOBSERVER_ALLOWED_SECRETS"
         )
         assert job.details is not None
         assert job.details.partial_work is not None
@@ -159,7 +159,7 @@ async def test_what_cannot_be_looked_through_in_time_is_held_back(tmp_path: Path
     secrets = Secrets(time_limit=0.0)
     async with executing(tmp_path, editor({"docs/a.md": b"x"}), secrets=secrets) as world:
         job = await world.done("go")
-        assert "could not be looked through for keys, which took longer than 0 s" in reason(job)
+        assert "could not be searched for keys: the search took longer than 0 s" in reason(job)
         assert job.details is not None
         assert job.details.partial_work is not None
         assert world.branches() == {"main"}
@@ -177,7 +177,7 @@ async def test_a_packed_file_is_looked_into_and_held_back_where_it_packs_too_muc
     files = {"docs/a.md": b"Fine.\n", "docs/b.bz2": bz2.compress(bytes(MOST_BYTES + 1))}
     async with executing(tmp_path / "again", editor(files), secrets=Secrets()) as world:
         job = await world.done("go")
-        assert "could not be looked through for keys, which met more than is unpacked at `docs/b.bz2`" in reason(job)
+        assert "could not be searched for keys: the search met more than is unpacked at `docs/b.bz2`" in reason(job)
         assert world.branches() == {"main"}
     (tmp_path / "allowed").mkdir()
     async with executing(tmp_path / "allowed", editor(files), secrets=Secrets(allowed=("docs/*.bz2",))) as world:

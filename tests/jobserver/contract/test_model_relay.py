@@ -15,8 +15,8 @@ from bot.errors import ConfigError
 from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, KeyHeader
 from bot.jobserver.egress.model_relay import LARGEST_REQUEST, ModelAccess, model_relay
 from bot.jobserver.egress.model_requests import ModelNames, RequestPolicy
-from bot.jobserver.egress.model_usage import Tokens
 from bot.jobserver.egress.upstream_proxy import proxy_for
+from bot.jobserver.usage import Spent
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 BODY = json.dumps(ASKED).encode()
@@ -105,7 +105,7 @@ async def test_events_come_as_they_are_sent(world: RelayWorld) -> None:
         await response.write(b'data: {"usage": {"output_tokens": 5}}\n\n')
         return response
 
-    told: list[Tokens] = []
+    told: list[Spent] = []
     world.run.tell = told.append
     world.upstream.answer = answer
     async with asyncio.timeout(10), world.post(json=ASKED) as r:
@@ -114,8 +114,8 @@ async def test_events_come_as_they_are_sent(world: RelayWorld) -> None:
         assert b"output_tokens" in await r.content.read()
     assert r.headers["Content-Type"] == "text/event-stream"
     assert not {"Set-Cookie", "X-Odd"} & set(r.headers)
-    assert world.run.tokens == Tokens(7, 5)
-    assert told == [Tokens(7, 5)]
+    assert world.run.tokens == Spent(7, 5)
+    assert told == [Spent(7, 5)]
 
 
 async def test_a_client_that_leaves_ends_its_question_to_the_model(world: RelayWorld) -> None:

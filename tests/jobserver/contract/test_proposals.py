@@ -43,7 +43,7 @@ async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(t
         assert (told.state, told.number, told.reason) == (ProposalState.PENDING, None, "the host is away")
         assert job.details is not None
         words = f"The change was pushed to pagehand/{job.id}, but has no pull request yet: the host is away."
-        assert job.details.reason == f"{words} It is tried again by itself."
+        assert job.details.reason == f"{words} The server keeps trying."
         assert "the host is away" in world.folders.log(job.id).read_text()
 
 

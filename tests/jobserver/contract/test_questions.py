@@ -8,8 +8,7 @@ from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import until
 
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.models import AgentJob, Status
-from bot.jobserver.questions import FieldKind, Question, QuestionField, QuestionOption
+from bot.jobserver.models import AgentJob, FieldKind, Question, QuestionField, QuestionOption, Status
 
 PORT = QuestionField(title="Port", kind=FieldKind.CHOICE, options=(QuestionOption(label="80"),))
 ASKED = Question("Which port?", (PORT,))

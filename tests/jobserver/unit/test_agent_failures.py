@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.content import asks_something, first_prompt, last_paragraph, next_prompt
+from bot.jobserver.agents.content import ends_with_question, first_prompt, last_paragraph, next_prompt
 from bot.jobserver.agents.failures import (
     TurnEnd,
     codex_failure,
@@ -70,7 +70,7 @@ def test_an_unknown_stop_is_no_success() -> None:
     [
         (-32000, "Log in", None, "not logged in, or its key is not valid (Log in); set K"),
         (401, '{"error": {"message": "the key is wrong", "code": 401}}', None, "valid (the key is wrong); set K"),
-        (429, "slow", {"details": "down"}, "no more requests just now (slow down)"),
+        (429, "slow", {"details": "down"}, "no more requests at the moment (slow down)"),
         (-32603, "Internal error", {"details": "on fire"}, "x failed: on fire"),
         (-32603, "Internal error: on fire", {"errorKind": "server"}, "x failed: Internal error: on fire"),
         (-32603, "Error", "on fire", "x failed: Error: on fire"),
@@ -115,7 +115,7 @@ def test_a_prompt_stands_last_and_never_first(prompt: str) -> None:
     ],
 )
 def test_a_question_ends_with_its_mark(answer: str, asks: bool) -> None:  # noqa: FBT001
-    assert asks_something(answer) is asks
+    assert ends_with_question(answer) is asks
     assert last_paragraph("a\n\nb\nc?\n") == "b\nc?"
 
 

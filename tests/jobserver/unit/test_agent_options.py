@@ -9,11 +9,11 @@ from bot.jobserver.agents.options import (
     Category,
     Options,
     Wanted,
-    check_taken,
-    chosen_in_words,
+    check_set,
+    current_in_words,
     in_words,
+    option_to_set,
     options_of,
-    to_be_set,
 )
 from bot.jobserver.errors import NotOfferedError
 
@@ -37,10 +37,10 @@ EFFORT = listed("thought_level", "low", "low", "high")
 
 def test_what_is_wanted_is_set_where_the_agent_has_something_else() -> None:
     have = options(MODEL, EFFORT)
-    option = to_be_set("claude", Category.MODEL, "haiku", have)
+    option = option_to_set("claude", Category.MODEL, "haiku", have)
     assert option is not None
     assert option.id == "the-model"
-    assert to_be_set("claude", Category.MODEL, "opus", have) is None
+    assert option_to_set("claude", Category.MODEL, "opus", have) is None
 
 
 def test_the_model_is_chosen_first_since_the_others_depend_on_it() -> None:
@@ -59,21 +59,21 @@ def test_the_model_is_chosen_first_since_the_others_depend_on_it() -> None:
 )
 def test_what_is_not_listed_is_refused_with_the_list(category: Category, value: str, said: str) -> None:
     with pytest.raises(NotOfferedError) as refused:
-        to_be_set("x", category, value, options(MODEL, EFFORT))
+        option_to_set("x", category, value, options(MODEL, EFFORT))
     assert str(refused.value).startswith(said)
 
 
 def test_an_effort_that_the_model_does_not_have_is_refused_and_a_model_without_a_list_was_told_at_the_start() -> None:
-    assert to_be_set("gemini", Category.MODEL, "gemini-pro", options()) is None
+    assert option_to_set("gemini", Category.MODEL, "gemini-pro", options()) is None
     with pytest.raises(NotOfferedError, match="leave PAGEHAND_JOBSERVER_EFFORT out"):
-        to_be_set("gemini", Category.EFFORT, "low", options(MODEL))
+        option_to_set("gemini", Category.EFFORT, "low", options(MODEL))
 
 
 def test_an_agent_that_does_not_do_as_it_was_told_is_not_used() -> None:
-    check_taken("x", Category.MODEL, "opus", options(MODEL))
+    check_set("x", Category.MODEL, "opus", options(MODEL))
     for have in (options(listed("mode", "auto", "auto", "default")), options()):
-        with pytest.raises(NotOfferedError, match=r"was told to take the mode “default”, and did not"):
-            check_taken("x", Category.MODE, "default", have)
+        with pytest.raises(NotOfferedError, match=r"did not accept the mode “default”"):
+            check_set("x", Category.MODE, "default", have)
 
 
 def test_groups_are_one_list_and_what_is_not_known_or_broken_is_left_out() -> None:
@@ -99,4 +99,4 @@ def test_lists_are_bounded_and_on_one_line() -> None:
 def test_what_is_chosen_is_told_by_category() -> None:
     have = options(EFFORT, MODEL)
     assert in_words(have) == "model opus (of opus, haiku); effort low (of low, high)"
-    assert chosen_in_words(have) == "model opus, effort low"
+    assert current_in_words(have) == "model opus, effort low"

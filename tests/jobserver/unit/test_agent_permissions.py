@@ -8,7 +8,7 @@ from acp.schema import AllowedOutcome, PermissionOption, ToolCallProgress, ToolC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, answer, concerns_the_copy_only
+from bot.jobserver.agents.permissions import CopyPaths, PermissionPolicy, answer, only_touches_copy
 from bot.jobserver.agents.progress import ToolCall, ToolCalls
 
 COPY = Path("/workspace/copy")
@@ -92,15 +92,15 @@ def test_no_path_leads_out(path: str) -> None:
 def test_only_files_of_the_copy_are_allowed(paths: CopyPaths, kind: str) -> None:
     inside = ToolCall("x", kind, ("docs/a.md",))
     is_about_files = kind in {"read", "search", "edit", "delete", "move"}
-    assert concerns_the_copy_only(inside, paths.relative) is is_about_files
-    assert not concerns_the_copy_only(ToolCall("x", kind, ("docs/a.md", "/etc/passwd")), paths.relative)
-    assert not concerns_the_copy_only(ToolCall("x", kind), paths.relative)
+    assert only_touches_copy(inside, paths.relative) is is_about_files
+    assert not only_touches_copy(ToolCall("x", kind, ("docs/a.md", "/etc/passwd")), paths.relative)
+    assert not only_touches_copy(ToolCall("x", kind), paths.relative)
 
 
 @pytest.mark.parametrize("path", [".claude/settings.json", "docs/.git/config", "opencode.json", ".mcp.json", ".git"])
 def test_an_agents_own_settings_are_read_but_not_changed(paths: CopyPaths, path: str) -> None:
-    assert not concerns_the_copy_only(ToolCall("x", "edit", (path,)), paths.relative)
-    assert concerns_the_copy_only(ToolCall("x", "read", (path,)), paths.relative)
+    assert not only_touches_copy(ToolCall("x", "edit", (path,)), paths.relative)
+    assert only_touches_copy(ToolCall("x", "read", (path,)), paths.relative)
 
 
 def test_options_are_chosen_by_their_kind_and_a_yes_is_for_once() -> None:
@@ -186,4 +186,4 @@ def test_what_is_kept_of_calls_is_bounded() -> None:
     assert "599" in calls
     call = calls.merge(update("599", locations=[{"path": f"{n}.md"} for n in range(500)]))
     assert len(str(call)) < 1000
-    assert not concerns_the_copy_only(ToolCall("x", "edit", call.paths), CopyPaths(COPY, COPY).relative)
+    assert not only_touches_copy(ToolCall("x", "edit", call.paths), CopyPaths(COPY, COPY).relative)

@@ -53,7 +53,7 @@ async def test_work_within_it_is_done_and_what_goes_over_it_ends() -> None:
         allowance.take(Spent(1))
         with pytest.raises(BudgetUsedUpError, match="the job's budget of 100 tokens is used up") as raised:
             await allowance.within(work())
-    assert raised.value.question.startswith("This job has taken 100 tokens, and was to take 100. May it go on")
+    assert raised.value.question.startswith("This job has used 100 tokens of its 100. May it use")
 
 
 async def test_a_day_ends_all_that_is_at_work_and_begins_anew_at_midnight() -> None:

@@ -32,7 +32,7 @@ def test_a_childs_environment_is_an_allow_list() -> None:
 
 
 def test_a_prompt_as_an_argument_is_refused_with_what_to_write_instead() -> None:
-    with pytest.raises(ValueError, match=r"write \{prompt_file\} where the program takes a file's name"):
+    with pytest.raises(ValueError, match=r"write \{prompt_file\} where the program expects a file name"):
         JobServerSettings(
             repository="/x", api_key=SecretStr(KEY), editor="command", command=("aider", "--message={prompt}")
         )

@@ -134,7 +134,7 @@ def test_a_group_with_other_processes_in_it_stays_as_it_was(tmp_path: Path) -> N
     """The kernel does not divide it then."""
     machine = Machine(tmp_path, "")
     (machine.top / "cgroup.subtree_control").mkdir()
-    assert "it is looked at now and then: " in str(machine.open())
+    assert "it is checked periodically: " in str(machine.open())
     assert (machine.top / "cgroup.procs").read_text() == str(os.getpid()), "it moved back"
 
 

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from bot.jobserver.egress.addresses import is_public, may_be_internal
 from bot.jobserver.egress.refusals import MOST_NAMES, UNREADABLE, EgressRefusals
-from bot.jobserver.settings.sandbox import AllowedHost, SandboxSettings, allowed_host, find, host_and_port, host_name
+from bot.jobserver.settings.sandbox import (
+    AllowedHost,
+    SandboxSettings,
+    allowed_host,
+    find_allowed,
+    host_and_port,
+    host_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +41,7 @@ def test_a_name_has_one_spelling(written: str, name: str) -> None:
     ],
 )  # fmt: skip
 def test_an_address_is_no_name_however_it_is_spelled(address: str) -> None:
-    with pytest.raises(ValueError, match=r"^(is no host's name|must be a name, not an address)$"):
+    with pytest.raises(ValueError, match=r"^(is not a host name|must be a name, not an address)$"):
         host_name(address)
 
 
@@ -56,7 +63,7 @@ def test_an_address_is_no_name_however_it_is_spelled(address: str) -> None:
     ],
 )
 def test_what_is_no_name_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no host's name"):
+    with pytest.raises(ValueError, match="is not a host name"):
         host_name(text)
 
 
@@ -80,9 +87,9 @@ def test_any_text_is_a_target_or_refused(text: str) -> None:
 def test_only_what_is_listed_is_found() -> None:
     allowed = [allowed_host("registry.example:443"), allowed_host("private:gateway.internal:8080")]
     assert allowed[1] == AllowedHost("gateway.internal", 8080, may_be_private=True)
-    assert find(allowed, "registry.example", 443) == allowed[0]
-    assert find(allowed, "registry.example", 80) is None
-    assert find(allowed, "sub.registry.example", 443) is None
+    assert find_allowed(allowed, "registry.example", 443) == allowed[0]
+    assert find_allowed(allowed, "registry.example", 80) is None
+    assert find_allowed(allowed, "sub.registry.example", 443) is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
 from bot.jobserver.editors.interface import EditResult
-from bot.jobserver.executor.masked_texts import in_words, masked_result
+from bot.jobserver.executor.foreign_text import in_words, safe_result
 from bot.jobserver.leaks.interface import Leak
 from bot.jobserver.leaks.known_values import KnownValues
 from bot.jobserver.leaks.scan import Allowances, Scanner, forms_of, squeezed, text_in
@@ -142,7 +142,7 @@ def test_the_server_knows_what_it_and_its_programs_were_given(tmp_path: Path) ->
 def test_all_that_an_editor_says_is_masked_and_none_of_it_is_lost() -> None:
     """What is told of its run, too."""
     said = EditResult(f"a {OWN}", f"b {OWN}", f"c {OWN}", (f"d {OWN}", "e"))
-    masked = masked_result(said, lambda text: text.replace(OWN, "-"))
+    masked = safe_result(said, lambda text: text.replace(OWN, "-"))
     assert masked == EditResult("a -", "b -", "c -", ("d -", "e"))
 
 
@@ -152,7 +152,7 @@ def test_many_leaks_are_told_in_few_words() -> None:
     words = in_words([Leak("a.md", "Pagehand's own credential"), *looks])
     looks_like = "what looks like a secret (AWS key, rule aws-access-key-id) in"
     assert words == (
-        "Nothing was pushed, since the change holds a key that this job server works with, in `a.md`, "
-        f"{looks_like} `0.md`, {looks_like} `1.md`, and 7 more. Reply to have it taken out, or have "
-        "'0.md:aws-access-key-id' '1.md:aws-access-key-id' added to PAGEHAND_JOBSERVER_ALLOWED_SECRETS where it is none"
+        "Nothing was pushed, since the change contains a key of this job server, in `a.md`, "
+        f"{looks_like} `0.md`, {looks_like} `1.md`, and 7 more. Reply to have it removed, or, if it is none, have "
+        "'0.md:aws-access-key-id' '1.md:aws-access-key-id' added to PAGEHAND_JOBSERVER_ALLOWED_SECRETS"
     )

@@ -232,7 +232,7 @@ async def test_a_key_that_is_gone_is_a_reason(tmp_path: Path) -> None:
             "https://api.anthropic.com/v1 with ANTHROPIC_API_KEY",
         ),
         ({"agent": ("claude",)}, {"CLAUDE_CODE_USE_BEDROCK": "1"}, False, "set a gateway's address"),
-        ({"agent": ("codex",), "egress": "chatgpt.com:443"}, {}, True, "its login lies in the sandbox"),
+        ({"agent": ("codex",), "egress": "chatgpt.com:443"}, {}, True, "its login is in the sandbox"),
         ({"agent": ("my-agent",)}, {}, True, "MODEL_API"),
     ],
 )

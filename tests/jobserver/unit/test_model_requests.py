@@ -16,9 +16,9 @@ from bot.jobserver.egress.model_apis import (
     OPENROUTER,
     ModelApi,
     Route,
-    answered,
     holds_token,
-    passed_on,
+    request_headers,
+    response_headers,
 )
 from bot.jobserver.egress.model_requests import MOST_VALUES, ModelNames, RequestPolicy, parse_object
 from bot.jobserver.egress.refused_requests import RefusedRequest
@@ -301,9 +301,9 @@ def test_headers_about_the_connection_and_keys_do_not_pass() -> None:
     given_headers = headers(
         **{"X-Api-Key": "t", "Connection": "x", "Forwarded": "y", "Anthropic-Beta": "b", "X-Goog-User-Project": "p"}
     )
-    assert dict(passed_on(given_headers)) == {"Content-Type": "application/json", "Anthropic-Beta": "b"}
+    assert dict(request_headers(given_headers)) == {"Content-Type": "application/json", "Anthropic-Beta": "b"}
     told = {"Set-Cookie": "a", "Location": "l", "Retry-After": "1", "Content-Encoding": "gzip", "x-ratelimit-a": "2"}
-    assert dict(answered(told)) == {"Retry-After": "1", "x-ratelimit-a": "2"}
+    assert dict(response_headers(told)) == {"Retry-After": "1", "x-ratelimit-a": "2"}
 
 
 def test_every_key_of_a_request_must_be_the_token() -> None:

@@ -112,7 +112,9 @@ def test_secrets_are_forgotten_and_nothing_else_is() -> None:
 
 async def test_without_bubblewrap_the_server_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(JobServerError, match=r"not installed: .* Or set PAGEHAND_JOBSERVER_SANDBOX=none and .* see "):
+    with pytest.raises(
+        JobServerError, match=r"not installed: .* Or set PAGEHAND_JOBSERVER_SANDBOX=none and .* can read, "
+    ):
         await open_sandbox(settings(), tmp_path / "data")
 
 
@@ -129,7 +131,7 @@ async def test_a_machine_without_a_filter_of_system_calls_has_no_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{script(tmp_path / 'bwrap').parent}{os.pathsep}{os.environ['PATH']}")
-    with pytest.raises(JobServerError, match=r"for x86_64 and aarch64, not for riscv64\. Or set PAGEHAND_"):
+    with pytest.raises(JobServerError, match=r"supports x86_64 and aarch64, not riscv64\. Or set PAGEHAND_"):
         await open_sandbox(settings(), tmp_path / "data", machine="riscv64")
 
 
@@ -157,5 +159,5 @@ async def test_without_a_sandbox_nothing_can_keep_a_list_of_hosts(tmp_path: Path
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_the_setting_that_egress_replaces_says_so(value: str) -> None:
-    with pytest.raises(ConfigError, match=r"SANDBOX_NETWORK has ended: it is PAGEHAND_JOBSERVER_EGRESS now: none"):
+    with pytest.raises(ConfigError, match=r"SANDBOX_NETWORK has ended: replaced by PAGEHAND_JOBSERVER_EGRESS: none"):
         JobServerSettings.from_environment({"PAGEHAND_JOBSERVER_SANDBOX_NETWORK": value})

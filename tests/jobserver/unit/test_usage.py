@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.jobserver.executor.descriptions import Proposal, pull_request_description
-from bot.jobserver.usage import Money, Spent, told_money
+from bot.jobserver.usage import Money, Spent, reported_money
 
 AMOUNTS = st.integers(min_value=0, max_value=10**18)
 SPENT = st.builds(Spent, AMOUNTS, AMOUNTS)
@@ -27,7 +27,7 @@ def test_sums_stay_within_what_a_database_holds(parts: list[Spent]) -> None:
 )  # fmt: skip
 def test_what_cannot_be_money_is_none(amount: float, currency: str) -> None:
     """An agent's numbers are foreign."""
-    assert told_money(amount, currency) is None
+    assert reported_money(amount, currency) is None
 
 
 def test_money_of_one_currency_is_added_and_of_another_replaced() -> None:

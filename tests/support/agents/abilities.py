@@ -26,7 +26,7 @@ from support.servers.model_script import Say, ToolCall
 from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_launch
-from bot.jobserver.agents.connection import AgentConnection, chosen
+from bot.jobserver.agents.connection import AgentConnection, with_options
 from bot.jobserver.agents.options import AgentSession, Category
 from bot.jobserver.agents.process import AgentProcess
 from bot.jobserver.agents.text import open_log
@@ -129,7 +129,9 @@ async def abilities_of(real: RealAgent, folder: Path) -> Abilities:
             connection = AgentConnection(launch.agent, process, log)
             try:
                 said = await connection.initialize()
-                session = await chosen(connection, await connection.new_session([str(placed.copy)]), launch.wanted)
+                session = await with_options(
+                    connection, await connection.new_session([str(placed.copy)]), launch.wanted
+                )
                 heard = _Listener()
                 prompt = [TextContentBlock(type="text", text=_PROMPT)]
                 end = await connection.prompt(session.id, prompt, heard)

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from bot.jobserver.models import PlanStep
-from bot.jobserver.questions import Question
+from bot.jobserver.models import PlanStep, Question
 from bot.jobserver.usage import Spent
 
 

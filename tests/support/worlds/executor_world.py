@@ -12,10 +12,10 @@ from support.worlds.jobserver_world import KEY, git, make_bare, until
 from bot.jobserver.executor.asking import Asking
 from bot.jobserver.executor.budget import Spending
 from bot.jobserver.executor.editing import Checks, Editing, PartialWorkKeeping
+from bot.jobserver.executor.foreign_text import SecretGuard
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.masked_texts import SecretGuard
 from bot.jobserver.executor.proposing import ProposalRetries, Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
