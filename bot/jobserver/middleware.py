@@ -69,10 +69,7 @@ def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
             return _http_error(request, error, error_response)
         except web.RequestPayloadError:
             return error_response(request, 400, _MESSAGES[400])
-        except (
-            web.HTTPException,
-            ConnectionError,
-        ):  # redirects are responses; after a lost connection nobody reads one
+        except (web.HTTPException, ConnectionError):  # a redirect, or a client that is gone
             raise
         except Exception:
             logger.exception("%s failed", request.method)

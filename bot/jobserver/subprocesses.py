@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
+
+from bot.runtime.tasks import both_running
 
 _GRACE_S = 4.0
 """Time between SIGTERM and SIGKILL."""
@@ -21,7 +23,7 @@ _RUN_MODULE = (
     "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 )
-Watch = Callable[[int], Awaitable[str]]
+Watch = Callable[[int], Coroutine[Any, Any, str]]
 """Given a process id, waits until the process must be ended, and returns the reason. Cancelled when it ends."""
 
 
@@ -155,17 +157,11 @@ async def ended(process: Process, time_limit: float, watch: Watch | None = None)
 
 
 async def _watched(process: Process, watch: Watch) -> int:
-    watching = asyncio.ensure_future(watch(process.pid))
-    ending = asyncio.create_task(process.wait())
-    try:
+    async with both_running(process.wait(), watch(process.pid)) as (ending, watching):
         await asyncio.wait({watching, ending}, return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
             raise ProcessStoppedError(watching.result())
         return ending.result()
-    finally:
-        watching.cancel()
-        ending.cancel()
-        await asyncio.gather(watching, ending, return_exceptions=True)
 
 
 async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+W = TypeVar("W")
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,20 @@ class BackgroundTasks:
         self._tasks.discard(task)
         if task.cancelled() or not isinstance(task.exception(), self._expected):
             log_fault(task)
+
+
+@contextlib.asynccontextmanager
+async def both_running(
+    work: Coroutine[Any, Any, T], watch: Coroutine[Any, Any, W]
+) -> AsyncIterator[tuple[asyncio.Task[T], asyncio.Task[W]]]:
+    """Runs two things at the same time; at the end of the block, what still runs is cancelled and awaited."""
+    running = asyncio.create_task(work), asyncio.create_task(watch)
+    try:
+        yield running
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 def log_fault(task: asyncio.Task[Any]) -> None:

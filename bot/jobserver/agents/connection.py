@@ -123,17 +123,17 @@ class AgentConnection:
         """Resumes an earlier session; None if the agent cannot, or does not know it. `roots` as for `new_session`."""
         offered = capabilities.agent_capabilities
         sessions = offered.session_capabilities if offered else None
+        method: str
+        kind: type[ResumeSessionRequest | LoadSessionRequest]
         if sessions and sessions.resume is not None:
-            resume = ResumeSessionRequest(
-                session_id=session_id, cwd=roots[0], additional_directories=_more(roots), mcp_servers=[]
-            )
-            return await self._reopened("session_resume", resume)
-        if offered and offered.load_session:
-            load = LoadSessionRequest(
-                session_id=session_id, cwd=roots[0], additional_directories=_more(roots), mcp_servers=[]
-            )
-            return await self._reopened("session_load", load)
-        return None
+            method, kind = "session_resume", ResumeSessionRequest
+        elif offered and offered.load_session:
+            method, kind = "session_load", LoadSessionRequest
+        else:
+            return None
+        more = _more(roots)
+        request = kind(session_id=session_id, cwd=roots[0], additional_directories=more, mcp_servers=[])
+        return await self._reopened(method, request)
 
     async def set_option(self, session_id: str, option: SessionOption, value: str) -> AgentSession:
         """Sets an option, which may change the other options."""

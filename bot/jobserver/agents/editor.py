@@ -28,6 +28,7 @@ from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
 from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace
 from bot.jobserver.sandbox.limits import RunLimits
+from bot.runtime.tasks import both_running
 
 _MOST_FILES = 200_000
 
@@ -198,18 +199,13 @@ class AgentEditor:
 
     async def _within_limits(self, process: AgentProcess, run: _Run, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work`, and ends the agent if it exceeds its limits."""
-        working = asyncio.create_task(work, name="an agent's work")
-        watching = asyncio.create_task(self._limits.exceeded(process.pid, run.task.workspace), name="an agent's limits")
-        try:
+        watch = self._limits.exceeded(process.pid, run.task.workspace)
+        async with both_running(work, watch) as (working, watching):
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 return await self._outcome(working, process)
             await process.kill()
             raise EditError(f"{self._agent.name} was ended: {watching.result()}")
-        finally:
-            working.cancel()
-            watching.cancel()
-            await asyncio.gather(working, watching, return_exceptions=True)
 
     async def _outcome(self, working: asyncio.Task[T], process: AgentProcess) -> T:
         try:
@@ -268,22 +264,17 @@ async def _prompted(
     connection: AgentConnection, session_id: str, prompt: Sequence[Content], turn: Turn
 ) -> PromptResponse:
     """Runs the turn; when cancelled or repetitive, asks the agent to stop and gives it a moment to do so."""
-    asking = asyncio.create_task(connection.prompt(session_id, prompt, turn), name="an agent's turn")
-    watching = asyncio.create_task(turn.should_end.wait(), name="an agent's repetitions")
-    try:
-        await asyncio.wait({asking, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if asking.done():
-            return asking.result()
-        await _stop(connection, session_id, turn, asking)
-    except EditError as error:
-        raise EditError(turn.with_last_words(str(error))) from None
-    except asyncio.CancelledError:
-        await _stop(connection, session_id, turn, asking)
-        raise
-    finally:
-        asking.cancel()
-        watching.cancel()
-        await asyncio.gather(asking, watching, return_exceptions=True)
+    async with both_running(connection.prompt(session_id, prompt, turn), turn.should_end.wait()) as (asking, watching):
+        try:
+            await asyncio.wait({asking, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
+            await _stop(connection, session_id, turn, asking)
+        except EditError as error:
+            raise EditError(turn.with_last_words(str(error))) from None
+        except asyncio.CancelledError:
+            await _stop(connection, session_id, turn, asking)
+            raise
     raise EditError(f"the agent was ended: {turn.end_reason}")
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from aiohttp import web
@@ -119,7 +119,8 @@ class JobApiHandlers:
             raise UnusableRequestError("the address must end with the file's SHA-256, as 64 lowercase hex digits")
         if (request.content_length or 0) > self._uploads.limits.file:
             raise self._uploads.limits.too_large()
-        await self._uploads.add(file_id, _mimetype(request), _chunks(request))
+        kind = media_type(request.headers.get("Content-Type")) or "application/octet-stream"
+        await self._uploads.add(file_id, kind, request.content.iter_chunked(_CHUNK_BYTES))
         return web.json_response(text=UploadedFile(id=file_id).model_dump_json())
 
     async def openapi(self, _: web.Request) -> web.Response:
@@ -181,15 +182,6 @@ def _parsed(model: type[Body], data: bytes) -> Body:
         return model.model_validate_json(data)
     except ValidationError as error:
         raise UnusableRequestError(_what_is_wrong(error)) from None
-
-
-def _mimetype(request: web.Request) -> str:
-    return media_type(request.headers.get("Content-Type")) or "application/octet-stream"
-
-
-async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
-    async for chunk in request.content.iter_chunked(_CHUNK_BYTES):
-        yield chunk
 
 
 def _digest(key: str) -> bytes:

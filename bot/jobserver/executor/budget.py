@@ -10,6 +10,7 @@ from bot.jobserver.errors import BudgetUsedUpError
 from bot.jobserver.settings.limits import TokenBudget
 from bot.jobserver.store.job_rows import says_no
 from bot.jobserver.usage import Spent
+from bot.runtime.tasks import both_running
 
 T = TypeVar("T")
 
@@ -96,15 +97,8 @@ class Allowance:
         Raises:
             BudgetUsedUpError: the tokens ran out before the work was done.
         """
-        working = asyncio.create_task(work, name="work within a budget")
-        watching = asyncio.create_task(self._is_used_up.wait(), name="a budget")
-        try:
+        async with both_running(work, self._is_used_up.wait()) as (working, watching):
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
             if working.done() or self._error is None:
                 return working.result()
-            error = self._error
-        finally:
-            working.cancel()
-            watching.cancel()
-            await asyncio.gather(working, watching, return_exceptions=True)
-        raise error
+            raise self._error

@@ -68,7 +68,8 @@ class InstructionExecutor:
             instruction = await self.publishing.records.use_next_branch(instruction)
         for _ in range(_STARTS):
             start = await self.publishing.repository.start(instruction.branch)
-            await self._note(instruction, f"instruction {instruction.number} from {start.parents[0]}")
+            line = f"instruction {instruction.number} from {start.parents[0]}"
+            await asyncio.to_thread(append_line, self.editing.folders.log(instruction.job_id), line)
             change = await self.editing.edit(instruction, start)
             if change.commit is None:
                 return await _completed(self._nothing_changed(instruction, start, change, pull_request))
@@ -129,9 +130,6 @@ class InstructionExecutor:
             instruction.summary, question=instruction.question, question_fields=instruction.question_fields
         )
         return await self.publishing.propose(instruction, EditOutcome(result, commit, changes))
-
-    async def _note(self, instruction: Instruction, line: str) -> None:
-        await asyncio.to_thread(append_line, self.editing.folders.log(instruction.job_id), line)
 
 
 def _why_not_proposed(outcome: Outcome) -> str | None:

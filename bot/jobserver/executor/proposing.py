@@ -81,31 +81,23 @@ class Proposing:
             logger.warning("job %s has no pull request yet, will try again: %s", owed.job_id, reason)
         return Proposed(details=await self.records.record_refused(owed, reason, pause=self._pause_after(owed)))
 
-    def _pause_after(self, owed: OwedProposal) -> timedelta:
-        return timedelta(seconds=_RETRIES.delay(owed.failures + 1, jitter=self.jitter()))
-
-
-class ProposalRetries:
-    """Retries proposals that failed when their branch was pushed."""
-
-    def __init__(self, proposing: Proposing) -> None:
-        self._proposing = proposing
-
-    async def run(self) -> None:
-        """Tries all of them at once, then each when it is due; never returns."""
-        await self._proposing.records.make_all_due()
+    async def retry_forever(self) -> None:
+        """Retries all failed proposals at once, then each when it is due; never returns."""
+        await self.records.make_all_due()
         while True:
             try:
-                await self.sweep()
+                await self.retry_due()
             except Exception:
                 logger.exception("pushed changes could not be proposed; trying again")
             await asyncio.sleep(_PAUSE_S)
 
-    async def sweep(self) -> None:
-        """Tries those that are due."""
-        while batch := await self._proposing.records.due():
+    async def retry_due(self) -> None:
+        while batch := await self.records.due():
             for owed in batch:
-                await self._proposing.propose(owed)
+                await self.propose(owed)
+
+    def _pause_after(self, owed: OwedProposal) -> timedelta:
+        return timedelta(seconds=_RETRIES.delay(owed.failures + 1, jitter=self.jitter()))
 
 
 class PullRequestStates:

@@ -15,7 +15,7 @@ from bot.jobserver.executor.foreign_text import SecretGuard
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.proposing import ProposalRetries, Proposing
+from bot.jobserver.executor.proposing import Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
 from bot.jobserver.leaks.interface import LeakScan, Masking
@@ -83,7 +83,7 @@ async def running_jobs(
     try:
         await runner.start()
         background.spawn(retention.run(), name="retention")
-        background.spawn(ProposalRetries(proposing).run(), name="proposal retries")
+        background.spawn(proposing.retry_forever(), name="proposal retries")
         yield runner
     finally:
         await background.cancel()

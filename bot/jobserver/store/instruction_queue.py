@@ -97,7 +97,10 @@ class InstructionQueue:
     async def is_stopped(self, instruction: Instruction) -> bool:
         """Whether somebody has cancelled the instruction."""
         async with self._database.transaction() as connection:
-            return await _stop_reason(connection, instruction) is not None
+            row = await fetch_row(
+                connection, "SELECT stop_reason FROM instructions WHERE number = ?", (instruction.number,)
+            )
+            return row is not None and row["stop_reason"] is not None
 
     async def record_progress(self, job_id: str, update: ProgressUpdate) -> None:
         async with self._database.transaction() as connection:
@@ -219,19 +222,15 @@ async def _conversation(connection: aiosqlite.Connection, job_id: str, number: i
     return tuple(EarlierInstruction(row["prompt"], row["answer"]) for row in reversed(list(rows)))
 
 
-async def _stop_reason(connection: aiosqlite.Connection, instruction: Instruction) -> str | None:
-    row = await fetch_row(connection, "SELECT stop_reason FROM instructions WHERE number = ?", (instruction.number,))
-    return row["stop_reason"] if row else None
-
-
 async def _final_outcome(connection: aiosqlite.Connection, instruction: Instruction, outcome: Outcome) -> Outcome:
     """Returns the outcome; for a stopped instruction, one that says who stopped it and whether it was pushed."""
-    stop_reason = await _stop_reason(connection, instruction)
-    if stop_reason is None:
+    row = await fetch_row(
+        connection, "SELECT stop_reason, commit_id FROM instructions WHERE number = ?", (instruction.number,)
+    )
+    if row is None or row["stop_reason"] is None:
         return outcome
-    row = await fetch_row(connection, "SELECT commit_id FROM instructions WHERE number = ?", (instruction.number,))
-    is_pushed = outcome.commit or (row and row["commit_id"])
-    reason = f"{stop_reason}, after the change had been pushed" if is_pushed else stop_reason
+    is_pushed = outcome.commit or row["commit_id"]
+    reason = f"{row['stop_reason']}, after the change had been pushed" if is_pushed else row["stop_reason"]
     return replace(outcome, failure=None, details=outcome.details.model_copy(update={"reason": reason}))
 
 

@@ -51,7 +51,10 @@ class JobStore:
             await check_uploaded(connection, request.files)
             await self._check_rate_limit(connection, request.project_id)
             now = as_text(self._now())
-            job_id = await _insert_or_reactivate_job(connection, request, template, now)
+            if request.job_id is None:
+                job_id = await _insert_job(connection, request.project_id, template, now)
+            else:
+                await _reactivate_job(connection, job_id := request.job_id)
             number = await _queue_instruction(connection, request, job_id, now)
             await attach(connection, number, request.files)
             job = await read_job(connection, request.project_id, job_id)
@@ -140,15 +143,6 @@ async def _check_not_archived(connection: aiosqlite.Connection, project_id: str,
     job = await read_job(connection, project_id, job_id)
     if job.status is Status.ARCHIVED:
         raise JobArchivedError("this job is archived and accepts no more messages: create a new job")
-
-
-async def _insert_or_reactivate_job(
-    connection: aiosqlite.Connection, request: PromptRequest, template: JobTemplate, now: str
-) -> str:
-    if request.job_id is None:
-        return await _insert_job(connection, request.project_id, template, now)
-    await _reactivate_job(connection, request.job_id)
-    return request.job_id
 
 
 async def _insert_job(connection: aiosqlite.Connection, project_id: str, template: JobTemplate, now: str) -> str:

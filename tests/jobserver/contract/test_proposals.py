@@ -51,20 +51,20 @@ async def test_it_is_opened_by_itself_after_a_pause_that_grows(tmp_path: Path) -
     """Nobody has to ask for it, and a host that is away is not asked all the time."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         world.pull_requests.outage = None
         world.ahead = timedelta(seconds=44)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         assert world.pull_requests.opened == [], "it is not due yet"
         world.ahead = timedelta(seconds=61)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         again = await world.store.get("docs", job.id)
         assert again.pr_link == "https://host/pulls/1"
         assert pull_request_of(again) == PullRequestDetails(number=1, state=ProposalState.OPEN)
         assert again.details is not None
         assert again.details.reason is None
         world.ahead = timedelta(days=1)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         assert len(world.pull_requests.opened) == 1
         assert world.pull_requests.additions == []
 
@@ -75,11 +75,11 @@ async def test_it_is_tried_once_an_hour_at_last(tmp_path: Path) -> None:
         await pushed_in_vain(world)
         for _ in range(12):
             world.ahead += timedelta(hours=1)
-            await world.retries.sweep()
+            await world.proposing.retry_due()
         world.pull_requests.tries = 0
         for _ in range(48):
             world.ahead += timedelta(minutes=30)
-            await world.retries.sweep()
+            await world.proposing.retry_due()
         assert 22 <= world.pull_requests.tries <= 33
 
 
@@ -115,9 +115,9 @@ async def test_a_start_tries_at_once(tmp_path: Path) -> None:
         await pushed_in_vain(world)
         for _ in range(8):
             world.ahead += timedelta(hours=1)
-            await world.retries.sweep()
+            await world.proposing.retry_due()
         world.pull_requests.outage = None
-        task = asyncio.create_task(world.retries.run())
+        task = asyncio.create_task(world.proposing.retry_forever())
         async with asyncio.timeout(20):
             while not world.pull_requests.opened:  # noqa: ASYNC110 - a task of its own opens it
                 await asyncio.sleep(0.01)
@@ -153,7 +153,7 @@ async def test_while_a_second_one_is_pending_the_link_of_the_first_is_nobodys(tm
         assert f"pushed to pagehand/{job.id}-2, but has no pull request yet" in again.details.reason
         world.pull_requests.outage = None
         world.ahead = timedelta(minutes=2)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
 
 
@@ -168,7 +168,7 @@ async def test_own_checks_are_told_with_the_pull_request_that_comes_late(tmp_pat
         assert [check.name for check in pull_request_of(job).checks] == ["words"]
         world.pull_requests.outage = None
         world.ahead = timedelta(minutes=2)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         told = pull_request_of(await world.store.get("docs", job.id))
         assert (told.state, [check.name for check in told.checks]) == (ProposalState.OPEN, ["words"])
 
@@ -184,7 +184,7 @@ async def test_labels_and_a_review_that_are_refused_are_tried_again_alone(tmp_pa
         assert world.pull_requests.extras == [Extra.LABELS]
         world.pull_requests.refused_extras.clear()
         world.ahead = timedelta(minutes=2)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         assert pull_request_of(await world.store.get("docs", job.id)).reason is None
         assert world.pull_requests.extras == [Extra.LABELS, Extra.REVIEW]
         assert world.pull_requests.additions == []
@@ -200,7 +200,7 @@ async def test_what_is_missing_of_one_that_has_ended_is_given_up(tmp_path: Path,
         job = await world.done("one")
         world.pull_requests.end(state)
         world.ahead = timedelta(minutes=2)
-        await world.retries.sweep()
+        await world.proposing.retry_due()
         assert await world.proposals.of_job(job.id) is None
         assert pull_request_of(await world.store.get("docs", job.id)).state == state.value
 

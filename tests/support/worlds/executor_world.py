@@ -16,7 +16,7 @@ from bot.jobserver.executor.foreign_text import SecretGuard
 from bot.jobserver.executor.instruction_executor import InstructionExecutor
 from bot.jobserver.executor.job_folders import JobFolders
 from bot.jobserver.executor.job_runner import JobRunner
-from bot.jobserver.executor.proposing import ProposalRetries, Proposing
+from bot.jobserver.executor.proposing import Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
 from bot.jobserver.leaks.process import LeakScanProcess
@@ -87,8 +87,7 @@ class ExecutorWorld:
         space = UploadLimits(file=1_000_000, space=10_000_000)
         self.uploads = UploadStore(database, uploads_folder(self.data), space, now=self.now)
         self.proposals = ProposalStore(database, now=self.now)
-        proposing = Proposing(self.pull_requests, self.proposals)
-        self.retries = ProposalRetries(proposing)
+        self.proposing = Proposing(self.pull_requests, self.proposals)
         self.asking = Asking(QuestionStore(database), masking.known, time_limit=question_time_limit)
         executor = InstructionExecutor(
             Editing(
@@ -102,7 +101,7 @@ class ExecutorWorld:
                 Spending(budget, now=self.now, today=spent_today),
                 self.asking,
             ),
-            Publishing(self.repository, self.pull_requests, self.queue, proposing, masking),
+            Publishing(self.repository, self.pull_requests, self.queue, self.proposing, masking),
             SecretGuard(scan if secrets.are_looked_for else NoLeaks()),
         )
         self._executor = executor
