@@ -83,7 +83,7 @@ async def test_what_an_agent_tells_of_its_usage_is_counted_where_it_is_the_turn_
     times: int,
 ) -> None:
     """By the protocol it is the session's: of a session that goes on, nobody knows what the turn took."""
-    world = agent_world(tmp_path, TELLS_USAGE, tells_usage_of_turns=of_turns)
+    world = agent_world(tmp_path, TELLS_USAGE, reports_usage_per_turn=of_turns)
     await world.edit("one")
     await world.edit("two")
     assert world.progress.total == Spent(30 * times, 6 * times, Money(0.5 * times, "USD"))

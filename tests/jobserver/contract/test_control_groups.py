@@ -128,7 +128,7 @@ async def main():
             command = subprocesses.Command(arguments, place, {"PATH": "/usr/bin:/bin"}, 60)
             code = await subprocesses.run(command, stdout=output)
             last = output.getvalue().decode().strip().rpartition("\\n")[2]
-            found[name] = limits.told_by_exit(code) or last
+            found[name] = limits.exceeded_by_exit_code(code) or last
         found["left"] = [path.name for path in groups.folder.glob("run-*")]
     print(json.dumps(found))
 

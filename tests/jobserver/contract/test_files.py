@@ -277,7 +277,7 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
     (world.settings.data_directory / "uploads" / file["id"]).unlink()
     job = await world.done("go", [file])
     assert job["status"] == "failed"
-    assert "the files that came with this cannot be laid out" in job["details"]["reason"]
+    assert "the files that came with this cannot be copied" in job["details"]["reason"]
 
 
 async def test_an_interrupted_instruction_has_its_files_again(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ async def test_what_does_not_fit_any_more_is_left_out_and_logged(tmp_path: Path)
         assert again.details is not None
         assert again.details.summary == "Found: nothing."
         assert world.notes(branch) == "theirs\n"
-        assert "does not fit any more" in world.folders.log(job.id).read_text()
+        assert "no longer applies" in world.folders.log(job.id).read_text()
         assert world.subjects(branch) == ["By hand", "one"]
 
 

@@ -179,7 +179,7 @@ async def test_a_model_that_the_proxy_does_not_lead_to_is_said_to_be_that(world:
     """In words that hold neither its own, nor its password."""
     world.company.answer = b"HTTP/1.1 407 planted\r\nContent-Length: 0\r\n\r\n"
     gone = "http://ada:planted@127.0.0.1:1"
-    for proxy, why in ((world.company.url, "does not connect to it (407)"), (gone, "does not answer")):
+    for proxy, why in ((world.company.url, "does not connect to it (407)"), (gone, "does not respond")):
         world.monkeypatch.setenv("HTTPS_PROXY", proxy)
         async with (
             relay_world(address="https://models.example/v1") as relay,
