@@ -68,7 +68,7 @@ def _waits_for(row: FromClause, other: FromClause, *, has_card: ColumnElement[bo
 
 
 def _place(table: FromClause) -> ColumnElement[int]:
-    """The card comes first: in somebody else's thread there may be something to say before it is recorded."""
+    """The card comes first: in somebody else's thread there may be something to say before the card is recorded."""
     return case((table.c.delivery == Delivery.CARD, 0), else_=table.c.id)
 
 

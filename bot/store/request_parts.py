@@ -92,7 +92,7 @@ class SqlRequestParts:
         try:
             return FetchedParts() if text is None else _PARTS.validate_json(text)
         except ValueError:
-            return FetchedParts()  # it is fetched again
+            return FetchedParts()  # the parts are fetched again
 
     async def keep_fetched(self, request_id: str, parts: FetchedParts) -> None:
         kept = json_text(_PARTS.dump_python(parts, mode="json"))

@@ -1,4 +1,4 @@
-"""An open transaction, and all that there is to know about its locks.
+"""An open transaction, and everything there is to know about its locks.
 
 On SQLite a transaction has the whole database to itself. On PostgreSQL others run beside it, under these rules:
 
@@ -18,13 +18,12 @@ On SQLite a transaction has the whole database to itself. On PostgreSQL others r
 6. *Threads are locked FOR NO KEY UPDATE* (`key_share`): a row that is inserted and refers to a thread takes FOR KEY
    SHARE on it, and does not have to wait.
 7. *Somebody's limit comes last.* Whoever looks at how much a person has asked for holds the person's advisory lock
-   till the commit, so that of several requests at a time each sees those before it; it locks no more threads.
-
+   until the commit, so that of several requests at a time each sees those before it; it locks no more threads.
 8. *A message's versions wait for each other*: whoever records one notes that first, before any thread is locked.
 9. *Of cards that arrive in one channel, one at a time takes early replies*, under the channel's advisory lock: so the
    last sees that no other is on its way. After that it locks the threads that the replies are in.
 
-A lock that is held for too long is an error (`_TIMEOUTS`), and so is a holder that stands still.
+A lock held for too long is an error (`_TIMEOUTS`), and so is a transaction that stops making progress.
 """
 
 import logging

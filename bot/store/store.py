@@ -68,8 +68,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _FURTHEST_AHEAD = 90.0
-"""Seconds ahead of now; what Pagehand itself makes wait, or leases, is due before. A time beyond is most likely from
-before a clock was set back; where somebody did ask to wait for longer, asking again early does no harm.
+"""Seconds ahead of now; everything that Pagehand delays or leases is due earlier. A later time is most likely from
+before a clock was set back; if somebody did ask to wait longer, asking again early does no harm.
 """
 _LARGEST_STEP_BACK = 30.0
 """Seconds by which the database's clock may fall behind ours before it counts as set back."""
@@ -179,11 +179,11 @@ class SqlStore:
     async def _pull_in_far_times(self, connection: DatabaseConnection) -> None:
         """Repairs times that a clock set back left in the far future."""
         now = await self._now(connection)
-        # SQLite's only process has just started, so that nothing is leased; elsewhere others are at work.
+        # SQLite's only process has just started, so nothing is leased; on PostgreSQL others may be at work.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
         for table in (polls, requests, request_files, notices, homes):
             for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
-                # Only what is due can be claimed: so the index of due rows leads to both.
+                # Only due rows can be claimed, so the index of due rows leads to both.
                 far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)
                 await connection.execute(update(table).where(far).values({column: latest}))
         # Slack may have asked to wait longer: at worst it asks again.

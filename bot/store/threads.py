@@ -124,7 +124,7 @@ class SqlThreads:
         await self._session.execute(_SET_ORIGIN, {"thread": thread_id, "begun_with": origin})
 
     async def attach(self, thread: Thread) -> Thread:
-        await self.find_newest(thread.channel_id, thread.root_ts)  # whoever attaches another one waits
+        await self.find_newest(thread.channel_id, thread.root_ts)  # others that attach a job wait here
         row = (await self._session.execute(_ATTACH, {"thread": thread.id})).one()
         return replace(thread, ts=row.ts, number=row.number)
 

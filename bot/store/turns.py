@@ -35,9 +35,9 @@ from bot.store.schema.tables import TO_BE_PREPARED, TO_BE_SENT, requests, thread
 from bot.store.session import Session
 
 Phase = Callable[[FromClause], ColumnElement[bool]]
-"""Which requests it is about; an index of (person_id, thread_id, due_at) has those alone."""
+"""Which requests to look at; an index of (person_id, thread_id, due_at) has exactly those."""
 First = Callable[[ColumnElement[str], ColumnElement[str]], ColumnElement[str]]
-"""The id of the one that can be claimed of a person in a thread; NULL where none can."""
+"""The id of the request that can be claimed of a person in a thread; NULL if none can."""
 
 _TURNS = 1_000_000
 _TURN = bindparam("turn", type_=Integer)
@@ -55,7 +55,7 @@ class Share:
 
 
 def shares(phase: Phase, first: First) -> Select[Any]:
-    """Each person's first requests, of at most `most` threads a person: one of each person, then another of each."""
+    """Each person's first requests, in at most `most` threads each: one of each person, then another of each."""
     walks = _walks(phase, _people(phase))
     found = select(
         first(walks.c.person_id, walks.c.thread_id).label("first"),
@@ -117,7 +117,7 @@ def _walks(phase: Phase, people: CTE) -> CTE:
 
 
 async def find_shares(session: Session, statement: Select[Any], *, turn: float, limit: int, most: int) -> list[Share]:
-    """Who wants what, in turn. `turn` is from 0 to 1, `most` how many threads of each person are looked at."""
+    """Requests in turn. `turn` is from 0 to 1; at most `most` threads of each person are looked at."""
     person, thread = divmod(turn * _TURNS, 1.0)  # neither tells anything about the other
     values = {
         "turn": int(person),
@@ -136,12 +136,12 @@ def in_turn(of_each: Sequence[Sequence[str]]) -> list[str]:
 
 
 def to_be_prepared(table: FromClause) -> ColumnElement[bool]:
-    """A request that was received, or is being prepared."""
+    """A request that was received or is being prepared."""
     return table.c.state.in_(TO_BE_PREPARED)
 
 
 def to_be_sent(table: FromClause) -> ColumnElement[bool]:
-    """A request that waits to be sent, or is being sent."""
+    """A request that waits to be sent or is being sent."""
     return table.c.state.in_(TO_BE_SENT)
 
 
@@ -155,7 +155,7 @@ def _first_to_prepare(person: ColumnElement[str], thread: ColumnElement[str]) ->
 
 
 def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> ColumnElement[str]:
-    """The first of a thread, where it is this person's and can go out now."""
+    """The first request of a thread if it is this person's and can go out now."""
     can_go = or_(
         and_(_ROW.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
         and_(_ROW.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None), not_(start_is_pending(thread))),
@@ -175,8 +175,8 @@ def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> Co
 
 
 def first_open_of(thread: ColumnElement[str]) -> ColumnElement[str]:
-    """The id of the first open request of a thread. A stop overtakes the follow-ups, and so does a wish to discard; a
-    start that is still open has to end before there is something to stop.
+    """The id of the first open request of a thread. A stop overtakes follow-ups, and so does a discard; an open start
+    has to end before there is anything to stop.
     """
     return func.coalesce(*(_earliest(thread, kind) for kind in _IN_ORDER))
 

@@ -1,4 +1,4 @@
-"""The files of a database: a copy of a running SQLite database, and taking what was deleted out of the files."""
+"""A database's files: copying a running SQLite database, and clearing deleted data from the files."""
 
 import asyncio
 import sqlite3
@@ -28,10 +28,9 @@ of these names a column that an older schema lacks.
 
 
 async def backup(url: str, target: Path, *, put_in_doubt: Callable[[str], Awaitable[object]]) -> None:
-    """Copies the SQLite database at `url` into a new file, while it is in use. `put_in_doubt` gets the URL of a copy
-    whose schema is current.
-
-    Raises ConfigError where it is another database, StoreUnavailable where the file is there already or the copy fails.
+    """Copies the SQLite database at `url` into a new file while it is in use. `put_in_doubt` gets the URL of a copy
+    whose schema is current. Raises ConfigError for any other database, StoreUnavailable if the file exists or the copy
+    fails.
     """
     source = await asyncio.to_thread(existing_file, url)
     if source is None:
@@ -46,7 +45,7 @@ async def backup(url: str, target: Path, *, put_in_doubt: Callable[[str], Awaita
         else:
             await asyncio.to_thread(_doubt_older, target)
     except BaseException as error:
-        # A copy that does not note this would say and send again what is open in it.
+        # Without this, a restored copy would say and send again what is open in it.
         await asyncio.to_thread(target.unlink, missing_ok=True)
         if isinstance(error, sqlite3.Error):
             raise StoreUnavailable(f"The copy failed: {error}.") from None
@@ -71,9 +70,7 @@ _PATIENCE = 30.0
 
 
 async def clear_traces(url: str) -> bool:
-    """Takes out what was deleted: false where somebody who reads, or an error, keeps it from that. Raises ConfigError,
-    StoreError.
-    """
+    """Clears deleted data from the files; false if a reader or an error prevents it. Raises ConfigError, StoreError."""
     file = await asyncio.to_thread(existing_file, url)
     if file is not None:
         return await asyncio.to_thread(_rewrite, file)
@@ -82,7 +79,7 @@ async def clear_traces(url: str) -> bool:
 
 
 def _rewrite(file: Path) -> bool:
-    """The file is made anew without what was deleted, and its write-ahead log is emptied."""
+    """Rewrites the file without deleted data, and empties its write-ahead log."""
     with closing(sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None)) as database:
         try:
             database.execute("VACUUM")

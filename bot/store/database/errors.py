@@ -1,4 +1,4 @@
-"""What can go wrong with a database: what it is in Pagehand's words, and whether trying again helps."""
+"""Database errors: what they are in Pagehand's terms, and whether trying again helps."""
 
 import asyncio
 import random

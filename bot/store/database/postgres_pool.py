@@ -13,8 +13,8 @@ from bot.store.database.timings import StoreTimings
 T = TypeVar("T")
 
 CONNECTIONS = 10
-"""The most that one process opens. What was opened is kept: a new one costs as much as many transactions, and has
-prepared nothing yet.
+"""The most that one process opens. Open connections are kept: a new one costs as much as many transactions, and has no
+prepared statements yet.
 """
 APPLICATION_NAME = "pagehand"
 """The name by which the server lists our connections."""

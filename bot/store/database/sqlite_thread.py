@@ -27,7 +27,7 @@ class WorkSuspendedError(RuntimeError):
 
 
 class ThreadConnection:
-    """A plain connection with the face of an AsyncConnection: awaiting what it does never suspends."""
+    """A plain connection with the interface of an AsyncConnection; awaiting it never suspends."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -72,7 +72,7 @@ class UnitOfWork:
             self.error = error
 
     def deliver(self) -> None:
-        """Tells whoever waits, if anybody still does; in the loop's own thread."""
+        """Tells whoever still waits, in their loop's own thread."""
         if self.answer.done():
             return
         if self.error is None:
@@ -237,7 +237,7 @@ class SqliteThread:
             return unit
 
     def _transaction(self, connection: "_WriterConnection", units: list[UnitOfWork]) -> None:
-        """Runs a unit, and those that come in meanwhile, in one transaction, or each in its own where that fails."""
+        """Runs a unit, and those that come in meanwhile, in one transaction; if that fails, each in its own."""
         try:
             driver = connection.begin()
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
@@ -255,7 +255,7 @@ class SqliteThread:
             self._one_by_one(connection, units, error)
 
     def _further(self, until: float, last: UnitOfWork) -> UnitOfWork | None:
-        """A unit that still comes into the transaction: after an urgent one only such."""
+        """A unit that still joins the transaction: after an urgent one, only urgent ones do."""
         if self._monotonic() > until:
             return None
         with self._queue.changed:
@@ -286,7 +286,7 @@ class SqliteThread:
 
 
 class _TransactionLostError(Exception):
-    """SQLite has rolled back all of a transaction, not only the unit that failed."""
+    """SQLite has rolled back the whole transaction, not only the unit that failed."""
 
 
 class _WriterConnection:
@@ -321,7 +321,7 @@ class _WriterConnection:
             driver.execute("ROLLBACK TO unit")
 
     def roll_back(self) -> None:
-        """Ends a transaction that failed; where even that fails, the next one gets another connection."""
+        """Ends a failed transaction; if even that fails, the next one gets a new connection."""
         try:
             if self._open is not None and self._open[1].in_transaction:
                 self._open[1].execute("ROLLBACK")

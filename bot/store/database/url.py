@@ -1,4 +1,4 @@
-"""The one definition of what a database's URL may look like. Nothing is opened to tell."""
+"""The one definition of what a database URL may look like. Nothing is opened to find out."""
 
 import re
 from pathlib import Path

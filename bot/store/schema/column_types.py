@@ -1,4 +1,4 @@
-"""What all tables share: columns of text that both databases can store, times, and the names of constraints."""
+"""What all tables share: text columns that both databases can store, times, and names of constraints."""
 
 import hashlib
 from typing import Any
@@ -7,7 +7,7 @@ from sqlalchemy import CheckConstraint, Dialect, MetaData, Text
 from sqlalchemy.types import TypeDecorator
 
 LONGEST_KEY = 255
-"""Characters. A key is in a unique index, and PostgreSQL refuses index rows beyond about 2,700 bytes."""
+"""Characters. Keys are in unique indexes, and PostgreSQL refuses index rows beyond about 2,700 bytes."""
 
 
 def storable(text: str) -> str:
@@ -35,7 +35,7 @@ def storable_json(value: Any) -> Any:
 
 
 def shortened_key(key: str) -> str:
-    """The key itself, or, where it is too long for an index, its beginning and a digest of it all."""
+    """The key itself, or, if it is too long for an index, its beginning and a digest of all of it."""
     key = storable(key)
     if len(key) <= LONGEST_KEY:
         return key
@@ -44,7 +44,7 @@ def shortened_key(key: str) -> str:
 
 
 class CleanText(TypeDecorator[str]):
-    """A text column; whatever is written or looked up there is made storable first."""
+    """A text column; everything written or looked up there is made storable first."""
 
     impl = Text
     cache_ok = True
@@ -77,5 +77,5 @@ metadata = MetaData(
 
 
 def time_check(column: str) -> CheckConstraint:
-    """The column holds a time, or nothing."""
+    """A column that holds a time, or nothing."""
     return CheckConstraint(f"{column} BETWEEN 0 AND {LAST_TIME}", name=column)

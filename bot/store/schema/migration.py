@@ -1,4 +1,4 @@
-"""The schema's versions: which one a database has, and bringing it to ours."""
+"""The schema's versions: which one a database has, and upgrading it to ours."""
 
 import logging
 from enum import StrEnum
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 VERSION_TABLE = "pagehand_schema"
 _MIGRATING = 7_248_913_520_846
-"""PostgreSQL's advisory lock that means "somebody migrates Pagehand's tables"; any number that is nobody else's."""
+"""PostgreSQL's advisory lock for "somebody migrates Pagehand's tables"; any number that nobody else uses."""
 _LONGEST_STATEMENT = 3600.0
 """Seconds; an index of a big table takes its time, and so does waiting for somebody who makes one."""
 

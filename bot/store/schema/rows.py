@@ -1,4 +1,4 @@
-"""Rows to values and back; messages of notices as JSON, told apart by their `kind`."""
+"""Converts rows to values and back; messages of notices are JSON, told apart by their `kind`."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ KINDS = frozenset(kind for message in get_args(NoticeMessage) for kind in get_ar
 
 
 def json_text(value: Any) -> str:
-    """Returns a value of JSON's types as text that any database keeps."""
+    """Returns a JSON value as text that any database can store."""
     return json.dumps(storable_json(value), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -36,8 +36,8 @@ def message_text(message: NoticeMessage) -> str:
 
 
 def message_from(text: str, delivery: str) -> NoticeMessage:
-    """Returns the message of a row. A kind that only a newer version knows is kept as it is, where it is a post or
-    goes to one person. Raises ValueError.
+    """Returns the message of a row. A kind that only a newer version knows is kept as it is if it is a post or goes to
+    one person. Raises ValueError.
     """
     found = from_json(text)
     kind = found.get("kind") if isinstance(found, dict) else None
@@ -70,7 +70,7 @@ _PARTS_OF_STATE = {
 }
 _NOTICE_FIELDS = [notices.c[name] for name in Notice.__dataclass_fields__ if name != "message"]
 LASTING = frozenset({Delivery.CARD, Delivery.REACTION})
-"""The deliveries whose notice is one row for good, which opens again."""
+"""The deliveries whose notice is one lasting row, which opens again."""
 
 
 def _read(
@@ -88,7 +88,7 @@ def _read(
 
 
 def state_json(state: ThreadState) -> str:
-    """What is known, as JSON: the fields of all parts beside each other."""
+    """The state as JSON: the fields of all its parts side by side."""
     values: dict[str, Any] = _STATE.dump_python(state, mode="json")
     for part in _PARTS_OF_STATE:
         values |= values.pop(part)
@@ -96,7 +96,7 @@ def state_json(state: ThreadState) -> str:
 
 
 def state_from(text: str) -> ThreadState:
-    """The state of such JSON, without what a newer version knows; raises ValueError."""
+    """The state in such JSON, without fields that only a newer version knows; raises ValueError."""
     values = from_json(text)
     if isinstance(values, dict):
         for part, names in _PARTS_OF_STATE.items():
@@ -111,17 +111,17 @@ def thread_values(thread: Thread) -> dict[str, Any]:
 
 
 def options_json(options: ThreadOptions) -> str:
-    """What was settled when a job was asked for, as JSON."""
+    """The options of a job as JSON."""
     return json_text(_OPTIONS.dump_python(options, mode="json"))
 
 
 def state_values(state: ThreadState) -> dict[str, Any]:
-    """The columns that hold what is known."""
+    """The columns that hold the state."""
     return {"state": state_json(state), "job_id": state.job.id if state.job else None}
 
 
 def request_values(request: Request) -> dict[str, Any]:
-    """The row of a request, but for its time and claim."""
+    """The row of a request, without its time and claim."""
     values = {column.key: getattr(request, column.key) for column in _REQUEST_FIELDS}
     return values | {
         "requester": requester_json(request.requester),
@@ -131,17 +131,17 @@ def request_values(request: Request) -> dict[str, Any]:
 
 
 def context_json(context: RequestContext | None) -> str | None:
-    """What goes with a request, as JSON; None while that is not known."""
+    """A request's context as JSON; None while it is unknown."""
     return None if context is None else json_text(_CONTEXT.dump_python(context, mode="json"))
 
 
 def attachments_json(attachments: Attachments) -> str:
-    """What a message holds besides words, as JSON; empty where that is nothing."""
+    """A message's attachments as JSON; empty if there are none."""
     return json_text(_ATTACHMENTS.dump_python(attachments, mode="json")) if attachments else ""
 
 
 def requester_json(requester: Requester | None) -> str | None:
-    """Who asked, as JSON; None while that is not known."""
+    """The requester as JSON; None while unknown."""
     return None if requester is None else json_text(_REQUESTER.dump_python(requester, mode="json"))
 
 
@@ -168,14 +168,12 @@ def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, An
 
 
 def thread_from(row: RowMapping) -> Thread:
-    """The thread of a row that has the columns of `threads`; raises UnreadableRow."""
+    """The thread of a row with the columns of `threads`; raises UnreadableRow."""
     return _thread_from(row, row[threads.c.state])
 
 
 def thread_to_speak_in(row: RowMapping) -> Thread:
-    """The thread of such a row for whoever only posts there: what is known of its job is left out if it cannot be read.
-    Raises UnreadableRow.
-    """
+    """The thread of such a row for whoever only posts there: an unreadable state is left out. Raises UnreadableRow."""
     try:
         return thread_from(row)
     except UnreadableRow:
@@ -194,7 +192,7 @@ def _thread_from(row: RowMapping, state: str) -> Thread:
 
 
 def request_from(row: RowMapping) -> Request:
-    """The request of a row that has the columns of `requests`; raises UnreadableRow."""
+    """The request of a row with the columns of `requests`; raises UnreadableRow."""
     values = {column.key: row[column] for column in _REQUEST_FIELDS}
     values["requester"] = _requester(row[requests.c.requester])
     values["attachments"] = _attachments(row[requests.c.attachments])
@@ -205,7 +203,7 @@ def request_from(row: RowMapping) -> Request:
 
 
 def notice_from(row: RowMapping) -> Notice:
-    """The notice of a row that has the columns of `notices`; raises UnreadableRow."""
+    """The notice of a row with the columns of `notices`; raises UnreadableRow."""
     values = {column.key: row[column] for column in _NOTICE_FIELDS}
     shown = values["reactions_shown"]
     values["reactions_shown"] = None if shown is None else tuple(shown.split())
@@ -215,12 +213,12 @@ def notice_from(row: RowMapping) -> Notice:
 
 
 def reactions_text(shown: Sequence[Reaction]) -> str:
-    """Reactions as a row holds them."""
+    """Reactions as a row stores them."""
     return " ".join(shown)
 
 
 def _requester(text: str | None) -> Requester | None:
-    """Who asked. Where that cannot be read, it is found out again: it is not worth losing the request for."""
+    """The requester. If it cannot be read it is found out again: that is not worth losing the request for."""
     try:
         return None if text is None else _REQUESTER.validate_json(text)
     except ValueError:
@@ -228,7 +226,7 @@ def _requester(text: str | None) -> Requester | None:
 
 
 def early_reply_values(reply: Reply) -> dict[str, Any]:
-    """The row of a reply whose thread is not known yet."""
+    """The row of a reply whose thread is unknown so far."""
     return {
         "channel_id": reply.channel_id,
         "message_ts": reply.message_ts,
@@ -245,7 +243,7 @@ def early_reply_values(reply: Reply) -> dict[str, Any]:
 
 
 def early_reply_from(row: RowMapping) -> Reply:
-    """The reply of a row that has the columns of `early_replies`."""
+    """The reply of a row with the columns of `early_replies`."""
     columns = early_replies.c
     return Reply(
         Person(row[columns.person_id], row[columns.team_id]),
@@ -266,7 +264,7 @@ def _word(text: str) -> ThreadWord | None:
 
 
 def _attachments(text: str) -> Attachments:
-    """What a kept reply holds besides words. One that cannot be read is not worth losing the words for."""
+    """A kept reply's attachments. Unreadable ones are not worth losing the words for."""
     try:
         return _ATTACHMENTS.validate_json(text) if text else Attachments()
     except ValueError:

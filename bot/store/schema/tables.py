@@ -35,7 +35,7 @@ __all__ = ("NoticeState", "early_replies", "message_versions", "metadata", "noti
 
 
 class NoticeState(StrEnum):
-    """Where a notice stands: the first two are open."""
+    """A notice's state: the first two are open."""
 
     WAITING = "waiting"
     SENDING = "sending"
@@ -49,7 +49,7 @@ TO_BE_PREPARED: list[ColumnElement[str]] = [
 TO_BE_SENT: list[ColumnElement[str]] = [
     literal_column(f"'{state}'") for state in (RequestState.WAITING, RequestState.SENDING)
 ]
-"""In words, not as parameters: so that a database sees that an index of these alone will do."""
+"""A literal, not a parameter, so that a database sees that an index of these rows will do."""
 _REQUEST_OPEN = (RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING)
 
 
@@ -244,8 +244,9 @@ message_versions = Table(
     Column("answered", CleanText),
     time_check("noted_at"),
 )
-"""Of messages for Pagehand, for a while: which version is the newest that was seen (`edited_at` of a Reply), and to
-which its writer had a private answer that is no notice."""
+"""The versions of messages for Pagehand, kept for a while: the newest that was seen (`edited_at` of a Reply), and the
+one whose writer got a private answer that is not a notice.
+"""
 
 Index(None, threads.c.updated_at)
 Index(None, threads.c.requester_id, threads.c.created_at)
@@ -321,7 +322,7 @@ channel_ids = Table(
     time_check("changed_at"),
     time_check("recorded_at"),
 )
-"""The ids of channels whose id Slack changed; `known_as` is the first, which rows go by."""
+"""The ids of channels whose id Slack changed; `known_as` is the first one, which rows use."""
 
 Index(None, channel_ids.c.known_as, channel_ids.c.changed_at)
 Index(None, channel_ids.c.recorded_at)

@@ -88,7 +88,7 @@ _OWN = tuple(
     delete(table).where(table.c.person_id == bindparam("whose"))
     for table in (drafts, preferences, homes, counted_requests, message_versions)
 )
-"""At most a few rows a person: of the last one, what they asked for within an hour or two."""
+"""At most a few rows a person: their last requests within an hour or two."""
 
 
 def _oldest(key: Column[Any], time: Column[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
@@ -256,7 +256,7 @@ class SqlRetention:
         )
 
     async def _delete_drafts_at(self, channel_id: str, threads_there: set[str]) -> int:
-        """Deletes what was typed into modals that were opened in a channel."""
+        """Deletes drafts of modals that were opened in a channel."""
         rows = await self._session.rows(_DRAFTS)
         there = [
             {"whose": row["person_id"], "at": row["place"]}
