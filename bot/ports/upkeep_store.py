@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
+from enum import Enum
 from typing import Protocol
 
 from bot.domain.requests.request import RequestKind
@@ -45,6 +46,23 @@ class HeldRequest:
     kind: RequestKind
 
 
+class OldRows(Enum):
+    """Rows that are deleted once they are old; each kind has a time by which it ages."""
+
+    AUDIT = "audit"
+    """Entries of the audit trail, since they were made."""
+    COUNTED = "counted"
+    """Requests counted towards somebody's limit, since then."""
+    DRAFTS = "drafts"
+    """Drafts, since they last changed."""
+    HOMES = "homes"
+    """App Homes, since somebody last opened them; opening one makes it anew."""
+    MESSAGE_VERSIONS = "message_versions"
+    """Versions of messages, since they were first seen."""
+    SLACK_CALLS = "slack_calls"
+    """Calls to Slack in channels, since they no longer count."""
+
+
 class Retention(Protocol):
     """Deleting."""
 
@@ -53,27 +71,12 @@ class Retention(Protocol):
         and have nothing open: no polling, no request, no notice. Returns how many.
         """
 
-    async def delete_audit(self, *, before: float, limit: int) -> int:
-        """Deletes at most `limit` entries of the audit trail from before a time, oldest first; returns how many."""
-
-    async def delete_drafts(self, *, before: float, limit: int) -> int:
-        """The same for drafts that have not changed since."""
-
-    async def delete_homes(self, *, before: float, limit: int) -> int:
-        """The same for App Homes that nobody has opened since; opening one makes it anew."""
-
-    async def delete_counted(self, *, before: float, limit: int) -> int:
-        """The same for requests counted towards somebody's limit before a time."""
-
-    async def delete_message_versions(self, *, before: float, limit: int) -> int:
-        """The same for versions of messages first seen before a time."""
-
-    async def delete_slack_calls(self, *, before: float, limit: int) -> int:
-        """The same for records of calls to Slack in channels that no longer count."""
+    async def delete_old(self, kind: OldRows, *, before: float, limit: int) -> int:
+        """Deletes at most `limit` rows of a kind from before a time, oldest first; returns how many."""
 
     async def delete_channel_ids(self, *, before: float, limit: int) -> int:
-        """The same for channel ids that were noted before a time and that no job uses any more. Those in use count as
-        noted now.
+        """Deletes at most `limit` channel ids that were noted before a time and that no job uses any more; returns how
+        many. Those in use count as noted now.
         """
 
     async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:

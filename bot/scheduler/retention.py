@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.request import RequestKind
 from bot.errors import StoreError
 from bot.ports.transaction import Store, UpkeepTransaction
+from bot.ports.upkeep_store import OldRows
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,13 @@ HELD_DAYS = 7.0
 """For how long somebody can answer whether a reply is meant for the agent."""
 
 
+_AGES = {
+    OldRows.COUNTED: COUNTED_HOURS * HOUR,
+    OldRows.DRAFTS: DRAFT_DAYS * DAY,
+    OldRows.HOMES: HOME_DAYS * DAY,
+    OldRows.MESSAGE_VERSIONS: VERSION_MINUTES * MINUTE,
+    OldRows.SLACK_CALLS: HOUR,
+}
 Deletion = Callable[[UpkeepTransaction], Awaitable[int]]
 
 
@@ -60,6 +69,7 @@ class RetentionSweeper:
         self._batch_size = batch_size
         self._pause = pause
         self._sweep_every = sweep_every
+        self._ages = {**_AGES, OldRows.AUDIT: days * DAY}
 
     async def run(self) -> None:
         """Sweeps forever."""
@@ -76,17 +86,9 @@ class RetentionSweeper:
     async def sweep(self) -> int:
         """Deletes everything that is old by now; returns how many jobs."""
         removed = await self._in_batches(self._delete_jobs)
-        others = (
-            self._delete_audit,
-            self._delete_drafts,
-            self._delete_homes,
-            self._delete_held,
-            self._delete_counted,
-            self._delete_message_versions,
-            self._delete_channel_ids,
-            self._delete_slack_calls,
-        )
-        for delete in others:
+        for kind, age in self._ages.items():
+            await self._in_batches(partial(self._delete_old, kind, age))
+        for delete in (self._delete_held, self._delete_channel_ids):
             await self._in_batches(delete)
         return removed
 
@@ -102,14 +104,8 @@ class RetentionSweeper:
     async def _delete_jobs(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_finished(before=tx.now - self._days * DAY, limit=self._batch_size)
 
-    async def _delete_audit(self, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_audit(before=tx.now - self._days * DAY, limit=self._batch_size)
-
-    async def _delete_drafts(self, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_drafts(before=tx.now - DRAFT_DAYS * DAY, limit=self._batch_size)
-
-    async def _delete_homes(self, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_homes(before=tx.now - HOME_DAYS * DAY, limit=self._batch_size)
+    async def _delete_old(self, kind: OldRows, age: float, tx: UpkeepTransaction) -> int:
+        return await tx.retention.delete_old(kind, before=tx.now - age, limit=self._batch_size)
 
     async def _delete_held(self, tx: UpkeepTransaction) -> int:
         held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)
@@ -119,16 +115,6 @@ class RetentionSweeper:
             told = ActionAnswered(person_id, ActionAnswer.HELD_EXPIRED)
             await tx.notices.add(thread_id, NewNotice(keys.reply_expired(person_id, tx.now), told))
         return len(held)
-
-    async def _delete_message_versions(self, tx: UpkeepTransaction) -> int:
-        before = tx.now - VERSION_MINUTES * MINUTE
-        return await tx.retention.delete_message_versions(before=before, limit=self._batch_size)
-
-    async def _delete_counted(self, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_counted(before=tx.now - COUNTED_HOURS * HOUR, limit=self._batch_size)
-
-    async def _delete_slack_calls(self, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_slack_calls(before=tx.now - HOUR, limit=self._batch_size)
 
     async def _delete_channel_ids(self, tx: UpkeepTransaction) -> int:
         return await tx.retention.delete_channel_ids(before=tx.now - self._days * DAY, limit=self._batch_size)

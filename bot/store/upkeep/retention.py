@@ -1,6 +1,6 @@
 """Deletes what is old and finished, and what somebody wants forgotten."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from bot.domain.requests.request import RequestKind, RequestState
-from bot.ports.upkeep_store import Deleted, HeldRequest
+from bot.ports.upkeep_store import Deleted, HeldRequest, OldRows
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.schema.tables import (
     channel_ids,
@@ -91,23 +91,33 @@ _OWN = tuple(
 """At most a few rows a person: their last requests within an hour or two."""
 
 
-def _oldest(key: Column[Any], time: Column[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
-    some = select(key).where(time < _BEFORE, *conditions).order_by(time)
+def _oldest(time: Column[Any], *keys: Column[Any], among: ColumnElement[bool] | None = None) -> Select[Any]:
+    some = select(*keys).where(time < _BEFORE, true() if among is None else among).order_by(time)
     return some.limit(bindparam("limit")).with_for_update(skip_locked=True)
 
 
-_OLD_AUDIT = _oldest(audit.c.id, audit.c.at)
-_OLD_HOMES = _oldest(homes.c.person_id, homes.c.opened_at)
-_DELETE_HOMES = delete(homes).where(homes.c.person_id.in_(_IDS))
-_OLD_COUNTED = _oldest(counted_requests.c.request_id, counted_requests.c.at)
-_DELETE_COUNTED = delete(counted_requests).where(counted_requests.c.request_id.in_(_IDS))
-_OLD_CHANNEL_IDS = (
-    select(channel_ids.c.channel_id, channel_ids.c.known_as)
-    .where(channel_ids.c.recorded_at < _BEFORE)
-    .order_by(channel_ids.c.recorded_at)
-    .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
-)
+_OLD: Mapping[OldRows, Select[Any]] = {
+    OldRows.AUDIT: _oldest(audit.c.at, audit.c.id),
+    OldRows.COUNTED: _oldest(counted_requests.c.at, counted_requests.c.request_id),
+    OldRows.DRAFTS: _oldest(drafts.c.updated_at, drafts.c.person_id, drafts.c.place),
+    OldRows.HOMES: _oldest(homes.c.opened_at, homes.c.person_id),
+    OldRows.MESSAGE_VERSIONS: _oldest(
+        message_versions.c.noted_at, message_versions.c.channel_id, message_versions.c.message_ts
+    ),
+    OldRows.SLACK_CALLS: _oldest(
+        slack_calls.c.tat, slack_calls.c.method, slack_calls.c.channel_id, among=slack_calls.c.channel_id != ""
+    ),
+}
+
+
+def _delete_each(*keys: Column[Any]) -> Delete:
+    """Deletes one row by its keys, whose values go by `the_` and their names."""
+    return delete(keys[0].table).where(*(key == bindparam(f"the_{key.name}") for key in keys))
+
+
+_DELETE_OLD = {kind: _delete_each(*old.selected_columns) for kind, old in _OLD.items()}
+
+_OLD_CHANNEL_IDS = _oldest(channel_ids.c.recorded_at, channel_ids.c.channel_id, channel_ids.c.known_as)
 _JOB_IN_CHANNEL = (
     select(threads.c.id).where(threads.c.channel_id == bindparam("channel")).order_by(threads.c.ts).limit(1)
 )
@@ -115,36 +125,6 @@ _KEEP_CHANNEL_IDS = (
     update(channel_ids).where(channel_ids.c.channel_id.in_(_IDS)).values(recorded_at=bindparam("now", type_=Double))
 )
 _DELETE_CHANNEL_IDS = delete(channel_ids).where(channel_ids.c.channel_id.in_(_IDS))
-_OLD_SLACK_CALLS = (
-    select(slack_calls.c.method, slack_calls.c.channel_id)
-    .where(slack_calls.c.tat < _BEFORE, slack_calls.c.channel_id != "")
-    .order_by(slack_calls.c.tat)
-    .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
-)
-_DELETE_SLACK_CALLS = delete(slack_calls).where(
-    slack_calls.c.method == bindparam("of"), slack_calls.c.channel_id == bindparam("at")
-)
-_OLD_DRAFTS = (
-    select(drafts.c.person_id, drafts.c.place)
-    .where(drafts.c.updated_at < _BEFORE)
-    .order_by(drafts.c.updated_at)
-    .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
-)
-_DELETE_DRAFT = delete(drafts).where(
-    drafts.c.person_id == bindparam("whose"), drafts.c.place == bindparam("at"), drafts.c.updated_at < _BEFORE
-)
-_OLD_VERSIONS = (
-    select(message_versions.c.channel_id, message_versions.c.message_ts)
-    .where(message_versions.c.noted_at < _BEFORE)
-    .order_by(message_versions.c.noted_at)
-    .limit(bindparam("limit"))
-    .with_for_update(skip_locked=True)
-)
-_DELETE_VERSION = delete(message_versions).where(
-    message_versions.c.channel_id == bindparam("channel"), message_versions.c.message_ts == bindparam("written")
-)
 _DELETE_VERSIONS_OF_CHANNEL = delete(message_versions).where(message_versions.c.channel_id == bindparam("whose"))
 # A job that waits for the choice of its project goes with its thread.
 _WAITS = (
@@ -182,35 +162,12 @@ class SqlRetention:
         # Their polls, requests and notices go with them.
         return await self._delete(_DELETE_THREADS, ids)
 
-    async def delete_audit(self, *, before: float, limit: int) -> int:
-        return await self._delete(_DELETE_AUDIT, await self._ids(_OLD_AUDIT, before=before, limit=limit))
-
-    async def delete_drafts(self, *, before: float, limit: int) -> int:
-        rows = await self._session.rows(_OLD_DRAFTS, before=before, limit=limit)
-        values = [{"whose": row["person_id"], "at": row["place"], "before": before} for row in rows]
-        if values:
-            await self._session.execute(_DELETE_DRAFT, values)
-        return len(values)
-
-    async def delete_homes(self, *, before: float, limit: int) -> int:
-        return await self._delete(_DELETE_HOMES, await self._ids(_OLD_HOMES, before=before, limit=limit))
-
-    async def delete_counted(self, *, before: float, limit: int) -> int:
-        return await self._delete(_DELETE_COUNTED, await self._ids(_OLD_COUNTED, before=before, limit=limit))
-
-    async def delete_message_versions(self, *, before: float, limit: int) -> int:
-        rows = await self._session.rows(_OLD_VERSIONS, before=before, limit=limit)
-        values = [{"channel": row["channel_id"], "written": row["message_ts"]} for row in rows]
-        if values:
-            await self._session.execute(_DELETE_VERSION, values)
-        return len(values)
-
-    async def delete_slack_calls(self, *, before: float, limit: int) -> int:
-        rows = await self._session.rows(_OLD_SLACK_CALLS, before=before, limit=limit)
-        values = [{"of": row["method"], "at": row["channel_id"]} for row in rows]
-        if values:
-            await self._session.execute(_DELETE_SLACK_CALLS, values)
-        return len(values)
+    async def delete_old(self, kind: OldRows, *, before: float, limit: int) -> int:
+        rows = await self._session.rows(_OLD[kind], before=before, limit=limit)
+        if rows:
+            values = [{f"the_{name}": value for name, value in row.items()} for row in rows]
+            await self._session.execute(_DELETE_OLD[kind], values)
+        return len(rows)
 
     async def delete_channel_ids(self, *, before: float, limit: int) -> int:
         rows = await self._session.rows(_OLD_CHANNEL_IDS, before=before, limit=limit)

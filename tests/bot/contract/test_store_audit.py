@@ -15,7 +15,7 @@ from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
 from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
 from bot.ports.transaction import Store, Transaction
-from bot.ports.upkeep_store import Deleted
+from bot.ports.upkeep_store import Deleted, OldRows
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
 
 pytestmark = pytest.mark.either_database
@@ -149,7 +149,7 @@ async def test_the_audit_trail_goes_with_time_a_few_at_a_time(store: Store, sql:
     before = clock.now() - 2.5 * DAY
 
     async def delete(tx: Transaction) -> int:
-        return await tx.retention.delete_audit(before=before, limit=2)
+        return await tx.retention.delete_old(OldRows.AUDIT, before=before, limit=2)
 
     assert [await store.transact(delete) for _ in range(3)] == [2, 1, 0]
     assert await rows(sql, "audit") == 2

@@ -20,6 +20,7 @@ from support.worlds.store_world import (
 from bot.domain.notices.messages import CARD_PROGRESSED
 from bot.domain.slack_limits import SLACK_LIMITS, Limit, SlackLimits, SlackMethod
 from bot.ports.transaction import Store
+from bot.ports.upkeep_store import OldRows
 
 FEW = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 3)), dict.fromkeys(SLACK_LIMITS.channel, Limit(60, 2)))
 """Three calls at once of each method, two of them in one channel; then one a second."""
@@ -108,5 +109,6 @@ async def test_what_counts_for_nothing_any_more_is_deleted(store: Store, clock: 
     await refuse(store, SlackMethod.POST_MESSAGE, "C1", 1.0)
     await refuse(store, SlackMethod.ADD_REACTION, "C1", 1.0)
     clock.advance(10.0)
-    assert await store.transact(lambda tx: tx.retention.delete_slack_calls(before=clock.now(), limit=9)) == 1
+    kind = OldRows.SLACK_CALLS
+    assert await store.transact(lambda tx: tx.retention.delete_old(kind, before=clock.now(), limit=9)) == 1
     assert await sql("SELECT method, channel_id FROM slack_calls") == [("reactions.add", "")]

@@ -52,6 +52,7 @@ from bot.domain.threads.thread import Participation, ThreadOptions, ThreadOrigin
 from bot.ports.polling import KnownPoll, UnchangedPoll
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import Store, Transaction
+from bot.ports.upkeep_store import OldRows
 from bot.store.store import open_store
 
 T = TypeVar("T")
@@ -378,6 +379,10 @@ async def _restore(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.restoration.doubt_reactions(after=0, limit=5))
 
 
+async def _delete_old(kind: OldRows, before: float, tx: Transaction) -> int:
+    return await tx.retention.delete_old(kind, before=before, limit=2)
+
+
 async def _remove(store: Store, clock: FakeClock) -> None:
     told = an_answer("told", "UANA")
     await add(store, a_thread("old", ts="8.1"))
@@ -389,20 +394,11 @@ async def _remove(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.channel_ids.changed("X7", "X8", 2.0))
     await store.transact(lambda tx: tx.channel_ids.changed("X6", "X7", 1.0))
     assert await store.transact(lambda tx: tx.channel_ids.all_of("X8")) == ("X6", "X7", "X8")
-    for delete in (
-        "delete_channel_ids",
-        "delete_audit",
-        "delete_drafts",
-        "delete_homes",
-        "delete_held",
-        "delete_counted",
-        "delete_message_versions",
-        "delete_slack_calls",
-    ):
-        deleted = await store.transact(
-            lambda tx, delete=delete: getattr(tx.retention, delete)(before=clock.now() + 1, limit=2)  # type: ignore[misc]
-        )
-        assert deleted
+    before = clock.now() + 1
+    assert await store.transact(lambda tx: tx.retention.delete_channel_ids(before=before, limit=2))
+    assert await store.transact(lambda tx: tx.retention.delete_held(before=before, limit=2))
+    for kind in OldRows:
+        assert await store.transact(partial(_delete_old, kind, before))
     await store.transact(lambda tx: tx.drafts.save("UCLEO", "job/C1", "Fix"))
     await add(
         store,
