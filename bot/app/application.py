@@ -17,6 +17,7 @@ from bot.app.edges import Edges, open_edges
 from bot.app.settings.config import Config
 from bot.app.startup import token_refused
 from bot.domain.jobs.poll_pace import Polling
+from bot.domain.last_times import LastTime
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import followed
 from bot.domain.threads.reply_rules import ReplyTerms
@@ -95,6 +96,7 @@ class App:
         self.owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._supervisor = Supervisor(recovery=self._timings.recovery)
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
+        self._happened: set[LastTime] = set()
         self._projects = config.known_projects.following(edges.known_channels)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
@@ -183,6 +185,7 @@ class App:
             self._edges.store,
             self._recording_health,
             watching_jobs=self._scheduler is not None,
+            happened=self._happened,
             probe_every=self._timings.probe_every,
             probe_retry=self._timings.probe_retry,
         )
@@ -201,6 +204,7 @@ class App:
             ephemeral_sender=edges.ephemeral_sender,
             modal_edges=replace(edges.modals, admission=admission),
             recording_health=self._recording_health,
+            note=self._happened.add,
         )
         if config.slack_app_token is not None:
             client = new_client(
@@ -217,7 +221,8 @@ class App:
                 ping_interval=edges.timings.slack_ping,
             )
         secret = config.slack_signing_secret or SecretStr("")
-        return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=health_routes(self.health))
+        pages, note = health_routes(self.health), self._happened.add
+        return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=pages, note=note)
 
     def _build_page(self, config: Config) -> HealthPage | None:
         """Builds a health page of its own. A `web` process that receives nothing serves it at PORT, where a hosting

@@ -2,20 +2,34 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from bot.app.settings.config import database_url
 from bot.cli.restored import put_in_doubt
+from bot.domain.last_times import LastTime
+from bot.errors import SchemaMismatch
 from bot.store.database.backup import backup
+from bot.store.store import open_store
 
 
 def back_up_database(environ: Mapping[str, str], file: str) -> None:
     """Copies the database to a new file. Raises click.UsageError if the file exists; ConfigError, StoreError."""
     if Path(file).exists():
         raise click.UsageError(f"{file} already exists: name a new file.")
-    asyncio.run(back_up(database_url(environ), Path(file)))
+    asyncio.run(_back_up_and_note(database_url(environ), Path(file)))
+
+
+async def _back_up_and_note(url: str, file: Path) -> None:
+    await back_up(url, file)
+    with suppress(SchemaMismatch):  # an older schema cannot hold it, and is copied before it is brought up to date
+        store = await open_store(url)
+        try:
+            await store.transact(lambda tx: tx.last_times.note([LastTime.BACKUP]))
+        finally:
+            await store.close()
 
 
 async def back_up(url: str, file: Path) -> None:

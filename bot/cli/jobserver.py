@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, MutableMapping
+from dataclasses import dataclass
 
 import click
 
@@ -48,23 +49,38 @@ def check_job_server(environ: Mapping[str, str]) -> int:
 
 async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str]) -> int:
     exit_code = 0
-    async for sign, name, words in _findings(settings, environ):
-        click.echo(f"{sign:<5}{name:<14} {words}")
-        exit_code = 1 if sign == _FAILED else exit_code
+    async for found in _findings(settings, environ):
+        click.echo(f"{_sign(found.is_ok):<5}{found.name:<14} {found.words}")
+        exit_code = 1 if found.is_ok is False else exit_code
     return exit_code
 
 
-async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
-    """Yields the result, name and explanation of each check: of the machine, the repository, the editor, and GitHub."""
+@dataclass(frozen=True)
+class JobServerFinding:
+    """What was looked at, and how it is; `is_ok` is None for what is only noted."""
+
+    name: str
+    words: str
+    is_ok: bool | None
+
+
+async def find_faults(environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
+    """Yields how each part of the job server is whose settings are in the environment. Raises ConfigError."""
+    async for found in _findings(JobServerSettings.from_environment(environ), environ):
+        yield found
+
+
+async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
+    """Looks at the machine, the repository, the editor, and GitHub where it is used."""
     groups = _groups(settings)
     if settings.runs_programs:
-        yield _sign(True if groups.folder else None), "limits", str(groups)
+        yield JobServerFinding("limits", str(groups), True if groups.folder else None)
     async for found in check_setup(settings):
-        yield _sign(found.is_ok), found.name, found.words
+        yield JobServerFinding(found.name, found.words, found.is_ok)
     async for finding in check_editor(settings, environ, groups=groups.folder):
-        yield _sign(finding.is_ok), finding.name, finding.words
+        yield JobServerFinding(finding.name, finding.words, finding.is_ok)
     for result in await check_github(settings):
-        yield _sign(result.is_ok), result.name, result.words
+        yield JobServerFinding(result.name, result.words, result.is_ok)
 
 
 def _groups(settings: JobServerSettings) -> ControlGroups | NoControlGroups:

@@ -172,6 +172,34 @@ def jobserver(*, check: bool) -> None:
 
 
 @main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document: version, ok, findings.")
+@click.option(
+    "--configuration-token",
+    metavar="xoxe.xoxp-…",
+    default="",
+    help="Also look at the app's manifest. Never kept; better in PAGEHAND_CONFIGURATION_TOKEN, or a file that "
+    "PAGEHAND_CONFIGURATION_TOKEN_FILE names.",
+)
+def doctor(*, as_json: bool, configuration_token: str) -> None:
+    """Check the whole set-up, and say what is wrong, why it matters and what to do about it.
+
+    \b
+    Looks at the settings, Slack (tokens, scopes, channels, clock), the database, the job API, and what has arrived
+    from Slack so far. It changes nothing and starts no job. With a configuration token (api.slack.com/apps, Your App
+    Configuration Tokens) also at the app's manifest: events, Socket Mode, command, interactivity, Home, addresses.
+
+    \b
+    Exit code: 0 no errors (there may be warnings), 1 errors, 2 wrong usage.
+    --json: each finding has check (its name, which stays the same), status (ok, warning, error, not_checked), found,
+    why, fix.
+    """
+    with exit_on_error("The set-up cannot be checked", "The set-up was not checked"):
+        from bot.cli.doctor import run_doctor
+
+        sys.exit(run_doctor(os.environ, configuration_token=configuration_token, as_json=as_json))
+
+
+@main.command()
 def migrate() -> None:
     """Migrate the database of DATABASE_URL to this version's tables. Safe to repeat; not needed for a new database."""
     with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from bot.ports.operator_store import Faults, LastTimes
 from bot.ports.people_store import Audit, Drafts, EarlyReplies, Homes, Limits, MessageVersions, Preferences
 from bot.ports.polling import Polls
 from bot.ports.store import Claims, NoticeQueue, Notices, RequestParts, RequestQueue, Requests, Threads
@@ -106,6 +107,12 @@ class UpkeepTransaction(Protocol):
 
     @property
     def database_check(self) -> DatabaseCheck: ...
+
+    @property
+    def faults(self) -> Faults: ...
+
+    @property
+    def last_times(self) -> LastTimes: ...
 
 
 class Transaction(OutboxTransaction, UpkeepTransaction, Protocol):

@@ -27,9 +27,15 @@ def owner_only(path: Path) -> bool:
 
 def warn_of_readers(file: Path, name: str) -> None:
     """Logs a warning if everybody on the machine may read a file with a secret. `name` is the setting's name."""
+    if everybody_may_read(file):
+        logger.warning("%s names a file that everybody on this machine may read: chmod o-r %s", name, file)
+
+
+def everybody_may_read(file: Path) -> bool:
+    """Whether everybody on the machine may read a file; not where that cannot be told."""
     with suppress(OSError):
-        if file.stat().st_mode & stat.S_IROTH:
-            logger.warning("%s names a file that everybody on this machine may read: chmod o-r %s", name, file)
+        return bool(file.stat().st_mode & stat.S_IROTH)
+    return False
 
 
 def _remove_access_of_others(file: Path) -> None:

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 
+from bot.domain.last_times import LastTime
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.transaction import Store
+from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import LongOpenJobs
 from bot.runtime.health.outages import RecordingHealth
 
@@ -30,6 +31,7 @@ class DatabaseProbe:
     Args:
         store: What is checked.
         recording_health: Is told how the writes go.
+        happened: What has happened since the last write, which notes it.
         watching_jobs: Whether to look for long open jobs: processes that only receive leave that to those that poll.
         probe_every: Seconds between two writes.
         probe_retry: The same, while the last one failed.
@@ -41,12 +43,14 @@ class DatabaseProbe:
         recording_health: RecordingHealth,
         *,
         watching_jobs: bool,
+        happened: set[LastTime] | None = None,
         probe_every: float = PROBE_EVERY,
         probe_retry: float = PROBE_RETRY,
     ) -> None:
         self._store = store
         self._recording_health = recording_health
         self._watching_jobs = watching_jobs
+        self._happened: set[LastTime] = set() if happened is None else happened
         self._probe_every = probe_every
         self._probe_retry = probe_retry
         self._long_open = LongOpenJobs(0, 0.0)
@@ -65,13 +69,20 @@ class DatabaseProbe:
         """Finds out whether anything can be recorded now. A slow write counts as a failure but is not cut off: how it
         ends counts too.
         """
+        happened = frozenset(self._happened)
+
+        async def write(tx: Transaction) -> None:
+            await tx.database_check.try_write()
+            await tx.last_times.note(happened)
+
         slow = asyncio.get_running_loop().call_later(SLOW_WRITE, self._record_slow_write)
         try:
             # Urgent, like people's requests: it is to find out whether those can be recorded.
-            await self._store.transact(lambda tx: tx.database_check.try_write(), urgent=True)
+            await self._store.transact(write, urgent=True)
         except StoreError as error:
             self._recording_health.record_failure(error)
         else:
+            self._happened -= happened
             self._recording_health.record_success()
         finally:
             slow.cancel()

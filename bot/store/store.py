@@ -25,12 +25,15 @@ from bot.store.polls import SqlPolls
 from bot.store.request_parts import SqlRequestParts
 from bot.store.requests import SqlRequests
 from bot.store.schema.migration import require_current
+from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
 from bot.store.session import DatabaseConnection, Session, start_postgres
 from bot.store.slack_calls import SqlSlackCalls
 from bot.store.threads import SqlThreads
 from bot.store.upkeep.database_check import SqlDatabaseCheck
+from bot.store.upkeep.faults import SqlFaults
+from bot.store.upkeep.last_times import SqlLastTimes
 from bot.store.upkeep.quotations import SqlQuotations
 from bot.store.upkeep.restoration import SqlRestoration
 from bot.store.upkeep.retention import SqlRetention
@@ -61,6 +64,8 @@ class SqlTransaction:
         self.preferences = SqlPreferences(session)
         self.homes = SqlHomes(session)
         self.database_check = SqlDatabaseCheck(session)
+        self.faults = SqlFaults(session)
+        self.last_times = SqlLastTimes(session)
 
 
 T = TypeVar("T")
@@ -181,7 +186,7 @@ class SqlStore:
         now = await self._now(connection)
         # SQLite's only process has just started, so nothing is leased; on PostgreSQL others may be at work.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
-        for table in (polls, requests, request_files, notices, homes):
+        for table in (polls, requests, request_files, notices, homes, faults):
             for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
                 # Only due rows can be claimed, so the index of due rows leads to both.
                 far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)

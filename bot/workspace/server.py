@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from aiohttp import web
@@ -188,8 +189,10 @@ class WorkspaceServer:
         self._page = Page(self.state, self.app, self.people, self._transport)
 
     def _new_call(self, arguments: Arguments) -> MethodCall:
+        granted = replace(self.app, scopes=self.credentials.granted(self.app.scopes))
         return MethodCall(
             self.state,
+            granted,
             self.app,
             self._renderer,
             self.views,

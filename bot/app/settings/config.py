@@ -20,6 +20,7 @@ from bot.app.settings.values import (
     LogLevel,
     PersonIds,
     SigningSecret,
+    is_address,
 )
 from bot.errors import ConfigError
 from bot.jobs.settings import BaseUrl, job_api_proxy
@@ -177,6 +178,11 @@ class Config(JobApiVariables):
             for name, url, what in sent
             if urlsplit(url).scheme == "http" and not is_this_machine(urlsplit(url).hostname or "")
         ]
+
+    @property
+    def admin_address(self) -> str | None:
+        """The id of the person or the channel that PAGEHAND_ADMIN names; None for words, and for nobody."""
+        return self.admin if is_address(self.admin) else None
 
     @property
     def secrets(self) -> list[str]:

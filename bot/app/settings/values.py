@@ -18,6 +18,22 @@ _PERSON_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _GROUP_ID = re.compile(r"S[A-Z0-9]{1,30}")
 
 
+_KINDS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile("xoxb-.*"), "a bot token (xoxb-…)"),
+    (re.compile("xapp-.*"), "an app-level token (xapp-…)"),
+    (re.compile("xoxp-.*"), "a user token (xoxp-…)"),
+    (re.compile(r"xoxe\..*"), "a configuration token (xoxe.…)"),
+    (re.compile("xox[a-z]-.*"), "another kind of token (xox…)"),
+    (re.compile("[0-9a-f]{32}"), "what looks like a signing secret or a client secret"),
+)
+
+
+def _mixed_up(value: str) -> str:
+    """Says what else of Slack's a value is; empty where that cannot be told."""
+    kind = next((kind for pattern, kind in _KINDS if pattern.fullmatch(value)), "")
+    return f"holds {kind}, but " if kind else ""
+
+
 def _command(value: str) -> str:
     if not value.startswith("/") or not value[1:] or len(value.split()) != 1:
         raise ValueError("must be one word that begins with a slash, like /docs")
@@ -37,20 +53,25 @@ def _log_level(value: str) -> str:
 
 
 def _bot_token(value: SecretStr) -> SecretStr:
-    if not _BOT_TOKEN.fullmatch(value.get_secret_value()):
-        raise ValueError(f"must be xoxb- followed by {_SIGNS} (a token that begins with xapp- is the app-level token)")
+    token = value.get_secret_value()
+    if not _BOT_TOKEN.fullmatch(token):
+        other = "" if token.startswith("xoxb-") else _mixed_up(token)
+        raise ValueError(f"{other}must be the bot token: xoxb- and {_SIGNS}")
     return value
 
 
 def _app_token(value: SecretStr) -> SecretStr:
-    if not _APP_TOKEN.fullmatch(value.get_secret_value()):
-        raise ValueError(f"must be xapp- followed by {_SIGNS} (a token that begins with xoxb- is the bot token)")
+    token = value.get_secret_value()
+    if not _APP_TOKEN.fullmatch(token):
+        other = "" if token.startswith("xapp-") else _mixed_up(token)
+        raise ValueError(f"{other}must be the app-level token: xapp- and {_SIGNS}")
     return value
 
 
 def _signing_secret(value: SecretStr) -> SecretStr:
-    if not _SIGNING_SECRET.fullmatch(value.get_secret_value()):
-        raise ValueError("must be one word of at least 16 letters and digits (it is not one of the tokens)")
+    secret = value.get_secret_value()
+    if not _SIGNING_SECRET.fullmatch(secret):
+        raise ValueError(f"{_mixed_up(secret)}must be the signing secret: one word of at least 16 letters and digits")
     return value
 
 
@@ -63,6 +84,11 @@ def _channel_id(value: str) -> str:
     if not _CHANNEL_ID.fullmatch(value):
         raise ValueError("must be a channel id, like C0123ABCD (Slack shows it at the end of the channel's details)")
     return value
+
+
+def is_address(value: str) -> bool:
+    """Whether a value is the id of a person or of a channel in Slack."""
+    return bool(_PERSON_ID.fullmatch(value) or _CHANNEL_ID.fullmatch(value))
 
 
 def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.last_times import LastTime
 from bot.ports.service import ServicePort
 from bot.runtime.health.outages import RecordingHealth
 from bot.slack.receiving.dependencies import Dependencies
@@ -49,8 +50,8 @@ class SlackApp:
 
     Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
     time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
-    answered without; `recording_health` is told of what could not be recorded. Without `modal_edges` there are no
-    modals, shortcuts and Home.
+    answered without; `recording_health` is told of what could not be recorded, `note` of what came. Without
+    `modal_edges` there are no modals, shortcuts and Home.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class SlackApp:
         modal_edges: ModalEdges | None = None,
         recording_health: RecordingHealth | None = None,
         recording_timeout: float = RECORDING_TIMEOUT,
+        note: Callable[[LastTime], None] = lambda _: None,
     ) -> None:
+        self._note = note
         quiet_libraries()
         health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, health, recording_timeout=recording_timeout)
@@ -84,6 +87,8 @@ class SlackApp:
         response = self._filter.early_response(payload)
         if response is not None:
             return response
+        if (kind := _kind_of(payload)) is not None:
+            self._note(kind)
         try:
             # In this mode Bolt takes the payload as it is; the other one would have it read the body itself.
             return await self.bolt.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
@@ -115,6 +120,18 @@ class SlackApp:
             text = "a payload of a kind that Pagehand does not know is acknowledged and left alone: %s (%s)"
             logger.warning(text, kind, error_type)
         return BoltResponse(status=200, body="")
+
+
+def _kind_of(payload: dict[str, Any]) -> LastTime | None:
+    match payload:
+        case {"command": str()}:
+            return LastTime.COMMAND
+        case {"type": "event_callback"}:
+            return LastTime.EVENT
+        case {"type": str(), "trigger_id": str()} | {"type": "view_closed"}:
+            return LastTime.CLICK
+        case _:
+            return None
 
 
 def _register_views(app: AsyncApp, dependencies: Dependencies, opener: ModalOpener) -> None:

@@ -21,7 +21,7 @@ _MIGRATING = 7_248_913_520_846
 _LONGEST_STATEMENT = 3600.0
 """Seconds; an index of a big table takes its time, and so does waiting for somebody who makes one."""
 
-_WORDS = {
+WORDS = {
     "empty": "The database has no tables yet. Run `pagehand migrate`.",
     "older": "The database is of an older version of Pagehand. Make a backup, then run `pagehand migrate`.",
     "too_old": "The database is of Pagehand before 1.0. Run `pagehand migrate` of the last version before 1.0 first, or"
@@ -82,7 +82,7 @@ def require_current(connection: Connection) -> None:
     """Raises SchemaMismatch, with what to do, where the schema is not ours."""
     state = state_of(connection)
     if state is not SchemaState.CURRENT:
-        raise SchemaMismatch(_WORDS[state])
+        raise SchemaMismatch(WORDS[state])
 
 
 async def schema_state(url: str, migrations: Path = MIGRATIONS) -> SchemaState:
@@ -126,7 +126,7 @@ def _upgrade(connection: Connection, migrations: Path) -> None:
     if state is SchemaState.CURRENT:
         return
     if state in {SchemaState.NEWER, SchemaState.TOO_OLD}:
-        raise SchemaMismatch(_WORDS[state])
+        raise SchemaMismatch(WORDS[state])
     if state is SchemaState.OLDER:
         logger.info("The database's schema is being brought up to date. With a million jobs this takes minutes.")
     from alembic import command  # noqa: PLC0415 - as above

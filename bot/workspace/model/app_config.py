@@ -87,6 +87,7 @@ class AppConfig:
         events: Bot events subscribed to, as the manifest names them (``message.channels``).
         request_url: The URL for events, if they go by signed HTTP instead of Socket Mode.
         interactivity_url: The URL for interactions in that case.
+        interactivity: Whether interactions are delivered at all.
         messages_tab: What people can do in their direct messages with it.
         home_tab: Whether its App Home has a Home tab.
     """
@@ -104,6 +105,7 @@ class AppConfig:
     events: frozenset[str] = DEFAULT_EVENTS
     request_url: str | None = None
     interactivity_url: str | None = None
+    interactivity: bool = True
     messages_tab: MessagesTab = MessagesTab.OPEN
     home_tab: bool = True
     app_id: str = "A0PAGEHND"
@@ -142,10 +144,52 @@ class AppConfig:
             shortcuts=tuple(_shortcut(entry) for entry in features.get("shortcuts") or ()),
             events=frozenset(subscriptions.get("bot_events") or ()),
             request_url=subscriptions.get("request_url") if http else None,
+            interactivity=bool(interactivity.get("is_enabled", False)),
             interactivity_url=interactivity.get("request_url") if http else None,
             messages_tab=_messages_tab(features.get("app_home") or {}),
             home_tab=bool((features.get("app_home") or {}).get("home_tab_enabled", False)),
         )
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Returns the manifest, as ``apps.manifest.export`` tells it."""
+        return {
+            "display_information": {"name": self.display_name},
+            "features": {
+                "app_home": {
+                    "home_tab_enabled": self.home_tab,
+                    "messages_tab_enabled": self.messages_tab is not MessagesTab.OFF,
+                    "messages_tab_read_only_enabled": self.messages_tab is MessagesTab.READ_ONLY,
+                },
+                "bot_user": {"display_name": self.display_name, "always_online": False},
+                "slash_commands": [_without_none(vars(command)) for command in self.commands],
+                "shortcuts": [_shortcut_entry(shortcut) for shortcut in self.shortcuts],
+            },
+            "oauth_config": {"scopes": {"bot": sorted(self.scopes)}},
+            "settings": {
+                "event_subscriptions": _without_none(
+                    {"request_url": self.request_url, "bot_events": sorted(self.events)}
+                ),
+                "interactivity": _without_none(
+                    {"is_enabled": self.interactivity, "request_url": self.interactivity_url}
+                ),
+                "org_deploy_enabled": False,
+                "socket_mode_enabled": self.socket_mode,
+                "token_rotation_enabled": False,
+            },
+        }
+
+
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _shortcut_entry(shortcut: Shortcut) -> dict[str, str]:
+    return {
+        "name": shortcut.name,
+        "type": shortcut.kind,
+        "callback_id": shortcut.callback_id,
+        "description": shortcut.description,
+    }
 
 
 def _messages_tab(app_home: Mapping[str, Any]) -> MessagesTab:

@@ -156,7 +156,7 @@ class WebApi:
         method = METHODS.get(name)
         if method is None:
             raise SlackError("unknown_method", detail={"req_method": name})
-        self._credentials.check(token, app_token=method.app_token)
+        self._credentials.check(token, method.token)
         call = self._new_call(arguments)
         if method.scope:
             call.require_scope(method.scope)
@@ -173,11 +173,14 @@ class WebApi:
         channel = self._state.find_channel(given)
         return frozenset({given, channel.id, channel.name} if channel else {given})
 
+    def _granted(self) -> frozenset[str]:
+        return self._credentials.granted(self._app.scopes)
+
     def _refusal(self, record: CallRecord, token: str, code: str) -> web.Response:
         """Refuses a call with one of Slack's codes; for ``missing_scope``, as if the app lacked the method's scope."""
         record.error, method = code, METHODS.get(record.method)
         missing = {method.scope} if method and method.scope and code == "missing_scope" else set()
-        provided = _listed(self._app.scopes - missing)
+        provided = _listed(self._granted() - missing)
         detail = {"needed": ",".join(missing), "provided": provided} if missing else {}
         body = SlackError(code, detail=detail).response_body()
         return web.json_response(body, headers=self._headers(method, token, without=missing))
@@ -188,7 +191,7 @@ class WebApi:
         if self._credentials.refusal:
             return headers
         if token == self._credentials.bot_token:
-            headers["X-OAuth-Scopes"] = _listed(self._app.scopes.difference(without))
+            headers["X-OAuth-Scopes"] = _listed(self._granted().difference(without))
         elif token == self._credentials.app_token:
             headers["X-OAuth-Scopes"] = SOCKET_MODE_SCOPE
         if method and method.scope:

@@ -99,7 +99,7 @@ class FileDownloads:
     def _may_read(self, request: web.Request) -> bool:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         try:
-            self._credentials.check(token.strip() if scheme.lower() == "bearer" else "", app_token=False)
+            self._credentials.check(token.strip() if scheme.lower() == "bearer" else "")
         except SlackError:
             return False
         return "files:read" in self._app.scopes

@@ -9,16 +9,20 @@ from bot.workspace.model.errors import SlackError
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import Triggers
 from bot.workspace.model.views import OpenViews
+from bot.workspace.web_api.credentials import TokenKind
 from bot.workspace.wire.arguments import Arguments
 from bot.workspace.wire.rendering import Renderer
 
 
 @dataclass(frozen=True)
 class MethodCall:
-    """A call: its arguments, and what a method needs to answer it."""
+    """A call: its arguments, and what a method needs to answer it. `app` has the granted scopes, `configured` those
+    that the manifest requests.
+    """
 
     state: State
     app: AppConfig
+    configured: AppConfig
     renderer: Renderer
     views: OpenViews
     triggers: Triggers
@@ -66,11 +70,11 @@ class Method:
     Args:
         handler: Returns the answer to a call, without ``ok``.
         scope: The scope that it always needs, if any.
-        app_token: Whether it takes the app-level token instead of the bot's.
+        token: Which kind of token it takes.
         per_minute: How many calls Slack allows per minute.
     """
 
     handler: Callable[[MethodCall], Json]
     scope: str | None = None
-    app_token: bool = False
+    token: TokenKind = TokenKind.BOT
     per_minute: int = 50

@@ -97,12 +97,13 @@ async def test_a_newer_schema_is_refused(empty_database: str) -> None:
         await migrate(empty_database)
 
 
+NEWEST = known_versions()[-1]
 _ANOTHER = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0018"
-down_revision = "0017"
+revision = "{next}"
+down_revision = "{newest}"
 
 
 def upgrade() -> None:
@@ -114,7 +115,9 @@ def upgrade() -> None:
 def migrations_with_another(folder: Path, *, then: str = "SELECT 1") -> Path:
     """The migrations that there are, and one more: as the next version of Pagehand has them."""
     made = shutil.copytree(MIGRATIONS, folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
-    (made / "versions" / "0018_notes.py").write_text(_ANOTHER.format(then=then))
+    following = f"{int(NEWEST) + 1:04}"
+    script = _ANOTHER.format(next=following, newest=NEWEST, then=then)
+    (made / "versions" / f"{following}_notes.py").write_text(script)
     return made
 
 
@@ -155,7 +158,7 @@ async def test_at_a_start_an_older_file_is_migrated_and_a_shared_database_is_not
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
         await connection.execute(text("ALTER TABLE threads DROP COLUMN note"))
-        await connection.execute(text("UPDATE pagehand_schema SET version_num = '0017'"))
+        await connection.execute(text("UPDATE pagehand_schema SET version_num = :version"), {"version": NEWEST})
     await engine.dispose()
     with pytest.raises(SchemaMismatch, match="pagehand migrate") if server else contextlib.nullcontext():
         await migrate_at_start(empty_database, migrations)

@@ -1,6 +1,7 @@
 """The commands as a person or a platform runs them: real processes, signals, exit codes, what they print."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -564,6 +565,23 @@ async def test_what_can_not_work_is_said_in_words(shell: Shell) -> None:
         assert code == 1
         assert words in said.splitlines()[-1], said
         assert "Unknown error" not in said
+
+
+async def test_the_doctor_says_how_all_is_and_its_exit_code_whether_it_works(shell: Shell) -> None:
+    async with town(shell) as here:
+        good = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
+        (well, said), (ill, faults), (bad, usage) = await asyncio.gather(
+            shell.run("doctor", **good),
+            shell.run("doctor", "--json", **(good | {"SLACK_APP_TOKEN": "xoxb-planted-bot-token"})),
+            shell.run("doctor", "--loudly"),
+        )
+    assert (well, ill, bad) == (0, 1, 2), said
+    assert "0 errors" in said.splitlines()[-1]
+    assert "\x1b" not in said
+    assert "--loudly" in usage
+    document = json.loads(faults)
+    assert document["ok"] is False
+    assert [each["check"] for each in document["findings"] if each["status"] == "error"] == ["settings.SLACK_APP_TOKEN"]
 
 
 async def test_an_app_that_was_installed_with_fewer_scopes(shell: Shell) -> None:

@@ -32,6 +32,8 @@ from support.worlds.store_world import (
 
 from bot.domain.context.fetched_parts import FetchedParts, FileOutcome
 from bot.domain.context.slack_files import FileProblem, SlackFile
+from bot.domain.findings import Finding
+from bot.domain.last_times import LastTime
 from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice, PostNotDelivered, Reaction
@@ -150,6 +152,7 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
         _look_after,
         _stop,
         _people,
+        _operator,
         _restore,
         _remove,
     )
@@ -309,6 +312,21 @@ async def _people(store: Store, clock: FakeClock) -> None:
         await tx.homes.changed("UANA", due_in=0.0)
         (home,) = await tx.homes.claim("one", lease=LEASE, limit=1)
         await tx.homes.published(home.person_id, "one")
+
+    await store.transact(work)
+
+
+async def _operator(store: Store, clock: FakeClock) -> None:
+    fault, well = Finding.error("slack", "Off.", why="No posts.", fix="On."), Finding.ok("slack", "On.")
+
+    async def work(tx: Transaction) -> None:
+        await tx.last_times.note([LastTime.EVENT])
+        await tx.faults.record([fault], tell=True)
+        (claimed,) = await tx.faults.claim("one", lease=LEASE, limit=1)
+        await tx.faults.postpone(claimed.key, "one", due_in=0.0)
+        (claimed,) = await tx.faults.claim("one", lease=LEASE, limit=1)
+        await tx.faults.settled(claimed.key, "one")
+        await tx.faults.record([well], tell=True)
 
     await store.transact(work)
 

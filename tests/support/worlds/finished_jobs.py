@@ -106,7 +106,7 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
 
 async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
     """Adds so many entries of the audit trail, counted requests, versions, ids of
-    channels, calls of Slack, drafts, preferences and Homes."""
+    channels, calls of Slack, drafts, preferences, Homes, last times and faults of the set-up."""
     people = f"{_NUMBERS} SELECT 'P' || i"
     for statement in (
         f"""
@@ -131,5 +131,9 @@ async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
         f"INSERT INTO drafts (person_id, place, text, updated_at) {people}, 'C1', 'Do', {LONG_AGO} + i FROM numbers",
         f"INSERT INTO preferences (person_id, project, quiet) {people}, 'docs', 1 = 0 FROM numbers",
         f"INSERT INTO homes (person_id, page, opened_at) {people}, 0, {LONG_AGO} + i FROM numbers",
+        f"INSERT INTO last_times (kind, at) {people}, {LONG_AGO} + i FROM numbers",
+        f"""
+        INSERT INTO faults (key, parent, words, found_at, cleared_at, attempts)
+        {people}, 'p' || i, 'Off.', {LONG_AGO} + i, {LONG_AGO} + i, 0 FROM numbers""",
     ):
         await connection.execute(text(statement), {"count": count})

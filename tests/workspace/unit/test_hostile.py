@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.hypothesis_settings import examples
 
 from bot.workspace import WorkspaceServer
+from bot.workspace.web_api.credentials import TokenKind
 from bot.workspace.web_api.methods import METHODS
 from bot.workspace.wire.envelopes import Ack
 
@@ -65,7 +66,12 @@ class Started:
 @given(method=st.sampled_from(sorted(METHODS)), values=ARGUMENTS | PLAUSIBLE, as_form=st.booleans())
 async def test_web_api_arguments(method: str, values: dict[str, Any], as_form: bool) -> None:  # noqa: FBT001 - drawn
     async with Started() as server, ClientSession() as session:
-        token = server.credentials.app_token if METHODS[method].app_token else server.credentials.bot_token
+        credentials = server.credentials
+        token = {
+            TokenKind.BOT: credentials.bot_token,
+            TokenKind.APP: credentials.app_token,
+            TokenKind.CONFIGURATION: credentials.configuration_token,
+        }[METHODS[method].token]
         headers = {"Authorization": f"Bearer {token}"}
         if as_form:
             form = {name: json.dumps(value) for name, value in values.items()}

@@ -12,6 +12,7 @@ from aiohttp import web
 from pydantic import SecretStr
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
+from bot.domain.last_times import LastTime
 from bot.runtime.http.connection import vouch_for
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.logging import ThrottledLogger
@@ -60,7 +61,7 @@ text and as blocks, after and before) with up to 12 bytes for a character.
 
 class HttpReceiver:
     """Serves `/slack/events` on `host` and `port`, and with it `pages`, those for health checks. With port 0 it takes
-    any that is free; the property `port` tells which, after `start`.
+    any that is free; the property `port` tells which, after `start`. `note` is told of requests with a wrong signature.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class HttpReceiver:
         pages: Sequence[web.RouteDef] = (),
         concurrency: int = 64,
         now: Callable[[], float] = time.time,
+        note: Callable[[LastTime], None] = lambda _: None,
     ) -> None:
         self._app = app
+        self._note = note
         self._signing_secret = signing_secret
         self._host = host
         self._port = port
@@ -117,6 +120,7 @@ class HttpReceiver:
         body = await _read(request)
         secret = self._signing_secret.get_secret_value()
         if not is_signed(secret, *_signature(request), body, now=self._now()):
+            self._note(LastTime.BAD_SIGNATURE)
             raise self._not_signed()
         vouch_for(request)
         try:

@@ -1,0 +1,93 @@
+"""Checks of what the settings name in Slack: channels, and whom to tell when something is wrong."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain.findings import Finding
+from bot.errors import ChatError, ChatMissingScope, ChatRejected
+from bot.runtime.json_fields import object_at, text_at
+from bot.slack.sending.web_api import call
+
+CHANNELS, ADMIN = "channels", "admin"
+MOST = 40
+"""Channels that one check looks up: Slack allows about fifty look-ups a minute."""
+_AT_ONCE = 8
+_WHY = "Nobody can ask for a job there."
+_WHERE = "Correct the channel's id in PAGEHAND_ALLOWED_CHANNELS or the file of PAGEHAND_PROJECTS"
+_ID = "Slack shows it at the end of a channel's details"
+
+
+async def check_channels(client: AsyncWebClient, channel_ids: Collection[str]) -> Sequence[Finding]:
+    """Checks that the channels of the settings exist and that the bot is in them, or can join."""
+    if not channel_ids:
+        return [Finding.ok(CHANNELS, "The settings name no channels.")]
+    looked_up, slots = sorted(channel_ids)[:MOST], asyncio.Semaphore(_AT_ONCE)
+
+    async def one(channel_id: str) -> Finding | None:
+        async with slots:
+            return await _channel_fault(client, channel_id)
+
+    found = [fault for fault in await asyncio.gather(*map(one, looked_up)) if fault is not None]
+    well = len(looked_up) - len(found)
+    return [
+        Finding.ok(CHANNELS, f"Pagehand can work in {well} of the {len(channel_ids)} channels of the settings."),
+        *found,
+    ]
+
+
+async def check_admin(client: AsyncWebClient, admin: str, address: str | None) -> Sequence[Finding]:
+    """Checks that PAGEHAND_ADMIN can be told something. `address` is the id of the person or channel that it names."""
+    if address is None:
+        named = "names nobody in Slack" if admin else "is not set"
+        return [Finding.ok(ADMIN, f"PAGEHAND_ADMIN {named}: what breaks shows in the log and the health alone.")]
+    if address[0] in "CG":
+        fault = await _channel_fault(client, address, check=ADMIN)
+        return [fault or Finding.ok(ADMIN, f"What breaks is told in the channel {address}.")]
+    return [await _person(client, address)]
+
+
+async def _person(client: AsyncWebClient, person_id: str) -> Finding:
+    try:
+        user = object_at(await call(client.users_info(user=person_id)), "user")
+    except ChatRejected as error:
+        if isinstance(error, ChatMissingScope):
+            return Finding.not_checked(ADMIN, f"Slack does not say who {person_id} is ({error.reason}).")
+        return _nobody(f"Slack does not know {person_id} ({error.reason}).")
+    except ChatError as error:
+        return Finding.not_checked(ADMIN, f"Slack could not be asked ({error.reason}).")
+    if user.get("deleted") is True:
+        return _nobody(f"The account of {person_id} was deactivated.")
+    return Finding.ok(ADMIN, f"What breaks is told to {text_at(user, 'name') or person_id}.")
+
+
+def _nobody(found: str) -> Finding:
+    why = "Nobody is told when something breaks, and people are sent to somebody who is not there."
+    fix = "Set PAGEHAND_ADMIN to a person's id (U…: in their profile, under More, Copy member ID) or a channel's."
+    return Finding.warning(ADMIN, found, why=why, fix=fix)
+
+
+async def _channel_fault(client: AsyncWebClient, channel_id: str, *, check: str = CHANNELS) -> Finding | None:
+    name = f"{check}.{channel_id}" if check == CHANNELS else check
+    try:
+        answer = await call(client.conversations_info(channel=channel_id))
+    except ChatMissingScope as error:
+        return Finding.not_checked(
+            name, f"Slack does not say what {channel_id} is: it needs {', '.join(error.scopes)}."
+        )
+    except ChatRejected as error:
+        found = f"Slack does not show Pagehand the channel {channel_id} ({error.reason})."
+        fix = f"{_WHERE} ({_ID}); if it is private, write `/invite @Pagehand` in it."
+        return Finding.warning(name, found, why=_WHY, fix=fix)
+    except ChatError as error:
+        return Finding.not_checked(name, f"Slack could not be asked about {channel_id} ({error.reason}).")
+    fields = object_at(answer, "channel")
+    if fields.get("is_archived") is True:
+        return Finding.warning(
+            name, f"The channel {channel_id} is archived.", why=_WHY, fix=f"{_WHERE}, or restore it."
+        )
+    if fields.get("is_private") is True and fields.get("is_member") is False:
+        found = f"Pagehand is not a member of the private channel {channel_id}."
+        return Finding.warning(name, found, why=_WHY, fix="Write `/invite @Pagehand` in that channel.")
+    return None

@@ -1,0 +1,112 @@
+"""Checks of the database: that it can be reached, its schema, its room, its clock, and when it was copied last."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bot.app.checks.arrivals import ago, arrival_findings, signature_finding
+from bot.domain.findings import Finding
+from bot.domain.last_times import LastTime
+from bot.errors import ConfigError, StoreError
+from bot.store.database.url import sqlite_path
+from bot.store.schema.migration import WORDS, SchemaState
+from bot.store.upkeep.condition import DatabaseCondition, database_condition
+
+DATABASE, ROOM, BACKUP, CLOCK = "database", "database.room", "database.backup", "database.clock"
+_WHY = "Nothing that people ask for can be recorded, so nothing is acknowledged."
+_LITTLE_ROOM, _NO_ROOM = 1 << 30, 100 << 20
+"""Bytes."""
+_OLD_BACKUP = 8 * 86_400.0
+"""Seconds; a weekly backup is not old."""
+_CLOCK_TOLERANCE = 30.0
+"""Seconds."""
+
+
+async def check_database(url: str, *, command: str, by_socket: bool, now: float) -> Sequence[Finding]:
+    """Checks a database, and what it tells of what has arrived. It makes and changes nothing."""
+    file = _file(url)
+    if file is not None and not await asyncio.to_thread(file.exists):
+        return [*_no_file_yet(file), *arrival_findings({}, now, command=command)]
+    try:
+        condition = await database_condition(url)
+    except (ConfigError, StoreError) as error:
+        fix = "Check DATABASE_URL, and that the database runs and lets this machine in."
+        found = f"The database cannot be used: {str(error).rstrip('.')}."
+        return [Finding.error(DATABASE, found, why=_WHY, fix=fix, passing=True)]
+    findings = [_schema(condition.schema, is_file=file is not None)]
+    findings += [_room(file)] if file is not None else [_clock(condition, now)]
+    if condition.schema is SchemaState.CURRENT:
+        time = now if condition.clock is None else condition.clock
+        findings.append(_backup(condition, time, is_file=file is not None))
+        findings.append(signature_finding(condition.last, time, by_socket=by_socket))
+        findings += arrival_findings(condition.last, time, command=command)
+    return findings
+
+
+def _file(url: str) -> Path | None:
+    path = sqlite_path(url)
+    return None if path is None else Path(path).absolute()
+
+
+def _no_file_yet(file: Path) -> Iterator[Finding]:
+    if os.access(file.parent, os.W_OK):
+        yield Finding.ok(DATABASE, f"There is no database yet: `pagehand run` makes {file}.")
+        yield _room(file)
+    else:
+        fix = f"Make the directory {file.parent} writable for the user that runs Pagehand, or set DATABASE_URL."
+        yield Finding.error(DATABASE, f"The database {file} cannot be made.", why=_WHY, fix=fix)
+
+
+def _schema(state: SchemaState, *, is_file: bool) -> Finding:
+    match state:
+        case SchemaState.CURRENT:
+            return Finding.ok(DATABASE, "The database can be reached, and has the tables of this version.")
+        case SchemaState.EMPTY:
+            return Finding.ok(DATABASE, "The database is empty: `pagehand run` makes its tables.")
+        case SchemaState.OLDER if is_file:
+            found = "The database is of an older version: `pagehand run` brings it up to date."
+            why = "With many jobs that takes minutes, in which nothing is acknowledged."
+            fix = "Run `pagehand backup FILE` before, and `pagehand migrate` when it suits."
+            return Finding.warning(DATABASE, found, why=why, fix=fix)
+        case _:
+            what, _, fix = WORDS[state].partition(". ")
+            return Finding.error(DATABASE, f"{what}.", why="Pagehand does not start.", fix=fix)
+
+
+def _room(file: Path) -> Finding:
+    try:
+        free = shutil.disk_usage(file.parent).free
+    except OSError as error:
+        return Finding.not_checked(ROOM, f"The room at {file.parent} is not known: {error.strerror}.")
+    words = f"There are {free / (1 << 20):,.0f} MB free at {file.parent}."
+    if free >= _LITTLE_ROOM:
+        return Finding.ok(ROOM, words)
+    kind = Finding.error if free < _NO_ROOM else Finding.warning
+    fix = "Free some room on that disk, or move the database and set DATABASE_URL."
+    return kind(ROOM, words, why="When the disk is full, nothing can be recorded any more.", fix=fix)
+
+
+def _clock(condition: DatabaseCondition, now: float) -> Finding:
+    ahead = 0.0 if condition.clock is None else condition.clock - now
+    if abs(ahead) <= _CLOCK_TOLERANCE:
+        return Finding.ok(CLOCK, "The database's clock agrees with this machine's.")
+    return Finding.warning(
+        CLOCK,
+        f"The database's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's.",
+        why="Times that Pagehand records and shows are wrong.",
+        fix="Turn on time synchronization on both machines.",
+    )
+
+
+def _backup(condition: DatabaseCondition, now: float, *, is_file: bool) -> Finding:
+    if not is_file:
+        return Finding.not_checked(BACKUP, "PostgreSQL does not tell when it was backed up: use pg_dump.")
+    at = condition.last.get(LastTime.BACKUP)
+    if at is not None and now - at <= _OLD_BACKUP:
+        return Finding.ok(BACKUP, f"`pagehand backup` ran {ago(now - at)}.")
+    found = "`pagehand backup` never ran." if at is None else f"`pagehand backup` last ran {ago(now - at)}."
+    why = "If the disk is lost, the jobs at work lose their threads."
+    fix = "Run `pagehand backup FILE` every night, and keep FILE on another disk."
+    return Finding.warning(BACKUP, found, why=why, fix=fix)

@@ -1,0 +1,97 @@
+"""Checks of a project's job API: its address, the key, the project, and what it can do beyond the specification."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from bot.app.settings.projects.variables import ProjectSettings
+from bot.domain.findings import Finding
+from bot.domain.projects import JobApiAbilities
+from bot.errors import JobApiError, JobApiNotAllowed, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.jobs.client import HttpJobApi
+from bot.jobs.probe import NO_JOB, FoundAbilities, JobApiProbe
+from bot.runtime.text import printable_line
+
+_WHY = "No job can be started, and those at work cannot be followed."
+_LONGEST_WORDS = 200
+_GIVES = {
+    "cancel": "*Stop* ends what the agent does, instead of asking the agent to stop",
+    "files": "files go along with requests, instead of links",
+    "idempotent": "what may have arrived is sent again without asking",
+    "requester": "pull requests say who asked",
+}
+
+
+async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
+    """Checks a project's job API by asking for a job that there is not."""
+    name = f"job_api.{project.project.name}"
+    api = HttpJobApi(project.job_api)
+    try:
+        await api.get(project.id, NO_JOB)
+    except JobGone as error:
+        answered = _gone(name, project, error)
+    except JobApiError as error:
+        return [_fault(name, project, error)]
+    else:
+        answered = Finding.ok(name, f"{project.job_api.base_url} answers.")
+    finally:
+        await api.aclose()
+    if answered.is_fault:
+        return [answered]
+    async with JobApiProbe(project.job_api, project.id) as probe:
+        found = await probe.abilities()
+    return [answered, *ability_findings(name, project.project.abilities, found)]
+
+
+def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:
+    """Returns what an answer means that knows no such job. It may know no such project, which it can say only in words
+    of its own.
+    """
+    words = printable_line(error.words, _LONGEST_WORDS)
+    if "project" in words.casefold() and "job" not in words.casefold():
+        found = f"The job API does not know the project {project.id!r}: {words}"
+        fix = "Set JOB_API_PROJECT (in a projects' file: project) to the id that whoever runs the job API gives you."
+        return Finding.error(name, f"{found.rstrip('.')}.", why=_WHY, fix=fix)
+    return Finding.ok(name, f"{project.job_api.base_url} answers, and takes the key.")
+
+
+def _fault(name: str, project: ProjectSettings, error: JobApiError) -> Finding:
+    words = printable_line(error.words, _LONGEST_WORDS)
+    found = f"{error}{f' It says: {words}' if words else ''}"
+    address = project.job_api.base_url
+    match error:
+        case JobApiNotAllowed():
+            fix = "Ask whoever runs the job API for a key that is good for this project and this machine's address."
+        case JobApiRejected():
+            fix = f"Correct JOB_API_URL (it is {address}, to which /v2/agent/… is added), or JOB_API_GET_PATH."
+        case JobApiUnreachable():
+            fix = f"Check JOB_API_URL ({address}), that the job API runs, and the network and proxy between."
+        case JobApiUncertain():
+            fix = f"Look at the log of the job API at {address}; what answers may not be a job API."
+        case _:
+            fix = f"Check JOB_API_URL ({address})."
+    passing = isinstance(error, JobApiUnreachable | JobApiUncertain)
+    return Finding.error(name, found, why=_WHY, fix=fix, passing=passing)
+
+
+def ability_findings(name: str, told: JobApiAbilities, found: FoundAbilities) -> Iterator[Finding]:
+    """Compares what the settings say that a job API can do with what was found."""
+    for each in fields(FoundAbilities):
+        setting, can = f"JOB_API_{each.name.upper()}", getattr(found, each.name)
+        yield _ability(f"{name}.{each.name}", setting, getattr(told, each.name), can=can)
+
+
+def _ability(check: str, setting: str, told: bool, *, can: bool | None) -> Finding:  # noqa: FBT001 - as in the settings
+    gives = _GIVES[setting.removeprefix("JOB_API_").lower()]
+    if can is None:
+        return Finding.not_checked(check, f"Whether {setting} fits cannot be found out without starting a job.")
+    if can is told:
+        return Finding.ok(check, f"{setting}={str(told).lower()} agrees with the job API.")
+    if can:
+        why, fix = f"With it, {gives}.", f"Set {setting}=true (in a projects' file: {setting[8:].lower()} = true)."
+        return Finding.warning(check, f"The job API can do more than {setting}=false uses.", why=why, fix=fix)
+    return Finding.warning(
+        check,
+        f"{setting}=true, but the job API does not have that.",
+        why=f"It is for a job API with which {gives}: here such requests fail.",
+        fix=f"Leave {setting} out, or set it to false.",
+    )

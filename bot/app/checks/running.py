@@ -1,0 +1,45 @@
+"""Runs checks side by side, each bounded in time: a slow one delays no other, and one that fails hides no other."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from bot.domain.findings import Finding
+
+logger = logging.getLogger(__name__)
+
+LIMIT = 10.0
+"""Seconds that a check may take."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check by its name, which stands for all that it would have found when it does not come to an end. `limit` is in
+    seconds.
+    """
+
+    name: str
+    run: Callable[[], Awaitable[Sequence[Finding]]]
+    limit: float = LIMIT
+
+
+async def run_all(checks: Iterable[Check]) -> tuple[Finding, ...]:
+    """Returns what the checks found, in their order."""
+    found = await asyncio.gather(*map(_bounded, checks))
+    return tuple(chain.from_iterable(found))
+
+
+async def _bounded(check: Check) -> Sequence[Finding]:
+    try:
+        async with asyncio.timeout(check.limit):
+            return await check.run()
+    except TimeoutError:
+        why = "What does not answer cannot be worked with."
+        fix = "Look at the network between the two, and run this again."
+        found = f"There was no answer within {check.limit:.0f} s."
+        return [Finding.error(check.name, found, why=why, fix=fix, passing=True)]
+    except Exception as error:
+        logger.debug("the check %s failed", check.name, exc_info=True)
+        return [Finding.not_checked(check.name, f"The check itself failed ({type(error).__name__}): please report it.")]

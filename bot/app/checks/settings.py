@@ -1,0 +1,89 @@
+"""Checks of the settings: all that is wrong with them, and what can be checked of the rest all the same."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.app.settings.config import Config, load
+from bot.domain.findings import Finding
+from bot.errors import ConfigError
+from bot.runtime.private_files import everybody_may_read
+
+SETTINGS = "settings"
+_NAME = re.compile(r"([A-Z][A-Z_]+?)(?:_FILE)?\b")
+_STAND_INS = {
+    "SLACK_BOT_TOKEN": "xoxb-not-usable",
+    "SLACK_APP_TOKEN": "xapp-not-usable",
+    "JOB_API_URL": "http://127.0.0.1:1",
+    "JOB_API_KEY": "not-usable",
+    "JOB_API_PROJECT": "not-usable",
+}
+_JOB_API = frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "PAGEHAND_PROJECTS"})
+_WHY = "Pagehand does not start."
+_FIX = "Set it in the environment, or in a file that its name with _FILE at the end names."
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """What was read. `config` is None where nothing can be made of it; of the variables that are `unusable` it has
+    stand-ins, or the defaults.
+    """
+
+    config: Config | None
+    findings: Sequence[Finding]
+    unusable: frozenset[str] = frozenset()
+
+
+def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> ReadSettings:
+    """Reads the settings. `further`: sentences about what else is wrong, each beginning with a variable's name."""
+    further = list(further)
+    try:
+        config = load(environ, further)
+    except ConfigError as error:
+        findings = [_fault(sentence) for sentence in error.faults]
+        unusable = frozenset(_name(sentence) for sentence in error.faults)
+        return ReadSettings(_what_is_left(environ, unusable), findings, unusable)
+    return ReadSettings(config, _all_right(environ, config))
+
+
+def _all_right(environ: Mapping[str, str], config: Config) -> Sequence[Finding]:
+    names = {str(field.alias) for field in Config.model_fields.values()}
+    given = sum(bool(environ.get(name) or environ.get(f"{name}_FILE")) for name in names)
+    findings = [Finding.ok(SETTINGS, f"{given} settings are given, and all can be read.")]
+    why = "What is written, and the secrets, can be read by others on the way."
+    findings += [
+        Finding.warning(f"{SETTINGS}.{_name(words)}", words, why=why, fix="Give an address that begins with https://.")
+        for words in config.warnings
+    ]
+    return findings + [
+        Finding.warning(
+            f"{SETTINGS}.{name}_FILE",
+            f"{name}_FILE names a file that everybody on this machine may read.",
+            why="It may hold a secret.",
+            fix=f"Run `chmod o-r {file}`.",
+        )
+        for name in sorted(names)
+        if (file := environ.get(f"{name}_FILE")) and everybody_may_read(Path(file))
+    ]
+
+
+def _fault(sentence: str) -> Finding:
+    return Finding.error(f"{SETTINGS}.{_name(sentence)}", f"{sentence.rstrip('.')}.", why=_WHY, fix=_FIX)
+
+
+def _name(sentence: str) -> str:
+    """Returns the variable that a sentence is about, which it begins with."""
+    found = _NAME.match(sentence)
+    return found[1] if found else "environment"
+
+
+def _what_is_left(environ: Mapping[str, str], unusable: frozenset[str]) -> Config | None:
+    """Returns the settings with stand-ins for those that are wrong, so that all else can be checked."""
+    kept = {name: value for name, value in environ.items() if name.removesuffix("_FILE") not in unusable}
+    if "PAGEHAND_PROJECTS" in unusable:
+        unusable |= _JOB_API
+    try:
+        return load(kept | {name: value for name, value in _STAND_INS.items() if name in unusable})
+    except ConfigError:
+        return None

@@ -1,0 +1,103 @@
+"""Checks of what Slack says: the tokens, the scopes, the clock, and who receives."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app.checks.tokens import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
+from bot.domain.findings import Finding
+from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
+from bot.runtime.json_fields import text_at
+from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, granted_scopes
+from bot.slack.sending.web_api import call, call_with_headers
+
+TOKEN, SCOPES, CLOCK = "slack.bot_token", "slack.scopes", "slack.clock"
+CONNECTION, SIGNING_SECRET = "slack.app_token", "slack.signing_secret"
+_UNREACHABLE = "Look at this machine's network, its proxy (HTTPS_PROXY) and SLACK_API_URL."
+_CLOCK_TOLERANCE = 60.0
+"""Seconds; Slack's signatures are good for 300, and leases and reports look wrong long before."""
+_NO_SOCKETS = frozenset({"socket_mode_not_enabled"})
+
+
+async def check_bot(client: AsyncWebClient, *, now: float) -> Sequence[Finding]:
+    """Checks the bot token, the scopes and the clock, by one `auth.test`."""
+    try:
+        answer, headers = await call_with_headers(client.auth_test())
+    except ChatError as error:
+        why = "Slack could not be asked."
+        rest = [Finding.not_checked(SCOPES, why), Finding.not_checked(CLOCK, why)]
+        return [token_finding(TOKEN, BOT_TOKEN, error), *rest]
+    who = f"This is {text_at(answer, 'user')} ({text_at(answer, 'user_id')}) in {text_at(answer, 'team')}."
+    return [Finding.ok(TOKEN, who), *scope_findings(granted_scopes(headers)), clock_finding(headers, now)]
+
+
+async def check_app_token(client: AsyncWebClient) -> Sequence[Finding]:
+    """Checks the app-level token by asking for the address of a connection, which is never opened."""
+    try:
+        await call(client.apps_connections_open(app_token=client.token or ""))
+    except ChatRejected as error:
+        if error.reason in _NO_SOCKETS:
+            return [_socket_mode_off()]
+        return [token_finding(CONNECTION, APP_TOKEN, error)]
+    except ChatError as error:
+        return [token_finding(CONNECTION, APP_TOKEN, error)]
+    return [Finding.ok(CONNECTION, "Slack opens Socket Mode connections with SLACK_APP_TOKEN.")]
+
+
+def token_finding(check: str, setting: TokenSetting, error: ChatError) -> Finding:
+    """Returns what an error of Slack's means for the token that a call was made with."""
+    match error:
+        case ChatNotAllowed() | ChatRejected():
+            code = "missing_scope" if isinstance(error, ChatMissingScope) else error.reason
+            return Finding.error(check, refusal(setting, code), why=setting.without, fix=setting.where)
+        case _:
+            found = f"Slack cannot be reached, or does not answer ({error.reason})."
+            return Finding.error(check, found, why=setting.without, fix=_UNREACHABLE, passing=True)
+
+
+def scope_findings(granted: frozenset[str] | None) -> Sequence[Finding]:
+    """Compares the scopes that were granted with those that are needed: a finding for each that is missing."""
+    if granted is None:
+        return [Finding.not_checked(SCOPES, "Slack's answer does not tell which scopes are granted.")]
+    missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
+    granted_count = len(NEEDED_SCOPES) - len(missing)
+    known = Finding.ok(SCOPES, f"{granted_count} of the {len(NEEDED_SCOPES)} scopes are granted.")
+    kinds = {True: Finding.error, False: Finding.warning}
+    return [known] + [
+        kinds[scope.required](
+            f"{SCOPES}.{scope.name}",
+            f"Slack has not granted the scope {scope.name}.",
+            why=f"Without it, {scope.without}.",
+            fix=HOW_TO_GRANT,
+        )
+        for scope in missing
+    ]
+
+
+def clock_finding(headers: Mapping[str, str], now: float) -> Finding:
+    """Compares this machine's clock with Slack's, by the header Date of an answer."""
+    try:
+        date = parsedate_to_datetime(headers.get("Date", ""))
+    except ValueError:
+        return Finding.not_checked(CLOCK, "Slack's answer does not tell the time.")
+    ahead = now - date.replace(tzinfo=date.tzinfo or UTC).timestamp()
+    if abs(ahead) <= _CLOCK_TOLERANCE:
+        return Finding.ok(CLOCK, "This machine's clock agrees with Slack's.")
+    return Finding.error(
+        CLOCK,
+        f"This machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} Slack's.",
+        why="Slack's signed requests are refused when the clocks differ by five minutes, and all times are wrong.",
+        fix="Turn on time synchronization: `timedatectl set-ntp true`, or chrony.",
+    )
+
+
+def _socket_mode_off() -> Finding:
+    return Finding.error(
+        CONNECTION,
+        "SLACK_APP_TOKEN is set, but Socket Mode is off in the app.",
+        why=APP_TOKEN.without,
+        fix="At api.slack.com/apps, choose your app and then Socket Mode: turn on Enable Socket Mode. Or leave "
+        "SLACK_APP_TOKEN out and set SLACK_SIGNING_SECRET, to receive over HTTP.",
+    )

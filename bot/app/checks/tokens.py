@@ -1,0 +1,47 @@
+"""What it means when Slack refuses a token, and what to do about it: in the same words wherever it shows."""
+
+from dataclasses import dataclass
+
+_MEANINGS = {
+    "accesslimited": "it may not be used from this network",
+    "account_inactive": "the app was uninstalled, or its workspace is gone",
+    "ekm_access_denied": "the organization keeps the app out with its encryption keys",
+    "invalid_auth": "Slack does not know it, or this machine's address is not on the app's list of allowed addresses",
+    "missing_scope": "it lacks the scope connections:write",
+    "not_allowed_token_type": "it is another kind of token",
+    "not_authed": "it is empty",
+    "org_login_required": "the workspace is being moved to another organization",
+    "team_access_not_granted": "the app is not approved for this workspace",
+    "token_expired": "it has expired",
+    "token_revoked": "it was revoked",
+    "two_factor_setup_required": "the workspace asks for two-factor authentication first",
+}
+
+
+@dataclass(frozen=True)
+class TokenSetting:
+    """A setting that holds a token: its `name`, what is off while Slack refuses it, and where to get a good one."""
+
+    name: str
+    without: str
+    where: str
+
+
+BOT_TOKEN = TokenSetting(
+    "SLACK_BOT_TOKEN",
+    "Pagehand can say nothing and look nothing up in Slack.",
+    "At api.slack.com/apps, choose your app and then OAuth & Permissions: copy the Bot User OAuth Token (xoxb-…), "
+    "after Reinstall to Workspace where it was revoked. Set SLACK_BOT_TOKEN to it, and start Pagehand again.",
+)
+APP_TOKEN = TokenSetting(
+    "SLACK_APP_TOKEN",
+    "Nothing that people do in Slack arrives.",
+    "At api.slack.com/apps, choose your app and then Basic Information, App-Level Tokens: generate one with the scope "
+    "connections:write. Set SLACK_APP_TOKEN to it (xapp-…), and start Pagehand again.",
+)
+
+
+def refusal(setting: TokenSetting, code: str) -> str:
+    """Returns what Slack says of a token, with Slack's code."""
+    meaning = _MEANINGS.get(code)
+    return f"Slack does not accept {setting.name} ({code}){f': {meaning}' if meaning else ''}."

@@ -1,0 +1,140 @@
+"""All checks of a set-up, for `pagehand doctor` and for a bot at work."""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app.checks.channels import check_admin, check_channels
+from bot.app.checks.database import check_database
+from bot.app.checks.job_api import check_job_api
+from bot.app.checks.manifest import MANIFEST, Receiving, check_manifest
+from bot.app.checks.running import Check, run_all
+from bot.app.checks.settings import ReadSettings, check_settings
+from bot.app.checks.slack import check_app_token, check_bot
+from bot.app.settings.config import Config
+from bot.domain.findings import Finding
+from bot.slack.sending.web_api import new_client, new_session
+
+
+@dataclass(frozen=True)
+class SlackClients:
+    """Who is asked: with the bot token, with the app-level token and with a configuration token, where there is one."""
+
+    bot: AsyncWebClient
+    app: AsyncWebClient | None = None
+    configuration: AsyncWebClient | None = None
+
+
+def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float] = time.time) -> list[Check]:
+    """Returns the checks of all that the settings name. `now` tells the time, in seconds since the epoch."""
+    channel_ids = config.known_projects.channel_ids | config.allowed_channels
+    by_socket = config.slack_app_token is not None
+    url = config.database_url.get_secret_value()
+    database = partial(_database, url, command=config.command, by_socket=by_socket, now=now)
+    checks = [
+        Check("slack", partial(_bot, clients.bot, now)),
+        Check("channels", partial(check_channels, clients.bot, channel_ids)),
+        Check("admin", partial(check_admin, clients.bot, config.admin, config.admin_address)),
+        Check("database", database),
+        *(Check(f"job_api.{each.project.name}", partial(check_job_api, each)) for each in config.projects),
+    ]
+    if clients.app is not None:
+        checks.insert(1, Check("slack.app_token", partial(check_app_token, clients.app)))
+    if clients.configuration is not None:
+        receiving = Receiving(config.command, by_socket)
+        checks.append(Check(MANIFEST, partial(check_manifest, clients.bot, clients.configuration, receiving)))
+    return checks
+
+
+async def examine(
+    environ: Mapping[str, str],
+    *,
+    configuration_token: str = "",
+    further: Iterable[str] = (),
+    more: Sequence[Check] = (),
+    now: Callable[[], float] = time.time,
+) -> tuple[Finding, ...]:
+    """Checks the settings, and all that they name as far as they can be used. No secret is in what it returns.
+
+    Args:
+        environ: Where the settings are.
+        configuration_token: Shows the app's manifest; empty: it is not looked at.
+        further: Sentences about what else is wrong with the settings.
+        more: Checks besides.
+        now: Tells the time, in seconds since the epoch.
+    """
+    read = check_settings(environ, further)
+    findings, hidden = list(read.findings), [configuration_token]
+    if read.config is None:
+        rest = await run_all(more)
+        return tuple(without_secrets([*findings, *rest], hidden))
+    async with _clients(read.config, configuration_token) as clients:
+        checks = [_unless_unusable(check, read) for check in checks_of(read.config, clients, now=now)]
+        findings += await run_all([*checks, *more])
+    if not configuration_token:
+        fix = "Give --configuration-token: at api.slack.com/apps, under Your App Configuration Tokens, generate one."
+        findings.append(Finding.not_checked(MANIFEST, "The app's manifest was not looked at.", fix=fix))
+    return tuple(without_secrets(findings, [*read.config.secrets, *hidden]))
+
+
+def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iterable[Finding]:
+    """Returns the findings with stars for whatever secret a foreign answer put into them."""
+    hidden = sorted(filter(None, secrets), key=len, reverse=True)
+
+    def masked(text: str) -> str:
+        for secret in hidden:
+            text = text.replace(secret, "***")
+        return text
+
+    return (replace(each, found=masked(each.found), why=masked(each.why), fix=masked(each.fix)) for each in findings)
+
+
+async def _bot(client: AsyncWebClient, now: Callable[[], float]) -> Sequence[Finding]:
+    return await check_bot(client, now=now())
+
+
+async def _database(url: str, *, command: str, by_socket: bool, now: Callable[[], float]) -> Sequence[Finding]:
+    return await check_database(url, command=command, by_socket=by_socket, now=now())
+
+
+@contextlib.asynccontextmanager
+async def _clients(config: Config, configuration_token: str) -> AsyncIterator[SlackClients]:
+    async with new_session() as session:
+        yield SlackClients(
+            _client(config, session, config.slack_bot_token.get_secret_value()),
+            _client(config, session, config.slack_app_token.get_secret_value()) if config.slack_app_token else None,
+            _client(config, session, configuration_token) if configuration_token else None,
+        )
+
+
+def _client(config: Config, session: aiohttp.ClientSession, token: str) -> AsyncWebClient:
+    return new_client(token, session, base_url=f"{config.slack_api_url}/")
+
+
+_NEEDS: Mapping[str, frozenset[str]] = {
+    "slack": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL"}),
+    "channels": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL", "PAGEHAND_ALLOWED_CHANNELS", "PAGEHAND_PROJECTS"}),
+    "admin": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL", "PAGEHAND_ADMIN"}),
+    "manifest": frozenset({"SLACK_BOT_TOKEN", "SLACK_API_URL"}),
+    "slack.app_token": frozenset({"SLACK_APP_TOKEN", "SLACK_API_URL"}),
+    "database": frozenset({"DATABASE_URL"}),
+    "job_api": frozenset({"JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT", "JOB_API_GET_PATH", "PAGEHAND_PROJECTS"}),
+}
+
+
+def _unless_unusable(check: Check, read: ReadSettings) -> Check:
+    """Returns the check, or one that names the settings without which it cannot run."""
+    needs = _NEEDS.get(check.name) or _NEEDS[check.name.partition(".")[0]]
+    missing = sorted(needs & read.unusable)
+    if not missing:
+        return check
+
+    async def skip() -> Sequence[Finding]:
+        return [Finding.not_checked(check.name, f"It needs {' and '.join(missing)}.")]
+
+    return Check(check.name, skip)

@@ -1,0 +1,110 @@
+"""`pagehand doctor`."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+import click
+
+from bot import __version__
+from bot.app.checks.manifest import CONFIGURATION_TOKEN
+from bot.app.checks.running import Check
+from bot.app.checks.whole import examine
+from bot.app.settings.config import database_url
+from bot.cli.database_location import lost_file_fault, mounted_file_systems
+from bot.domain.findings import Finding, Status
+from bot.errors import ConfigError
+from bot.runtime.http.proxies import is_this_machine
+from bot.runtime.settings import read_variable
+
+JOB_SERVER = "job_server"
+_REPOSITORY = "PAGEHAND_JOBSERVER_REPOSITORY"
+_JOB_SERVER_LIMIT = 120.0
+"""Seconds: an agent is started, and asked something."""
+_SIGNS: Mapping[Status, tuple[str, str]] = {
+    Status.OK: ("ok", "green"),
+    Status.WARNING: ("warning", "yellow"),
+    Status.ERROR: ("error", "red"),
+    Status.NOT_CHECKED: ("not checked", "cyan"),
+}
+
+
+def run_doctor(environ: Mapping[str, str], *, configuration_token: str, as_json: bool) -> int:
+    """Prints what was found, and returns 1 where anything is an error. Raises ConfigError where the file with the
+    configuration token cannot be read.
+    """
+    logging.basicConfig(level=logging.CRITICAL)  # what is wrong is printed, and once
+    token = configuration_token or read_variable(CONFIGURATION_TOKEN, environ)
+    further, more = _location_faults(environ), [Check(JOB_SERVER, partial(_job_server, environ), _JOB_SERVER_LIMIT)]
+    findings = asyncio.run(examine(environ, configuration_token=token, further=further, more=more))
+    errors = sum(finding.status is Status.ERROR for finding in findings)
+    if as_json:
+        click.echo(in_json(findings))
+    else:
+        _print(findings)
+    return 1 if errors else 0
+
+
+def in_json(findings: Sequence[Finding]) -> str:
+    """The findings as a document: `version`, `ok`, and `findings` with `check`, `status`, `found`, `why` and `fix`."""
+    fields = [{name: value for name, value in asdict(each).items() if name != "passing"} for each in findings]
+    ok = not any(each.status is Status.ERROR for each in findings)
+    return json.dumps({"version": __version__, "ok": ok, "findings": fields}, indent=2, ensure_ascii=False)
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    width = max(len(word) for word, _ in _SIGNS.values())
+    for finding in findings:
+        word, color = _SIGNS[finding.status]
+        click.echo(f"{click.style(f'{word:<{width}}', fg=color)}  {finding.check}: {finding.found}")
+        for line in filter(None, (finding.why, finding.fix)):
+            click.echo(f"{' ' * width}  {line}")
+    counts = {status: sum(each.status is status for each in findings) for status in Status}
+    errors, warnings = counts[Status.ERROR], counts[Status.WARNING]
+    click.echo(
+        f"\n{errors} {'error' if errors == 1 else 'errors'}, {warnings} {'warning' if warnings == 1 else 'warnings'}, "
+        f"{counts[Status.OK]} ok, {counts[Status.NOT_CHECKED]} not checked."
+    )
+
+
+def _location_faults(environ: Mapping[str, str]) -> list[str]:
+    try:
+        fault = lost_file_fault(database_url(environ), environ, mounted_file_systems())
+    except ConfigError:
+        return []  # it is listed with the other settings
+    return [fault] if fault else []
+
+
+async def _job_server(environ: Mapping[str, str]) -> Sequence[Finding]:
+    """Checks the job server where its settings are here, and says how to where it is on this machine."""
+    if environ.get(_REPOSITORY) or environ.get(f"{_REPOSITORY}_FILE"):
+        return await _job_server_findings(environ)
+    if is_this_machine(urlsplit(environ.get("JOB_API_URL", "")).hostname or ""):
+        found = "The job API is on this machine, and the settings of a job server are not."
+        fix = "Where it is Pagehand's job server, run `pagehand jobserver --check` with that one's settings."
+        return [Finding.not_checked(JOB_SERVER, found, fix=fix)]
+    return []
+
+
+async def _job_server_findings(environ: Mapping[str, str]) -> Sequence[Finding]:
+    if find_spec("acp") is None:
+        found = "The packages of the job server are not installed here."
+        return [Finding.not_checked(JOB_SERVER, found, fix="Run `pagehand jobserver --check` where it runs.")]
+    from bot.cli.jobserver import JobServerFinding, find_faults  # noqa: PLC0415 - its packages may be missing
+
+    def finding(found: JobServerFinding) -> Finding:
+        check = f"{JOB_SERVER}.{found.name.replace(' ', '_')}"
+        if found.is_ok is not False:
+            return Finding.ok(check, found.words)
+        return Finding.error(check, found.words, why="Jobs fail.", fix="bot/jobserver/README.md has what it needs.")
+
+    try:
+        return [finding(found) async for found in find_faults(environ)]
+    except ConfigError as error:
+        why, fix = "The job server does not start.", "Set it in the environment of the job server."
+        return [Finding.error(f"{JOB_SERVER}.settings", fault, why=why, fix=fix) for fault in error.faults]

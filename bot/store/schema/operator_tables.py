@@ -1,0 +1,40 @@
+"""The tables for whoever runs Pagehand: when something happened last, and faults of the set-up."""
+
+from sqlalchemy import CheckConstraint, Column, Double, Index, Integer, Table, Text
+
+from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check
+
+last_times = Table(
+    "last_times",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("at", Double, nullable=False),
+    time_check("at"),
+)
+"""A row for each LastTime that ever was."""
+
+faults = Table(
+    "faults",
+    metadata,
+    Column("key", KeyText, primary_key=True),
+    Column("parent", CleanText, nullable=False),
+    Column("words", CleanText, nullable=False),
+    Column("found_at", Double, nullable=False),
+    Column("cleared_at", Double),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", Double),
+    Column("claimed_by", CleanText),
+    Column("claimed_until", Double),
+    CheckConstraint("(claimed_by IS NULL) = (claimed_until IS NULL)", name="claim"),
+    CheckConstraint("claimed_by IS NULL OR due_at IS NOT NULL", name="claimed_is_due"),
+    CheckConstraint("attempts >= 0", name="attempts"),
+    time_check("found_at"),
+    time_check("cleared_at"),
+    time_check("due_at"),
+    time_check("claimed_until"),
+)
+"""Faults that checks found, by the check's name; `parent` is that name without its last part. `found_at` is when one
+was first seen since it was last told, `cleared_at` when it was gone (NULL: it is there), `due_at` when it is to be told
+(NULL: nothing is left to tell)."""
+
+Index(None, faults.c.parent)

@@ -1,0 +1,352 @@
+"""`pagehand doctor` finds each fault, says what to do about it, and says nothing where all is well: against the real
+workspace, a job API over HTTP and a real database.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, Operation, refusing, slow
+from support.servers.slack_faults import FaultyWorkspace
+from support.worlds.jobserver_world import make_bare, running
+
+from bot.app.checks.job_api import check_job_api
+from bot.app.checks.running import Check, run_all
+from bot.app.checks.whole import examine
+from bot.app.settings.config import load
+from bot.cli.demo_services import manifest
+from bot.cli.doctor import in_json
+from bot.domain.findings import Finding, Status
+from bot.domain.last_times import LastTime
+from bot.store.store import open_store
+from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
+
+SIGNING_SECRET = "planted-signing-secret-of-the-app"
+REQUEST_URL = "https://docs.example.org/slack/events"
+
+
+@dataclass
+class Setup:
+    """A set-up to be examined."""
+
+    workspace: FaultyWorkspace
+    job_api: FakeJobApiServer
+    environ: dict[str, str]
+    skew: float = 0.0
+    found: dict[str, Finding] = field(default_factory=dict)
+
+    async def examine(self, **settings: str) -> dict[str, Finding]:
+        """The findings by their checks; none of them may hold a secret."""
+        credentials = self.workspace.credentials
+        environ = {name: value for name, value in (self.environ | settings).items() if value}
+        findings = await examine(
+            environ, configuration_token=credentials.configuration_token, now=lambda: time.time() + self.skew
+        )
+        text = in_json(findings)
+        secrets = (credentials.bot_token, credentials.app_token, credentials.configuration_token, KEY, SIGNING_SECRET)
+        assert not [secret for secret in (*secrets, *settings.values()) if len(secret) > 20 and secret in text]
+        self.found = {finding.check: finding for finding in findings}
+        assert len(self.found) == len(findings), "each check has a name of its own"
+        return self.found
+
+    async def faults(self, **settings: str) -> dict[str, Finding]:
+        return {check: finding for check, finding in (await self.examine(**settings)).items() if finding.is_fault}
+
+    async def fault(self, check: str, **settings: str) -> Finding:
+        """The one fault that there is."""
+        faults = await self.faults(**settings)
+        assert list(faults) == [check]
+        assert faults[check].why
+        assert faults[check].fix
+        return faults[check]
+
+
+@asynccontextmanager
+async def set_up(app: AppConfig, database: str) -> AsyncIterator[Setup]:
+    workspace, job_api = FaultyWorkspace(app), FakeJobApiServer()
+    await workspace.start()
+    await job_api.start()
+    environ = {
+        "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
+        "SLACK_APP_TOKEN": workspace.credentials.app_token,
+        "SLACK_API_URL": workspace.api_url,
+        "JOB_API_URL": job_api.url,
+        "JOB_API_KEY": KEY,
+        "JOB_API_PROJECT": PROJECT,
+        "JOB_API_CANCEL": "true",
+        "JOB_API_FILES": "true",
+        "DATABASE_URL": database,
+    }
+    yield Setup(workspace, job_api, environ)
+    await job_api.stop()
+    await workspace.stop()
+
+
+async def note(database: str, *kinds: LastTime) -> None:
+    store = await open_store(database)
+    await store.transact(lambda tx: tx.last_times.note(kinds))
+    await store.close()
+
+
+@pytest.fixture
+async def used(database: str) -> str:
+    """A database in which everything has come, and that was copied."""
+    await note(database, LastTime.COMMAND, LastTime.EVENT, LastTime.CLICK, LastTime.BACKUP)
+    return database
+
+
+@pytest.fixture
+async def setup(used: str) -> AsyncIterator[Setup]:
+    async with set_up(manifest(), used) as made:
+        yield made
+
+
+@pytest.mark.either_database
+async def test_where_all_is_well_nothing_is_a_fault_and_what_cannot_be_known_is_not_checked(setup: Setup) -> None:
+    assert await setup.faults() == {}
+    not_checked = {check for check, finding in setup.found.items() if finding.status is Status.NOT_CHECKED}
+    assert not_checked <= {"job_api.docs.idempotent", "job_api.docs.requester", "database.backup"}
+    assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
+    assert setup.job_api.created == []
+
+
+# each fault by itself, and well again without it
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize(
+    ("settings", "check", "words"),
+    [
+        ({"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"}, "settings.SLACK_BOT_TOKEN", "holds an app-level token"),
+        ({"SLACK_BOT_TOKEN": "xoxp-1-planted-user-token"}, "settings.SLACK_BOT_TOKEN", "holds a user token"),
+        ({"SLACK_APP_TOKEN": "xoxb-planted-bot-token"}, "settings.SLACK_APP_TOKEN", "holds a bot token"),
+        ({"SLACK_APP_TOKEN": "0123456789abcdef" * 2}, "settings.SLACK_APP_TOKEN", "looks like a signing secret"),
+        ({"SLACK_SIGNING_SECRET": "xoxb-planted-bot-token"}, "settings.SLACK_SIGNING_SECRET", "holds a bot token"),
+        ({"JOB_API_KEY": ""}, "settings.JOB_API_KEY", "is missing"),
+        ({"PAGEHAND_PORT": "x", "PORT": "x"}, "settings.PORT", "must be a valid integer"),
+        ({"SLACK_BOT_TOKEN": "xoxb-planted-of-nobody"}, "slack.bot_token", "Slack does not know it"),
+        ({"SLACK_APP_TOKEN": "xapp-planted-of-nobody"}, "slack.app_token", "Slack does not know it"),
+        ({"JOB_API_KEY": "planted-key-of-nobody"}, "job_api.docs", "(401)"),
+        ({"JOB_API_URL": "http://127.0.0.1:9"}, "job_api.docs", "cannot be reached"),
+        ({"JOB_API_CANCEL": ""}, "job_api.docs.cancel", "more than JOB_API_CANCEL=false"),
+        ({"PAGEHAND_ADMIN": "U0NOBODY"}, "admin", "does not know U0NOBODY"),
+        ({"PAGEHAND_ALLOWED_CHANNELS": "C0NOWHERE"}, "channels.C0NOWHERE", "does not show Pagehand the channel"),
+        ({"PAGEHAND_COMMAND": "/write"}, "manifest.command", "has no command /write (it has: /docs)"),
+    ],
+)
+async def test_a_setting_that_does_not_fit_is_named(
+    setup: Setup, settings: dict[str, str], check: str, words: str
+) -> None:
+    assert words in (await setup.fault(check, **settings)).found
+
+
+@pytest.mark.either_database
+async def test_a_revoked_token_hides_nothing_that_does_not_need_it(setup: Setup) -> None:
+    setup.workspace.credentials.revoke()
+    faults = await setup.faults()
+    assert set(faults) == {"slack.bot_token", "slack.app_token"}
+    assert "it was revoked" in faults["slack.bot_token"].found
+    assert "OAuth & Permissions" in faults["slack.bot_token"].fix
+    assert setup.found["slack.scopes"].status is Status.NOT_CHECKED
+    assert setup.found["job_api.docs"].status is Status.OK
+    setup.workspace.credentials.restore()
+    assert await setup.faults() == {}
+
+
+@pytest.mark.either_database
+async def test_a_scope_that_was_removed_is_named_with_what_is_off(setup: Setup) -> None:
+    setup.workspace.credentials.remove_scopes("files:read")
+    fault = await setup.fault("slack.scopes.files:read")
+    assert fault.status is Status.WARNING
+    assert "names and links of files" in fault.why
+    assert "Reinstall to Workspace" in fault.fix
+    setup.workspace.credentials.remove_scopes("chat:write")
+    assert (await setup.faults())["slack.scopes.chat:write"].status is Status.ERROR
+    setup.workspace.credentials.reinstall()
+    assert await setup.faults() == {}
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize(("skew", "words"), [(-400.0, "behind Slack's"), (400.0, "ahead of Slack's")])
+async def test_a_clock_that_is_wrong_is_told(setup: Setup, skew: float, words: str) -> None:
+    setup.skew = skew
+    assert words in (await setup.faults())["slack.clock"].found
+
+
+@pytest.mark.either_database
+async def test_a_job_api_that_lacks_what_the_settings_say_is_told(setup: Setup) -> None:
+    for operation in (Operation.CANCEL, Operation.UPLOAD):
+        setup.job_api.fail(refusing(405), operation, times=None)
+    faults = await setup.faults()
+    assert set(faults) == {"job_api.docs.cancel", "job_api.docs.files"}
+    assert "JOB_API_CANCEL=true, but the job API does not have that." in faults["job_api.docs.cancel"].found
+    assert await setup.faults(JOB_API_CANCEL="", JOB_API_FILES="") == {}
+
+
+@pytest.mark.either_database
+async def test_an_archived_channel_is_told_and_one_that_it_can_join_is_not(setup: Setup) -> None:
+    channel = setup.workspace.channels["docs"]
+    setup.workspace.channels.remove_bot("docs")
+    assert await setup.faults(PAGEHAND_ALLOWED_CHANNELS=channel.id) == {}
+    setup.workspace.channels.archive("docs")
+    fault = await setup.fault(f"channels.{channel.id}", PAGEHAND_ALLOWED_CHANNELS=channel.id)
+    assert "is archived" in fault.found
+
+
+# what only the manifest shows
+
+CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [
+    (lambda app: replace(app, events=app.events - {"message.im"}), "manifest.events.message.im", "Event Subscriptions"),
+    (lambda app: replace(app, interactivity=False), "manifest.interactivity", "Interactivity & Shortcuts"),
+    (lambda app: replace(app, home_tab=False), "manifest.home", "App Home"),
+    (lambda app: replace(app, messages_tab=MessagesTab.READ_ONLY), "manifest.home", "App Home"),
+    (lambda app: replace(app, shortcuts=app.shortcuts[:1]), "manifest.shortcuts", "Create New Shortcut"),
+    (lambda app: replace(app, commands=(SlashCommand("/docs"),)), "manifest.command", "Escape channels, users"),
+]
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize(("change", "check", "page"), CHANGES, ids=[check for _, check, _ in CHANGES])
+async def test_what_the_app_lacks_is_named_with_the_page_that_has_it(
+    used: str, change: Callable[[AppConfig], AppConfig], check: str, page: str
+) -> None:
+    async with set_up(change(manifest()), used) as setup:
+        assert page in (await setup.fault(check)).fix
+
+
+def over_http(**changes: Any) -> AppConfig:
+    (command,) = manifest().commands
+    return replace(
+        manifest(),
+        request_url=REQUEST_URL,
+        interactivity_url=changes.pop("interactivity_url", REQUEST_URL),
+        commands=(replace(command, url=REQUEST_URL),),
+    )
+
+
+HTTP = {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": SIGNING_SECRET}
+
+
+@pytest.mark.either_database
+async def test_the_way_to_receive_has_to_be_the_apps(used: str) -> None:
+    async with set_up(manifest(), used) as setup:
+        faults = await setup.faults(**HTTP)
+        assert {"manifest.socket_mode", "manifest.addresses"} == set(faults)
+    async with set_up(over_http(), used) as setup:
+        assert await setup.faults(**HTTP) == {}
+        faults = await setup.faults()
+        assert set(faults) == {"slack.app_token", "manifest.socket_mode"}
+        assert "Enable Socket Mode" in faults["slack.app_token"].fix
+    async with set_up(over_http(interactivity_url="https://elsewhere.example"), used) as setup:
+        assert "Interactivity & Shortcuts" in (await setup.fault("manifest.addresses", **HTTP)).found
+
+
+@pytest.mark.either_database
+async def test_without_a_good_configuration_token_the_rest_is_checked(setup: Setup) -> None:
+    without = {finding.check: finding for finding in await examine(setup.environ)}
+    assert without["manifest"].status is Status.NOT_CHECKED
+    wrong = {
+        each.check: each for each in await examine(setup.environ, configuration_token="xoxe.xoxp-planted-of-nobody")
+    }
+    assert wrong["manifest"].status is Status.ERROR
+    assert "12 hours" in wrong["manifest"].fix
+    assert not [each for each in wrong.values() if each.is_fault and each.check != "manifest"]
+
+
+# the database, and what it tells
+
+
+@pytest.mark.either_database
+async def test_what_never_came_is_a_warning_and_what_came_is_told_by_its_time(database: str) -> None:
+    async with set_up(manifest(), database) as setup:
+        faults = await setup.faults()
+        assert {"arrivals.command", "arrivals.event", "arrivals.click"} <= set(faults)
+        assert {each.status for each in faults.values()} == {Status.WARNING}
+        await note(database, LastTime.COMMAND)
+        assert "less than a minute ago" in (await setup.examine())["arrivals.command"].found
+
+
+@pytest.mark.either_database
+async def test_requests_with_a_wrong_signature_put_the_secret_in_doubt(used: str) -> None:
+    async with set_up(over_http(), used) as setup:
+        await note(used, LastTime.BAD_SIGNATURE)
+        assert "Signing Secret" in (await setup.fault("slack.signing_secret", **HTTP)).fix
+        await note(used, LastTime.EVENT)
+        assert await setup.faults(**HTTP) == {}
+
+
+async def test_a_database_that_is_not_there_yet_is_no_fault_and_is_not_made(tmp_path: Path) -> None:
+    async with set_up(manifest(), f"sqlite:///{tmp_path}/new.db") as setup:
+        faults = await setup.faults()
+        assert {check.partition(".")[0] for check in faults} == {"arrivals"}
+        assert files_in(tmp_path) == []
+
+
+def files_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "damaged.db"
+    file.write_text("This is no database. " * 1_000)
+    async with set_up(manifest(), f"sqlite:///{file}") as setup:
+        assert list(await setup.faults()) == ["database"]
+
+
+@pytest.mark.full
+async def test_a_job_server_of_ours_tells_all_that_it_can_do(setup: Setup, tmp_path: Path) -> None:
+    repository = await asyncio.to_thread(make_bare, tmp_path / "docs.git", {"README.md": "Hello\n"})
+    async with running(repository, tmp_path / "data", project_id=PROJECT) as server:
+        ours = {"JOB_API_URL": server.url, "JOB_API_KEY": server.settings.api_key.get_secret_value()}
+        found = await setup.examine(**ours)
+        assert {found[f"job_api.docs.{name}"].status for name in ("cancel", "files")} == {Status.OK}
+        faults = await setup.faults(**ours)
+        assert set(faults) == {"job_api.docs.idempotent", "job_api.docs.requester"}
+        assert await setup.faults(**ours, JOB_API_IDEMPOTENT="true", JOB_API_REQUESTER="true") == {}
+        assert (
+            "does not know the project" in (await setup.fault("job_api.other", **ours, JOB_API_PROJECT="other")).found
+        )
+
+
+# how checks run
+
+
+async def test_a_slow_check_ends_in_time_and_a_broken_one_hides_no_other(setup: Setup) -> None:
+    setup.job_api.fail(slow(60.0), Operation.GET)
+
+    async def broken() -> Sequence[Finding]:
+        raise ZeroDivisionError
+
+    async def well() -> Sequence[Finding]:
+        return [Finding.ok("well", "It is.")]
+
+    found = await run_all(hurried([Check("broken", broken), Check("well", well), job_api_check(setup)]))
+    assert [(each.check, each.status) for each in found] == [
+        ("broken", Status.NOT_CHECKED),
+        ("well", Status.OK),
+        ("job_api.docs", Status.ERROR),
+    ]
+    setup.job_api.heal()
+
+
+def hurried(checks: Iterable[Check]) -> list[Check]:
+    return [replace(check, limit=0.2) for check in checks]
+
+
+def job_api_check(setup: Setup) -> Check:
+    (project,) = load(setup.environ).projects
+    return Check("job_api.docs", lambda: check_job_api(project))
+
+
+async def test_the_json_has_the_documented_shape(setup: Setup) -> None:
+    document = json.loads(in_json(await examine(setup.environ)))
+    assert set(document) == {"version", "ok", "findings"}
+    assert document["ok"] is True
+    assert {frozenset(each) for each in document["findings"]} == {frozenset({"check", "status", "found", "why", "fix"})}
+    assert {each["status"] for each in document["findings"]} <= set(Status)
