@@ -20,9 +20,3 @@ def objects_at(value: Any, key: str) -> list[dict[str, Any]]:
     """Returns the objects in the list under a key, without other items; empty if there is no list."""
     items = value.get(key) if isinstance(value, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def first_item_at(value: Any, key: str) -> Any:
-    """Returns the first item of the list under a key, or None."""
-    items = value.get(key) if isinstance(value, dict) else None
-    return items[0] if isinstance(items, list) and items else None

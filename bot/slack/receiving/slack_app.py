@@ -31,8 +31,7 @@ from bot.slack.receiving.listeners import (
 )
 from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
 from bot.slack.receiving.payload_filter import PayloadFilter
-from bot.slack.receiving.payloads.fields import payload_kind
-from bot.slack.receiving.payloads.http_body import parse_body
+from bot.slack.receiving.payloads.payload import SlackPayload, parse_body
 from bot.slack.receiving.request_recorder import RECORDING_TIMEOUT, NotRecorded, RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
@@ -84,7 +83,7 @@ class SlackApp:
 
     async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
         """Answers a payload, from wherever it came. A status other than 200 means: do not acknowledge."""
-        response = self._filter.early_response(payload)
+        response = self._filter.early_response(SlackPayload.read(payload))
         if response is not None:
             return response
         if (kind := _kind_of(payload)) is not None:
@@ -115,7 +114,7 @@ class SlackApp:
 
     def _acknowledge_unreadable(self, error: Exception, payload: Any) -> BoltResponse:
         """Answers what nobody can do anything with, and logs each kind of it once."""
-        kind, error_type = payload_kind(payload), type(error).__name__
+        kind, error_type = SlackPayload.read(payload).kind, type(error).__name__
         if self._logged.is_first(f"{error_type}: {kind}"):
             text = "a payload of a kind that Pagehand does not know is acknowledged and left alone: %s (%s)"
             logger.warning(text, kind, error_type)

@@ -16,7 +16,7 @@ from bot.errors import (
     ChatUnreachable,
 )
 from bot.runtime.http.retry_after import retry_after_in
-from bot.runtime.json_fields import text_at
+from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.sending.scopes import missing_scopes_in
 
 NOT_IN_CHANNEL = frozenset({"not_in_channel"})
@@ -52,6 +52,14 @@ UNCERTAIN = frozenset(
 RATE_LIMITED = frozenset({"external_channel_migrating", "message_limit_exceeded", "rate_limited", "ratelimited"})
 
 
+class ErrorAnswer(LenientModel):
+    """The answer to a call that failed. `needed` and `provided` are scopes."""
+
+    error: Text = ""
+    needed: Text = ""
+    provided: Text = ""
+
+
 def chat_error_from(error: Exception) -> ChatError:
     """Returns our error for a library's error."""
     match error:
@@ -70,15 +78,14 @@ def chat_error_from(error: Exception) -> ChatError:
 def _error_answered(error: SlackApiError) -> ChatError:
     response = error.response
     status = getattr(response, "status_code", None) or getattr(response, "status", None)
-    data = getattr(response, "data", None)
-    data = data if isinstance(data, dict) else {}
-    code = text_at(data, "error")
+    answer = ErrorAnswer.read(getattr(response, "data", None))
+    code = answer.error
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in RATE_LIMITED:
         return ChatRateLimited(code or "ratelimited", retry_after=retry_after_in(getattr(response, "headers", {})))
     if code in UNCERTAIN or not code or (isinstance(status, int) and status >= HTTPStatus.INTERNAL_SERVER_ERROR):
         return ChatUncertain(code or f"status_{status}")
     if code == "missing_scope":
-        return ChatMissingScope(missing_scopes_in(data))
+        return ChatMissingScope(missing_scopes_in(answer.needed, answer.provided))
     return _error_of_code(code)
 
 

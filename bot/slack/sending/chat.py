@@ -23,7 +23,8 @@ from bot.domain.notices.notification import (
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.ports.slack import Chat, People
-from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.lenient_model import LenientModel, Objects, Text
+from bot.slack.message_parts.slack_message import Signed
 from bot.slack.rendering.blocks import Message
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext, leading_to
@@ -31,7 +32,7 @@ from bot.slack.rendering.notices import messages
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.permalinks import Permalinks
-from bot.slack.sending.web_api import call
+from bot.slack.sending.web_api import AnswerPage, call
 
 _LINK_PATIENCE = 1.0
 """Seconds that an ephemeral message waits for the link to its thread."""
@@ -39,6 +40,37 @@ EVENT_TYPE = "pagehand_notice"
 _CLOCK_DIFFERENCE = 2 * 3_600.0
 """Seconds by which our clock may differ from Slack's when searching for a card."""
 _PAGE_SIZE, _MOST_PAGES = 200, 25
+
+
+class NoticePayload(LenientModel):
+    """What our messages carry in their metadata."""
+
+    key: Text = ""
+
+
+class NoticeMetadata(LenientModel):
+    """The metadata of a message."""
+
+    event_type: Text = ""
+    event_payload: NoticePayload = NoticePayload()
+
+
+class PostedMessage(Signed):
+    """A message as far as it matters here whether it is a notice of ours. Its blocks are not read."""
+
+    ts: Text = ""
+    metadata: NoticeMetadata = NoticeMetadata()
+
+    @property
+    def notice_key(self) -> str:
+        """The key of the notice; empty for any other message."""
+        return self.metadata.event_payload.key if self.metadata.event_type == EVENT_TYPE else ""
+
+
+class PostedMessages(AnswerPage):
+    """The answer of conversations.replies and conversations.history."""
+
+    messages: Objects[PostedMessage] = ()
 
 
 class SlackChat(Chat):
@@ -104,11 +136,13 @@ class SlackChat(Chat):
     async def _found(self, thread: Thread, key: str) -> str | None:
         cursor = ""
         for _ in range(_MOST_PAGES):
-            answer = await call(self._page(thread, cursor))
-            found = self._ts_of(key, objects_at(answer, "messages"))
-            cursor = text_at(answer, "response_metadata", "next_cursor")
-            if found is not None or not cursor:
-                return found
+            page = PostedMessages.read(await call(self._page(thread, cursor)))
+            cursor = page.next_cursor
+            for message in page.messages:
+                if self._identity.wrote(message) and message.notice_key == key:
+                    return message.ts or None
+            if not cursor:
+                return None
         return None
 
     async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
@@ -196,10 +230,10 @@ class SlackChat(Chat):
                 unfurl_media=False,
             )
         )
-        ts = text_at(answer, "ts")
-        if not ts:
+        posted = PostedMessage.read(answer)
+        if not posted.ts:
             raise ChatUncertain("answer_without_ts")
-        return ts
+        return posted.ts
 
     def _page(self, thread: Thread, cursor: str) -> Awaitable[AsyncSlackResponse]:
         """Returns a thread's messages since it was recorded or, if it has no first message yet, the channel's."""
@@ -210,16 +244,6 @@ class SlackChat(Chat):
         if thread.ts is not None:
             return self._client.conversations_replies(channel=thread.channel_id, ts=thread.ts, **options)
         return self._client.conversations_history(channel=thread.channel_id, **options)
-
-    def _ts_of(self, key: str, messages: list[dict[str, Any]]) -> str | None:
-        found = (message for message in messages if self._is_ours(message) and _key_of(message) == key)
-        return text_at(next(found, None), "ts") or None
-
-    def _is_ours(self, message: Mapping[str, Any]) -> bool:
-        ours = self._identity
-        return (bool(ours.bot_id) and message.get("bot_id") == ours.bot_id) or (
-            bool(ours.bot_user_id) and message.get("user") == ours.bot_user_id
-        )
 
 
 _NOT_JOINABLE = frozenset({"channel_not_found", "method_not_supported_for_channel_type", "not_in_channel"})
@@ -232,8 +256,3 @@ async def _call_unless(request: Awaitable[AsyncSlackResponse], *nothing_to_do: s
     except ChatRejected as rejected:
         if rejected.reason not in nothing_to_do:
             raise
-
-
-def _key_of(message: Mapping[str, Any]) -> str:
-    is_notice = text_at(message, "metadata", "event_type") == EVENT_TYPE
-    return text_at(message, "metadata", "event_payload", "key") if is_notice else ""

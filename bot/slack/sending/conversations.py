@@ -7,17 +7,19 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
+from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.people.members import Channel
 from bot.ports.slack import ChannelReader, Conversations, People
-from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.lenient_model import LenientModel, Objects, Text
 from bot.runtime.text import displayable
+from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.identity import Identity
-from bot.slack.sending.web_api import call
+from bot.slack.sending.web_api import AnswerPage, call
 
 _PAGE_SIZE, _MOST_PAGES = 200, 25
 """Slack returns a thread from its beginning, and recommends pages of at most 200. Of a thread with more than 5,000
@@ -25,6 +27,12 @@ messages, only the first 5,000 are read.
 """
 _NAMES_AT_ONCE, _MOST_NAMED = 20, 60
 """Maximum number of people whose names are looked up; others are shown by their id."""
+
+
+class RepliesPage(AnswerPage):
+    """The answer of conversations.replies."""
+
+    messages: Objects[SlackMessage] = ()
 
 
 class SlackConversations(Conversations):
@@ -42,7 +50,7 @@ class SlackConversations(Conversations):
         last: deque[ThreadMessage] = deque(maxlen=limit)
         seen = after_ts
         async for message in self._messages(channel_id, thread_ts, after_ts=after_ts, before_ts=before_ts):
-            read = None if self._is_ours(message) else thread_message(message)
+            read = None if self._identity.wrote(message) else thread_message(message)
             if read is not None and read.ts > seen and (not before_ts or read.ts < before_ts):
                 last.append(read)
                 seen = read.ts
@@ -51,15 +59,16 @@ class SlackConversations(Conversations):
 
     async def _messages(
         self, channel_id: str, thread_ts: str, *, after_ts: str, before_ts: str
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncIterator[SlackMessage]:
         """Yields the messages of a thread, oldest first. Each page can begin with the thread's first message again."""
         window = {key: ts for key, ts in (("oldest", after_ts), ("latest", before_ts)) if ts}
         options: dict[str, Any] = {"limit": _PAGE_SIZE, **window}
         for _ in range(_MOST_PAGES):
             answer = await call(self._client.conversations_replies(channel=channel_id, ts=thread_ts, **options))
-            for message in objects_at(answer, "messages"):
+            replies = RepliesPage.read(answer)
+            for message in replies.messages:
                 yield message
-            options["cursor"] = text_at(answer, "response_metadata", "next_cursor")
+            options["cursor"] = replies.next_cursor
             if not options["cursor"]:
                 return
 
@@ -68,12 +77,6 @@ class SlackConversations(Conversations):
         for start in range(0, min(len(ids), _MOST_NAMED), _NAMES_AT_ONCE):
             names |= await self._people.names(ids[start : start + _NAMES_AT_ONCE])
         return names
-
-    def _is_ours(self, message: Mapping[str, Any]) -> bool:
-        ours = self._identity
-        return (bool(ours.bot_id) and message.get("bot_id") == ours.bot_id) or (
-            bool(ours.bot_user_id) and message.get("user") == ours.bot_user_id
-        )
 
 
 _KEPT = 300.0
@@ -95,20 +98,33 @@ class SlackChannels(ChannelReader):
         return await self._cache.get(channel_id, self._fetch)
 
     async def _fetch(self, channel_id: str) -> Channel:
-        return read_channel(
-            channel_id, (await call(self._client.conversations_info(channel=channel_id))).get("channel")
-        )
+        answer = await call(self._client.conversations_info(channel=channel_id))
+        return read_channel(channel_id, ChannelAnswer.read(answer).channel)
 
 
-def read_channel(channel_id: str, channel: Any) -> Channel:
-    """Returns a channel as Slack describes it. It counts as shared unless Slack says that it is not, and as private
-    unless Slack says that it is public. Slack's `is_shared` is also true between workspaces of one organization.
+class DescribedChannel(LenientModel):
+    """A channel as Slack describes it. Unless Slack says otherwise, it counts as private and shared with outsiders.
+    Its `is_shared` is also true among the workspaces of one organization.
     """
-    described = channel if isinstance(channel, dict) else {}
+
+    name: Text = ""
+    is_ext_shared: StrictBool = True
+    is_private: StrictBool = True
+    is_im: StrictBool = False
+
+
+class ChannelAnswer(LenientModel):
+    """The answer of conversations.info."""
+
+    channel: DescribedChannel = DescribedChannel()
+
+
+def read_channel(channel_id: str, channel: DescribedChannel) -> Channel:
+    """Returns what counts about a channel."""
     return Channel(
         id=channel_id,
-        name=displayable(text_at(described, "name"))[:_LONGEST_NAME],
-        is_shared_outside=described.get("is_ext_shared") is not False,
-        is_private=described.get("is_private") is not False,
-        is_direct=described.get("is_im") is True,
+        name=displayable(channel.name)[:_LONGEST_NAME],
+        is_shared_outside=channel.is_ext_shared,
+        is_private=channel.is_private,
+        is_direct=channel.is_im,
     )

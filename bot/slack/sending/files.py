@@ -15,7 +15,9 @@ from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.errors import ChatError, ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.ports.slack import FileReader
 from bot.runtime.http.retry_after import retry_after_in
+from bot.runtime.lenient_model import LenientModel
 from bot.slack.message_parts.attachments import read_file
+from bot.slack.message_parts.slack_message import MessageFile
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.slack_proxy import slack_proxy
@@ -28,6 +30,12 @@ _SLACKS_OWN = ("slack.com", "slack-gov.com")
 """The second is that of GovSlack."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HTML = "text/html"
+
+
+class FileAnswer(LenientModel):
+    """The answer of files.info."""
+
+    file: MessageFile = MessageFile()
 
 
 class SlackFiles(FileReader):
@@ -47,7 +55,7 @@ class SlackFiles(FileReader):
             return file
         if not file.id:
             raise ChatRejected("file_not_found")
-        return read_file((await call(self._client.files_info(file=file.id))).get("file"))
+        return read_file(FileAnswer.read(await call(self._client.files_info(file=file.id))).file)
 
     async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
         """See Files."""

@@ -15,7 +15,7 @@ from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USE
 from bot.domain.people.members import Channel
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.ports.slack import ChannelReader, Groups, People
-from bot.runtime.json_fields import objects_at, text_at
+from bot.runtime.lenient_model import LenientModel, Objects, Text, Texts
 from bot.runtime.text import displayable
 from bot.slack.sending.conversations import SlackChannels
 from bot.slack.sending.expiring_cache import ExpiringCache
@@ -27,8 +27,21 @@ from bot.slack.sending.web_api import call
 
 _KEPT = 300.0
 """Seconds for which a name is cached."""
-_LONGEST_NAME, _MOST_GROUPS = 80, 5_000
+_LONGEST_NAME = 80
 _ALL_GROUPS = "all"
+
+
+class DescribedGroup(LenientModel):
+    """A user group as Slack describes it."""
+
+    id: Text = ""
+    handle: Text = ""
+
+
+class GroupsAnswer(LenientModel):
+    """The answer of usergroups.list."""
+
+    usergroups: Objects[DescribedGroup] = ()
 
 
 class MentionedPlaces:
@@ -60,11 +73,10 @@ class MentionedPlaces:
 
     async def _fetch_groups(self, _: str) -> Mapping[str, str]:
         try:
-            answer = await call(self._client.usergroups_list(include_disabled=True))
+            answer = GroupsAnswer.read(await call(self._client.usergroups_list(include_disabled=True)))
         except ChatRejected:
             return {}
-        groups = objects_at(answer, "usergroups")[:_MOST_GROUPS]
-        return {text_at(group, "id"): displayable(text_at(group, "handle"))[:_LONGEST_NAME] for group in groups}
+        return {group.id: displayable(group.handle)[:_LONGEST_NAME] for group in answer.usergroups}
 
 
 def _shown(channel: Channel) -> str:
@@ -87,6 +99,12 @@ _GROUPS_KEPT = 300.0
 """Seconds for which a group's members are cached, and so for which somebody who left it can still count as a member."""
 
 
+class MembersAnswer(LenientModel):
+    """The answer of usergroups.users.list."""
+
+    users: Texts = ()
+
+
 class SlackGroups(Groups):
     """One for a process. User groups need the scope usergroups:read and a paid plan; without, they are empty."""
 
@@ -102,12 +120,11 @@ class SlackGroups(Groups):
 
     async def _fetch(self, group_id: str) -> frozenset[str]:
         try:
-            answer = await call(self._client.usergroups_users_list(usergroup=group_id))
+            answer = MembersAnswer.read(await call(self._client.usergroups_users_list(usergroup=group_id)))
         except ChatRejected as error:
             self._log_once(group_id, error.reason)
             return frozenset()
-        users = answer.get("users")
-        return frozenset(user for user in users if isinstance(user, str)) if isinstance(users, list) else frozenset()
+        return frozenset(answer.users)
 
     def _log_once(self, group_id: str, reason: str) -> None:
         if group_id not in self._logged:

@@ -15,13 +15,19 @@ from bot.domain.requests.request import Requester
 from bot.errors import ChatError
 from bot.ports.job_api import Requesters
 from bot.ports.slack import People
-from bot.runtime.json_fields import text_at
+from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.web_api import call
 
 _KEPT = 86_400.0
 """Seconds for which a link is cached, in the memory of the process."""
+
+
+class PermalinkAnswer(LenientModel):
+    """The answer of chat.getPermalink."""
+
+    permalink: Text = ""
 
 
 class Permalinks:
@@ -37,7 +43,9 @@ class Permalinks:
 
     async def _fetch(self, place: str) -> str:
         channel_id, _, ts = place.partition("/")
-        return text_at(await call(self._client.chat_getPermalink(channel=channel_id, message_ts=ts)), "permalink")
+        return PermalinkAnswer.read(
+            await call(self._client.chat_getPermalink(channel=channel_id, message_ts=ts))
+        ).permalink
 
 
 logger = logging.getLogger(__name__)

@@ -102,15 +102,15 @@ class MissingScopes:
 
 def granted_scopes(headers: Mapping[str, str]) -> frozenset[str] | None:
     """Returns the scopes that Slack's response headers list; None if a substitute or proxy leaves them out."""
-    return frozenset(_names(headers.get(_HEADER))) or None
+    return frozenset(_names(headers.get(_HEADER, ""))) or None
 
 
-def missing_scopes_in(answer: Mapping[str, object]) -> tuple[str, ...]:
+def missing_scopes_in(needed: str, provided: str) -> tuple[str, ...]:
     """Returns the scopes that Slack's error `missing_scope` asks for. Slack lists those for every kind of channel, of
     which one would be enough, so only the ones that Pagehand needs are returned.
     """
-    provided = _names(answer.get("provided"))
-    missing = [name for name in _names(answer.get("needed")) if name not in provided]
+    granted = _names(provided)
+    missing = [name for name in _names(needed) if name not in granted]
     return tuple([name for name in missing if name in _WITHOUT] or missing)
 
 
@@ -130,9 +130,7 @@ def _why_it_cannot_start(missing: list[Scope]) -> str:
     return f"Slack has not granted the app of SLACK_BOT_TOKEN all scopes.\n{named}\n{HOW_TO_GRANT}"
 
 
-def _names(value: object) -> list[str]:
+def _names(listed: str) -> list[str]:
     """Returns the scopes of a list as Slack writes it; whatever else it may hold is left out."""
-    if not isinstance(value, str):
-        return []
-    names = (name.strip() for name in value.split(",", _MOST_NAMED))
+    names = (name.strip() for name in listed.split(",", _MOST_NAMED))
     return [name for name in names if _SCOPE.fullmatch(name)]

@@ -4,14 +4,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
+from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.people.members import Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.ports.slack import Members
-from bot.runtime.json_fields import object_at, text_at
+from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.text import displayable
 from bot.slack.sending.expiring_cache import SingleFlight
 from bot.slack.sending.identity import Identity
@@ -68,7 +68,8 @@ class UserDirectory:
     async def _fetch(self, user_id: str) -> KnownUser | None:
         asked_at = self._monotonic()  # the response may lack changes that happen while it is on its way
         try:
-            found = read_user(user_id, (await call(self._client.users_info(user=user_id))).get("user"))
+            user = UserAnswer.read(await call(self._client.users_info(user=user_id))).user
+            found = read_user(user_id, user) if user else None
         except ChatMissingScope:
             raise
         except ChatRejected:
@@ -80,33 +81,66 @@ class UserDirectory:
         return found
 
 
-def read_user(user_id: str, user: Any) -> KnownUser | None:
-    """Returns a person from users.info. They count as a guest unless it says otherwise."""
-    if not isinstance(user, dict):
-        return None
-    name = display_name(user)
+class UserProfile(LenientModel):
+    """The names that a person chose."""
+
+    display_name: Text = ""
+    real_name: Text = ""
+
+
+class EnterpriseUser(LenientModel):
+    """A person in their organization."""
+
+    enterprise_id: Text = ""
+
+
+class DescribedUser(LenientModel):
+    """A person as Slack describes them. Unless Slack says otherwise, they are a guest. Slack no longer shows the old
+    `name`.
+    """
+
+    team_id: Text = ""
+    is_restricted: StrictBool = True
+    is_ultra_restricted: StrictBool = True
+    is_admin: StrictBool = False
+    is_owner: StrictBool = False
+    is_bot: StrictBool = False
+    deleted: StrictBool = False
+    tz: Text = ""
+    real_name: Text = ""
+    profile: UserProfile = UserProfile()
+    enterprise_user: EnterpriseUser = EnterpriseUser()
+
+    @property
+    def shown_name(self) -> str:
+        """The name that Slack shows, on one line."""
+        for text in (self.profile.display_name, self.profile.real_name, self.real_name):
+            name = " ".join(displayable(text).split())[:_LONGEST_NAME].strip()
+            if name:
+                return name
+        return ""
+
+
+class UserAnswer(LenientModel):
+    """The answer of users.info."""
+
+    user: DescribedUser | None = None
+
+
+def read_user(user_id: str, user: DescribedUser) -> KnownUser:
+    """Returns what counts about a person."""
+    name = user.shown_name
     member = Member(
         id=user_id,
         name=name or user_id,
-        team_id=text_at(user, "team_id"),
-        is_guest=not (user.get("is_restricted") is False and user.get("is_ultra_restricted") is False),
-        is_admin=user.get("is_admin") is True or user.get("is_owner") is True,
-        is_bot=user.get("is_bot") is True,
-        deleted=user.get("deleted") is True,
-        tz=text_at(user, "tz")[:_LONGEST_NAME],
+        team_id=user.team_id,
+        is_guest=user.is_restricted or user.is_ultra_restricted,
+        is_admin=user.is_admin or user.is_owner,
+        is_bot=user.is_bot,
+        deleted=user.deleted,
+        tz=user.tz[:_LONGEST_NAME],
     )
-    return KnownUser(member, name, text_at(object_at(user, "enterprise_user"), "enterprise_id"))
-
-
-def display_name(user: Any) -> str:
-    """Returns the name that Slack shows for a person, on one line; `name` is an old handle that Slack no longer
-    shows.
-    """
-    for path in (("profile", "display_name"), ("profile", "real_name"), ("real_name",)):
-        name = " ".join(displayable(text_at(user, *path)).split())[:_LONGEST_NAME].strip()
-        if name:
-            return name
-    return ""
+    return KnownUser(member, name, user.enterprise_user.enterprise_id)
 
 
 class SlackMembers(Members):

@@ -12,7 +12,7 @@ from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
 from bot.ports.slack import HomeViews, People
-from bot.runtime.json_fields import object_at, text_at
+from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
@@ -29,6 +29,19 @@ class ShownView:
 
     id: str
     hash: str = ""
+
+
+class OpenedView(LenientModel):
+    """A view as Slack describes it when it is opened."""
+
+    id: Text = ""
+    hash: Text = ""
+
+
+class ViewAnswer(LenientModel):
+    """The answer of views.open."""
+
+    view: OpenedView = OpenedView()
 
 
 class SlackViews(HomeViews):
@@ -51,11 +64,10 @@ class SlackViews(HomeViews):
 
     async def open(self, trigger_id: str, view: View) -> ShownView:
         """Opens a modal. A trigger can be used once, within three seconds. Raises ChatError."""
-        opened = object_at(await call(self._client.views_open(trigger_id=trigger_id, view=view)), "view")
-        shown = ShownView(text_at(opened, "id"), text_at(opened, "hash"))
-        if not shown.id:
+        opened = ViewAnswer.read(await call(self._client.views_open(trigger_id=trigger_id, view=view))).view
+        if not opened.id:
             raise ChatUncertain("answer_without_view")
-        return shown
+        return ShownView(opened.id, opened.hash)
 
     async def update(self, shown: ShownView, view: View) -> None:
         """Updates a modal. Raises ChatError: ChatRejected if it was closed or changed meanwhile."""

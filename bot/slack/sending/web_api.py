@@ -18,6 +18,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits, SlackMethod
 from bot.errors import ChatMissingScope, ChatOverBudget, ChatRateLimited, ChatUncertain, StoreError
+from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.scopes import MissingScopes
@@ -267,3 +268,20 @@ async def call_with_headers(
     if not isinstance(response.data, dict):
         raise ChatUncertain("unreadable_answer")
     return response.data, response.headers
+
+
+class ResponseMetadata(LenientModel):
+    """Where the next page of an answer begins."""
+
+    next_cursor: Text = ""
+
+
+class AnswerPage(LenientModel):
+    """An answer that Slack gives page by page."""
+
+    response_metadata: ResponseMetadata = ResponseMetadata()
+
+    @property
+    def next_cursor(self) -> str:
+        """Empty on the last page."""
+        return self.response_metadata.next_cursor

@@ -31,7 +31,7 @@ from bot.domain.notices.posts import (
 from bot.domain.requests.request import RejectionReason, RequestKind
 from bot.domain.threads.thread import Thread
 from bot.slack.sending.people import SlackPeople
-from bot.slack.sending.user_directory import UserDirectory, display_name
+from bot.slack.sending.user_directory import DescribedUser, UserDirectory
 from bot.workspace.model.app_config import AppConfig
 
 
@@ -170,7 +170,7 @@ async def test_what_was_said_in_a_thread_names_groups(world: SlackWorld) -> None
     ],
 )
 def test_which_name_counts(user: Any, name: str) -> None:
-    assert display_name(user) == name
+    assert DescribedUser.read(user).shown_name == name
 
 
 async def test_a_card_and_a_notice_show_names_and_mention_nobody(world: SlackWorld) -> None:

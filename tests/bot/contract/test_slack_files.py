@@ -12,6 +12,7 @@ from support.worlds.slack_world import SlackWorld, slack_world
 from bot.domain.context.slack_files import FileContent, FileMode, SlackFile
 from bot.errors import ChatMissingScope, ChatRateLimited, ChatRejected, ChatUncertain
 from bot.slack.message_parts.attachments import files_of, read_file
+from bot.slack.message_parts.slack_message import MessageFile, SlackMessage
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace.model.app_config import AppConfig
@@ -51,7 +52,7 @@ async def uploaded(world: SlackWorld, *files: Upload) -> tuple[SlackFile, ...]:
     """The files of a message as its event carries them."""
     message = await world.workspace.people["ana"].say("docs", "see", files=list(files))
     answer = await world.client.conversations_history(channel=message.channel, limit=1)
-    return files_of(answer["messages"][0])
+    return files_of(SlackMessage.read(answer["messages"][0]))
 
 
 async def test_a_file_of_the_workspace_is_read(workspace: SlackWorld) -> None:
@@ -75,7 +76,7 @@ async def test_a_file_that_slack_tells_no_more_of_is_looked_up(workspace: SlackW
     """As in channels that are shared with others, where events hold its id alone."""
     (guide,) = await uploaded(workspace, Upload("guide.md", b"# Guide"))
     files = SlackFiles(workspace.client, workspace.response_urls._session)
-    reference = read_file({"id": guide.id, "mode": "file_access", "file_access": "check_file_info"})
+    reference = read_file(MessageFile.read({"id": guide.id, "mode": "file_access", "file_access": "check_file_info"}))
     assert (reference.must_look_up, reference.mode, reference.url) == (True, FileMode.OTHER, "")
     assert await files.look_up(reference) == guide
     assert await files.look_up(guide) is guide

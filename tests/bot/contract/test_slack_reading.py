@@ -12,11 +12,11 @@ from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.people.members import Channel, Member
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
-from bot.slack.sending.conversations import SlackChannels, SlackConversations, read_channel
+from bot.slack.sending.conversations import DescribedChannel, SlackChannels, SlackConversations, read_channel
 from bot.slack.sending.expiring_cache import ExpiringCache
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.people import SlackGroups, SlackPeople
-from bot.slack.sending.user_directory import SlackMembers, UserDirectory, read_user
+from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory, read_user
 from bot.slack.sending.web_api import new_client, new_session
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.files import Upload
@@ -144,8 +144,7 @@ async def test_without_the_scope_nobody_is_taken_for_a_member() -> None:
 )
 def test_whoever_is_not_said_to_be_no_guest_is_one(user: dict[str, Any]) -> None:
     """Nor do they belong to any workspace, or have any right, that Slack does not name."""
-    found = read_user("U1", user)
-    assert found is not None
+    found = read_user("U1", DescribedUser.read(user))
     assert found.member == Member("U1", "U1", "", is_guest=True)
 
 
@@ -234,7 +233,9 @@ async def test_what_a_channel_is(world: SlackWorld) -> None:
 @pytest.mark.parametrize("channel", [None, [], {}, {"is_ext_shared": None, "is_private": 0}, {"is_ext_shared": "no"}])
 def test_what_is_not_said_to_be_ours_alone_is_shared(channel: Any) -> None:
     """And private."""
-    assert read_channel("C1", channel) == Channel("C1", "", is_shared_outside=True, is_private=True)
+    assert read_channel("C1", DescribedChannel.read(channel)) == Channel(
+        "C1", "", is_shared_outside=True, is_private=True
+    )
 
 
 async def test_what_is_remembered_has_a_bound_and_a_failure_is_not_remembered() -> None:

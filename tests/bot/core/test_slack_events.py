@@ -12,7 +12,8 @@ from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
-from bot.slack.receiving.payloads.actors import actor
+from bot.slack.receiving.payloads.actors import user_of
+from bot.slack.receiving.payloads.interactions import ViewPayload
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
@@ -265,7 +266,7 @@ async def test_a_colleague_of_the_organization_asks_by_a_modal_and_our_people_st
         "user": {"id": "UANA", "username": "ana", "team_id": "T3"},
         "api_app_id": "A1",
     }
-    asked = NewJob(actor(submission, GRID), "C1", "Do it", "view/T1/V1", WayIn.MODAL)
+    asked = NewJob(user_of(ViewPayload.read(submission), GRID), "C1", "Do it", "view/T1/V1", WayIn.MODAL)
     await world.service.start(asked)
     await world.pass_time(5)
     await take(app, world, posted(world.chat.messages[0].ts, "and the manual"))

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.runtime.json_fields import first_item_at, object_at, objects_at, text_at
+from bot.runtime.json_fields import object_at, objects_at, text_at
 
 anything = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=3),
@@ -19,7 +19,6 @@ def test_what_is_there_is_read() -> None:
     assert text_at(body, "a", "b") == "text"
     assert object_at(body, "a") == {"b": "text"}
     assert objects_at(body, "list") == [{"x": 1}, {"y": 2}]
-    assert first_item_at(body, "list") == {"x": 1}
 
 
 def test_what_is_of_another_type_counts_as_missing() -> None:
@@ -27,7 +26,6 @@ def test_what_is_of_another_type_counts_as_missing() -> None:
     assert text_at(body, "number") == text_at(body, "null") == text_at(body, "text", "deeper") == ""
     assert object_at(body, "text") == {}
     assert objects_at(body, "text") == []
-    assert first_item_at(body, "list") is first_item_at(body, "text") is None
 
 
 @given(anything)
@@ -35,4 +33,3 @@ def test_nothing_raises(body: Any) -> None:
     assert isinstance(text_at(body, "a", "b"), str)
     assert isinstance(object_at(body, "a"), dict)
     assert all(isinstance(item, dict) for item in objects_at(body, "a"))
-    first_item_at(body, "a")

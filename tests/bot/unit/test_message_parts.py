@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.domain.context.message_text import mention, with_names
 from bot.domain.context.slack_files import FileMode, ForwardedMessage, LinkPreview, SlackFile
 from bot.slack.message_parts.attachments import block_text, files_of, forwarded_of, only_forwarded_of, previews_of
+from bot.slack.message_parts.slack_message import BlockPart, SlackMessage
 from bot.slack.message_parts.thread_messages import thread_message
 
 FILE: dict[str, Any] = {
@@ -61,9 +62,13 @@ PAYLOADS = st.recursive(
 )
 
 
+def read_blocks(blocks: list[dict[str, Any]]) -> list[BlockPart]:
+    return [BlockPart.read(block) for block in blocks]
+
+
 def test_a_file_as_slack_describes_it() -> None:
     """Its address for downloading counts."""
-    assert files_of({"files": [FILE]}) == (READ_FILE,)
+    assert files_of(SlackMessage.read({"files": [FILE]})) == (READ_FILE,)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_a_file_as_slack_describes_it() -> None:
 )
 def test_a_file_with_something_unusual(changes: dict[str, Any], expected: dict[str, Any]) -> None:
     """The rest counts."""
-    (read,) = files_of({"files": [FILE | changes]})
+    (read,) = files_of(SlackMessage.read({"files": [FILE | changes]}))
     assert {name: getattr(read, name) for name in expected} == expected
     assert read.permalink == expected.get("permalink", FILE["permalink"])
 
@@ -96,25 +101,25 @@ def test_a_file_with_something_unusual(changes: dict[str, Any], expected: dict[s
 def test_a_file_elsewhere_is_a_link_and_a_deleted_one_is_none() -> None:
     """Our token is never sent there."""
     elsewhere = {"id": "F1", "name": "Plan", "mode": "external", "url_private": "https://docs.example.com/plan"}
-    (read,) = files_of({"files": [elsewhere, {"id": "F2", "mode": "tombstone"}]})
+    (read,) = files_of(SlackMessage.read({"files": [elsewhere, {"id": "F2", "mode": "tombstone"}]}))
     assert (read.url, read.permalink, read.may_be_text) == ("", "https://docs.example.com/plan", False)
 
 
 def test_a_forwarded_message() -> None:
     """Its author and whom it mentions are marked, to be named later."""
     told = ForwardedMessage(mention("U0BEN"), f"Ports & {mention('U0ANA')}", SHARE["from_url"], (READ_FILE,))
-    assert forwarded_of({"attachments": [SHARE]}) == (told,)
-    assert previews_of({"attachments": [SHARE]}) == ()
+    assert forwarded_of(SlackMessage.read({"attachments": [SHARE]})) == (told,)
+    assert previews_of(SlackMessage.read({"attachments": [SHARE]})) == ()
     linked = SHARE | {"is_share": None, "author_id": None}
-    assert forwarded_of({"attachments": [linked]})[0].author == "Ben"
+    assert forwarded_of(SlackMessage.read({"attachments": [linked]}))[0].author == "Ben"
 
 
 def test_a_message_that_words_link_to_is_not_forwarded() -> None:
     """Where there are no words, it is."""
     linked = {"attachments": [SHARE | {"is_share": None}]}
-    assert only_forwarded_of({"text": "see <https://acme.slack.com/archives/C1/p1>", **linked}) == ()
-    assert len(only_forwarded_of({"text": " ", **linked})) == 1
-    assert len(only_forwarded_of({"text": "see", "attachments": [SHARE]})) == 1
+    assert only_forwarded_of(SlackMessage.read({"text": "see <https://acme.slack.com/archives/C1/p1>", **linked})) == ()
+    assert len(only_forwarded_of(SlackMessage.read({"text": " ", **linked}))) == 1
+    assert len(only_forwarded_of(SlackMessage.read({"text": "see", "attachments": [SHARE]}))) == 1
 
 
 @pytest.mark.parametrize(
@@ -132,14 +137,14 @@ def test_a_message_that_words_link_to_is_not_forwarded() -> None:
 )
 def test_the_words_of_a_forwarded_message_stand_in_several_places(changes: dict[str, Any]) -> None:
     """Whichever has them counts."""
-    assert forwarded_of({"attachments": [SHARE | changes]})[0].text == "Ports & more"
+    assert forwarded_of(SlackMessage.read({"attachments": [SHARE | changes]}))[0].text == "Ports & more"
 
 
 def test_previews_of_links_and_what_apps_attach() -> None:
     """Title, words, fields, address."""
     page = {"from_url": "https://example.com/p", "title": "Ports", "text": "All &lt;of&gt; them", "service_name": "Ex"}
     alert = {"pretext": "Alert", "text": "down", "fields": [{"title": "host", "value": "a1"}, {"value": "b"}, 5]}
-    assert previews_of({"attachments": [page, alert, {"color": "red"}, None]}) == (
+    assert previews_of(SlackMessage.read({"attachments": [page, alert, {"color": "red"}, None]})) == (
         LinkPreview("Ports", "All <of> them", "https://example.com/p"),
         LinkPreview("", "Alert\ndown\nhost: a1\nb"),
     )
@@ -151,8 +156,8 @@ def test_bounds_of_what_a_message_can_hold() -> None:
         "files": [FILE] * 50,
         "attachments": [SHARE | {"text": "&amp;" * 100_000}] * 30 + [{"title": "t", "text": "x" * 100_000}] * 30,
     }
-    assert len(files_of(message)) == 20
-    shares, previews = forwarded_of(message), previews_of(message)
+    assert len(files_of(SlackMessage.read(message))) == 20
+    shares, previews = forwarded_of(SlackMessage.read(message)), previews_of(SlackMessage.read(message))
     assert (len(shares), len(previews)) == (10, 10)
     assert all(10_000 < len(share.text) <= 20_000 for share in shares)
     assert all(10_000 < len(preview.text) <= 20_000 for preview in previews)
@@ -188,14 +193,14 @@ def test_the_words_of_blocks() -> None:
         "fields": [{"type": "plain_text", "text": "c &amp; d"}],
     }
     table = {"type": "table", "rows": [[{"type": "raw_text", "text": "e"}, {"type": "text", "text": "f"}], "odd"]}
-    told = block_text([rich, section, table, {"type": "image", "image_url": "https://x.y"}, {}])
+    told = block_text(read_blocks([rich, section, table, {"type": "image", "image_url": "https://x.y"}, {}]))
     assert told == f"Ask {mention('U0BEN')} about https://example.com:tada:\none\ntwo\na & b\nc &amp; d\nf"
 
 
 def test_a_message_of_a_thread() -> None:
     """By a person, with all it holds."""
     message = {"user": "U0BEN", "text": "see &lt;this&gt;", "ts": "1700000000.000100", "files": [FILE]}
-    read = thread_message(message)
+    read = thread_message(SlackMessage.read(message))
     assert read is not None
     assert (read.author, read.text, read.ts, read.files) == (
         mention("U0BEN"),
@@ -209,13 +214,15 @@ def test_a_message_of_an_app_is_told_by_its_name() -> None:
     """And what its blocks say counts where that is more."""
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "The build of main is broken"}}]
     app = {"user": "U0CI", "bot_id": "B1", "bot_profile": {"name": "CI\nbot"}, "ts": "1700000000.000100"}
-    read = thread_message(app | {"text": "Broken", "blocks": blocks})
+    read = thread_message(SlackMessage.read(app | {"text": "Broken", "blocks": blocks}))
     assert read is not None
     assert (read.author, read.text) == ("CI bot", "The build of main is broken")
-    longer = thread_message(app | {"text": "Broken since this very morning", "blocks": blocks})
+    longer = thread_message(SlackMessage.read(app | {"text": "Broken since this very morning", "blocks": blocks}))
     assert longer is not None
     assert longer.text == "Broken since this very morning"
-    hook = thread_message({"subtype": "bot_message", "username": "Hook", "text": "x", "ts": "1700000000.000100"})
+    hook = thread_message(
+        SlackMessage.read({"subtype": "bot_message", "username": "Hook", "text": "x", "ts": "1700000000.000100"})
+    )
     assert hook is not None
     assert hook.author == "Hook"
 
@@ -236,15 +243,17 @@ def test_a_message_of_an_app_is_told_by_its_name() -> None:
 )
 def test_what_nobody_said_is_no_message(changes: dict[str, Any]) -> None:
     """What happened, what was deleted, what says nothing."""
-    assert thread_message({"user": "U1", "text": "words", "ts": "1700000000.000100"} | changes) is None
+    assert (
+        thread_message(SlackMessage.read({"user": "U1", "text": "words", "ts": "1700000000.000100"} | changes)) is None
+    )
 
 
 @given(PAYLOADS)
 def test_whatever_stands_there_is_read_or_left_out(payload: Any) -> None:
     """Nothing raises, and what is kept can be shown and recorded."""
     message = payload if isinstance(payload, dict) else {"files": payload, "attachments": payload, "blocks": payload}
-    read = thread_message(message | {"ts": "1700000000.000100", "subtype": None})
-    files_of(payload)
+    read = thread_message(SlackMessage.read(message | {"ts": "1700000000.000100", "subtype": None}))
+    files_of(SlackMessage.read(payload))
     if read is not None:
         texts = [read.text, *(share.text for share in read.forwarded), *(file.name for file in read.files)]
         for text in texts:
@@ -258,10 +267,10 @@ def test_blocks_within_blocks_are_read_to_a_depth() -> None:
     deep: dict[str, Any] = {"type": "text", "text": "found"}
     for _ in range(8):
         deep = {"type": "rich_text_section", "elements": [deep]}
-    assert block_text([deep]) == "found"
+    assert block_text(read_blocks([deep])) == "found"
     for _ in range(5_000):
         deep = {"elements": [deep]}
-    assert block_text([deep]) == ""
+    assert block_text(read_blocks([deep])) == ""
 
 
 def test_channels_and_groups_of_blocks_are_marked_as_people_are() -> None:
@@ -272,5 +281,7 @@ def test_channels_and_groups_of_blocks_are_marked_as_people_are() -> None:
         {"type": "text", "text": " or ask "},
         {"type": "usergroup", "usergroup_id": "S1"},
     ]
-    told = block_text([{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": parts}]}])
+    told = block_text(
+        read_blocks([{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": parts}]}])
+    )
     assert with_names(told, {"C1": "docs", "S1": "writers"}) == "see #docs or ask @writers"

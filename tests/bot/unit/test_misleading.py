@@ -14,6 +14,7 @@ from bot.jobserver.pages.diff import visible_line
 from bot.jobserver.pages.rendering import render_page
 from bot.runtime.text import displayable, printable_line, without_misleading
 from bot.slack.message_parts.attachments import read_file
+from bot.slack.message_parts.slack_message import MessageFile, SlackMessage
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering import text
 
@@ -128,10 +129,10 @@ def test_hidden_text_does_not_go_along() -> None:
         "files": [{"id": "F1", "name": HIDDEN}],
         "attachments": [{"is_share": True, "author_name": HIDDEN, "text": HIDDEN}, {"title": HIDDEN, "text": HIDDEN}],
     }
-    read = thread_message(message)
+    read = thread_message(SlackMessage.read(message))
     assert read is not None
     assert (read.author, read.text, read.files[0].name) == (SEEN, SEEN, SEEN)
     assert (read.forwarded[0].author, read.forwarded[0].text) == (SEEN, SEEN)
     assert (read.previews[0].title, read.previews[0].text) == (SEEN, SEEN)
-    assert read_file({"id": "F1", "name": HIDDEN}).name == SEEN
+    assert read_file(MessageFile.read({"id": "F1", "name": HIDDEN})).name == SEEN
     assert quoted(SlackFile("F1", "a"), FileContent(HIDDEN.encode(), "text/plain")).text == SEEN

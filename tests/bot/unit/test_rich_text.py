@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.context.message_text import unescape
-from bot.slack.receiving.payloads.rich_text import MAX_ELEMENTS, message_text
+from bot.slack.message_parts.slack_message import MAX_PARTS, SlackMessage
+from bot.slack.receiving.payloads.rich_text import message_text
 
 FLAT = "the flat text"
 
@@ -79,7 +80,7 @@ def message(*parts: Any, text: str = FLAT) -> dict[str, Any]:
     ids=str,
 )
 def test_words_are_read_as_they_were_set(parts: list[dict[str, Any]], markdown: str) -> None:
-    assert unescape(message_text(message(*parts))) == markdown
+    assert unescape(message_text(SlackMessage.read(message(*parts)))) == markdown
 
 
 def test_channels_and_groups_keep_the_names_that_the_text_has() -> None:
@@ -87,8 +88,8 @@ def test_channels_and_groups_keep_the_names_that_the_text_has() -> None:
         {"type": "channel", "channel_id": "C1"}, words(" "), {"type": "usergroup", "usergroup_id": "S1"}, words("!")
     )
     flat = "<#C1|docs> <!subteam^S1|@writers>!"
-    assert unescape(message_text(message(parts, text=flat))) == "#docs @writers!"
-    assert unescape(message_text(message(parts))) == "#C1 @S1!"
+    assert unescape(message_text(SlackMessage.read(message(parts, text=flat)))) == "#docs @writers!"
+    assert unescape(message_text(SlackMessage.read(message(parts)))) == "#C1 @S1!"
 
 
 @pytest.mark.parametrize(
@@ -109,13 +110,13 @@ def test_channels_and_groups_keep_the_names_that_the_text_has() -> None:
         message(section({"type": "link"})),
         message(section({"type": "emoji", "name": "a b"})),
         message({"type": "rich_text_list", "elements": [bullets("inside")]}),
-        message(section(*[words("a")] * (MAX_ELEMENTS + 1))),
+        message(section(*[words("a")] * (MAX_PARTS + 1))),
         message(section(words("a" * 70_000))),
     ],
     ids=lambda payload: str(payload)[:80],
 )
 def test_what_is_not_known_or_too_much_leaves_the_flat_text(payload: dict[str, Any]) -> None:
-    assert message_text(payload) == FLAT
+    assert message_text(SlackMessage.read(payload)) == FLAT
 
 
 ANYTHING = st.recursive(
@@ -143,13 +144,13 @@ ELEMENTS = st.recursive(
 
 @given(st.lists(ELEMENTS, max_size=4), ANYTHING)
 def test_any_block_is_read_or_left(parts: list[dict[str, Any]], odd: Any) -> None:
-    assert isinstance(message_text(message(*parts)), str)
-    assert isinstance(message_text({"text": FLAT, "blocks": odd}), str)
-    assert isinstance(message_text(odd), str)
+    assert isinstance(message_text(SlackMessage.read(message(*parts))), str)
+    assert isinstance(message_text(SlackMessage.read({"text": FLAT, "blocks": odd})), str)
+    assert isinstance(message_text(SlackMessage.read(odd)), str)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=200))
 def test_what_was_typed_without_a_style_is_read_as_it_was_typed(typed: str) -> None:
-    assert unescape(message_text(message(section(words(typed))))) == unescape(
+    assert unescape(message_text(SlackMessage.read(message(section(words(typed)))))) == unescape(
         typed.translate({38: "&amp;", 60: "&lt;", 62: "&gt;"})
     )

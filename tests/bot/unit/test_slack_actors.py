@@ -7,7 +7,10 @@ import pytest
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.request import Person
 from bot.domain.threads.thread import Thread
-from bot.slack.receiving.payloads.actors import actor
+from bot.slack.receiving.payloads.actors import author_of, sender_of, user_of
+from bot.slack.receiving.payloads.events import EventPayload
+from bot.slack.receiving.payloads.interactions import InteractionPayload
+from bot.slack.receiving.payloads.payload import CommandPayload
 from bot.slack.sending.identity import Identity
 
 ALONE = Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT")
@@ -63,8 +66,8 @@ def allowed(person: Person) -> bool:
     ],
 )
 def test_who_wrote_a_reply(body: dict[str, Any], *, alone: bool, grid: bool) -> None:
-    assert allowed(actor(body, ALONE)) is alone
-    assert allowed(actor(body, GRID)) is grid
+    assert allowed(author_of(EventPayload.read(body), ALONE)) is alone
+    assert allowed(author_of(EventPayload.read(body), GRID)) is grid
 
 
 @pytest.mark.parametrize(
@@ -72,8 +75,8 @@ def test_who_wrote_a_reply(body: dict[str, Any], *, alone: bool, grid: bool) -> 
 )
 def test_who_pressed_a_button(team_id: str | None, *, alone: bool, grid: bool) -> None:
     body = {"type": "block_actions", "team": {"id": "T1"}, "user": {"id": "U1", "team_id": team_id}}
-    assert allowed(actor(body, ALONE)) is alone
-    assert allowed(actor(body, GRID)) is grid
+    assert allowed(user_of(InteractionPayload.read(body), ALONE)) is alone
+    assert allowed(user_of(InteractionPayload.read(body), GRID)) is grid
 
 
 @pytest.mark.parametrize(
@@ -88,8 +91,8 @@ def test_who_pressed_a_button(team_id: str | None, *, alone: bool, grid: bool) -
 )
 def test_who_ran_a_command(fields: dict[str, str], *, alone: bool, grid: bool) -> None:
     body = {"command": "/docs", "user_id": "U1"} | fields
-    assert allowed(actor(body, ALONE)) is alone
-    assert allowed(actor(body, GRID)) is grid
+    assert allowed(sender_of(CommandPayload.read(body), ALONE)) is alone
+    assert allowed(sender_of(CommandPayload.read(body), GRID)) is grid
 
 
 OF_T1 = {"id": "T1", "domain": "team"}
@@ -122,19 +125,25 @@ def test_who_uses_a_modal_or_a_shortcut(
 ) -> None:
     """Slack names where it was done, so a colleague of the organization is told from a guest of the channel."""
     body = {"type": kind, "user": {"id": "U1", "team_id": team_id}, "view": {"app_installed_team_id": "T1"}} | where
-    assert allowed(actor(body, ALONE)) is alone
-    assert allowed(actor(body, GRID)) is grid
+    assert allowed(user_of(InteractionPayload.read(body), ALONE)) is alone
+    assert allowed(user_of(InteractionPayload.read(body), GRID)) is grid
 
 
 def test_a_button_does_not_tell_a_colleague_from_somebody_of_another_organization() -> None:
     """Its payload names the workspace of the app, whoever pressed it: Slack is asked who that is."""
     body = {"type": "block_actions", "team": OF_T1 | OF_E1, "user": {"id": "U1", "team_id": "T2"}} | E1
-    assert actor(body, GRID) == Person("U1", "T2")
+    assert user_of(InteractionPayload.read(body), GRID) == Person("U1", "T2")
 
 
 @pytest.mark.parametrize(
     "body", [None, [], {}, {"event": []}, {"user": []}, {"type": "shortcut", "team": ["T1"], "enterprise": 7}]
 )
 def test_a_payload_that_names_nobody_is_nobodys(body: Any) -> None:
-    assert actor(body, ALONE).id == ""
-    assert not allowed(actor(body, GRID))
+    for identity in (ALONE, GRID):
+        people = (
+            author_of(EventPayload.read(body), identity),
+            user_of(InteractionPayload.read(body), identity),
+            sender_of(CommandPayload.read(body), identity),
+        )
+        assert [person.id for person in people] == ["", "", ""]
+        assert not any(allowed(person) for person in people)

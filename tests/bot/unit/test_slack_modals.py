@@ -10,7 +10,7 @@ from bot.domain.context.thread_context import ContextNotes
 from bot.domain.people.members import Preference
 from bot.domain.projects import MOST_PROJECTS
 from bot.runtime.secrets.kinds import SecretKind
-from bot.slack.receiving.payloads.views import channel_in, choice_in, place_of, text_in, texts_in, view_id
+from bot.slack.receiving.payloads.interactions import ViewPayload
 from bot.slack.rendering.modals import (
     CONTEXT_WIDTH,
     MAX_CONTEXT_INPUTS,
@@ -199,7 +199,8 @@ def test_a_submission_of_any_shape_is_read(body: Any) -> None:
         {"view": {"state": body, "blocks": body}},
         {"view": {"state": {"values": body}}},
     ):
-        assert isinstance(view_id(shape), str)
-        assert isinstance(place_of(shape), ModalPlace)
-        assert isinstance(text_in(shape, "prompt") + choice_in(shape, "scope") + channel_in(shape, "channel"), str)
-        assert list(texts_in(shape, "context/")) == []
+        view = ViewPayload.read(shape).view
+        assert isinstance(view.id, str)
+        assert isinstance(view.place, ModalPlace)
+        assert isinstance(view.text("prompt") + view.choice("scope") + view.channel("channel"), str)
+        assert list(view.texts("context/")) == []

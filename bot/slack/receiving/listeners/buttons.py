@@ -1,5 +1,5 @@
-"""Clicks on the buttons of cards and messages, and choices from their menus; those that open modals are elsewhere
-(bot.slack.receiving.listeners.modals).
+"""Clicks on the buttons and menus of cards and messages. Those that open modals are in
+bot.slack.receiving.listeners.modals.
 """
 
 import logging
@@ -12,11 +12,10 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.jobs.details import digest
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, RequestKind, WayIn
-from bot.runtime.json_fields import first_item_at, object_at, text_at
 from bot.runtime.text import displayable
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.actors import actor
-from bot.slack.receiving.payloads.fields import workspace_id
+from bot.slack.receiving.payloads.actors import user_of
+from bot.slack.receiving.payloads.interactions import ClickPayload
 from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
@@ -43,7 +42,7 @@ ABOUT_JOBS = {
 WITH_ARGUMENTS = dict.fromkeys((blocks.CHOOSE_PROJECT, *blocks.CHOOSE_PROJECT_BUTTONS), RequestKind.CHOOSE_PROJECT) | {
     blocks.SHOW_ANSWER: RequestKind.SHOW_ANSWER
 }
-"""The value of each is the id of a thread, and what the kind needs besides."""
+"""The value of each is the id of a thread and an argument of the kind."""
 FROM_MENU = {
     MenuItem.WHOLE_REQUEST: RequestKind.SHOW_PROMPT,
     MenuItem.MUTE: RequestKind.MUTE,
@@ -59,7 +58,7 @@ ACTIONS = (*RECORDED, *SAYING_FOLLOW_UPS, *LINKS)
 
 @dataclass(frozen=True)
 class Click:
-    """A press of a button. `value` is that of the button, or of what was chosen. `channel_id` is empty in a view."""
+    """A click on a button, or a choice from a menu with its `value`. `channel_id` is empty in a view."""
 
     action_id: str
     value: str
@@ -69,10 +68,10 @@ class Click:
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for clicks. One on a link is reported too, and wants nothing but its acknowledgement."""
+    """Listens for clicks. Slack reports a click on a link too; it only needs its acknowledgement."""
 
     async def on_click(body: dict[str, Any], ack: AsyncAck) -> None:
-        await handle_click(body, dependencies)
+        await handle_click(ClickPayload.read(body), dependencies)
         await ack()
 
     async def on_link(ack: AsyncAck) -> None:
@@ -82,7 +81,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
         app.action(action_id)(on_click)
 
     async def on_follow_up(body: dict[str, Any], ack: AsyncAck) -> None:
-        await handle_follow_up(body, dependencies)
+        await handle_follow_up(ClickPayload.read(body), dependencies)
         await ack()
 
     for action_id in SAYING_FOLLOW_UPS:
@@ -91,9 +90,9 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
         app.action(action_id)(on_link)
 
 
-async def handle_click(body: dict[str, Any], dependencies: Dependencies) -> None:
-    """Records what a button asks for. Slack shows no text in answer to a click, so a failure is told separately."""
-    click = read_click(body, dependencies)
+async def handle_click(payload: ClickPayload, dependencies: Dependencies) -> None:
+    """Records what a button asks for. Slack shows no text in answer to a click, so a failure gets its own message."""
+    click = read_click(payload, dependencies)
     action = read_action(click) if click else None
     if click is None or action is None:
         return
@@ -102,25 +101,25 @@ async def handle_click(body: dict[str, Any], dependencies: Dependencies) -> None
         recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
 
 
-async def handle_follow_up(body: dict[str, Any], dependencies: Dependencies) -> None:
-    """Records what a button or an option says as a follow-up, as if its person had written it."""
-    click = read_click(body, dependencies)
+async def handle_follow_up(payload: ClickPayload, dependencies: Dependencies) -> None:
+    """Records the text of a button or an option as a follow-up, as if the person had written it."""
+    click = read_click(payload, dependencies)
     thread_id, _, prompt = click.value.partition("/") if click else ("", "", "")
     if click is None or not (thread_id and prompt):
         return
-    written = Written(click.person, thread_id, displayable(prompt), _once_a_person(body, click), WayIn.BUTTON)
+    written = Written(click.person, thread_id, displayable(prompt), _personal_key(payload, click), WayIn.BUTTON)
     recorder, call = dependencies.recorder, _follow_up(written, click, dependencies)
     if await recorder.record_interaction(call, click.person, click.channel_id) is RecordingOutcome.FAILED:
         recorder.tell_in_background(click.person, click.channel_id, NOT_RECORDED)
 
 
-def _once_a_person(body: dict[str, Any], click: Click) -> str:
-    """Who presses a button twice has it once; another person's press is theirs."""
-    message_ts = text_at(body, "container", "message_ts") or text_at(body, "message", "ts")
+def _personal_key(payload: ClickPayload, click: Click) -> str:
+    """Two clicks of one person on a button count once; each other person's click counts for them."""
+    message_ts = payload.container.message_ts or payload.message.ts
     if not message_ts:
         return click.source_key
     said = click.action_id if click.action_id != blocks.CHOOSE_ANSWER else f"{click.action_id}/{digest(click.value)}"
-    return f"said/{workspace_id(body)}/{click.channel_id}/{message_ts}/{said}/{click.person.id}"
+    return f"said/{payload.workspace_id}/{click.channel_id}/{message_ts}/{said}/{click.person.id}"
 
 
 async def _follow_up(written: Written, click: Click, dependencies: Dependencies) -> None:
@@ -134,22 +133,20 @@ async def _act(action: Action, click: Click, dependencies: Dependencies) -> None
         dependencies.recorder.tell_in_background(click.person, click.channel_id, NO_RECORD)
 
 
-def read_click(body: dict[str, Any], dependencies: Dependencies) -> Click | None:
-    """Returns a click, and remembers its response_url; None where something of it is missing."""
-    action, person = first_item_at(body, "actions"), actor(body, dependencies.identity)
-    channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
-    value = text_at(action, "value") or text_at(action, "selected_option", "value")
-    trigger_id = text_at(body, "trigger_id") or text_at(action, "action_ts")
-    if not (value and person.id and trigger_id and (channel_id or object_at(body, "view"))):
+def read_click(payload: ClickPayload, dependencies: Dependencies) -> Click | None:
+    """Returns a click, and remembers its response_url; None if something of it is missing."""
+    element, person, channel_id = payload.element, user_of(payload, dependencies.identity), payload.channel_id
+    value = element.value or element.selected_option.value
+    trigger_id = payload.trigger_id or element.action_ts
+    if not (value and person.id and trigger_id and (channel_id or payload.view)):
         logger.warning("a click without its value, sender, channel or trigger is left alone")
         return None
-    dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
-    source_key = f"click/{workspace_id(body)}/{trigger_id}"
-    return Click(text_at(action, "action_id"), value, person, channel_id, source_key)
+    dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
+    return Click(element.action_id, value, person, channel_id, f"click/{payload.workspace_id}/{trigger_id}")
 
 
 def read_action(click: Click) -> Action | None:
-    """Returns what a click asks for; None where its value is nothing that a button of ours has."""
+    """Returns what a click asks for; None if no button of ours has such a value."""
     if kind := ABOUT_REQUESTS.get(click.action_id):
         return Action(click.person, kind, click.source_key, argument=click.value)
     if kind := ABOUT_JOBS.get(click.action_id):

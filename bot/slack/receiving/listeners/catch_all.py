@@ -1,4 +1,4 @@
-"""Whatever else Slack sends: answered too, since without an answer people see an error, or it comes again."""
+"""Whatever else Slack sends: without an answer, people would see an error, or Slack would send it again."""
 
 import logging
 import re
@@ -7,11 +7,11 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
-from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.first_occurrences import FirstOccurrences
-from bot.slack.receiving.payloads.actors import actor
-from bot.slack.receiving.payloads.fields import payload_kind
+from bot.slack.receiving.payloads.actors import user_of
+from bot.slack.receiving.payloads.interactions import ClickPayload
+from bot.slack.receiving.payloads.payload import SlackPayload
 from bot.slack.rendering.ephemeral_texts import unknown_command, unknown_interaction
 
 logger = logging.getLogger(__name__)
@@ -22,24 +22,25 @@ _AWAITED_BY_A_PERSON = frozenset({"block_actions", "interactive_message", "messa
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens last, for what no other listener takes."""
+    """Listens for what no other listener takes. Must come last."""
     logged = dependencies.logged
 
     async def on_command(ack: AsyncAck) -> None:
         await ack(unknown_command(dependencies.message_context))
 
     async def on_interaction(body: dict[str, Any], ack: AsyncAck) -> None:
-        log_unused(body, logged)
-        tell_if_awaited(body, dependencies)
+        payload = ClickPayload.read(body)
+        log_unused(payload, logged)
+        tell_if_awaited(payload, dependencies)
         await ack()
 
     async def on_options(body: dict[str, Any], ack: AsyncAck) -> None:
-        log_unused(body, logged)
+        log_unused(SlackPayload.read(body), logged)
         await ack(options=[])
 
     async def on_event(body: dict[str, Any]) -> None:
         """Bolt acknowledges an event itself."""
-        log_unused(body, logged)
+        log_unused(SlackPayload.read(body), logged)
 
     app.command(ANYTHING)(on_command)
     app.action(ANYTHING)(on_interaction)
@@ -50,21 +51,20 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     app.event(ANYTHING)(on_event)
 
 
-def log_unused(body: dict[str, Any], first_occurrences: FirstOccurrences) -> None:
-    """Logs a kind the first time that it comes."""
-    if first_occurrences.is_first(payload_kind(body)):
-        logger.info("Slack sends what Pagehand has no use for; it is acknowledged: %s", payload_kind(body))
+def log_unused(payload: SlackPayload, first_occurrences: FirstOccurrences) -> None:
+    """Logs a kind of payload the first time it comes."""
+    if first_occurrences.is_first(payload.kind):
+        logger.info("Slack sends what Pagehand has no use for; it is acknowledged: %s", payload.kind)
 
 
-def tell_if_awaited(body: dict[str, Any], dependencies: Dependencies) -> None:
-    """Tells a person whose click or shortcut means nothing here. A link, whose button has no value, opened all the
+def tell_if_awaited(payload: ClickPayload, dependencies: Dependencies) -> None:
+    """Tells a person that their click or shortcut means nothing here. A link, whose button has no value, opened all the
     same.
     """
-    person = actor(body, dependencies.identity)
-    kind = text_at(body, "type")
-    is_link = kind == "block_actions" and not text_at(first_item_at(body, "actions"), "value")
-    if not person.id or is_link or kind not in _AWAITED_BY_A_PERSON:
+    person = user_of(payload, dependencies.identity)
+    is_link = payload.type == "block_actions" and not payload.element.value
+    if not person.id or is_link or payload.type not in _AWAITED_BY_A_PERSON:
         return
-    channel_id = text_at(body, "channel", "id")
-    dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
+    channel_id = payload.channel.id
+    dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
     dependencies.recorder.tell_in_background(person, channel_id, unknown_interaction(dependencies.message_context))

@@ -1,13 +1,12 @@
-"""Channels whose id Slack changes: a private one, for example, that somebody shares with another organization."""
+"""Channels whose id Slack changes, such as a private one that somebody shares with another organization."""
 
 import logging
 from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
-from bot.runtime.json_fields import object_at, text_at
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.fields import ts_at
+from bot.slack.receiving.payloads.events import ChannelIdPayload
 
 logger = logging.getLogger(__name__)
 
@@ -15,12 +14,12 @@ EVENT = "channel_id_changed"
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for it."""
+    """Listens for such changes."""
     service, recorder = dependencies.service, dependencies.recorder
 
     async def on_changed(body: dict[str, Any]) -> None:
-        event = object_at(body, "event")
-        old, new, at = text_at(event, "old_channel_id"), text_at(event, "new_channel_id"), ts_at(event, "event_ts")
+        event = ChannelIdPayload.read(body).event
+        old, new, at = event.old_channel_id, event.new_channel_id, event.event_ts
         if not (old and new and at) or old == new:
             logger.warning("a change of a channel's id that does not name both is left alone")
             return

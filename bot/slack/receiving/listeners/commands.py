@@ -10,11 +10,10 @@ from bot.domain.commands.commands import Blank, Help, Start, parse_slash
 from bot.domain.commands.options import NO_OPTIONS, WrongOption
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import WayIn
-from bot.runtime.json_fields import text_at
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.modals import open_job_modal
-from bot.slack.receiving.payloads.actors import actor
-from bot.slack.receiving.payloads.fields import workspace_id
+from bot.slack.receiving.payloads.actors import sender_of
+from bot.slack.receiving.payloads.payload import CommandPayload
 from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering.ephemeral_texts import help_text, task_missing, wrong_option
 from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
@@ -32,20 +31,20 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for the command."""
 
     async def on_command(body: dict[str, Any], ack: AsyncAck) -> None:
-        answer = await handle_command(body, dependencies)
+        answer = await handle_command(CommandPayload.read(body), dependencies)
         await (ack(answer) if answer else ack())
 
     app.command(dependencies.message_context.command)(on_command)
 
 
-async def handle_command(body: dict[str, Any], dependencies: Dependencies) -> str:
-    """Does what the command asks for, and returns the answer, which its sender alone sees; empty: a modal opens."""
-    asked, context = parse_slash(text_at(body, "text")), dependencies.message_context
+async def handle_command(payload: CommandPayload, dependencies: Dependencies) -> str:
+    """Does what the command asks for, and returns the answer, which only its sender sees; empty if a modal opens."""
+    asked, context = parse_slash(payload.text), dependencies.message_context
     match asked:
         case Start():
-            return await _start(body, asked, dependencies)
+            return await _start(payload, asked, dependencies)
         case Blank(options) if dependencies.opener is not None:
-            open_job_modal(dependencies.opener, body, dependencies.identity, options)
+            open_job_modal(dependencies.opener, payload, dependencies.identity, options)
             return ""
         case Blank(options) if options != NO_OPTIONS:
             return task_missing(context)
@@ -59,18 +58,17 @@ async def handle_command(body: dict[str, Any], dependencies: Dependencies) -> st
             assert_never(asked)
 
 
-async def _start(body: dict[str, Any], asked: Start, dependencies: Dependencies) -> str:
-    person = actor(body, dependencies.identity)
-    channel_id, trigger_id = text_at(body, "channel_id"), text_at(body, "trigger_id")
-    if not (person.id and channel_id and trigger_id):
+async def _start(payload: CommandPayload, asked: Start, dependencies: Dependencies) -> str:
+    person, channel_id = sender_of(payload, dependencies.identity), payload.channel_id
+    if not (person.id and channel_id and payload.trigger_id):
         logger.warning("a slash command without its sender, channel or trigger is left alone")
         return COMMAND_UNREADABLE
-    dependencies.ephemeral_sender.remember(person.id, channel_id, text_at(body, "response_url"))
+    dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
     job = NewJob(
         person=person,
         channel_id=channel_id,
         prompt=asked.prompt,
-        source_key=f"command/{workspace_id(body)}/{trigger_id}",
+        source_key=f"command/{payload.workspace_id}/{payload.trigger_id}",
         way_in=WayIn.COMMAND,
         project_said=asked.options.project,
         quiet=asked.options.quiet or None,

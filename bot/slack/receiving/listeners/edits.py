@@ -1,4 +1,4 @@
-"""Edits and deletions of replies, and of messages that asked for a job, or do so now."""
+"""Edits and deletions of replies, and of messages that asked for a job or now do."""
 
 from typing import Any
 
@@ -9,34 +9,36 @@ from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.messages import handle_message
 from bot.slack.receiving.listeners.new_jobs import tell
 from bot.slack.receiving.payloads.edited_message import Edit, deleted_reply, is_deletion, read_edit
+from bot.slack.receiving.payloads.events import RevisionPayload
 from bot.slack.rendering.ephemeral_texts import edited_too_late
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for edits and deletions. Has to come before whatever listens for all messages."""
+    """Listens for edits and deletions. Must come before the listener for all messages."""
 
     async def on_edit(body: dict[str, Any]) -> None:
-        if is_deletion(body):
-            await _handle_deletion(body, dependencies)
-        elif (edit := read_edit(body, dependencies.identity)) is not None:
+        payload = RevisionPayload.read(body)
+        if is_deletion(payload):
+            await _handle_deletion(payload, dependencies)
+        elif (edit := read_edit(payload, dependencies.identity)) is not None:
             await _handle_edit(edit, dependencies)
 
     async def on_deletion(body: dict[str, Any]) -> None:
-        await _handle_deletion(body, dependencies)
+        await _handle_deletion(RevisionPayload.read(body), dependencies)
 
     app.event({"type": "message", "subtype": "message_changed"})(on_edit)
     app.event({"type": "message", "subtype": "message_deleted"})(on_deletion)
 
 
-async def _handle_deletion(body: dict[str, Any], dependencies: Dependencies) -> None:
-    reply = deleted_reply(body, dependencies.identity)
+async def _handle_deletion(payload: RevisionPayload, dependencies: Dependencies) -> None:
+    reply = deleted_reply(payload, dependencies.identity)
     if reply is not None:
         await dependencies.recorder.record_event(dependencies.service.revise(reply))
 
 
 async def _handle_edit(edit: Edit, dependencies: Dependencies) -> None:
-    """Records an edit. One that is about no job that we know of is answered as a message that was just written, if it
-    came soon after that; later it is told that it asks for nothing.
+    """Records an edit. If it concerns no job we know, it is handled like a new message while the message is recent;
+    later its author is told that an edit asks for nothing.
     """
     message, reply = edit.message, edit.reply
     known = await dependencies.recorder.record_event(dependencies.service.revise(reply))

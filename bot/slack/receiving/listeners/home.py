@@ -1,4 +1,4 @@
-"""App Home: it is opened, and its buttons are pressed."""
+"""App Home: somebody opens it, or clicks one of its buttons."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.requests.request import Action, RequestKind
 from bot.domain.threads.thread import home_key
 from bot.ports.service import ServicePort
-from bot.runtime.json_fields import first_item_at, text_at
 from bot.slack.receiving.modals.opener import ModalOpener
-from bot.slack.receiving.payloads.actors import actor
-from bot.slack.receiving.payloads.fields import workspace_id
+from bot.slack.receiving.payloads.actors import user_of
+from bot.slack.receiving.payloads.events import HomePayload
+from bot.slack.receiving.payloads.interactions import ClickPayload
 from bot.slack.receiving.request_recorder import RequestRecorder
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modals import ModalPlace
@@ -23,28 +23,32 @@ _LONGEST_NUMBER = 6
 def register(
     app: AsyncApp, service: ServicePort, recorder: RequestRecorder, opener: ModalOpener, *, identity: Identity
 ) -> None:
-    """Listens for it. What is recorded shows on the Home as soon as that is published again."""
+    """Listens to the Home. What is recorded shows there as soon as it is published again."""
 
     async def on_opened(body: dict[str, Any]) -> None:
-        person_id = text_at(body, "event", "user")
-        if person_id and text_at(body, "event", "tab") == "home":
-            await recorder.record_event(service.open_home(person_id))
+        event = HomePayload.read(body).event
+        if event.user and event.tab == "home":
+            await recorder.record_event(service.open_home(event.user))
 
     async def on_start(body: dict[str, Any], ack: AsyncAck) -> None:
-        opener.new_job(text_at(body, "trigger_id"), actor(body, identity), ModalPlace())
+        click = ClickPayload.read(body)
+        opener.new_job(click.trigger_id, user_of(click, identity), ModalPlace())
         await ack()
 
     async def on_defaults(body: dict[str, Any], ack: AsyncAck) -> None:
-        opener.settings(text_at(body, "trigger_id"), actor(body, identity))
+        click = ClickPayload.read(body)
+        opener.settings(click.trigger_id, user_of(click, identity))
         await ack()
 
     async def on_page(body: dict[str, Any], ack: AsyncAck) -> None:
-        person, page = actor(body, identity), _page(text_at(first_item_at(body, "actions"), "value"))
-        await recorder.record_interaction(service.open_home(person.id, page=page), person, "")
+        click = ClickPayload.read(body)
+        person = user_of(click, identity)
+        await recorder.record_interaction(service.open_home(person.id, page=_page(click.element.value)), person, "")
         await ack()
 
     async def on_retry(body: dict[str, Any], ack: AsyncAck) -> None:
-        await recorder.record_interaction(service.act(retry(body, identity)), actor(body, identity), "")
+        action = retry(ClickPayload.read(body), identity)
+        await recorder.record_interaction(service.act(action), action.person, "")
         await ack()
 
     app.event("app_home_opened")(on_opened)
@@ -55,11 +59,10 @@ def register(
     app.action(HOME_RETRY)(on_retry)
 
 
-def retry(body: dict[str, Any], identity: Identity) -> Action:
+def retry(click: ClickPayload, identity: Identity) -> Action:
     """Returns what the button Retry asks for."""
-    thread_id = text_at(first_item_at(body, "actions"), "value")
-    source_key = home_key(f"{workspace_id(body)}/{text_at(body, 'trigger_id')}")
-    return Action(actor(body, identity), RequestKind.RETRY, source_key, thread_id=thread_id)
+    source_key = home_key(f"{click.workspace_id}/{click.trigger_id}")
+    return Action(user_of(click, identity), RequestKind.RETRY, source_key, thread_id=click.element.value)
 
 
 def _page(value: str) -> int:

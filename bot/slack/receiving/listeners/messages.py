@@ -1,4 +1,4 @@
-"""What people write where Pagehand reads: in threads, to it, and in direct messages."""
+"""Messages that people write in threads, to Pagehand, and in direct messages."""
 
 from typing import Any, assert_never
 
@@ -10,6 +10,7 @@ from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Reply
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.new_jobs import handle_request, is_forwarded_alone, tell
+from bot.slack.receiving.payloads.events import MessagePayload
 from bot.slack.receiving.payloads.person_message import PersonMessage, read_message
 from bot.slack.rendering.ephemeral_texts import (
     forwarded_alone,
@@ -23,16 +24,16 @@ from bot.slack.rendering.ephemeral_texts import (
 
 
 async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records a reply, or tells its writer that it can go nowhere. Raises NotRecorded where Slack has to bring it
+    """Records a reply, or tells its author that there is no job for it. Raises NotRecorded if Slack must send it
     again.
     """
-    said = parse_reply(
+    parsed = parse_reply(
         message.text,
         bot_user_id=dependencies.identity.bot_user_id,
         among_people=not message.in_direct_message,
         has_attachments=bool(message.attachments),
     )
-    match said:
+    match parsed:
         case Aside():
             return
         case OnlyEmoji(words):
@@ -48,7 +49,7 @@ async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> No
         case Word(word, prompt):
             await _word(message, word, prompt, dependencies)
         case _:
-            assert_never(said)
+            assert_never(parsed)
 
 
 async def _without_words(message: PersonMessage, dependencies: Dependencies) -> None:
@@ -69,7 +70,7 @@ async def _record(reply: Reply, message: PersonMessage, dependencies: Dependenci
 
 
 async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependencies: Dependencies) -> None:
-    """Records a word for Pagehand. Where it is about no job, whoever asks us is told."""
+    """Records a word for Pagehand. If there is no job, whoever wrote to us is told."""
     if word is ThreadWord.NEW and (wrong := _wrong_in(prompt, dependencies)):
         tell(message, wrong, dependencies)
         return
@@ -82,7 +83,7 @@ async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependenc
 
 
 async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Helps whoever asks us where there is no job; in other people's threads the word is none of our business."""
+    """Where there is no job, helps whoever wrote to us; in other people's threads the word is none of our business."""
     to_us = message.mentions_us or message.in_direct_message or message.answers_us
     reply = _reply(message, "", ThreadWord.HELP)
     if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
@@ -98,7 +99,7 @@ async def _unclear(message: PersonMessage, meant: ThreadWord, dependencies: Depe
 
 
 def _wrong_in(prompt: str, dependencies: Dependencies) -> str:
-    """Returns what is wrong with what asks for another job, in words; nothing where it can be started."""
+    """Returns what is wrong with a request for another job; empty if it can be started."""
     asked = parse_prompt(prompt)
     if isinstance(asked, WrongOption):
         return wrong_option(asked)
@@ -121,14 +122,14 @@ def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) ->
 
 
 EVENTS = ("message", "app_mention")
-"""A message that mentions the bot comes as both, in any order; the service takes the two for one by its `ts`."""
+"""A message that mentions the bot comes as both, in any order; the service recognizes it by its `ts`."""
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for messages. Has to come after whatever listens for those of one subtype."""
+    """Listens for messages. Must come after the listeners for single subtypes."""
 
     async def on_message(body: dict[str, Any]) -> None:
-        message = read_message(body, dependencies.identity)
+        message = read_message(MessagePayload.read(body), dependencies.identity)
         if message is not None:
             await handle_message(message, dependencies)
 
@@ -137,7 +138,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 
 
 async def handle_message(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records what a message asks for, if anything. Raises NotRecorded where Slack has to bring it again."""
+    """Records what a message asks for, if anything. Raises NotRecorded if Slack must send it again."""
     if message.thread_ts:
         await handle_reply(message, dependencies)
     elif message.mentions_us or message.in_direct_message:

@@ -1,4 +1,4 @@
-"""The modals: what was typed is kept, what is submitted is recorded, what cannot be is said at its field."""
+"""The modals: typed text is kept, what is submitted is recorded, and an error is shown at its input."""
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -15,22 +15,12 @@ from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Attachments, Person, RequestContext, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.ports.service import ServicePort
-from bot.runtime.json_fields import first_item_at, text_at
 from bot.runtime.text import displayable
 from bot.slack.receiving.modals.draft_keeper import DraftKey
 from bot.slack.receiving.modals.opener import ModalOpener
-from bot.slack.receiving.payloads.actors import actor
-from bot.slack.receiving.payloads.fields import workspace_id
-from bot.slack.receiving.payloads.views import (
-    answers_in,
-    channel_in,
-    choice_in,
-    place_of,
-    shown_view,
-    text_in,
-    texts_in,
-    view_id,
-)
+from bot.slack.receiving.payloads.actors import sender_of, user_of
+from bot.slack.receiving.payloads.interactions import ClickPayload, ViewClickPayload, ViewPayload
+from bot.slack.receiving.payloads.payload import CommandPayload, is_direct_message
 from bot.slack.receiving.request_recorder import RecordingOutcome, RequestRecorder
 from bot.slack.rendering import blocks
 from bot.slack.rendering.modal_inputs import MAX_PROMPT, EndNotification, Input, decoded_fields
@@ -42,15 +32,13 @@ from bot.slack.sending.identity import Identity
 logger = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
-"""The arguments of the acknowledgement; none closes the modal."""
-Submitted = Callable[[dict[str, Any], Person, ModalPlace], Awaitable[Answer]]
-_DIRECT_MESSAGE = "D"
-"""How the ids of direct messages begin."""
+"""Arguments of the acknowledgement; without any, the modal closes."""
+Submitted = Callable[[ViewPayload, Person, ModalPlace], Awaitable[Answer]]
 
 
 @dataclass(frozen=True)
 class ModalListeners:
-    """What they stand on."""
+    """The listeners with what they need."""
 
     service: ServicePort
     recorder: RequestRecorder
@@ -58,7 +46,7 @@ class ModalListeners:
     identity: Identity
 
     def register(self, app: AsyncApp) -> None:
-        """Listens for what people do in modals, and for the button of a card that opens one."""
+        """Listens to what people do in modals, and to the buttons that open them."""
         app.view(Callback.NEW_JOB)(self._on(self._new_job))
         app.view(Callback.HAND_OVER)(self._on(self._hand_over))
         app.view(Callback.FOLLOW_UP)(self._on(self._follow_up))
@@ -74,69 +62,70 @@ class ModalListeners:
 
     def _on(self, submitted: Submitted) -> Any:
         async def on_submission(body: dict[str, Any], ack: AsyncAck) -> None:
-            await ack(**await submitted(body, actor(body, self.identity), place_of(body)))
+            payload = ViewPayload.read(body)
+            await ack(**await submitted(payload, user_of(payload, self.identity), payload.view.place))
 
         return on_submission
 
-    # -- submissions: each returns what its acknowledgement says ------------------------------------------------------
+    # -- submissions: each returns the arguments of its acknowledgement ------------------------------------------------
 
-    async def _new_job(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
-        prompt, channel_id = _prompt_in(body), place.channel_id or channel_in(body, Input.CHANNEL)
+    async def _new_job(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
+        prompt, channel_id = _prompt_in(payload), place.channel_id or payload.view.channel(Input.CHANNEL)
         errors = _prompt_errors(prompt) | ({} if channel_id else {Input.CHANNEL: CHANNEL_MISSING})
         if errors:
             return _errors(errors)
-        asked = _asked(body, person, channel_id, prompt, WayIn.MODAL)
-        return await self._recorded(self.service.start(asked), body, person, place, channel_id)
+        asked = _asked(payload, person, channel_id, prompt, WayIn.MODAL)
+        return await self._recorded(self.service.start(asked), payload, person, place, channel_id)
 
-    async def _hand_over(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
+    async def _hand_over(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
         """The secrets that were in the context are masked already; one that is there was put back, or typed."""
-        prompt, context = _prompt_in(body), texts_in(body, f"{Input.CONTEXT}/")
+        prompt, context = _prompt_in(payload), payload.view.texts(f"{Input.CONTEXT}/")
         found = {block_id: self.opener.masker.mask(text).kinds for block_id, text in context}
         errors = {block_id: secret_found(kinds) for block_id, kinds in found.items() if kinds}
         errors |= _prompt_errors(prompt)
         if errors:
             return _errors(errors)
         asked = replace(
-            _asked(body, person, place.channel_id, prompt, WayIn.SHORTCUT),
+            _asked(payload, person, place.channel_id, prompt, WayIn.SHORTCUT),
             thread_ts=place.thread_ts or place.message_ts,
             origin=_origin(place),
             attachments=Attachments(_files(place)),
             context=RequestContext("\n".join(displayable(text) for _, text in context)),
         )
-        return await self._recorded(self.service.start(asked), body, person, place, place.channel_id)
+        return await self._recorded(self.service.start(asked), payload, person, place, place.channel_id)
 
-    async def _follow_up(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
-        text = _prompt_in(body)
+    async def _follow_up(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
+        text = _prompt_in(payload)
         if errors := _prompt_errors(text):
             return _errors(errors)
-        written = Written(person, place.thread_id, text, _source_key(body))
-        return await self._followed_up(written, body, place, Input.PROMPT)
+        written = Written(person, place.thread_id, text, _source_key(payload))
+        return await self._followed_up(written, payload, place, Input.PROMPT)
 
-    async def _answer(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
+    async def _answer(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
         """Sends the answers as a message, as the job API takes them: a line each, named by its title unless alone."""
-        answers = answers_in(body)
+        answers = payload.view.answers()
         missing = [each.block_id for each in answers if each.is_required and not each.text]
         if not any(each.text for each in answers):
             missing = missing or [answers[0].block_id if answers else Input.ANSWER]
         if missing:
             return _errors(dict.fromkeys(missing, ANSWER_MISSING))
         lines = [each.text if len(answers) == 1 else f"{each.title}: {each.text}" for each in answers if each.text]
-        written = Written(person, place.thread_id, displayable("\n".join(lines)), _source_key(body))
-        return await self._followed_up(written, body, place, answers[0].block_id)
+        written = Written(person, place.thread_id, displayable("\n".join(lines)), _source_key(payload))
+        return await self._followed_up(written, payload, place, answers[0].block_id)
 
-    async def _followed_up(self, written: Written, body: dict[str, Any], place: ModalPlace, at: str) -> Answer:
+    async def _followed_up(self, written: Written, payload: ViewPayload, place: ModalPlace, at: str) -> Answer:
         """Records a follow-up; what went wrong is said at the input with the block id `at`."""
         known: list[bool] = []
 
         async def record() -> None:
             known.append(await self.service.follow_up(written))
 
-        answer = await self._recorded(record(), body, written.person, place, place.channel_id, at=at)
+        answer = await self._recorded(record(), payload, written.person, place, place.channel_id, at=at)
         return answer if answer or all(known) else _errors({at: NO_RECORD})
 
-    async def _settings(self, body: dict[str, Any], person: Person, place: ModalPlace) -> Answer:
-        quiet = choice_in(body, Input.TELLING) == EndNotification.QUIET
-        preference = Preference(choice_in(body, Input.PROJECT), quiet)
+    async def _settings(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
+        quiet = payload.view.choice(Input.TELLING) == EndNotification.QUIET
+        preference = Preference(payload.view.choice(Input.PROJECT), quiet)
         outcome = await self.recorder.record_interaction(
             self.service.save_preference(person.id, preference), person, place.channel_id
         )
@@ -145,7 +134,7 @@ class ModalListeners:
     async def _recorded(
         self,
         call: Coroutine[Any, Any, None],
-        body: dict[str, Any],
+        payload: ViewPayload,
         person: Person,
         place: ModalPlace,
         channel_id: str,
@@ -159,73 +148,72 @@ class ModalListeners:
         if outcome is RecordingOutcome.LATE:
             return {"response_action": "update", "view": message_modal(STILL_RECORDING)}
         if at == Input.PROMPT:
-            self.opener.drafts.forget(DraftKey(person.id, place.draft_key), view_id=view_id(body))
+            self.opener.drafts.forget(DraftKey(person.id, place.draft_key), view_id=payload.view.id)
         return {}
 
     # -- what people do before they submit ----------------------------------------------------------------------------
 
     async def _on_typed(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        person, typed = actor(body, self.identity), text_at(first_item_at(body, "actions"), "value")
+        click = ViewClickPayload.read(body)
+        person, view = user_of(click, self.identity), click.view
         if person.id:
-            self.opener.drafts.keep(DraftKey(person.id, place_of(body).draft_key), typed, view_id=view_id(body))
+            self.opener.drafts.keep(DraftKey(person.id, view.place.draft_key), click.element.value, view_id=view.id)
         await ack()
 
     async def _on_scope(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        scope = text_at(first_item_at(body, "actions"), "selected_option", "value")
-        place = replace(place_of(body), scope=scope)
-        self.opener.change_scope(shown_view(body), actor(body, self.identity), place)
+        click = ViewClickPayload.read(body)
+        place = replace(click.view.place, scope=click.element.selected_option.value)
+        self.opener.change_scope(click.view.shown, user_of(click, self.identity), place)
         await ack()
 
     async def _on_follow_up_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        thread_id = text_at(first_item_at(body, "actions"), "value")
-        channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
-        place = ModalPlace(channel_id=channel_id, thread_id=thread_id)
-        self.opener.follow_up(text_at(body, "trigger_id"), actor(body, self.identity), place)
+        click = ClickPayload.read(body)
+        place = ModalPlace(channel_id=click.channel_id, thread_id=click.element.value)
+        self.opener.follow_up(click.trigger_id, user_of(click, self.identity), place)
         await ack()
 
     async def _on_answer_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        thread_id, _, encoded = text_at(first_item_at(body, "actions"), "value").partition("/")
-        channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
+        click = ClickPayload.read(body)
+        thread_id, _, encoded = click.element.value.partition("/")
         if fields := decoded_fields(encoded):
-            place = ModalPlace(channel_id=channel_id, thread_id=thread_id)
-            self.opener.answer(text_at(body, "trigger_id"), actor(body, self.identity), place, fields)
+            place = ModalPlace(channel_id=click.channel_id, thread_id=thread_id)
+            self.opener.answer(click.trigger_id, user_of(click, self.identity), place, fields)
         await ack()
 
     async def _on_hand_over_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        message_ts, _, thread_ts = text_at(first_item_at(body, "actions"), "value").partition("/")
-        channel_id = text_at(body, "channel", "id") or text_at(body, "container", "channel_id")
-        if channel_id and message_ts:
-            place = ModalPlace(channel_id, thread_ts, message_ts, scope=ContextScope.MESSAGE)
-            self.opener.hand_over_forwarded(text_at(body, "trigger_id"), actor(body, self.identity), place)
+        click = ClickPayload.read(body)
+        message_ts, _, thread_ts = click.element.value.partition("/")
+        if click.channel_id and message_ts:
+            place = ModalPlace(click.channel_id, thread_ts, message_ts, scope=ContextScope.MESSAGE)
+            self.opener.hand_over_forwarded(click.trigger_id, user_of(click, self.identity), place)
         await ack()
 
 
-def open_job_modal(opener: ModalOpener, body: dict[str, Any], identity: Identity, options: Options) -> None:
+def open_job_modal(opener: ModalOpener, payload: CommandPayload, identity: Identity, options: Options) -> None:
     """Opens the modal for a job in answer to a slash command without a prompt, in the background. In a direct message,
     which may be between people, it asks for the channel.
     """
-    channel_id = text_at(body, "channel_id")
-    place = ModalPlace(channel_id="" if channel_id.startswith(_DIRECT_MESSAGE) else channel_id)
-    opener.new_job(text_at(body, "trigger_id"), actor(body, identity), place, options)
+    place = ModalPlace(channel_id="" if is_direct_message(payload.channel_id) else payload.channel_id)
+    opener.new_job(payload.trigger_id, sender_of(payload, identity), place, options)
 
 
 async def _acknowledge(ack: AsyncAck) -> None:
     await ack()
 
 
-def _asked(body: dict[str, Any], person: Person, channel_id: str, prompt: str, way_in: WayIn) -> NewJob:
-    quiet = choice_in(body, Input.TELLING) == EndNotification.QUIET
-    project = choice_in(body, Input.PROJECT)
-    return NewJob(person, channel_id, prompt, _source_key(body), way_in, project_said=project, quiet=quiet)
+def _asked(payload: ViewPayload, person: Person, channel_id: str, prompt: str, way_in: WayIn) -> NewJob:
+    quiet = payload.view.choice(Input.TELLING) == EndNotification.QUIET
+    project = payload.view.choice(Input.PROJECT)
+    return NewJob(person, channel_id, prompt, _source_key(payload), way_in, project_said=project, quiet=quiet)
 
 
 def _origin(place: ModalPlace) -> ThreadOrigin:
-    """In a direct message all is meant for Pagehand; elsewhere the message is part of others' conversation."""
-    return ThreadOrigin.REQUEST if place.channel_id.startswith(_DIRECT_MESSAGE) else ThreadOrigin.CONVERSATION
+    """A direct message is meant for Pagehand; elsewhere the message belongs to other people's conversation."""
+    return ThreadOrigin.REQUEST if is_direct_message(place.channel_id) else ThreadOrigin.CONVERSATION
 
 
-def _prompt_in(body: dict[str, Any]) -> str:
-    return displayable(text_in(body, Input.PROMPT)).strip()
+def _prompt_in(payload: ViewPayload) -> str:
+    return displayable(payload.view.text(Input.PROMPT)).strip()
 
 
 def _prompt_errors(prompt: str) -> dict[str, str]:
@@ -240,9 +228,9 @@ def _files(place: ModalPlace) -> tuple[SlackFile, ...]:
     return tuple(SlackFile(file_id, names.get(file_id, ""), must_look_up=True) for file_id in place.files)
 
 
-def _source_key(body: dict[str, Any]) -> str:
-    """A view can be submitted again where that failed, and counts once."""
-    return f"view/{workspace_id(body)}/{view_id(body)}"
+def _source_key(payload: ViewPayload) -> str:
+    """A view can be submitted again after a failure, and counts once."""
+    return f"view/{payload.workspace_id}/{payload.view.id}"
 
 
 def _errors(errors: Mapping[str, str]) -> Answer:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
@@ -10,6 +9,7 @@ from bot.errors import ChatError
 from bot.ports.slack import Conversations, People
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
+from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.message_parts.thread_messages import thread_message
 from bot.slack.rendering.modals import CONTEXT_CHARACTERS, CONTEXT_WIDTH, ContextScope, ModalPlace, ShownContext
 from bot.slack.rendering.text import width
@@ -25,7 +25,7 @@ class HandOverContext:
     people: People
     masker: SecretMasker
 
-    async def of_message(self, place: ModalPlace, message: Any) -> ShownContext:
+    async def of_message(self, place: ModalPlace, message: SlackMessage) -> ShownContext:
         """Returns what is shown first: the message, as the shortcut's payload has it."""
         read = thread_message(message)
         messages = () if read is None else (await self._named(read),)

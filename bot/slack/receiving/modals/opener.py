@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.details import QuestionField
@@ -21,6 +20,7 @@ from bot.errors import ChatError, StoreError
 from bot.ports.service import ServicePort
 from bot.ports.slack import Conversations, People, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
+from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
 from bot.slack.receiving.modals.hand_over_context import HandOverContext
 from bot.slack.receiving.request_recorder import RequestRecorder
@@ -147,7 +147,7 @@ class ModalOpener:
 
         self._open(trigger_id, person, ModalPlace(), view)
 
-    def hand_over(self, trigger_id: str, person: Person, place: ModalPlace, message: Any) -> None:
+    def hand_over(self, trigger_id: str, person: Person, place: ModalPlace, message: SlackMessage) -> None:
         """Opens the modal for a message that is handed over."""
 
         async def view() -> View:

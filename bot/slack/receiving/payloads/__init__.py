@@ -1,1 +1,1 @@
-"""Reading what Slack sends: no part of it is trusted to be there, or to be of the type that is documented."""
+"""Slack's payloads as models. No field is trusted to be there, or to have its documented type."""

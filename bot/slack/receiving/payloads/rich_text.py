@@ -1,71 +1,63 @@
-"""The words of a message as their writer set them: lists, quotations and code, which a message's `text` flattens.
+"""The text of a message as its author formatted it, written as Markdown.
 
-Slack's clients send them as one `rich_text` block (docs.slack.dev, "Rich text block"). It is read as Markdown in
-Slack's escaped form, in which mentions, channels and links are still marked as such. Where any part of it is not known,
-nothing of it is used: better flat words than some left out.
+Slack keeps it as one `rich_text` block (docs.slack.dev, "Rich text block"). The result is in Slack's escaped form, in
+which mentions, channels and links are still marked as such. If any part of the block is unknown, the flat text counts
+instead: better no formatting than missing words.
 """
 
 import re
 from collections.abc import Callable
-from typing import Any
 
-from bot.runtime.json_fields import first_item_at, object_at, objects_at, text_at
+from bot.slack.message_parts.slack_message import BlockPart, SlackMessage, TextStyle
 
-MAX_ELEMENTS, MAX_CHARACTERS = 5_000, 60_000
+MAX_CHARACTERS = 60_000
 """Of one message: Slack cuts its text at 40,000 characters."""
 _MAX_INDENT, _INDENT = 8, "    "
 _MAX_NUMBER = 10_000
 _LIST = "rich_text_list"
-_REFERENCES = {
-    "user": ("@", "user_id", re.compile(r"[UW][A-Z0-9]{1,30}")),
-    "channel": ("#", "channel_id", re.compile(r"[CDG][A-Z0-9]{1,30}")),
-    "usergroup": ("!subteam^", "usergroup_id", re.compile(r"S[A-Z0-9]{1,30}")),
-    "broadcast": ("!", "range", re.compile(r"[a-z]{1,20}|subteam\^S[A-Z0-9]{1,30}")),
-}
-"""How each begins in Slack's escaped form, and where its element has the target."""
-_PLAIN = {"date": "fallback", "color": "value"}
+_PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
+_CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}")
+_GROUP = re.compile(r"S[A-Z0-9]{1,30}")
+_BROADCAST = re.compile(r"[a-z]{1,20}|subteam\^S[A-Z0-9]{1,30}")
 _EMOJI = re.compile(r"[\w+\-:]{1,120}")
 _LABELLED = re.compile(r"<([#!][^<>|\n]{1,60}+)\|([^<>\n]++)>")
 _TICKS = re.compile(r"`++")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_MARKS = (("bold", "**"), ("italic", "_"), ("strike", "~~"))
 
 
-class _NotKnown(Exception):
+class _UnknownPart(Exception):
     """A part that this module cannot read."""
 
 
-def message_text(message: Any) -> str:
-    """Returns a message's words in Slack's escaped form: as they were set where that can be read, else flat."""
-    text, block = text_at(message, "text"), first_item_at(message, "blocks")
-    if text_at(block, "type") != "rich_text" or len(message["blocks"]) > 1:
-        return text
+def message_text(message: SlackMessage) -> str:
+    """Returns a message's text in Slack's escaped form: as it was formatted if that can be read, else flat."""
+    if len(message.blocks) != 1 or message.blocks[0].type != "rich_text":
+        return message.text
     try:
-        told = _RichText(dict(_LABELLED.findall(text))).read(block)
-    except _NotKnown:
-        return text
-    return told if told.strip() and len(told) <= MAX_CHARACTERS else text
+        formatted = _RichText(dict(_LABELLED.findall(message.text))).read(message.blocks[0])
+    except _UnknownPart:
+        return message.text
+    return formatted if formatted.strip() and len(formatted) <= MAX_CHARACTERS else message.text
 
 
 class _RichText:
-    """One message. `labels` are the names of channels and groups, which the text has and the block has not."""
+    """One message. `labels` are the names of channels and groups, which the block lacks and the text has."""
 
     def __init__(self, labels: dict[str, str]) -> None:
         self._labels = labels
-        self._left = MAX_ELEMENTS
 
-    def read(self, block: Any) -> str:
+    def read(self, block: BlockPart) -> str:
         read, after = "", ""
-        for part in self._elements(block):
-            kind, text = text_at(part, "type"), self._part(part).strip("\n")
+        for part in block.elements:
+            text = self._part(part).strip("\n")
             if text:
-                # A list of several levels comes as several lists; anything else stands by itself.
-                read += ("\n" if kind == after == _LIST else "\n\n") + text
-                after = kind
+                # A list of several levels comes as several lists; anything else is a paragraph of its own.
+                read += ("\n" if part.type == after == _LIST else "\n\n") + text
+                after = part.type
         return read.strip("\n")
 
-    def _part(self, part: Any) -> str:
-        match text_at(part, "type"):
+    def _part(self, part: BlockPart) -> str:
+        match part.type:
             case "rich_text_section":
                 return self._inline(part)
             case "rich_text_list":
@@ -74,79 +66,77 @@ class _RichText:
                 return _quoted(self._inline(part))
             case "rich_text_preformatted":
                 return _bordered(part, self._code(part))
-        raise _NotKnown
+        raise _UnknownPart
 
-    def _list(self, part: Any) -> str:
-        indent, first = _INDENT * _whole(part, "indent", _MAX_INDENT), _whole(part, "offset", _MAX_NUMBER) + 1
-        ordered, items = text_at(part, "style") == "ordered", []
-        for number, item in enumerate(self._elements(part), first):
-            if text_at(item, "type") != "rich_text_section":
-                raise _NotKnown
-            mark = f"{number}. " if ordered else "- "
+    def _list(self, part: BlockPart) -> str:
+        indent = _INDENT * min(max(part.indent, 0), _MAX_INDENT)
+        first = min(max(part.offset, 0), _MAX_NUMBER) + 1
+        lines = []
+        for number, item in enumerate(part.elements, first):
+            if item.type != "rich_text_section":
+                raise _UnknownPart
+            mark = f"{number}. " if part.style == "ordered" else "- "
             below = "\n" + indent + " " * len(mark)
-            items.append(indent + mark + below.join(self._inline(item).strip("\n").split("\n")))
-        return "\n".join(items)
+            lines.append(indent + mark + below.join(self._inline(item).strip("\n").split("\n")))
+        return "\n".join(lines)
 
-    def _code(self, part: Any) -> str:
-        code = "".join(self._in_code(element) for element in self._elements(part)).strip("\n")
+    def _code(self, part: BlockPart) -> str:
+        code = "".join(self._in_code(element) for element in part.elements).strip("\n")
         fence = _ticks_around(code, at_least=3)
         return f"{fence}\n{code}\n{fence}"
 
-    def _in_code(self, element: Any) -> str:
-        """In code, an address is what was typed; it is no link, and no style counts."""
-        if text_at(element, "type") in {"text", "link"}:
-            return (text_at(element, "text") or text_at(element, "url")).translate(_ESCAPES)
+    def _in_code(self, element: BlockPart) -> str:
+        """In code, an address is what was typed, not a link, and no style counts."""
+        if element.type in {"text", "link"}:
+            return (element.text or element.url).translate(_ESCAPES)
         return self._element(element)
 
-    def _inline(self, part: Any) -> str:
-        return "".join(self._element(element) for element in self._elements(part))
+    def _inline(self, part: BlockPart) -> str:
+        return "".join(self._element(element) for element in part.elements)
 
-    def _element(self, element: Any) -> str:
-        kind, text = text_at(element, "type"), text_at(element, "text")
-        if kind in _REFERENCES:
-            return self._reference(element, *_REFERENCES[kind])
-        if kind == "text":
-            return _styled(text.translate(_ESCAPES), object_at(element, "style"))
-        if kind == "link":
-            return _link(text_at(element, "url"), text)
-        if kind == "emoji" and _EMOJI.fullmatch(text_at(element, "name")):
-            return f":{text_at(element, 'name')}:"
-        if words := text_at(element, _PLAIN.get(kind, "")):
-            return words.translate(_ESCAPES)
-        raise _NotKnown
+    def _element(self, element: BlockPart) -> str:
+        match element.type:
+            case "text":
+                words = _styled(element.text.translate(_ESCAPES), element.text_style)
+            case "link":
+                words = _link(element.url, element.text)
+            case "user":
+                words = self._reference("@", element.user_id, _PERSON)
+            case "channel":
+                words = self._reference("#", element.channel_id, _CHANNEL)
+            case "usergroup":
+                words = self._reference("!subteam^", element.usergroup_id, _GROUP)
+            case "broadcast":
+                words = self._reference("!", element.range, _BROADCAST)
+            case "emoji" if _EMOJI.fullmatch(element.name):
+                words = f":{element.name}:"
+            case "date" if element.fallback:
+                words = element.fallback.translate(_ESCAPES)
+            case "color" if element.value:
+                words = element.value.translate(_ESCAPES)
+            case _:
+                raise _UnknownPart
+        return words
 
-    def _reference(self, element: Any, sign: str, key: str, pattern: re.Pattern[str]) -> str:
-        target = text_at(element, key)
+    def _reference(self, sign: str, target: str, pattern: re.Pattern[str]) -> str:
         if pattern.fullmatch(target) is None:
-            raise _NotKnown
+            raise _UnknownPart
         label = self._labels.get(sign + target)
         return f"<{sign}{target}|{label}>" if label else f"<{sign}{target}>"
-
-    def _elements(self, part: Any) -> list[dict[str, Any]]:
-        found = objects_at(part, "elements")
-        self._left -= len(found)
-        if self._left < 0:
-            raise _NotKnown
-        return found
-
-
-def _whole(part: Any, key: str, most: int) -> int:
-    value = part.get(key)
-    return min(max(value, 0), most) if isinstance(value, int) else 0
 
 
 def _link(url: str, label: str) -> str:
     if not url or any(character in url for character in "<>|\n"):
-        raise _NotKnown
+        raise _UnknownPart
     words = " ".join(label.split()).translate(_ESCAPES)
     return f"<{url.translate(_ESCAPES)}|{words}>" if words else f"<{url.translate(_ESCAPES)}>"
 
 
-def _styled(text: str, style: dict[str, Any]) -> str:
-    """Marks stand close to the words, and end with each line, or Markdown does not take them for marks."""
-    marks = [mark for name, mark in _MARKS if style.get(name) is True]
-    if style.get("code") is True:
+def _styled(text: str, style: TextStyle) -> str:
+    """Puts marks next to the words and ends them with each line; otherwise Markdown does not take them for marks."""
+    if style.code:
         return _on_each_line(text, _as_code)
+    marks = [mark for mark, is_set in (("**", style.bold), ("_", style.italic), ("~~", style.strike)) if is_set]
     return _on_each_line(text, lambda words: "".join(marks) + words + "".join(reversed(marks))) if marks else text
 
 
@@ -162,13 +152,13 @@ def _as_code(words: str) -> str:
 
 
 def _ticks_around(code: str, *, at_least: int) -> str:
-    """Returns more ticks than stand together anywhere in the code, so that none of those ends it."""
+    """Returns more ticks than the code has in a row anywhere, so that none of those ends it."""
     return "`" * max([at_least, *(len(ticks) + 1 for ticks in _TICKS.findall(code))])
 
 
-def _bordered(part: Any, text: str) -> str:
-    """Slack draws a border where a list or code is part of a quotation."""
-    return _quoted(text) if part.get("border") == 1 else text
+def _bordered(part: BlockPart, text: str) -> str:
+    """Slack draws a border around a list or code within a quotation."""
+    return _quoted(text) if part.border == 1 else text
 
 
 def _quoted(text: str) -> str:

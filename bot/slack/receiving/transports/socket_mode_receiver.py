@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.supervisor import Supervisor
 from bot.runtime.tasks import BackgroundTasks
-from bot.slack.receiving.payloads.fields import log_safe
+from bot.slack.receiving.payloads.payload import SlackPayload
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.connection_keeper import (
     PING_INTERVAL,
@@ -107,8 +107,7 @@ class SocketReceiver:
     async def _answer(self, connection: SocketModeConnection, envelope: Envelope) -> None:
         payload = envelope.get("payload")
         if not isinstance(payload, dict):
-            kind = log_safe(envelope.get("type")) or "no type"
-            logger.warning("an envelope without a payload is acknowledged: %s", kind)
+            logger.warning("an envelope without a payload is acknowledged: %s", SlackPayload.read(envelope).kind)
             payload = {}
         async with self._concurrency:
             response = await self._app.handle_payload(payload)

@@ -1,0 +1,69 @@
+"""Models of JSON that others write: a field can be missing, null or of another type without spoiling the rest."""
+
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    InstanceOf,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+from pydantic_core import PydanticUseDefault
+
+T = TypeVar("T")
+MAX_ITEMS = 5_000
+"""Of a list of objects; the rest is dropped."""
+
+Text = InstanceOf[str]
+"""A string as it is; pydantic's own `str` refuses lone surrogates, which JSON can hold."""
+
+
+class LenientModel(BaseModel):
+    """A JSON object. Every field needs a default: it is used where the value is missing or of the wrong type. Unknown
+    fields are ignored, and no error is raised, so none can quote what somebody wrote.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        """Reads any JSON value; what is not an object reads as an empty one."""
+        return cls.model_validate(value if isinstance(value, dict) else {})
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _read_bad_value_as_absent(cls, value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return read(value)
+        except ValidationError:
+            raise PydanticUseDefault from None
+
+
+def objects_in(value: object) -> list[dict[str, Any]]:
+    """Returns the objects of a list, without whatever else is in it. Raises ValueError if the value is not a list."""
+    return [item for item in _items_in(value)[:MAX_ITEMS] if isinstance(item, dict)]
+
+
+def _texts_in(value: object) -> list[str]:
+    return [item for item in _items_in(value) if isinstance(item, str)]
+
+
+def _items_in(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("not a list")  # noqa: TRY004 - pydantic takes ValueError for a bad value
+    return value
+
+
+Objects = Annotated[tuple[T, ...], BeforeValidator(objects_in)]
+"""The objects of a list, of which at most MAX_ITEMS are read."""
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_texts_in)]
+"""The strings of a list."""
+IsPresent = Annotated[bool, BeforeValidator(bool)]
+"""Whether a field holds anything but null, false, zero or nothing: for fields whose presence alone tells something."""
+IsText = Annotated[bool, BeforeValidator(lambda value: isinstance(value, str))]
+"""Whether a field holds a string, where an empty one differs from none."""
+EmptyAsNone = BeforeValidator(lambda value: value or None)
+"""For an optional object: an empty one tells nothing."""

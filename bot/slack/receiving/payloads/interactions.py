@@ -1,0 +1,213 @@
+"""Payloads of Slack's interactions (docs.slack.dev, "Interactivity"): clicks, shortcuts and modals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from bot.runtime.lenient_model import LenientModel, Objects, Text
+from bot.slack.message_parts.slack_message import SlackMessage, Ts
+from bot.slack.receiving.payloads.payload import InstalledView, SlackPayload
+from bot.slack.rendering.modal_inputs import Input
+from bot.slack.rendering.modals import ModalPlace, parse_place
+from bot.slack.sending.views import ShownView
+
+
+class InteractingUser(LenientModel):
+    """Who clicked, used the shortcut or submitted the modal."""
+
+    id: Text = ""
+    team_id: Text = ""
+
+
+class InteractionPayload(SlackPayload):
+    """An interaction of any kind."""
+
+    user: InteractingUser = InteractingUser()
+    trigger_id: Text = ""
+    response_url: Text = Field("", repr=False)
+
+
+# Clicks.
+
+
+class ChosenOption(LenientModel):
+    """An option of a menu."""
+
+    value: Text = ""
+
+
+class ClickedElement(LenientModel):
+    """The button or menu that was used."""
+
+    action_id: Text = ""
+    action_ts: Text = ""
+    value: Text = ""
+    selected_option: ChosenOption = ChosenOption()
+
+
+class InteractionChannel(LenientModel):
+    """Where it happened."""
+
+    id: Text = ""
+
+
+class ClickContainer(LenientModel):
+    """What holds the element: a message or a view."""
+
+    channel_id: Text = ""
+    message_ts: Text = ""
+
+
+class ClickedMessage(LenientModel):
+    """The message that holds the element."""
+
+    ts: Text = ""
+
+
+class ClickPayload(InteractionPayload):
+    """`block_actions`."""
+
+    actions: Objects[ClickedElement] = ()
+    channel: InteractionChannel = InteractionChannel()
+    container: ClickContainer = ClickContainer()
+    message: ClickedMessage = ClickedMessage()
+
+    @property
+    def element(self) -> ClickedElement:
+        """What was used: Slack reports one at a time."""
+        return self.actions[0] if self.actions else ClickedElement()
+
+    @property
+    def channel_id(self) -> str:
+        """The channel of the message; empty in a view."""
+        return self.channel.id or self.container.channel_id
+
+
+# Shortcuts.
+
+
+class MessageShortcutPayload(InteractionPayload):
+    """`message_action`: a shortcut that was used on a message."""
+
+    channel: InteractionChannel = InteractionChannel()
+    message: SlackMessage = SlackMessage()
+    message_ts: Ts = ""
+
+
+# Modals.
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """What an input of an agent's question holds; `text` is empty where nothing was answered."""
+
+    block_id: str
+    title: str
+    text: str
+    is_required: bool
+
+
+class InputLabel(LenientModel):
+    """The title of an input."""
+
+    text: Text = ""
+
+
+class ViewBlock(LenientModel):
+    """A block of a view."""
+
+    block_id: Text = ""
+    label: InputLabel = InputLabel()
+
+
+class InputState(LenientModel):
+    """What an input holds."""
+
+    value: Text = ""
+    selected_option: ChosenOption = ChosenOption()
+    selected_options: Objects[ChosenOption] = ()
+    selected_conversation: Text = ""
+
+
+def _inputs(values: object) -> dict[str, Any]:
+    """Returns the state of each input by its block's id, which is also its action id."""
+    blocks = values.items() if isinstance(values, dict) else ()
+    held = {block_id: actions.get(block_id) for block_id, actions in blocks if isinstance(actions, dict)}
+    return {block_id: state for block_id, state in held.items() if isinstance(state, dict)}
+
+
+class ViewState(LenientModel):
+    """What the inputs of a view hold."""
+
+    values: Annotated[Mapping[Text, InputState], BeforeValidator(_inputs)] = Field(default_factory=dict)
+
+
+class SlackView(InstalledView):
+    """A view as it was shown when something happened in it."""
+
+    id: Text = ""
+    hash: Text = ""
+    private_metadata: Text = ""
+    blocks: Objects[ViewBlock] = ()
+    state: ViewState = ViewState()
+
+    @property
+    def shown(self) -> ShownView:
+        """Which content of which view it is."""
+        return ShownView(self.id, self.hash)
+
+    @property
+    def place(self) -> ModalPlace:
+        """What the view is about."""
+        return parse_place(self.private_metadata)
+
+    def text(self, block_id: str) -> str:
+        """Returns the text in an input."""
+        return self._input(block_id).value
+
+    def choice(self, block_id: str) -> str:
+        """Returns the value of the chosen option; empty if none is chosen."""
+        return self._input(block_id).selected_option.value
+
+    def channel(self, block_id: str) -> str:
+        """Returns the chosen channel; empty if none is chosen."""
+        return self._input(block_id).selected_conversation
+
+    def texts(self, prefix: str) -> Sequence[tuple[str, str]]:
+        """Returns the ids and texts of the inputs whose block ids have the prefix, in the order of the blocks."""
+        ids = (block.block_id for block in self.blocks)
+        return [(block_id, self.text(block_id)) for block_id in ids if block_id.startswith(prefix)]
+
+    def answers(self) -> list[GivenAnswer]:
+        """Returns the answers to an agent's questions, in the order of their inputs. The person's own words count more
+        than what they chose.
+        """
+        found = []
+        for block_id, block in {block.block_id: block for block in self.blocks}.items():
+            kind, _, number = block_id.partition("/")
+            if kind in {Input.ANSWER, Input.REQUIRED_ANSWER}:
+                text = self.text(f"{Input.OTHER_ANSWER}/{number}").strip() or self._answer(block_id)
+                is_required = kind == Input.REQUIRED_ANSWER
+                found.append(GivenAnswer(block_id, block.label.text, text, is_required=is_required))
+        return found
+
+    def _answer(self, block_id: str) -> str:
+        chosen = "; ".join(option.value for option in self._input(block_id).selected_options)
+        return chosen or self.choice(block_id) or self.text(block_id).strip()
+
+    def _input(self, block_id: str) -> InputState:
+        return self.state.values.get(block_id, InputState())
+
+
+class ViewPayload(InteractionPayload):
+    """`view_submission`."""
+
+    view: SlackView = SlackView()
+
+
+class ViewClickPayload(ClickPayload):
+    """`block_actions` in a modal."""
+
+    view: SlackView = SlackView()

@@ -1,0 +1,155 @@
+"""What all kinds of Slack's payloads have in common, and how a payload is read from an HTTP request."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from pydantic import BeforeValidator, Field, StrictInt
+
+from bot.runtime.lenient_model import EmptyAsNone, LenientModel, Objects, Text
+from bot.slack.message_parts.slack_message import Authored
+from bot.slack.sending.identity import Identity
+
+_UNUSUAL = re.compile(r"[^A-Za-z0-9_.:\-]")
+_MAX_LOGGED = 40
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+
+
+class Installation(LenientModel):
+    """A workspace, and the organization it belongs to, in which the app is installed."""
+
+    team_id: Text = ""
+    enterprise_id: Text = ""
+
+
+class Workspace(LenientModel):
+    """A workspace or an organization."""
+
+    id: Text = ""
+    enterprise_id: Text = ""
+
+
+NamedWorkspace = Annotated[
+    Workspace | None, BeforeValidator(lambda value: value if value is None or isinstance(value, dict) else {})
+]
+"""None where Slack names no workspace. What cannot be read must not pass for that."""
+
+
+class InstalledView(LenientModel):
+    """The view that a payload is about, as far as it tells for whom the payload is."""
+
+    app_installed_team_id: Text = ""
+
+
+class SlackEvent(Authored):
+    """An event, as far as all events are alike."""
+
+    type: Text = ""
+
+
+class SlackPayload(LenientModel):
+    """A payload of any kind."""
+
+    type: Text = ""
+    api_app_id: Text = ""
+    command: Text = ""
+    ssl_check: Text = ""
+    minute_rate_limited: StrictInt = 0
+    team_id: Text = ""
+    enterprise_id: Text = ""
+    context_team_id: Text = ""
+    context_enterprise_id: Text = ""
+    team: NamedWorkspace = None
+    team_text: Annotated[Text, Field(validation_alias="team")] = ""
+    enterprise: NamedWorkspace = None
+    enterprise_text: Annotated[Text, Field(validation_alias="enterprise")] = ""
+    authorizations: Objects[Installation] = ()
+    view: Annotated[InstalledView | None, EmptyAsNone] = None
+    event: SlackEvent = SlackEvent()
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace that the payload comes from."""
+        return (
+            self.team_id
+            or (self.team.id if self.team else "")
+            or (self.authorizations[0].team_id if self.authorizations else "")
+            or self.team_text
+        )
+
+    @property
+    def kind(self) -> str:
+        """The types of the payload, for the log, without any of its content."""
+        types = (self.type, self.event.type, self.command)
+        return "/".join(log_safe(name) for name in types if name) or "without a type"
+
+    def is_for(self, identity: Identity) -> bool:
+        """Returns whether this is for our app as it is installed in our workspace or organization. If our app's id is
+        not known, the signing secret or the socket is the only proof that it is for our app.
+        """
+        if identity.app_id and self.api_app_id and self.api_app_id != identity.app_id:
+            return False
+        return any(is_ours(installation, identity) for installation in self._installations())
+
+    def _installations(self) -> Iterator[str]:
+        """Yields the workspaces and organizations that the payload is for. An event names the channel's own workspace
+        at the top, and ours among the authorizations.
+        """
+        yield from (self.team_id, self.enterprise_id, self.context_team_id, self.context_enterprise_id)
+        yield from (self.team_text, self.enterprise_text)
+        if self.view:
+            yield self.view.app_installed_team_id
+        if self.team:
+            yield from (self.team.id, self.team.enterprise_id)
+        if self.enterprise:
+            yield self.enterprise.id
+        for installation in self.authorizations:
+            yield from (installation.team_id, installation.enterprise_id)
+
+
+class CommandPayload(SlackPayload):
+    """A slash command."""
+
+    text: Text = ""
+    user_id: Text = ""
+    channel_id: Text = ""
+    trigger_id: Text = ""
+    response_url: Text = Field("", repr=False)
+
+
+def is_ours(team_id: str, identity: Identity) -> bool:
+    """Returns whether an id is that of our workspace (T...) or organization (E...)."""
+    return bool(team_id) and team_id in {identity.team_id, identity.enterprise_id}
+
+
+def is_direct_message(channel_id: str) -> bool:
+    """Returns whether a channel's id is that of a direct message."""
+    return channel_id.startswith("D")
+
+
+def log_safe(text: str) -> str:
+    """Returns a type or an id as the log may hold it: short and on one line."""
+    return _UNUSUAL.sub("?", text[:_MAX_LOGGED])
+
+
+def parse_body(body: str, content_type: str) -> dict[str, Any] | None:
+    """Returns the payload in the body of a signed HTTP request; None if it is nothing that Slack sends.
+
+    Slack sends JSON, a form, or a form with JSON in its only field. Bolt's own parser takes every form that contains
+    the word "payload" for an interaction, and drops a command about one.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == _JSON or (kind != _FORM and body.lstrip().startswith("{")):
+        return _json_object(body)
+    fields = dict(parse_qsl(body, keep_blank_values=True))
+    return _json_object(fields["payload"]) if "payload" in fields else fields or None
+
+
+def _json_object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
