@@ -1,4 +1,4 @@
-"""The change to be checked: its pages before and after, parsed on demand."""
+"""The change to check: its pages before and after, parsed on demand."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from bot.jobserver.repository.snapshot import Snapshot
 
 
 def new_lines(before: str | None, after: str) -> frozenset[int]:
-    """Returns the numbers, from 1, of the lines whose text the page did not have before; linear in both texts."""
+    """Returns the numbers, from 1, of the lines that are not in the text before. Takes linear time."""
     known = Counter((before or "").splitlines())
     found = set()
     for number, line in enumerate(after.splitlines(), start=1):
@@ -24,7 +24,7 @@ def new_lines(before: str | None, after: str) -> frozenset[int]:
 
 
 class CheckedChange:
-    """What a change made of the files. Its methods read and parse: call them in a thread."""
+    """The files before and after a change. Its methods read and parse, so call them in a thread."""
 
     def __init__(
         self,
@@ -61,26 +61,26 @@ class CheckedChange:
 
     @cached_property
     def addresses(self) -> SiteAddresses:
-        """What the site serves besides its files, after the change."""
+        """The addresses that the site serves besides its files, after the change."""
         return SiteAddresses.of(self.after)
 
     def page(self, path: PurePosixPath) -> ParsedPage | None:
-        """Returns a page after the change; None where it is no page, no text, or too large.
+        """Returns a page after the change; None if it is not a page, not text, or too large.
 
         Raises:
-            TimeoutError: the time for all of them is up.
+            TimeoutError: the time limit of all checks has passed.
         """
         return self._parsed(path, self.after, self._pages)
 
     def page_before(self, path: PurePosixPath) -> ParsedPage | None:
-        """Returns the page as it was; as `page` does."""
+        """Returns the page before the change, and otherwise as `page` does."""
         return self._parsed(path, self.before, self._pages_before) if path in self.paths_before else None
 
     def texts(self, paths: Sequence[PurePosixPath]) -> Iterator[tuple[PurePosixPath, str]]:
-        """Yields those of the files after the change that are text, unparsed, each with its text.
+        """Yields the text of each of these files, after the change, that is a text.
 
         Raises:
-            TimeoutError: the time for all of them is up.
+            TimeoutError: the time limit of all checks has passed.
         """
         for path, data in self.after.read_all(paths):
             self._require_time()
@@ -105,6 +105,6 @@ class CheckedChange:
 
 
 def text_of(snapshot: Snapshot, path: PurePosixPath) -> str | None:
-    """Returns a file's text; None where there is none, or it is no UTF-8, or too large."""
+    """Returns a file's text; None if it is missing, not UTF-8, or too large."""
     data = snapshot.read(path)
     return None if data is None else decoded(data)

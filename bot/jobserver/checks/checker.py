@@ -22,14 +22,14 @@ _LAST_CHARACTERS = 250
 
 
 class CheckCouldNotRunError(JobServerError):
-    """The program of a check did not run to its end; the words say why."""
+    """The program of a check could not run to its end; the message says why."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a program ended, the last 2 MB of what it printed, and what it tried to reach in vain.
+    """How a program ended, the last 2 MB of its output, and the connections that it was refused.
 
-    `copy` is the folder that it ran in, as it saw it.
+    `copy` is the path of the folder that it ran in, as the program saw it.
     """
 
     exit_code: int
@@ -40,7 +40,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class CheckProgram:
-    """Programs run in the sandbox, with a HOME of their own that is thrown away; `time_limit` is in seconds."""
+    """Runs programs in the sandbox, each with a temporary HOME; `time_limit` is in seconds."""
 
     sandbox: Sandbox
     limits: RunLimits
@@ -52,11 +52,11 @@ class CheckProgram:
         """Runs a program in the copy.
 
         Raises:
-            CheckCouldNotRunError: it cannot be started, took too long, or used too much.
+            CheckCouldNotRunError: it cannot be started, took too long, or used too many resources.
         """
         with tempfile.TemporaryDirectory(dir=copy.parent, prefix="check-") as home:
             workspace, refusals = Workspace(copy, Path(home)), EgressRefusals()
-            await asyncio.to_thread(hand_over_contents, copy)  # what was put back in it, too
+            await asyncio.to_thread(hand_over_contents, copy)  # including files that the server restored
             try:
                 async with self.egress.opened(refusals) as connected:
                     program = self.sandbox.prepare(connected(Program(arguments, self.environment)), workspace)
@@ -81,12 +81,12 @@ class LineFault:
     line: int
     words: str
     missing: PurePosixPath | None = None
-    """The file that it is not there, if that is the fault."""
+    """The file that was not found, if that is the fault."""
 
 
 @dataclass(frozen=True)
 class SharedSettings:
-    """A file that holds settings of many programs; `mark` is found in it where it holds those of this one."""
+    """A file with settings of many programs; `mark` matches if it has any for this program."""
 
     name: str
     mark: re.Pattern[str]
@@ -94,11 +94,11 @@ class SharedSettings:
 
 @dataclass(frozen=True)
 class Checker:
-    """A program that a repository has settings for.
+    """A program that a repository can have settings for.
 
-    It is found by files at the root, whose paths `settings` matches, or by files there or in a folder above a changed
-    page, whose names `beside` matches. `command` makes its arguments of pages' paths, and `read` its output into
-    findings; that raises `CheckCouldNotRunError`. `endings` are those of the pages that it looks at; none: of all.
+    It applies if there is a file whose path matches `settings` or, in a folder above a changed page or at the root, one
+    whose name matches `beside`. `command` returns its arguments for the paths of pages. `read` parses its output into
+    findings and may raise `CheckCouldNotRunError`. `endings` are the file types that it checks; if empty, all.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Checker:
     endings: frozenset[str] = frozenset()
 
     def pages(self, change: CheckedChange) -> list[PurePosixPath]:
-        """Returns the changed pages that the base's settings have it look at."""
+        """Returns the changed pages that it checks according to the settings in the base branch."""
         pages = [page for page in change.changed_pages if not self.endings or page.suffix.lower() in self.endings]
         if not pages:
             return []
@@ -128,6 +128,6 @@ class Checker:
 
 
 def could_not_run(done: Finished) -> CheckCouldNotRunError:
-    """Returns the error for a program that failed, with its last words."""
+    """Returns the error for a program that failed, with the end of its output."""
     words = " ".join(done.output.split())[-_LAST_CHARACTERS:]
     return CheckCouldNotRunError(f"it ended with exit code {done.exit_code}{f': {words}' if words else ''}")

@@ -18,12 +18,12 @@ from bot.jobserver.text import one_line
 
 logger = logging.getLogger(__name__)
 _PROBLEMS = 50
-"""Problems that are told of a check, each of at most _LENGTH characters."""
+"""How many problems of a check are reported, each with at most _LENGTH characters."""
 _LENGTH = 300
 _LAST_LINES = 10
 _BUDGET_S = 60.0
-"""For the checks that read pages: the largest documentation takes some seconds."""
-_OWN: tuple[tuple[str, Callable[[CheckedChange], Iterator[str]]], ...] = (
+"""The time for all checks that read pages; the largest known documentation takes a few seconds."""
+_BUILT_IN: tuple[tuple[str, Callable[[CheckedChange], Iterator[str]]], ...] = (
     (links.NAME, links.broken_links),
     (navigation.NAME, navigation.navigation_problems),
     ("front matter", page_syntax.unreadable_front_matter),
@@ -31,7 +31,7 @@ _OWN: tuple[tuple[str, Callable[[CheckedChange], Iterator[str]]], ...] = (
 
 
 class DocumentationChecks:
-    """Implements `Checks`. `commands` are the team's own, each a program with its arguments, that `program` runs."""
+    """Implements `Checks`. `commands` are the team's own, each a program with its arguments; `program` runs them."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class DocumentationChecks:
     ) -> tuple[CheckResult, ...]:
         until = self._monotonic() + _BUDGET_S
         change = CheckedChange(before, after, changed, time_is_up=lambda: self._monotonic() > until)
-        has_mdx = await asyncio.to_thread(page_syntax.applies_to, change)  # it lists all files
-        own = (*_OWN, (page_syntax.NAME, page_syntax.broken_mdx)) if has_mdx else _OWN
+        has_mdx = await asyncio.to_thread(page_syntax.applies_to, change)  # this lists all files
+        own = (*_BUILT_IN, (page_syntax.NAME, page_syntax.broken_mdx)) if has_mdx else _BUILT_IN
         checks: list[tuple[str, Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in own]
         checks += await self._checkers.applying(change, copy)
         checks += [(command[0], partial(self._command, command, copy)) for command in self._commands]
@@ -77,15 +77,15 @@ async def _result(name: str, check: Check) -> CheckResult:
     try:
         found = await check()
     except CheckCouldNotRunError as error:
-        return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=_told([str(error)]))
+        return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=_reported([str(error)]))
     except TimeoutError:
         return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=("it took too long",))
     except Exception:
         logger.exception("the check %s failed unexpectedly", name)
         return CheckResult(name=name, status=CheckStatus.SKIPPED, problems=("it failed: the server's log says why",))
-    return CheckResult(name=name, status=CheckStatus.FAILED if found else CheckStatus.PASSED, problems=_told(found))
+    return CheckResult(name=name, status=CheckStatus.FAILED if found else CheckStatus.PASSED, problems=_reported(found))
 
 
-def _told(problems: list[str]) -> tuple[str, ...]:
+def _reported(problems: list[str]) -> tuple[str, ...]:
     told = [one_line(problem, _LENGTH) for problem in problems[:_PROBLEMS]]
     return (*told, "and more") if len(problems) > _PROBLEMS else tuple(told)

@@ -31,7 +31,7 @@ _LONGEST = 2000
 def _reader(
     parse: Callable[[str], re.Match[str] | None], found: Collection[int]
 ) -> Callable[[Finished], Iterator[LineFault]]:
-    """Returns what reads such lines; `found` are the exit codes that stand for findings."""
+    """Returns a parser for output with one finding per line; `found` are the exit codes that mean findings."""
 
     def read(done: Finished) -> Iterator[LineFault]:
         findings = [_finding(match) for text in done.output.splitlines() if (match := parse(text))]
@@ -47,7 +47,11 @@ def _finding(match: re.Match[str]) -> LineFault:
 
 
 def _markdownlint(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
-    return ("markdownlint-cli2", "--no-globs", *(f":{page}" for page in pages))  # the colon: a name, not a pattern
+    return (
+        "markdownlint-cli2",
+        "--no-globs",
+        *(f":{page}" for page in pages),
+    )  # the colon makes it a name instead of a pattern
 
 
 def _cspell(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
@@ -111,10 +115,10 @@ def _vale(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
 
 
 def parse_report(output: str) -> Mapping[str, Sequence[ValeAlert]]:
-    """Reads Vale's JSON: by file, its alerts.
+    """Returns the alerts of each file in Vale's JSON output.
 
     Raises:
-        CheckCouldNotRunError: it is not what Vale documents.
+        CheckCouldNotRunError: the output is not as Vale documents it.
     """
     try:
         return _VALE_REPORT.validate_json(output)
@@ -167,12 +171,12 @@ def _lychee(pages: Sequence[PurePosixPath]) -> tuple[str, ...]:
 
 
 def _literal(name: str) -> str:
-    """A name as a pattern that means nothing else: lychee takes every name for a pattern."""
+    """Returns a pattern that matches only this name, since lychee reads every name as a pattern."""
     return "".join(f"[{sign}]" if sign in "[*?" else sign for sign in name)
 
 
 def _read_lychee(done: Finished) -> Iterator[LineFault]:
-    """Yields links to files: what it says of others depends on settings of whoever serves the pages."""
+    """Yields broken links to files; whether others work depends on the settings of the web server."""
     if done.exit_code not in {0, _BROKEN_LINKS}:
         raise could_not_run(done)
     try:
@@ -187,7 +191,7 @@ def _read_lychee(done: Finished) -> Iterator[LineFault]:
 
 
 def _file(url: str, done: Finished) -> PurePosixPath | None:
-    """Returns the file that a link leads to; None for any other."""
+    """Returns the file that a link leads to; None if it is not in the copy."""
     parts = urlsplit(url)
     path = PurePosixPath(unquote(parts.path))
     is_inside = parts.scheme == "file" and path.is_relative_to(PurePosixPath(done.copy))

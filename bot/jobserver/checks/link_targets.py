@@ -1,4 +1,4 @@
-"""Resolves links inside the repository. Site generators differ: a link is broken only if none would find its target."""
+"""Resolves links inside the repository. Site generators differ: a link is broken only if none finds its target."""
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
@@ -32,7 +32,7 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 class LinkTargets:
-    """The files that links can lead to. Most changes bring no link, so nothing is prepared before the first one."""
+    """The files that links can lead to. Indexes are built on first use, since most changes add no link."""
 
     def __init__(self, paths: Collection[PurePosixPath]) -> None:
         self._all = paths
@@ -47,7 +47,7 @@ class LinkTargets:
 
     @cached_property
     def _languages(self) -> dict[str, set[str | None]]:
-        """Of what each ending of a path can be."""
+        """The languages of the files that end with a path, by this path."""
         found: dict[str, set[str | None]] = {}
         for path in self._paths | self._folders:
             for ending, language in _endings_of(path):
@@ -55,8 +55,9 @@ class LinkTargets:
         return found
 
     def find(self, page: PurePosixPath, path: str) -> PurePosixPath | None:
-        """Returns the file or folder that a page's link leads to; for a path from the site's root, some match of it
-        that is not in the folder of another language.
+        """Returns the file or folder that a page's link leads to.
+
+        For a path from the site's root, returns any match that is not in the folder of another language.
         """
         if path.startswith("/"):
             name = path.strip("/")
@@ -73,7 +74,7 @@ class LinkTargets:
         return next((PurePosixPath(name) for name in _names(joined) if name in self._paths), None)
 
     def _from_the_root(self, path: str, languages: set[str | None]) -> PurePosixPath | None:
-        """Some folder is the site's root: which one, only the site generator knows."""
+        """Tries every folder as the site's root, since only the site generator knows which one it is."""
         if not path:
             return PurePosixPath()
         names = (*_names(path), *((f"{path}x",) if path.endswith(".md") else ()))  # Mintlify's page as Markdown
@@ -81,14 +82,14 @@ class LinkTargets:
         return next(map(PurePosixPath, found), None)
 
     def _below_language(self, path: str) -> PurePosixPath | None:
-        """A version may stand between a language and its pages: `/en/guide` is `en/5x/guide.md`."""
+        """Finds pages with a version between the language and the page: `/en/guide` may be `en/5x/guide.md`."""
         first, _, name = path.partition("/")
         language = language_of_path(PurePosixPath(first, "_"))
         return self._from_the_root(name, {language}) if language and name else None
 
 
 def _originals(folder: PurePosixPath) -> Iterator[PurePosixPath]:
-    """Yields where the original of a translation's folder may lie: what is not translated is taken from there."""
+    """Yields possible folders of a translation's original, which site generators use for untranslated pages."""
     for number, part in enumerate(folder.parts):
         if language_of_path(PurePosixPath(part, "_")) not in {None, "en"}:
             before, after = folder.parts[:number], folder.parts[number + 1 :]
@@ -104,14 +105,14 @@ def _names(path: str) -> Iterator[str]:
 
 
 def _endings_of(path: str) -> Iterator[tuple[str, str | None]]:
-    """Yields a path without none, one, two … of its first folders, each with the language that these name."""
+    """Yields a path without its first 0, 1, 2, … folders, each with the language that the removed folders name."""
     parts = path.split("/")
     for start in range(min(len(parts), 8)):
         yield "/".join(parts[start:]), language_of_path(PurePosixPath(*parts[:start], "_"))
 
 
 def _normalized(start: PurePosixPath, path: str) -> str | None:
-    """Returns the path from the repository's root; None where it leads out of it."""
+    """Returns the path from the repository's root; None if it leads outside."""
     parts = list(start.parts)
     for part in path.split("/"):
         if part == "..":

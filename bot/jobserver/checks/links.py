@@ -14,7 +14,7 @@ from bot.jobserver.documents.parsing import is_page
 
 _DELIMITERS = r"\s\"'<>()\[\]{}|`,="
 _TARGET = re.compile(f"[^{_DELIMITERS}]+")
-"""Whatever can be a link's target in Markdown, MDX or HTML, and most of what cannot."""
+"""Matches every possible link target in Markdown, MDX and HTML, and many other words."""
 _DELIMITER = re.compile(f"[{_DELIMITERS}]")
 _INDEXES = frozenset({"index", "readme", "_index"})
 NAME = "links"
@@ -22,26 +22,26 @@ _MASK = "\ue000"
 _ALIASES = ("@", "~", "/@")
 _SIGNS = re.compile(r"[\W_]+")
 _LISTED = ("{", "{ ", "{: ")
-"""Before an id in a list of attributes: https://python-markdown.github.io/extensions/attr_list/."""
+"""What precedes an id in an attribute list: https://python-markdown.github.io/extensions/attr_list/."""
 _TERM = re.compile(r"^([^\s:][^\n]{0,200})\n{1,2}:[ \t]", re.MULTILINE)
-"""Of a list of definitions: Hugo gives each term an id (autoDefinitionTermID), a number behind the second of a name."""
+"""A term of a definition list: Hugo gives each an id (autoDefinitionTermID) and numbers repeated ones."""
 _PLACEHOLDER = re.compile(r"%[A-Z_]{2,40}%|^[A-Z]{2,40}_[A-Z_]{2,40}$")
 _COUNTED = re.compile(r"-\d{1,4}$")
 _INCLUDES = re.compile(
     r"--8<--|<!--\s{0,9}@include|\{%-?\s{0,9}include|^::: \w{1,100}+(?:\.|[^\n]{0,200}+\n {4}:)", re.MULTILINE
 )
-"""Headings come from elsewhere: pymdownx.snippets, VitePress, Jinja and Liquid, mkdocstrings and mkdocs-click."""
+"""Includes that may add headings: pymdownx.snippets, VitePress, Jinja and Liquid, mkdocstrings and mkdocs-click."""
 
 
 @dataclass(frozen=True)
-class Gone:
-    """What links may no longer lead to; which pages may have such links is found without parsing all of them.
+class RemovedTargets:
+    """Link targets that the change removed; finds the pages that may link to them without parsing all pages.
 
     Attributes:
         names: The last parts of the addresses of removed files, in lower case.
-        anchors: Of headings that are gone.
-        phrases: What links to the other removed files hold when they are decoded: their paths have characters that end
-            a link's target.
+        anchors: The anchors of removed headings.
+        phrases: The names of removed files whose paths contain characters that would end a link's target. Decoded links
+            to them contain these.
     """
 
     names: frozenset[str]
@@ -60,8 +60,8 @@ class Gone:
     def __bool__(self) -> bool:
         return bool(self.names or self.anchors or self.phrases)
 
-    def may_be_meant(self, text: str, page: PurePosixPath, before: LinkTargets, after: LinkTargets) -> bool:
-        """Whether the text of a page holds something that led somewhere before, and does not any more."""
+    def may_be_linked(self, text: str, page: PurePosixPath, before: LinkTargets, after: LinkTargets) -> bool:
+        """Tells whether the text of a page may contain a link that worked before and does not any more."""
         if self.phrases and any(phrase in form for form in (text, unquote(text)) for phrase in self.phrases):
             return True
         for target in set(_TARGET.findall(text)):
@@ -78,7 +78,7 @@ class Gone:
 
 
 def _names(path: PurePosixPath) -> Iterator[str]:
-    """Yields what an address of the file may end with: a folder's index is found by the folder's name."""
+    """Yields the possible ends of the file's address: an index page has the name of its folder."""
     yield path.name
     yield path.name.partition(".")[0]
     if path.stem.casefold() in _INDEXES and path.parent.name:
@@ -93,12 +93,12 @@ def _anchors_gone(change: CheckedChange) -> Iterator[str]:
 
 
 def broken_links(change: CheckedChange) -> Iterator[str]:
-    """Yields the links on new lines that lead nowhere, then those of all pages to what the change removed."""
+    """Yields broken links on new lines, then links from all pages to what the change removed."""
     targets = LinkTargets(change.paths)
     for path in change.changed_pages:
         new = change.new_lines(path)
         yield from (problem for line, problem in _broken_on(change, targets, path) if line in new)
-    yield from _links_to_what_is_gone(change, targets)
+    yield from _links_to_removed_targets(change, targets)
 
 
 def _broken_on(change: CheckedChange, targets: LinkTargets, path: PurePosixPath) -> Iterator[tuple[int, str]]:
@@ -123,13 +123,13 @@ def _problem(change: CheckedChange, targets: LinkTargets, path: PurePosixPath, l
 
 
 def _is_made_by_a_template(target: str) -> bool:
-    """Or leads to a name that stands for a folder: `@site/`, `~/`."""
+    """Also covers aliases of folders, such as `@site/` and `~/`."""
     made = any(mark in target for mark in ("{", "}", "<", "$", _MASK)) or _PLACEHOLDER.search(target)
     return bool(made) or target.startswith(_ALIASES)
 
 
 def _has_anchor(page: ParsedPage | None, anchor: str) -> bool:
-    """Generators differ in what they make of a heading's signs, so letters and digits alone are compared."""
+    """Compares letters and digits only, since generators convert other characters differently."""
     if page is None or page.not_parsed or _INCLUDES.search(page.text):
         return True
     if _plain(anchor) in set(map(_plain, page.anchors)) or any(f"{sign}#{anchor}" in page.text for sign in _LISTED):
@@ -142,19 +142,19 @@ def _plain(anchor: str) -> str:
     return _SIGNS.sub("", anchor).casefold()
 
 
-def _links_to_what_is_gone(change: CheckedChange, targets: LinkTargets) -> Iterator[str]:
-    """Yields links of pages that did not change, to files and headings that did."""
-    gone = Gone.of(change)
-    if not gone:
+def _links_to_removed_targets(change: CheckedChange, targets: LinkTargets) -> Iterator[str]:
+    """Yields links from unchanged pages to removed files and headings."""
+    removed = RemovedTargets.of(change)
+    if not removed:
         return
     before = LinkTargets(change.paths_before)
     others = sorted(path for path in change.paths if is_page(path) and path not in change.changed_pages)
     for path, text in change.texts(others):
-        if not gone.may_be_meant(text, path, before, targets):
+        if not removed.may_be_linked(text, path, before, targets):
             continue
         page = change.page(path)
         for link in page.links if page else ():
-            if not gone.may_be_meant(link.target, path, before, targets):
+            if not removed.may_be_linked(link.target, path, before, targets):
                 continue
             if (problem := _problem(change, targets, path, link)) and _worked(change, before, path, link):
                 yield f"{path}:{link.line}: {problem}"

@@ -1,4 +1,4 @@
-"""New pages that no menu leads to, and entries of menus that the change broke."""
+"""Finds new pages without a menu entry, and menu entries that the change broke."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -12,7 +12,7 @@ _PAGES = (".md", ".mdx")
 
 
 def navigation_problems(change: CheckedChange) -> Iterator[str]:
-    """Yields files that cannot be read any more, entries for pages that are gone, and new pages without an entry."""
+    """Yields files that became unreadable, entries for removed pages, and new pages without an entry."""
     files = sorted(path for path in change.paths if path.name in NAVIGATION_FILES)
     for file in files:
         yield from _broken_entries(change, file)
@@ -39,13 +39,13 @@ def _missing_entry(change: CheckedChange, page: PurePosixPath) -> Iterator[str]:
     try:
         navigation = find_navigation(page, change.paths, lambda path: text_of(change.after, path))
     except ValueError:
-        return  # told as a problem of that file
+        return  # reported as a problem of that file
     if navigation and not navigation.lists(page) and _lists_neighbours(change, navigation, page):
         yield f"{page}: {navigation.path} has no entry for it, so no menu leads there"
 
 
 def _lists_neighbours(change: CheckedChange, navigation: Navigation, page: PurePosixPath) -> bool:
-    """Whether pages beside this one are listed; in a folder of its own, whether any page is."""
+    """Tells whether pages beside this one are listed. A page in a new folder is always expected to be."""
     had_pages = any(path.parent == page.parent and path.suffix in _PAGES for path in change.paths_before)
     return not had_pages or any(target.parent == page.parent for target in navigation.targets())
 
@@ -63,6 +63,6 @@ def _read(snapshot: Snapshot, file: PurePosixPath) -> Navigation | None:
 
 
 def _names(target: PurePosixPath) -> Iterator[PurePosixPath]:
-    """Yields the files that an entry can mean: those of Mintlify have no ending."""
+    """Yields the files that an entry can mean: Mintlify's have no file ending."""
     yield target
     yield from (target.with_name(f"{target.name}{suffix}") for suffix in _PAGES)

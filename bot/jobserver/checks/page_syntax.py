@@ -1,6 +1,6 @@
-"""Finds pages that no longer parse: broken front matter; in MDX an open tag or brace, or a sign read as a tag.
+"""Finds pages that no longer parse: broken front matter and, in MDX, unclosed tags and braces and HTML comments.
 
-What is reported is what MDX's own compiler refuses (https://mdxjs.com/docs/troubleshooting-mdx/); it refuses more.
+MDX's own compiler rejects everything reported here, and more (https://mdxjs.com/docs/troubleshooting-mdx/).
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,19 +18,19 @@ _DEEPEST = 200
 
 @dataclass(frozen=True)
 class Fault:
-    """Where a page does not compile: `position` is a place in its text."""
+    """Why a page does not compile; `position` is an index into its text."""
 
     position: int
     words: str
 
 
 def applies_to(change: CheckedChange) -> bool:
-    """Whether the change touches pages in MDX."""
+    """Tells whether the change includes MDX pages."""
     return any(map(_is_mdx, change.changed_pages))
 
 
 def broken_mdx(change: CheckedChange) -> Iterator[str]:
-    """Yields what keeps a page from compiling that compiled before, with line and column."""
+    """Yields the first fault, with line and column, of each page that compiled before and does not any more."""
     for path in filter(_is_mdx, change.changed_pages):
         page, before = change.page(path), text_of(change.before, path)
         if page is None or (fault := mdx_fault(page.text)) is None:
@@ -56,7 +56,7 @@ def mdx_fault(text: str) -> Fault | None:
 
 
 def _unbalanced(tags: Sequence[Tag]) -> Fault | None:
-    """Finds a tag without its counterpart; HTML's empty elements have to be closed in MDX, too."""
+    """Finds a tag without its counterpart; MDX requires even HTML's void elements to be closed."""
     opened: list[Tag] = []
     for tag in tags:
         if tag.is_empty and not tag.is_closing:

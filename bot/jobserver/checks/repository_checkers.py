@@ -1,7 +1,7 @@
-"""Runs the checkers that the repository is set up for, and reports what they find on new lines.
+"""Runs the checkers that the repository has settings for, and reports what they find on new lines.
 
-They run in a folder that an agent has not written to: the base's files, with the changed pages over them. So a change
-cannot bring settings, rules or plugins that a checker would load.
+They run in a folder that the agent has not written to: the base's files, overlaid with the changed pages. So a change
+cannot add settings, rules or plugins that a checker would load.
 """
 
 import asyncio
@@ -23,20 +23,20 @@ from bot.jobserver.repository.foreign_files import remove
 CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL, LYCHEE)
 _PAGES_A_RUN = 500
 Check = Callable[[], Awaitable[list[str]]]
-"""Finds a check's problems."""
+"""Returns a check's problems."""
 
 
 @dataclass(frozen=True)
 class RepositoryCheckers:
-    """Runs those that the base has settings for."""
+    """Runs the checkers that the base branch has settings for."""
 
     program: CheckProgram
     checkers: Sequence[Checker] = CHECKERS
 
     async def applying(self, change: CheckedChange, job_copy: Path) -> list[tuple[str, Check]]:
-        """Returns the names of those that look at this change, each with what finds its problems.
+        """Returns the name of each checker that applies to this change, with a function that runs it.
 
-        The files that they look at lie beside the job's copy, and belong to its owner.
+        The files that it checks are put beside the job's copy and belong to the copy's owner.
         """
         pages = [(checker, await asyncio.to_thread(checker.pages, change)) for checker in self.checkers]
         return [
@@ -60,7 +60,7 @@ class RepositoryCheckers:
 
 @asynccontextmanager
 async def _laid_out(change: CheckedChange, job_copy: Path) -> AsyncIterator[Path]:
-    """Makes a copy for one checker: where a program has written, the server writes no more."""
+    """Makes a copy for one checker, since the server never writes to a folder that a program has written to."""
     folder = job_copy.with_name(f"checked-{secrets.token_hex(4)}")
     try:
         yield await asyncio.to_thread(_lay_out, change, folder, owner(job_copy))
@@ -86,7 +86,7 @@ def _lay_out(change: CheckedChange, folder: Path, user: int) -> Path:
 
 
 def _of_new_lines(findings: Sequence[LineFault], change: CheckedChange) -> list[str]:
-    """What is said to be missing may have come with the change: only its pages are laid out."""
+    """Skips files reported as missing that the change adds, since the copy contains only its pages."""
     paths = {finding.path for finding in findings}.intersection(change.changed_pages)
     new = {path: change.new_lines(path) for path in paths}
     told = [

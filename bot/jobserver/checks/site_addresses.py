@@ -1,4 +1,4 @@
-"""Addresses that a site serves without a file: redirects in its settings, and what its generator writes. Pure."""
+"""Addresses that a site serves without a file: redirects in its settings, and pages that its generator adds. Pure."""
 
 import json
 import posixpath
@@ -13,7 +13,7 @@ from bot.jobserver.documents.parsing import decoded
 from bot.jobserver.repository.snapshot import Snapshot
 
 _MOST_SETTINGS = 20
-"""Files of settings that are read of one repository."""
+"""How many settings files of a repository are read."""
 _MOST_REFERENCES = 4
 _LARGEST = 1_000_000
 _FEEDS = ("rss.xml", "atom.xml", "feed.xml", "feed.json", "index.xml")
@@ -58,19 +58,17 @@ _Reference = Callable[[str], object]
 
 @dataclass(frozen=True)
 class SiteAddresses:
-    """`redirected` are whole addresses, `below` beginnings, `generated` last parts; none has a / in front."""
+    """`redirected` are whole addresses, `below` are prefixes, `generated` are last parts; none starts with a slash."""
 
     redirected: frozenset[str]
     below: tuple[str, ...]
     generated: frozenset[str]
     has_labels: bool = False
-    """A link without an ending can be a name for something: of a place (Sphinx with MyST), or of what a site's own
-    render hooks make of it (Hugo).
-    """
+    """A link without a file ending can be a label (Sphinx with MyST) or be resolved by a site's render hooks (Hugo)."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "SiteAddresses":
-        """Returns those of a repository's site; where its generator is not known, those of all that are."""
+        """Returns the addresses of a repository's site; if its generator is unknown, those of all known generators."""
         paths = snapshot.paths()
         kinds = {kind for path in paths if (kind := _generator(path))}
         written = (*_EVERYWHERE, *(name for kind in kinds or _GENERATED for name in _GENERATED[kind]))
@@ -81,7 +79,7 @@ class SiteAddresses:
         return cls(frozenset(sources - patterns), tuple(sorted(beginnings - {""})), frozenset(written), has_labels)
 
     def serve(self, target: str) -> bool:
-        """Whether a link's target is one of them: a path from the site's root, or a label."""
+        """Tells whether a link's target, a path from the site's root or a label, is one of them."""
         if not target.startswith("/"):
             return self.has_labels and not PurePosixPath(target).suffix
         path = target.strip("/")
@@ -91,7 +89,7 @@ class SiteAddresses:
 
 
 def _redirects(snapshot: Snapshot, paths: Collection[PurePosixPath]) -> Iterator[str]:
-    """Yields what redirects come from."""
+    """Yields the sources of redirects."""
     named = sorted((path for path in paths if path.name in _READERS or _generator(path) == "docusaurus"), key=_depth)
     for path in named[:_MOST_SETTINGS]:
         if (text := _text(snapshot, path)) is not None:
@@ -104,7 +102,7 @@ def _depth(path: PurePosixPath) -> tuple[int, PurePosixPath]:
 
 
 def _generator(path: PurePosixPath) -> str | None:
-    """Returns whose settings a file holds."""
+    """Returns the generator whose settings a file contains."""
     if path.parent.name == ".vitepress" and path.stem == "config":
         return "vitepress"
     return next((kind for kind, name in _SETTINGS.items() if name.fullmatch(path.name)), None)
@@ -165,7 +163,7 @@ def _of_mkdocs(text: str, _referenced: _Reference) -> Iterator[str]:
 
 
 def _of_docusaurus(text: str, _referenced: _Reference) -> Iterator[str]:
-    """Reads what looks like https://docusaurus.io/docs/api/plugins/@docusaurus/plugin-client-redirects in a program."""
+    """Finds settings of https://docusaurus.io/docs/api/plugins/@docusaurus/plugin-client-redirects in JavaScript."""
     for found in _FROM.finditer(text):
         yield from [found["one"]] if found["one"] else _QUOTED.findall(found["more"])
 

@@ -28,14 +28,14 @@ class Tag:
 
 
 class UnclosedBraceError(Exception):
-    """The rest of the page can't be told from program text."""
+    """A brace is not closed, so the rest of the page cannot be told apart from code."""
 
 
 def tag_at(text: str, start: int, *, jsx: bool) -> Tag | None:
-    """Returns the tag that begins at `<`; None if what stands there is none.
+    """Returns the tag that begins at `<`; None if there is none.
 
     Raises:
-        UnclosedBraceError: an attribute's brace has no end.
+        UnclosedBraceError: a brace in an attribute is not closed.
     """
     match = _TAG_NAME.match(text, start + 1)
     name = match["name"] if match else None
@@ -69,7 +69,7 @@ def _tag_end(text: str, position: int, *, jsx: bool) -> int | None:
 
 
 def expression_end(text: str, start: int) -> int:
-    """Returns the place after the brace that closes the one at `start`; strings and comments may hold braces.
+    """Returns the position after the brace that closes the one at `start`; ignores braces in strings and comments.
 
     Raises:
         UnclosedBraceError: there is none.
@@ -87,7 +87,7 @@ def expression_end(text: str, start: int) -> int:
 
 
 def _past(text: str, sign: str, position: int) -> int:
-    """Returns the place after a string or comment. A quotation mark that its line does not close is an apostrophe."""
+    """Returns the position after a string or comment. A quotation mark not closed in its line is an apostrophe."""
     if sign == "//":
         is_address = text[position - 3 : position - 2] == ":"
         return position if is_address else line_end(text, position)

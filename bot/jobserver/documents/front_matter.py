@@ -1,4 +1,4 @@
-"""Reads front matter, the block at the start of a page with its title and settings."""
+"""Reads front matter, the block with title and settings at the start of a page."""
 
 import re
 import tomllib
@@ -30,7 +30,7 @@ class _Block:
 
 
 def find_front_matter(text: str) -> FrontMatter | None:
-    """Returns the block at the beginning, with its marks and the line end after it; None where there is none."""
+    """Returns the front matter with its delimiters and the line break after it; None if there is none."""
     block = _block(text)
     if block is None:
         return None
@@ -67,19 +67,19 @@ def _values(block: _Block) -> tuple[Mapping[str, object], str]:
 
 
 def load_yaml(text: str) -> object:
-    """Reads YAML without making objects of Python's from it; aliases are refused, as they can grow without end.
+    """Reads YAML without constructing Python objects; refuses aliases, since they can expand without limit.
 
     Raises:
-        ValueError: the text is not YAML, in words.
+        ValueError: the text is not YAML; the message says why.
     """
     return _read(text, lambda: yaml.load(text, _Loader))  # noqa: S506 (a SafeLoader)
 
 
 def compose_yaml(text: str) -> yaml.Node | None:
-    """Reads YAML as nodes with their places.
+    """Reads YAML as nodes with their positions.
 
     Raises:
-        ValueError: the text is not YAML, in words.
+        ValueError: the text is not YAML; the message says why.
     """
     return _read(text, lambda: yaml.compose(text, _Loader))
 
@@ -116,7 +116,7 @@ def _bracket_depth(text: str) -> int:
 
 
 class _Loader(yaml.SafeLoader):
-    """Leaves the tags of site generators (`!ENV`, `!!python/name:…`) as nothing, and makes nothing of them."""
+    """Reads values with tags of site generators (`!ENV`, `!!python/name:…`) as None."""
 
 
 def _nothing(_loader: _Loader, _suffix: str, _node: yaml.Node) -> None:
@@ -132,7 +132,7 @@ def _first_line(error: Exception) -> str:
 
 
 def quick_title(text: str) -> str | None:
-    """Returns the title that the front matter or the first heading gives, within the first 20,000 characters."""
+    """Returns the title in the front matter or first heading, if it is within the first 20,000 characters."""
     text = text[:_LOOKED_AT]
     front_matter = find_front_matter(text)
     if front_matter and front_matter.title:

@@ -1,7 +1,6 @@
 """Parses Markdown within a paragraph by markdown-it's rules, and records the position of each piece.
 
-markdown-it keeps no positions within a paragraph. This parser runs the same rules and writes down where each began and
-ended.
+markdown-it keeps no positions within a paragraph, so this parser runs the same rules and records their spans.
 """
 
 import re
@@ -18,7 +17,7 @@ from markdown_it.utils import EnvType
 _IMAGE_MARK = 2
 """The length of `![`."""
 _NAMED_BY_LABEL = re.compile(r"\]\[[^\[\]\n]{0,200}+\]|\[\^[^\[\]\s]{1,100}+\]")
-"""A label after a text (`[text][label]`), or a footnote's, also where what it names stands in another file."""
+"""A label after a text (`[text][label]`), or of a footnote, even if it is defined in another file."""
 _COLLAPSED = re.compile(r"\[[^\[\]\n]{1,200}+\]\[\]")
 _Rule = Callable[[StateInline, bool], bool]
 _PROSE_RULES: frozenset[_Rule] = frozenset(
@@ -39,7 +38,7 @@ class ContentSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundLink:
-    """A link or an image, with the place where it begins."""
+    """A link or an image, and the position where it starts."""
 
     target: str
     start: int
@@ -48,7 +47,7 @@ class FoundLink:
 
 @dataclass
 class Recording:
-    """Places in a paragraph's content: `prose` with the marks of emphasis, `code`, `targets` of links."""
+    """Spans in a paragraph's content: `prose` with emphasis marks, `code`, and `targets` of links."""
 
     prose: list[ContentSpan] = field(default_factory=list)
     code: list[ContentSpan] = field(default_factory=list)
@@ -64,7 +63,7 @@ class Recording:
 
 
 class RecordingInline(ParserInline):
-    """Parses as its base does and keeps a recording of it."""
+    """Parses as its base class does, and records spans."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +80,7 @@ class RecordingInline(ParserInline):
         return found
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
-        """Parses a paragraph, or an image's description, which gets a recording of its own."""
+        """Parses a paragraph, or an image's description, which has its own recording."""
         outer, self._recording = self._recording, Recording()
         self._recording.tokens = super().parse(src, md, env, tokens)
         self._of_image, self._recording = self._recording, outer

@@ -1,6 +1,6 @@
-"""Detects a page's language: by its path, its front matter, or its short words.
+"""Detects a page's language by its path, its front matter, or its function words.
 
-The rule of small words is enough here, since only one question is asked: is this surely English?
+Counting function words is enough, since the only question is whether a page is certainly English.
 """
 
 import re
@@ -19,9 +19,9 @@ _TRANSLATED_NAME = re.compile(r"(?P<name>.*)(?P<sign>[._-])(?P<code>[a-z]{2}(?:[
 _OFTEN_TRANSLATED = ("readme", "contributing", "changelog", "index")
 _WORD = re.compile(r"[^\W\d_]+")
 _LOOKED_AT = 20_000
-"""Characters of prose that show a page's language."""
+"""How many characters of prose are examined."""
 _LEAST_SHARE = 0.08
-"""Of small words in English; of what was measured, references of APIs have least (0.12)."""
+"""The least share of function words in English; the lowest measured was 0.12, in API references."""
 _SMALL_WORDS = (
     "the of and to is that for with this you are be it your from or can not if by when will at which have has into how "
     "its these their they was were but there than then we our should must only any each more other use used using see "
@@ -29,7 +29,7 @@ _SMALL_WORDS = (
 )
 _ENGLISH = frozenset(_SMALL_WORDS.split())
 _SHARED = frozenset(("a", "an", "as", "do", "in", "is", "me", "no", "on", "or", "we", "was", "to", "not", "all"))
-"""Words of English and of others besides: they tell nothing of the others."""
+"""Words that English shares with other languages, and that therefore do not indicate those."""
 _OTHERS = tuple(
     frozenset(words.split()) - _ENGLISH - _SHARED
     for words in (
@@ -50,7 +50,7 @@ _OTHERS = tuple(
 
 
 def language_of_path(path: PurePosixPath) -> str | None:
-    """Returns the language that a path names, as in `es/start.md`, `docs/zh-Hans/x.md` or `README.fr.md`."""
+    """Returns the language in a path such as `es/start.md`, `docs/zh-Hans/x.md` or `README.fr.md`."""
     for part in path.parts[:-1]:
         if (code := _code(part)) is not None:
             return code
@@ -61,7 +61,7 @@ def language_of_path(path: PurePosixPath) -> str | None:
 
 
 def is_translation(path: PurePosixPath) -> bool:
-    """Tells whether a path names another language than English."""
+    """Tells whether a path names a language other than English."""
     return language_of_path(path) not in {None, "en"}
 
 
@@ -71,7 +71,7 @@ def _code(written: str) -> str | None:
 
 
 def is_english(path: PurePosixPath, page: ParsedPage) -> bool:
-    """Tells whether a page is surely in English: by what its path and itself say, and by its words."""
+    """Tells whether a page is certainly in English, by its path, its front matter and its words."""
     said = language_of_path(path) or _said(page)
     if said not in {None, "en"}:
         return False
@@ -114,7 +114,7 @@ def _hits(words: list[str]) -> tuple[int, int]:
 
 
 def has_foreign_words(text: str) -> bool:
-    """Tells whether a paragraph of an English page looks like another language, a quotation say."""
+    """Tells whether a paragraph of an English page seems to be in another language, such as a quotation."""
     words = [word.lower() for word in _WORD.findall(text[:_LOOKED_AT])]
     english, other = _hits(words)
     return other > english or sum(not word.isascii() for word in words) > max(1, len(words) // 5)

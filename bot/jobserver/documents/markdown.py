@@ -1,4 +1,4 @@
-"""Markdown and MDX, by markdown-it: headings, links, and what of it is prose."""
+"""Parses Markdown and MDX with markdown-it: headings, links, and prose."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -27,15 +27,15 @@ from bot.jobserver.documents.page import (
 )
 
 _MAX_TAG = 20_000
-"""Characters of a tag that are looked at."""
+"""How many characters of a tag are examined."""
 _MAX_BRACKET_WORK = 4_000_000
-"""Opening brackets times characters, summed over a page's paragraphs: markdown-it looks for the end of each."""
+"""The limit for opening brackets times characters, summed over paragraphs: markdown-it searches the end of each."""
 _ATTRIBUTE = re.compile(r"""(?<![\w:.@-])(?P<name>id|name|href|src|to)=["'](?P<value>[^"'\n]{0,2000}+)["']""")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}+:|//")
 
 
 class _CommonMark(MarkdownIt):
-    """Keeps addresses as they are written."""
+    """A parser that keeps addresses as they are written."""
 
     def __init__(self) -> None:
         super().__init__("commonmark", {"html": False, "maxNesting": 20})
@@ -49,7 +49,7 @@ class _CommonMark(MarkdownIt):
 
 
 def parse_markdown(text: str, *, mdx: bool) -> ParsedPage:
-    """Parses a page that is not larger than its caller's limit."""
+    """Parses a page. Its caller limits the size."""
     return _MarkdownReader(text, mdx=mdx).read()
 
 
@@ -153,7 +153,7 @@ class _MarkdownReader:
         return self._inline.record(content, parser, self._environment)
 
     def _lines_of(self, token: Token, cursor: int) -> tuple["_ParagraphLines | None", int]:
-        """Finds the content's lines in the source. `cursor` is where the last content ended: cells share their line."""
+        """Finds the content's lines in the source. `cursor` is the end of the previous one: cells share a line."""
         lines, at = _ParagraphLines(), 0
         for number, content in enumerate(token.content.split("\n"), start=(token.map or [0])[0]):
             stripped = content.strip()
@@ -207,7 +207,7 @@ class _MarkdownReader:
 
 @dataclass
 class _ParagraphLines:
-    """Where each line of a paragraph's content stands in the source."""
+    """Maps the lines of a paragraph's content to their positions in the source."""
 
     contents: list[int] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
@@ -226,7 +226,7 @@ class _ParagraphLines:
         return Span(self.sources[0], self.sources[-1] + self.lengths[-1])
 
     def spans(self, place: ContentSpan) -> list[Span]:
-        """Returns a place's parts in the source, one a line."""
+        """Returns the spans in the source, one for each line."""
         parts = []
         index = max(0, bisect_right(self.contents, place.start) - 1)
         while index < len(self.contents) and self.contents[index] < place.end:
@@ -240,14 +240,14 @@ class _ParagraphLines:
 
 
 def link_kind(target: str) -> LinkKind:
-    """Returns where a link leads, by its writing."""
+    """Returns the kind of a link by its syntax."""
     if target.startswith("#"):
         return LinkKind.ANCHOR
     return LinkKind.ABSOLUTE if _ABSOLUTE.match(target) else LinkKind.RELATIVE
 
 
 def merged(spans: Sequence[Span]) -> Iterator[Span]:
-    """Joins spans that touch."""
+    """Yields the spans with those that touch joined."""
     current: Span | None = None
     for span in sorted(spans, key=lambda span: span.start):
         if current is not None and span.start <= current.end:
@@ -261,7 +261,7 @@ def merged(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def subtracted(places: Sequence[ContentSpan], holes: Sequence[ContentSpan]) -> Iterator[ContentSpan]:
-    """Cuts sorted holes out of places."""
+    """Yields the places without the sorted holes."""
     ordered, index = sorted(places), 0
     for place in ordered:
         start = place.start

@@ -1,7 +1,7 @@
-"""Finds what a page holds besides Markdown, such as tags and templates, and blanks it out for the parser.
+"""Finds everything in a page that is not Markdown, such as tags and templates, and blanks it out for the parser.
 
-Blanked text keeps its length, so that every position stays true: whole lines become spaces, places within a line become
-`MASK`, which no word holds.
+Blanked text keeps its length, so that positions stay valid: whole lines become spaces, parts of lines become `MASK`,
+which does not occur in words.
 """
 
 import re
@@ -20,7 +20,7 @@ _MODULE_CODE = re.compile(r"(?:import|export)[ \t{]")
 _SURE_MODULE_CODE = re.compile(
     r"import[ \t]*+(?:[{'\"*]|\w++[ \t]++from[ \t])|export[ \t]++(?:const|default|function|let)\b"
 )
-"""In Markdown, where a paragraph may begin with the word "import"."""
+"""For Markdown, in which a paragraph may begin with the word "import"."""
 _NOT_PROSE_LINE = re.compile(r"[ \t]*+(?:::: |--8<--|;--8<--|\*\[[^\]\n]{1,100}+\]:|@include)")
 _ADDRESS = re.compile(r"<(?:[a-z][a-z0-9+.-]{1,30}+:[^\s<>]*+|[^\s<>@/]{1,100}+@[^\s<>@]{1,200}+)>", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{\{[^\n{}]{0,500}+\}\}|\{%[^\n%]{0,500}+%\}|\{[^\n{}]{0,300}+\}")
@@ -32,25 +32,25 @@ _VERBATIM = frozenset(
     ("code", "pre", "script", "style", "kbd", "samp", "var", "tt", "textarea", "svg", "math", "template", "codeblock",
      "snippet", "latex", "mermaid")
 )  # fmt: skip
-"""Elements whose text is for machines, or stands for what a machine shows; by their names in small letters."""
+"""Elements whose text is not prose, in lower case."""
 _NO_LINE_END = re.compile(r"[^\n]")
 _ALL_MASKED = re.compile(rf"[\s{MASK}]*")
 
 
 @dataclass
 class MaskedText:
-    """A text with what is not Markdown blanked out, and what was found in its order."""
+    """A text in which everything but Markdown is blanked out, and what was found there, in order."""
 
     text: str
     tags: list[Tag] = field(default_factory=list)
     ids: dict[int, str] = field(default_factory=dict)
-    """Explicit ids such as `{#install}` by their places."""
+    """Explicit ids such as `{#install}` by their positions."""
     regions: list[Region] = field(default_factory=list)
     not_parsed_from: int | None = None
 
 
 def mask(text: str, *, start: int, mdx: bool) -> MaskedText:
-    """Returns the text from `start` on with all that is not Markdown blanked out. Takes time linear in the text."""
+    """Returns the text from `start` on with everything but Markdown blanked out. Takes linear time."""
     scanner = _Scanner(text, mdx=mdx)
     try:
         scanner.scan(start)
@@ -94,7 +94,7 @@ class _Scanner:
             self.position = self._after(match[0])
 
     def _after(self, sign: str) -> int:
-        """Returns the place after what begins here."""
+        """Returns the position after the construct that begins here."""
         if sign == "\\":
             return self.position + (1 if self._text.startswith("\n", self.position + 1) else 2)
         if sign in _PATTERNS:
@@ -110,7 +110,7 @@ class _Scanner:
         return match.end()
 
     def _line_construct(self) -> int | None:
-        """Returns the start of the line after what this line begins; None if it begins nothing but text."""
+        """Returns the start of the line after the construct that this line begins; None if it is text."""
         end = line_end(self._text, self.position)
         line = self._text[self.position : end]
         fence = opening_fence(line)
@@ -143,7 +143,7 @@ class _Scanner:
         return not previous.strip() or previous.strip() == "---" or after_code
 
     def _after_module_code(self) -> int:
-        """Module code ends at the first blank line outside of its braces."""
+        """Marks module code, which ends at the first blank line outside its braces."""
         start = position = self.position
         while True:
             end = self._next_blank(position)
@@ -217,7 +217,7 @@ class _Scanner:
 
 
 def _blanked(text: str, start: int, regions: list[Region]) -> str:
-    """Returns the text with line feeds only, and with what was found and the first `start` characters blanked out."""
+    """Returns the text with LF line ends, and with the regions and the first `start` characters blanked out."""
     parts = [_spaces(text[:start])]
     position = start
     for region in regions:

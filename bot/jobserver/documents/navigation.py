@@ -1,6 +1,6 @@
 """Reads navigation files, and adds an entry beside a neighbour without changing anything else.
 
-Known are Mintlify's `docs.json` and `mint.json`, `mkdocs.yml`, docsify's `_sidebar.md`, and `SUMMARY.md` of GitBook and
+Supports Mintlify's `docs.json` and `mint.json`, `mkdocs.yml`, docsify's `_sidebar.md`, and `SUMMARY.md` of GitBook and
 mdBook.
 """
 
@@ -25,7 +25,7 @@ from bot.jobserver.documents.navigation_entries import (
 from bot.jobserver.documents.page import is_record
 
 MAX_NAVIGATION = 300_000
-"""Characters, or bytes; a larger file is not read."""
+"""The size limit of a file, in characters or bytes."""
 _MINTLIFY, _MKDOCS = ("docs.json", "mint.json"), ("mkdocs.yml", "mkdocs.yaml")
 _LISTS = ("_sidebar.md", "SUMMARY.md")
 NAVIGATION_FILES = (*_MINTLIFY, *_MKDOCS, *_LISTS)
@@ -38,7 +38,7 @@ _Shape = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Navigation:
-    """A navigation file that could be read. `root` is the folder that its entries are relative to."""
+    """A navigation file. `root` is the folder that its entries are relative to."""
 
     path: PurePosixPath
     root: PurePosixPath
@@ -46,15 +46,15 @@ class Navigation:
     entries: tuple[Entry, ...]
 
     def lists(self, page: PurePosixPath) -> bool:
-        """Tells whether a page has an entry here."""
+        """Tells whether a page has an entry."""
         return any(_without_ending(target) == _without_ending(page) for target in self.targets())
 
     def targets(self) -> list[PurePosixPath]:
-        """Returns where the entries lead, from the repository's root; those of Mintlify have no ending."""
+        """Returns the entries' paths from the repository's root; Mintlify's have no file ending."""
         return [target for entry in self.entries if (target := self.target(entry)) is not None]
 
     def target(self, entry: Entry) -> PurePosixPath | None:
-        """Returns where an entry leads, None if that is no page of the repository."""
+        """Returns the path that an entry leads to, or None if that is not in the repository."""
         written = unquote(entry.target.partition("#")[0].partition("?")[0])
         if not written or "://" in written or written.startswith("//"):
             return None
@@ -62,17 +62,17 @@ class Navigation:
         return None if ".." in path.parts else path
 
     def covers(self, page: PurePosixPath) -> bool:
-        """Tells whether a page lies where this file lists pages."""
+        """Tells whether a page is in the folder whose pages this file lists."""
         return self.root in page.parents
 
 
 def read_navigation(path: PurePosixPath, text: str) -> Navigation | None:
     """Reads a navigation file.
 
-    Returns None if it is none by its name, lists nothing (MkDocs then lists all pages by itself), or is too large.
+    Returns None if its name is unknown, it lists nothing (MkDocs then lists all pages itself), or it is too large.
 
     Raises:
-        ValueError: the file can't be read, in words.
+        ValueError: the file cannot be read; the message says why.
     """
     if len(text) > MAX_NAVIGATION or path.name not in NAVIGATION_FILES:
         return None
@@ -90,10 +90,10 @@ def read_navigation(path: PurePosixPath, text: str) -> Navigation | None:
 def find_navigation(
     page: PurePosixPath, paths: Iterable[PurePosixPath], read: Callable[[PurePosixPath], str | None]
 ) -> Navigation | None:
-    """Returns the nearest navigation file above a page that lists pages of that place; None if there is none.
+    """Returns the nearest navigation file above a page that lists pages of its folder; None if there is none.
 
     Raises:
-        ValueError: the nearest one can't be read, in words.
+        ValueError: the nearest one cannot be read; the message says why.
     """
     candidates = [path for path in paths if path.name in NAVIGATION_FILES and path.parent in page.parents]
     for path in sorted(candidates, key=lambda path: (-len(path.parts), NAVIGATION_FILES.index(path.name))):
@@ -105,7 +105,7 @@ def find_navigation(
 
 
 def with_entry(navigation: Navigation, page: PurePosixPath, title: str) -> str | None:
-    """Returns the file with an entry for a new page after its last neighbour; None if no entry is near it."""
+    """Returns the file with an entry for a new page after its last neighbour; None if it has no neighbour."""
     neighbour = _neighbour(navigation, page)
     if neighbour is None:
         return None
@@ -117,7 +117,7 @@ def with_entry(navigation: Navigation, page: PurePosixPath, title: str) -> str |
 
 
 def _neighbour(navigation: Navigation, page: PurePosixPath) -> Entry | None:
-    """Returns the last entry of the folder that is nearest to the page's, its own or one above; never a changelog."""
+    """Returns the last entry in the page's folder or the nearest one above; changelogs only for changelogs."""
     targets = ((navigation.target(entry), entry) for entry in navigation.entries)
     found = [(target.parent, entry) for target, entry in targets if target and is_record(target) <= is_record(page)]
     for folder in page.parents:
@@ -133,10 +133,10 @@ def _without_ending(path: PurePosixPath) -> PurePosixPath:
 
 
 def only_navigation(before: bytes, after: bytes) -> bool:
-    """Whether two versions differ in their menus alone, and the new menus hold nothing that MkDocs would run.
+    """Tells whether two versions differ only in their menus, and the new menus contain nothing that MkDocs would run.
 
-    `mkdocs.yml` names plugins, hooks and objects of Python, which run at a build; its `nav` is content. What cannot be
-    read, or has aliases, is taken for something else.
+    `mkdocs.yml` names plugins, hooks and Python objects, which run during a build; its `nav` is content. Returns False
+    for files that cannot be read or that have aliases.
     """
     if max(len(before), len(after)) > MAX_NAVIGATION:
         return False
@@ -155,7 +155,7 @@ def _without_menus(root: yaml.Node) -> _Shape:
 
 
 def _shape(node: yaml.Node, skipped: Collection[int]) -> _Shape:
-    """Returns a node with all it holds as values that can be compared; each key as often as it stands there."""
+    """Returns a node as comparable values, including duplicate keys."""
     if isinstance(node, yaml.MappingNode):
         pairs = [(_shape(key, ()), _shape(value, skipped)) for key, value in node.value if id(value) not in skipped]
         return node.tag, tuple(pairs)
@@ -165,7 +165,7 @@ def _shape(node: yaml.Node, skipped: Collection[int]) -> _Shape:
 
 
 def _is_plain(node: yaml.Node) -> bool:
-    """Whether it is made of lists and texts: with `!!python/object` in it, MkDocs would run what it names."""
+    """Tells whether a node has only plain values: MkDocs would run what `!!python/object` names."""
     if node.tag not in _PLAIN:
         return False
     if isinstance(node, yaml.MappingNode):

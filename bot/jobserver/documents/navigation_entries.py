@@ -1,4 +1,4 @@
-"""The entries of navigation files in each known format: the page of each, and where the next one can be inserted."""
+"""The entries of navigation files in each supported format, and where to insert new ones."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _TITLE_SIGNS = re.compile(r"([\\\[\]])")
 
 @dataclass(frozen=True)
 class NewEntry:
-    """What is to be added; `target` is written as the neighbour's is."""
+    """An entry to add; `target` is written in the neighbour's style."""
 
     title: str
     target: str
@@ -31,9 +31,9 @@ class NewEntry:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry, as it was written. `end` is where a next one can be inserted, `render` writes that one.
+    """An entry. `end` is the position to insert the next one, which `render` returns as text.
 
-    `folder` is a language's, to which `target` is relative.
+    `target` is relative to `folder`, that of a language.
     """
 
     target: str
@@ -43,7 +43,7 @@ class Entry:
 
 
 def insert(text: str, neighbour: Entry, new: NewEntry) -> str:
-    """Returns the text with a new entry after a neighbour, and with the line ends that it has."""
+    """Returns the text with a new entry after a neighbour; keeps the kind of line ends."""
     rendered = neighbour.render(new)
     if "\r\n" in text:
         rendered = rendered.replace("\n", "\r\n")
@@ -57,10 +57,10 @@ def _text_end(text: str, position: int) -> int:
 
 
 def mkdocs_entries(text: str) -> tuple[str, list[Entry]]:
-    """Returns the folder of the pages of MkDocs' `mkdocs.yml`, and the pages in `nav` in their order, if any.
+    """Returns the pages' folder in MkDocs' `mkdocs.yml`, and the pages in `nav`, in order.
 
     Raises:
-        ValueError: the text is not YAML, in words.
+        ValueError: the text is not YAML; the message says why.
     """
     root = compose_yaml(text)
     if not isinstance(root, yaml.MappingNode):
@@ -91,7 +91,7 @@ def navigations(root: yaml.Node) -> Iterator[tuple[yaml.Node, str]]:
 
 @dataclass(frozen=True)
 class _Place:
-    """`folder` is a language's; `has_title`: an entry is written as `Title: page`; `in_line`: its list, in brackets."""
+    """`folder` is that of a language. `has_title`: written as `Title: page`. `in_line`: in a list in brackets."""
 
     folder: str
     has_title: bool = False
@@ -99,7 +99,7 @@ class _Place:
 
 
 def _pages(text: str, node: yaml.Node, place: _Place) -> Iterator[Entry]:
-    """Yields the pages of a list, of an entry `Title: page`, or a page itself."""
+    """Yields the pages in a list, an entry `Title: page`, or a page."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _pages(text, item, _Place(place.folder, in_line=place.in_line or bool(node.flow_style)))
@@ -130,13 +130,13 @@ def _render_in_line(new: NewEntry) -> str:
 
 
 def scalar(text: str) -> str:
-    """Returns a text as YAML writes it, quoted where it must be."""
+    """Returns a text as a YAML scalar, quoted if necessary."""
     plain = _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT and text == text.strip()
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 def json_entries(text: str) -> list[Entry]:
-    """Returns the pages of Mintlify's `docs.json` or `mint.json`: strings in lists called `pages`, however deep.
+    """Returns the pages in Mintlify's `docs.json` or `mint.json`: strings in lists called `pages`, at any depth.
 
     Raises:
         ValueError: the text is not JSON.
@@ -168,7 +168,7 @@ def _json_entries(text: str) -> Iterator[Entry]:
 
 
 def _before(text: str, start: int) -> str:
-    """Returns what stands between two entries: a line end with its indent, or a space."""
+    """Returns the separator of two entries: a line break with its indent, or a space."""
     line_start = text.rfind("\n", 0, start) + 1
     indent = text[line_start:start]
     return f"\n{indent}" if line_start and not indent.strip() else " "
@@ -179,7 +179,7 @@ def _render_json(before: str, new: NewEntry) -> str:
 
 
 def list_entries(text: str) -> list[Entry]:
-    """Returns the pages of docsify's `_sidebar.md`, or of GitBook's and mdBook's `SUMMARY.md`: a list of links."""
+    """Returns the pages in a list of links: docsify's `_sidebar.md`, or GitBook's and mdBook's `SUMMARY.md`."""
     lines, starts = text.split("\n"), line_starts(text)
     found = []
     for link in parse_markdown(text, mdx=False).links:
@@ -191,7 +191,7 @@ def list_entries(text: str) -> list[Entry]:
 
 
 def _last_line_of_item(lines: list[str], index: int) -> int:
-    """An item ends after those that are further in."""
+    """Returns the last line of an item, including items nested in it."""
     indent = _indent(lines[index])
     last = index
     for number in range(index + 1, len(lines)):

@@ -1,4 +1,4 @@
-"""What a page is made of. All positions are characters of the page's text; lines count from 1."""
+"""The parts of a page. Positions are indexes into the page's text; lines are numbered from 1."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ class Span:
 
 
 class RegionKind(StrEnum):
-    """What stands in a place that is not prose; in the words of a message: "3 places in code"."""
+    """Why a region is not prose, in the words of messages: "3 places in code"."""
 
     CODE = "code"
     LINK = "links"
@@ -34,14 +34,14 @@ class RegionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Region:
-    """A place that is not prose, and why."""
+    """A part of a page that is not prose, and why."""
 
     span: Span
     kind: RegionKind
 
 
 class LinkKind(StrEnum):
-    """Where a link leads: `absolute` has a scheme or a host, `anchor` stays on the page."""
+    """The kind of a link: `absolute` has a scheme or a host, `anchor` stays on the page."""
 
     ABSOLUTE = "absolute"
     ANCHOR = "anchor"
@@ -50,7 +50,7 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True)
 class Link:
-    """A link or an image. `target` is as it was written, without title; a path from the root (`/x`) is relative."""
+    """A link or an image. `target` is as written, without title; a path from the site's root (`/x`) is relative."""
 
     target: str
     line: int
@@ -60,7 +60,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading. `anchor` is its explicit id, or else the one that GitHub gives it; `content` is its text's place."""
+    """A heading. `anchor` is its explicit id, or else the one that GitHub generates; `content` is its text's span."""
 
     level: int
     title: str
@@ -72,7 +72,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The block of YAML or TOML at a page's beginning. `error` says in words why it has no values."""
+    """The block of YAML or TOML at the start of a page. `error` says why it has no values."""
 
     span: Span
     text: str
@@ -87,9 +87,9 @@ class FrontMatter:
 
 @dataclass(frozen=True)
 class ParsedPage:
-    """A parsed page. `anchors` holds explicit ids and those of headings; `not_parsed` says what was left out.
+    """A parsed page. `anchors` are explicit ids and those of headings; `not_parsed` says what was skipped.
 
-    Front matter, headings, prose and regions are found in Markdown only.
+    Only Markdown pages have front matter, headings, prose and regions.
     """
 
     text: str
@@ -99,7 +99,7 @@ class ParsedPage:
     anchors: frozenset[str] = frozenset()
     links: tuple[Link, ...] = ()
     prose: tuple[Span, ...] = ()
-    """What is text for people and nothing else, in order; names of things in it are found by `words`."""
+    """Text for readers only, in order. It can contain names such as identifiers, which `words` finds."""
     regions: tuple[Region, ...] = ()
     not_parsed: str = ""
 
@@ -116,23 +116,23 @@ def line_end(text: str, position: int) -> int:
 
 
 def is_record(path: PurePosixPath) -> bool:
-    """Tells whether a page tells of the past: a changelog, release notes, a blog's article."""
+    """Tells whether a page is about the past, such as a changelog, release notes, or a blog post."""
     parts = (*path.parts[:-1], path.stem)
     return any(_RECORD.fullmatch(part.casefold().replace("_", "-")) for part in parts)
 
 
 def slug(title: str) -> str:
-    """Returns a title as it stands in a file name: small letters and digits of any script, joined by hyphens."""
+    """Returns a title in the form of a file name: lower-case letters and digits of any script, joined by hyphens."""
     return _BETWEEN_WORDS.sub("-", title.casefold()).strip("-")[:60].rstrip("-")
 
 
 def heading_anchor(title: str) -> str:
-    """Returns the anchor that GitHub, Mintlify and MkDocs give to the first heading of this title."""
+    """Returns the anchor that GitHub, Mintlify and MkDocs generate for the first heading with this title."""
     return _NOT_IN_ANCHORS.sub("", title.strip().lower()).replace(" ", "-")
 
 
 class AnchorNames:
-    """Gives each further heading of the same title a number, as GitHub does."""
+    """Numbers repeated headings, as GitHub does."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()

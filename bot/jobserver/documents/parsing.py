@@ -1,4 +1,4 @@
-"""Parses pages: Markdown as a whole; of other formats only a title, links and anchors."""
+"""Parses pages: Markdown fully; of other formats only title, links and anchors."""
 
 import re
 from bisect import bisect_right
@@ -15,7 +15,7 @@ _ASCIIDOC_TITLE = re.compile(r"={1,6}[ \t]++(?P<title>\S.*)")
 _HTML_TITLE = re.compile(r"<title[^>\n]{0,200}+>([^<]{1,500}+)<", re.IGNORECASE)
 
 _LOADED = re.compile(r"<(?:script|link|iframe)\b", re.IGNORECASE)
-"""Not followed by readers, and often made by a build."""
+"""Elements whose links readers do not follow, and whose targets a build often creates."""
 MAX_CHARACTERS = 600_000
 MAX_LINE = 200_000
 MARKDOWN_SUFFIXES = (".md", ".mdx", ".markdown")
@@ -24,18 +24,18 @@ _NOT_PAGES = ("requirements", "constraints", "cmakelists", "robots", "llms")
 
 
 def is_page(path: PurePosixPath) -> bool:
-    """Tells whether a file is a page, by its name."""
+    """Tells by its name whether a file is a page."""
     suffix = path.suffix.lower()
     return suffix in PAGE_SUFFIXES and not (suffix == ".txt" and path.name.lower().startswith(_NOT_PAGES))
 
 
 def is_markdown(path: PurePosixPath) -> bool:
-    """Tells whether a file is a page in Markdown or MDX, by its name."""
+    """Tells by its name whether a file is a page in Markdown or MDX."""
     return path.suffix.lower() in MARKDOWN_SUFFIXES
 
 
 def decoded(data: bytes) -> str | None:
-    """Returns a page's text with its line ends and byte order mark as they are; None if it is not UTF-8 text."""
+    """Returns a page's text with its line ends and byte order mark; None if it is not UTF-8 text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -44,9 +44,9 @@ def decoded(data: bytes) -> str | None:
 
 
 def parse_page(path: PurePosixPath, text: str) -> ParsedPage:
-    """Parses a page by the ending of its name; in time linear in its size, some seconds for the largest and worst.
+    """Parses a page by its file type. Takes linear time, a few seconds for the largest and worst pages.
 
-    What is beyond the bounds is not parsed: the page says so in `not_parsed` and holds nothing.
+    A page that exceeds the limits is not parsed; `not_parsed` says so.
     """
     if len(text) > MAX_CHARACTERS:
         return ParsedPage(text, not_parsed=f"it has more than {MAX_CHARACTERS:,} characters")
@@ -62,7 +62,7 @@ def parse_page(path: PurePosixPath, text: str) -> ParsedPage:
 
 
 def _parse_html(text: str) -> ParsedPage:
-    """Finds the title, links and anchors in tags outside of comments, scripts and code."""
+    """Finds the title, links and anchors in tags outside comments, scripts and code."""
     starts = line_starts(text)
     title = _HTML_TITLE.search(text)
     links, anchors = list[Link](), set[str]()
@@ -74,7 +74,7 @@ def _parse_html(text: str) -> ParsedPage:
 
 
 def _parse_rst(text: str) -> ParsedPage:
-    """Finds the headings: lines that are underlined at least as far as they go."""
+    """Finds the headings: lines with an underline that is at least as long."""
     lines = [line.rstrip("\r") for line in text.split("\n")]
     return _with_headings(text, (line.strip() for line, below in pairwise(lines) if _is_rst_heading(line, below)))
 

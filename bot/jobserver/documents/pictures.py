@@ -1,4 +1,4 @@
-"""The picture formats that can be shown: those that hold no scripts."""
+"""The picture formats that are shown: those that cannot contain scripts."""
 
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _SIGNATURES = {
@@ -10,7 +10,7 @@ _SIGNATURES = {
 
 
 def picture_type(contents: bytes) -> str | None:
-    """Returns the media type that the first bytes tell, whatever the file is called; None for anything else."""
+    """Returns the media type by the first bytes, regardless of the file's name; None for other formats."""
     if contents.startswith(b"RIFF") and contents[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in _SIGNATURES.items() if contents.startswith(start)), None)

@@ -1,4 +1,4 @@
-"""Splits prose into words, and tells which are names: flags, paths, identifiers, constants."""
+"""Splits prose into words, and recognises names: flags, paths, identifiers, constants."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _EMPHASISED = re.compile(r"_(?P<word>[^\W_]+)_[.,;:!?)]{0,3}")
 _CODE_SIGNS = re.compile(r"[_/\\@=$#<>{}^`%+&\ue000]|\w[(\[:~]|(?<=\w)\[|^-")
 _DOTTED = re.compile(r"\w\.\w")
 _GLUED = frozenset("_`{}$&;\\-/@#=~+\ue000")
-"""What makes a word part of a larger name, where it stands right beside it and is not prose."""
+"""Characters that make an adjacent word part of a larger name, if they are not prose."""
 
 
 class NameKind(Enum):
@@ -27,7 +27,7 @@ class NameKind(Enum):
 
 @dataclass(frozen=True)
 class ProseWord:
-    """What stands between two spaces; `core` is without quotation marks, brackets and full stops around it."""
+    """A word between spaces; `core` excludes quotation marks, brackets and punctuation around it."""
 
     span: Span
     core: Span
@@ -36,7 +36,7 @@ class ProseWord:
 
 
 def words_in(text: str, prose: Span) -> Iterator[ProseWord]:
-    """Yields the words of a place of prose, in order."""
+    """Yields the words of a span of prose, in order."""
     found = _words_between(text, prose, prose.start, prose.end)
     yield from (word for word in found if word.core.start < word.core.end)
 
@@ -82,11 +82,11 @@ def _is_call(text: str, span: Span, core: Span) -> bool:
 
 
 def is_camel(word: str) -> bool:
-    """Tells whether a capital letter follows a small one."""
+    """Tells whether an upper-case letter follows a lower-case one."""
     return any(first.islower() and second.isupper() for first, second in pairwise(word))
 
 
 def is_abbreviation(word: str) -> bool:
-    """Tells whether a word is all capitals, as constants and abbreviations are; with the `s` of a plural, too."""
+    """Tells whether a word is all upper case, possibly with a plural `s`, as constants and abbreviations are."""
     stem = word.removesuffix("'s").removesuffix("\u2019s").removesuffix("s")
     return len(stem) > 1 and stem.isupper()

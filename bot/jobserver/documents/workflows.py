@@ -1,4 +1,4 @@
-"""Workflows of GitHub Actions (and of Gitea and Forgejo): whether they start when a branch is pushed. Pure.
+"""Finds out whether workflows of GitHub Actions, Gitea and Forgejo start when a branch is pushed. Pure.
 
 Source: GitHub's documentation, "Workflow syntax: on" and its "Filter pattern cheat sheet".
 """
@@ -11,7 +11,7 @@ from bot.jobserver.documents.front_matter import load_yaml
 
 _MAX_LENGTH = 200_000
 _MAX_WILDCARDS = 10
-"""In a pattern; more are taken for a match, rather than tried."""
+"""Patterns with more wildcards are assumed to match."""
 _LARGEST_SET = 1_000
 _WILDCARD = re.compile(r"\*+|[?+]")
 _PART = re.compile(r"\*+|\[[^\[\]]{1,40}+\]|\\.|.", re.DOTALL)
@@ -20,16 +20,16 @@ _AT_CREATION = frozenset({"create", "delete"})
 
 
 def starts_at_push(text: str, branch: str) -> bool:
-    """Returns whether a workflow starts when this branch is pushed, made or deleted, whichever files are changed.
+    """Tells whether a workflow starts when this branch is pushed, created or deleted, whichever files change.
 
     Raises:
-        ValueError: it cannot be read, in words.
+        ValueError: the workflow cannot be read; the message says why.
     """
     if len(text) > _MAX_LENGTH:
         raise ValueError(f"it is longer than {_MAX_LENGTH} characters")
     workflow = load_yaml(text)
     if not isinstance(workflow, dict):
-        raise ValueError("it is no list of keys with values")  # noqa: TRY004 (of the text, not of an argument)
+        raise ValueError("it is not a list of keys with values")  # noqa: TRY004 (of the text, not of an argument)
     events = _events(workflow.get("on", workflow.get(True)))  # YAML 1.1 reads `on` as true
     if _AT_CREATION.intersection(events):
         return True
@@ -56,7 +56,7 @@ def _patterns(value: object) -> Sequence[str]:
 
 
 def _is_among(patterns: Sequence[str], branch: str) -> bool:
-    """The last pattern that fits decides."""
+    """The last matching pattern decides."""
     is_among = False
     for pattern in patterns:
         if _fits(pattern.removeprefix("!"), branch):
@@ -66,7 +66,7 @@ def _is_among(patterns: Sequence[str], branch: str) -> bool:
 
 @dataclass(frozen=True)
 class _Token:
-    """One part of a pattern: what characters it takes, and whether it can be left out, and taken again and again."""
+    """A part of a pattern: which characters it matches, and whether it is optional and may repeat."""
 
     takes: Callable[[str], bool]
     is_optional: bool = False
@@ -74,7 +74,7 @@ class _Token:
 
 
 def _fits(pattern: str, branch: str) -> bool:
-    """What cannot be read is taken for a match."""
+    """Tells whether a pattern matches; assumes so if it cannot be parsed."""
     if len(_WILDCARD.findall(pattern)) > _MAX_WILDCARDS:
         return True
     try:
@@ -98,7 +98,7 @@ def _with_left_out(tokens: Sequence[_Token], places: set[int]) -> set[int]:
 
 
 def _tokens(pattern: str) -> Sequence[_Token]:
-    """`?` and `+` are about the character before. Raises ValueError where there is none, and for no set."""
+    """Parses a pattern; `?` and `+` apply to the character before. Raises ValueError for an invalid one."""
     made: list[_Token] = []
     for part in _PART.findall(pattern):
         if part.startswith("*"):
@@ -106,7 +106,7 @@ def _tokens(pattern: str) -> Sequence[_Token]:
         elif part in {"?", "+"}:
             before = made.pop() if made else None
             if before is None:
-                raise ValueError("nothing stands before it")
+                raise ValueError("nothing precedes it")
             again = replace(before, is_optional=True, is_repeated=True)
             made += [replace(before, is_optional=True)] if part == "?" else [before, again]
         elif part.startswith("[") and part != "[":
@@ -117,14 +117,14 @@ def _tokens(pattern: str) -> Sequence[_Token]:
 
 
 def _set_of(text: str) -> frozenset[str]:
-    """The characters of `a-z0-9_`. Raises ValueError for what is no set."""
+    """Returns the characters in a set such as `a-z0-9_`. Raises ValueError for an invalid one."""
     found: set[str] = set()
     for single, first, last in _RANGE.findall(text):
         if first > last or ord(last or "a") - ord(first or "a") > _LARGEST_SET:
-            raise ValueError("it is no range")
+            raise ValueError("it is not a range")
         found |= {single} if single else set(map(chr, range(ord(first), ord(last) + 1)))
     if not found or text.startswith("^"):
-        raise ValueError("it is no set of characters")
+        raise ValueError("it is not a set of characters")
     return frozenset(found)
 
 

@@ -1,1 +1,1 @@
-"""Finds what a change would give away: keys, tokens and passwords that are new in the repository."""
+"""Finds keys, tokens and passwords that a change would add to the repository."""

@@ -1,6 +1,6 @@
-"""Unpacks files for the scan: zip (also docx, epub, jar), tar, gzip, bzip2 and xz, also nested.
+"""Unpacks files for the scan: zip (also docx, epub, jar), tar, gzip, bzip2 and xz, even nested.
 
-In memory, and bounded: a few bytes can become gigabytes.
+Works in memory and within limits, since a few bytes can expand to gigabytes.
 """
 
 import bz2
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 MOST_BYTES = 32_000_000
-"""Of all that one file holds, each layer counted."""
+"""The total size of one file's contents, over all layers."""
 MOST_ENTRIES = 10_000
 MOST_LAYERS = 4
 _XZ_MEMORY = 128_000_000
@@ -23,13 +23,13 @@ _UNREADABLE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, OSError, EOFError, ValueError,
     RuntimeError, OverflowError, LookupError,
 )  # fmt: skip
-"""Damaged, enciphered, or packed in a way that Python does not know."""
+"""Raised for damaged or encrypted archives, and for compression methods that Python does not support."""
 _TAR_MAGIC = slice(257, 262)
 _ZIP_END = b"PK\5\6"
 
 
 class TooMuchPackedError(Exception):
-    """A file holds more than is unpacked."""
+    """A file contains more than the limits allow to unpack."""
 
 
 class _Decompressor(Protocol):
@@ -47,15 +47,18 @@ _COMPRESSIONS: dict[bytes, Callable[[], _Decompressor]] = {
 
 
 def unpacked(data: bytes) -> Iterator[bytes]:
-    """Yields each name and each content that a file holds, and what these hold; nothing of a file that packs nothing.
+    """Yields the names and contents of an archive's entries, recursively; nothing for other files.
 
-    What cannot be read is left out. It raises TooMuchPackedError where there is more than is looked at.
+    Skips what cannot be read.
+
+    Raises:
+        TooMuchPackedError: the contents exceed the limits.
     """
     return _Unpacking().layer(data, MOST_LAYERS)
 
 
 class _Unpacking:
-    """One file's, with what is left of its bounds."""
+    """Unpacks one file and keeps track of its limits."""
 
     def __init__(self) -> None:
         self._bytes = MOST_BYTES
@@ -79,7 +82,7 @@ class _Unpacking:
                 yield from self._of_zip(data)
 
     def _decompressed(self, data: bytes, magic: bytes, decompressor: Callable[[], _Decompressor]) -> bytes:
-        """Streams can follow each other, and are one content."""
+        """Concatenated streams form one content."""
         whole = bytearray()
         with contextlib.suppress(*_UNREADABLE):
             while data.startswith(magic):

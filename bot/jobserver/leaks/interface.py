@@ -1,4 +1,4 @@
-"""What the executor needs: a scan before each push, and the masking of texts."""
+"""The interfaces that the executor uses: a scan before each push, and the masking of texts."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,9 +6,9 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Leak:
-    """A file, or a name, that holds a secret. `what` is its kind in words; nothing here holds the value.
+    """A file whose contents or name contain a secret; the secret itself is not included. `what` is its kind in words.
 
-    `rule` is empty where it is a value of this server's own, which nobody can allow.
+    `rule` is empty for a secret of this server's own, which cannot be allowed.
     """
 
     path: str
@@ -18,7 +18,7 @@ class Leak:
 
 @dataclass(frozen=True)
 class Trees:
-    """What was there before: the tree that was changed and the base; and the commit that was made of it."""
+    """A change to scan: the tree that the editor started from, the base branch, and the commit of the change."""
 
     start: str
     base: str
@@ -26,24 +26,24 @@ class Trees:
 
 
 class LeakScan(Protocol):
-    """Looks through changes."""
+    """Scans changes for secrets."""
 
     async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
-        """Returns what a commit would give away that was nowhere before, some at most.
+        """Returns secrets in a commit that were not in the repository before; the first of them if there are many.
 
         Raises:
-            LeakScanError: it cannot be looked through; nothing is known of it.
+            LeakScanError: the scan failed, so the commit may contain secrets.
         """
         ...
 
 
 class Masking(Protocol):
-    """Takes secrets out of texts that leave the server. Blocks: for prompts and answers, not for whole files."""
+    """Removes secrets from texts that leave the server. Blocks; meant for prompts and answers, not for whole files."""
 
     def known(self, text: str) -> str:
-        """Returns the text without values that this server knows."""
+        """Returns the text without this server's own secrets."""
         ...
 
     def all(self, text: str) -> str:
-        """Returns the text without these, and without what looks like a secret."""
+        """Returns the text without these and without anything that looks like a secret."""
         ...

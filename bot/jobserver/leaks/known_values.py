@@ -1,4 +1,4 @@
-"""The secrets that this server knows: of its settings, its variables and its agents' logins."""
+"""The server's own secrets: from its settings, its environment and its agents' logins."""
 
 import re
 import time
@@ -21,9 +21,9 @@ _IS_KEY = re.compile(r"(?:KEY|PASSWORD|SECRET|TOKEN)S?$")
 
 
 class KnownValues:
-    """Files of keys are read anew now and then: a key may be changed while the server runs.
+    """Implements `Masking`. Rereads key files every 30 s, since keys may be rotated while the server runs.
 
-    `environment` is as it was before anything was taken out of it.
+    `environment` is the environment before secrets were removed from it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class KnownValues:
             if name.endswith(_FILE) and _IS_KEY.search(name.removesuffix(_FILE)):
                 yield from _key_of_file(Path(value))
             elif name.startswith(PREFIX):
-                continue  # those of the settings that are secret are known from there
+                continue  # `_of_settings` has the secret ones
             elif (_IS_KEY.search(name) or (name in self._named and secret_word(name))) and not is_code(value):
                 yield value.strip()
             else:
@@ -78,7 +78,7 @@ def _of_settings(settings: JobServerSettings) -> Iterator[str]:
 
 
 def _of_home(home: Path | None) -> Iterator[str]:
-    """An agent's login can be a file: what the rules find in it."""
+    """Returns what the rules find in files of an agent's home, since its login can be one."""
     if home is None:
         return
     for file in islice((path for path in sorted(home.rglob("*")) if path.is_file()), _MOST_FILES):
@@ -87,7 +87,7 @@ def _of_home(home: Path | None) -> Iterator[str]:
 
 
 def _key_of_file(file: Path) -> Iterator[str]:
-    """A key stands alone in its file, or is a private key of several lines."""
+    """A key file contains only the key, which spans several lines only if it is a private key."""
     text = _text(file).strip()
     if text.count("\n") == 0 or "PRIVATE KEY" in text:
         yield text

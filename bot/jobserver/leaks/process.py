@@ -1,4 +1,4 @@
-"""Scans a change in a process with a time limit: some texts take the rules seconds per megabyte."""
+"""Scans a change in a process with a time limit, since some texts take seconds per megabyte."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 60.0
-"""Public documentation is read at 2 to 5 MB in a second."""
+"""Public documentation is scanned at 2 to 5 MB per second."""
 _OUTPUT = 100_000
 WORKER = "bot.jobserver.leaks.worker"
 _LEAKS = TypeAdapter(tuple[Leak, ...])
@@ -23,7 +23,7 @@ _LEAKS = TypeAdapter(tuple[Leak, ...])
 
 @dataclass(frozen=True)
 class LeakScanProcess:
-    """Implements `LeakScan`. `known` returns the values that this server knows now; `time_limit` is in seconds."""
+    """Implements `LeakScan`. `known` returns the server's current secrets; `time_limit` is in seconds."""
 
     mirror: Mirror
     known: Callable[[], tuple[str, ...]]
@@ -66,7 +66,7 @@ def _last_line(output: subprocesses.LastBytes) -> bytes:
 
 
 def _where(output: subprocesses.LastBytes) -> str:
-    """The path that was looked at last."""
+    """Returns the path that was scanned last."""
     try:
         path = json.loads(_last_line(output))
     except ValueError:

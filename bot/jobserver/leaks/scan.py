@@ -1,4 +1,4 @@
-"""Scans one file, or one name, for secrets. Pure; the worst texts take seconds per megabyte."""
+"""Scans a file or a name for secrets. Pure; the worst texts take seconds per megabyte."""
 
 import base64
 import codecs
@@ -21,19 +21,19 @@ _RUN_LITTLE = re.compile(rb"(?:[%b]\0){8,}" % _READABLE)
 _RUN_BIG = re.compile(rb"(?:\0[%b]){8,}" % _READABLE)
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 SHORTEST = 8
-"""Characters, after squeezing: what is shorter stands in many files by chance."""
-_PARTING = bytes(range(33)) + b"\"'`\\,+" + bytes(range(127, 256))
-"""Bytes between the parts of a value: spaces, line breaks, what joins strings in code, signs that nobody sees, and the
-other half of each character in UTF-16.
+"""The shortest secret, after squeezing, that is searched for: shorter ones occur in many files by chance."""
+_SEPARATORS = bytes(range(33)) + b"\"'`\\,+" + bytes(range(127, 256))
+"""Bytes that can separate the parts of a value: spaces, line breaks, string delimiters and operators in code, invisible
+characters, and the other half of each character in UTF-16.
 """
 _LONGEST_LINE = 16
-"""Lines of a secret that are looked for in what was there before; a private key has more, all drawn."""
+"""How many lines of a secret are searched for in earlier versions; a private key has more, but all are random."""
 
 
 def text_in(data: bytes) -> str:
-    """Returns the text of UTF-8, Latin-1 or UTF-16, without characters that nobody sees.
+    """Returns the text of UTF-8, Latin-1 or UTF-16 data without invisible characters.
 
-    Of a binary it returns the runs of readable characters. Takes time linear in the data.
+    For binary data, returns its runs of readable characters. Takes linear time.
     """
     if b"\0" not in data:
         return without_misleading(data.decode(errors="replace"))
@@ -45,12 +45,12 @@ def text_in(data: bytes) -> str:
 
 
 def squeezed(data: bytes) -> bytes:
-    """Returns the bytes without those that may stand between the parts of a value."""
-    return data.translate(None, _PARTING)
+    """Returns the bytes without those that can separate the parts of a value."""
+    return data.translate(None, _SEPARATORS)
 
 
 def forms_of(value: str) -> frozenset[bytes]:
-    """Returns what stands in squeezed bytes where this value does: as it is, encoded or escaped."""
+    """Returns the squeezed forms of a value: as it is, encoded, and escaped."""
     if len(value) < SHORTEST:
         return frozenset()
     found = {squeezed(form) for form in _forms(value)}
@@ -74,13 +74,13 @@ def _forms(value: str) -> Iterator[bytes]:
 
 
 def _lower_escapes(text: str) -> str:
-    """Percent signs are followed by capitals, or by small letters."""
+    """Returns a text with its percent escapes in lower case."""
     parts = text.split("%")
     return "%".join([parts[0], *(f"{part[:2].lower()}{part[2:]}" for part in parts[1:])])
 
 
 def _base64_forms(plain: bytes) -> Iterator[bytes]:
-    """As it stands in base64 of more than this: it can begin at any byte of three; both alphabets."""
+    """Yields what base64 of a longer text contains, for each alignment to three bytes and in both alphabets."""
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + plain).rstrip(b"=")
         begin = (8 * shift + 5) // 6
@@ -91,29 +91,29 @@ def _base64_forms(plain: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Allowances:
-    """What may be pushed, though it looks like a secret.
+    """Where things that look like secrets may be pushed.
 
-    `entries` are patterns of paths, each alone or with a colon and the one rule that does not hold there.
+    `entries` are patterns of paths, each alone or with a colon and the one rule that does not apply there.
     """
 
     entries: tuple[str, ...] = ()
 
     def allows(self, path: str, rule: str) -> bool:
-        return any(matches(pattern, path) for pattern, only in map(_parted, self.entries) if only in {"", rule})
+        return any(matches(pattern, path) for pattern, only in map(_split_entry, self.entries) if only in {"", rule})
 
     def allows_everything(self, path: str) -> bool:
-        """Whether no rule holds there, so that it has not to be looked through by any."""
-        return any(not only and matches(pattern, path) for pattern, only in map(_parted, self.entries))
+        """Tells whether no rule applies to a path."""
+        return any(not only and matches(pattern, path) for pattern, only in map(_split_entry, self.entries))
 
 
-def _parted(entry: str) -> Sequence[str]:
+def _split_entry(entry: str) -> Sequence[str]:
     pattern, _, rule = entry.partition(":")
     return pattern, rule
 
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A secret in a file. `lines` are what stands nowhere else if it is new."""
+    """A possible secret in a file. It is new if some of its `lines` are not in earlier versions."""
 
     path: str
     kind: SecretKind
@@ -122,17 +122,17 @@ class Suspicion:
 
 
 class Scanner:
-    """Knows the values of this server in all their forms, and what is allowed."""
+    """Finds this server's own secrets in all their forms, and anything that looks like a secret."""
 
     def __init__(self, known: tuple[str, ...], allowances: Allowances) -> None:
         self._known = tuple((value, forms_of(value)) for value in known)
         self._allowances = allowances
 
     def suspicions(self, path: str, data: bytes) -> Iterator[Suspicion]:
-        """Yields what a file, or as `data` a name, holds, also packed: each value once.
+        """Yields each secret in a file, or in a name as `data`, once; also searches archives.
 
         Raises:
-            TooMuchPackedError: it packs more than is looked at, and is not allowed to hold what looks like a secret.
+            TooMuchPackedError: the archive exceeds the limits, and its path does not allow everything.
         """
         seen = set[tuple[str, ...]]()
         for content in self._contents(path, data):
@@ -159,9 +159,9 @@ class Scanner:
                 yield Suspicion(path, finding.kind, finding.rule, _lines(text[finding.start : finding.end]))
 
     def _own(self, path: str, data: bytes) -> Iterator[Suspicion]:
-        pressed = squeezed(data) if self._known else b""
+        squeezed_data = squeezed(data) if self._known else b""
         for value, forms in self._known:
-            if any(form in pressed for form in forms):
+            if any(form in squeezed_data for form in forms):
                 yield Suspicion(path, SecretKind.OWN, "", _lines(value))
 
 

@@ -1,7 +1,7 @@
-"""Scans a change for secrets, as a process that the server ends when its time is up.
+"""The scan process, which the server kills at its time limit.
 
-Standard input is a `Task` as JSON. Standard output gets the path that is looked at, a line of JSON each, and at last a
-list of what was found; no value is in it.
+Standard input is a `Task` as JSON. The process writes lines of JSON: the path of each file before it is scanned, and
+finally the list of findings, without the secrets themselves.
 """
 
 import json
@@ -21,22 +21,22 @@ _LINK = "120000"
 _FILE = "100"
 _ADDED = "A"
 TOO_MUCH_PACKED = 3
-"""Its exit code where the file that was named last packs more than is looked at."""
+"""The exit code if the archive that was named last exceeds the limits."""
 _MEMORY = 2_000_000_000
 _MOST = 20
 
 
 @dataclass(frozen=True)
 class NewFile:
-    """A file, or a link, as it is after the change."""
+    """A file or link after the change."""
 
     path: str
     blob: str
 
 
 @dataclass(frozen=True)
-class New:
-    """The names that a change added, and the files that are new or changed, without those that only moved."""
+class NewContent:
+    """The names that a change added, and the new and changed files, without those that were only moved."""
 
     names: Sequence[str]
     files: Sequence[NewFile]
@@ -44,11 +44,11 @@ class New:
 
 @dataclass(frozen=True)
 class ChangeReader:
-    """What git has of a change: its new files, and whether a text stood somewhere before. Blocks."""
+    """Reads the new files of a change, and searches earlier versions. Blocks."""
 
     git: GitReader
 
-    def change(self, before: str, after: str) -> New:
+    def change(self, before: str, after: str) -> NewContent:
         listed = self.git.output("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", before, after, "--")
         fields = listed.decode(errors="surrogateescape").split("\0")
         changes = [(facts.lstrip(":").split(" "), path) for facts, path in zip(fields[::2], fields[1::2], strict=False)]
@@ -58,15 +58,15 @@ class ChangeReader:
             for facts, path in changes
             if (facts[1].startswith(_FILE) or facts[1] == _LINK) and facts[3] not in known
         ]
-        return New([path for facts, path in changes if facts[4] == _ADDED], files)
+        return NewContent([path for facts, path in changes if facts[4] == _ADDED], files)
 
     def contents(self, files: Sequence[NewFile]) -> Iterator[tuple[NewFile, bytes]]:
-        """Yields the files with their bytes, one after the other."""
+        """Yields the files with their contents."""
         with self.git.blobs() as read:
             yield from ((file, read(file.blob)) for file in files)
 
     def known_lines(self, lines: Collection[str], trees: Sequence[str]) -> set[str]:
-        """Returns which of these lines of text stand in one of the trees."""
+        """Returns which of these lines are in one of the trees."""
         if not lines:
             return set()
         with tempfile.NamedTemporaryFile() as patterns:
@@ -80,7 +80,7 @@ class ChangeReader:
 
 
 class Task(TypedDict):
-    """What is to be looked through, and with which git."""
+    """What to scan, and how to run git."""
 
     git: GitTask
     start: str
@@ -91,7 +91,7 @@ class Task(TypedDict):
 
 
 class Found(TypedDict):
-    """What a `Leak` is made of."""
+    """The fields of a `Leak`."""
 
     path: str
     what: str
@@ -100,12 +100,12 @@ class Found(TypedDict):
 
 def main() -> None:
     try:
-        _look()
+        _scan()
     except TooMuchPackedError:
         sys.exit(TOO_MUCH_PACKED)
 
 
-def _look() -> None:
+def _scan() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     task: Task = json.load(sys.stdin)
     history = ChangeReader(GitReader.of_task(task["git"]))
@@ -114,7 +114,7 @@ def _look() -> None:
     lines = {line for one in suspicions for line in one.lines}
     before = history.known_lines(lines, (task["start"], task["base"]))
     new = [one for one in suspicions if not before.issuperset(one.lines)]
-    _tell([_found(one, SecretMasker(known)) for one in new[:_MOST]])
+    _write([_found(one, SecretMasker(known)) for one in new[:_MOST]])
 
 
 def _suspicions(task: Task, history: ChangeReader, scanner: Scanner) -> Iterator[Suspicion]:
@@ -122,16 +122,16 @@ def _suspicions(task: Task, history: ChangeReader, scanner: Scanner) -> Iterator
     for name in new.names:
         yield from scanner.suspicions(name, name.encode(errors="surrogateescape"))
     for file, data in history.contents(new.files):
-        _tell(file.path.encode(errors="replace").decode())
+        _write(file.path.encode(errors="replace").decode())
         yield from scanner.suspicions(file.path, data)
 
 
 def _found(suspicion: Suspicion, masker: SecretMasker) -> Found:
-    """A name can hold the secret itself."""
+    """Masks the path, which can contain the secret itself."""
     path = masker.mask(suspicion.path.encode(errors="replace").decode()).text
     return Found(path=path, what=str(suspicion.kind), rule=suspicion.rule)
 
 
-def _tell(value: str | list[Found]) -> None:
+def _write(value: str | list[Found]) -> None:
     sys.stdout.write(f"{json.dumps(value)}\n")
     sys.stdout.flush()

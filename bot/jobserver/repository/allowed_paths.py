@@ -1,4 +1,4 @@
-"""Decides which paths a job may change: those that the patterns allow; what runs has to be named. Pure."""
+"""Decides which paths a job may change: those that patterns allow; files that run must be named. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ _HARMLESS_DOTS = frozenset({
     ".authors.yml", ".git-blame-ignore-revs", ".gitbook", ".gitignore", ".gitkeep", ".keep", ".mailmap", ".meta.yml",
     ".mintignore", ".nav.yml", ".nojekyll", ".pages", ".spelling", ".wordlist.txt",
 })  # fmt: skip
-"""Every other name with a dot in front belongs to git, a code host, CI, an editor, an agent or a tool."""
+"""Every other name with a leading dot belongs to git, a code host, CI, an editor, an agent or a tool."""
 _CONTENT = frozenset({
     ".adoc", ".asciidoc", ".avif", ".css", ".csv", ".gif", ".htm", ".html", ".ico", ".ipynb", ".jpeg", ".jpg",
     ".markdown", ".md", ".mdown", ".mdx", ".mp4", ".otf", ".pdf", ".png", ".rst", ".svg", ".ttf", ".webm", ".webp",
     ".woff", ".woff2",
 })  # fmt: skip
-"""Endings of pages and pictures: `dockerfile.md` is about one."""
+"""File types of pages and pictures: `dockerfile.md` is about a Dockerfile."""
 _AGENTS_PAGES = frozenset({
     "agent.md", "agents.md", "agents.override.md", "claude.local.md", "claude.md", "codex.md",
     "copilot-instructions.md",
@@ -65,26 +65,26 @@ _PROGRAMS = frozenset({
 })  # fmt: skip
 _BUILD = re.compile("|".join(map(translate, _BUILD_FILES)))
 _SHORT_OF_WINDOWS = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
-"""Such a name may be another file's there: GITHUB~1 is `.github`, PACKAG~1.JSO is `package.json`."""
+"""A short name on Windows, which may mean another file: GITHUB~1 is `.github`, PACKAG~1.JSO is `package.json`."""
 _MARKS = frozenset({"Mn", "Me", "Cf", "Cc", "Cs"})
 EVERYTHING = "**"
 _WILDCARD = re.compile(r"[*?\[]")
 _NAVIGATIONS = frozenset({"mkdocs.yml", "mkdocs.yaml"})
-"""Settings that name programs, and hold the navigation, too."""
+"""Settings files that name programs and also contain the navigation."""
 
 
 class Held(Enum):
-    """Why a part of a path is held out unless a pattern says otherwise."""
+    """Why a part of a path is held out unless a pattern names it."""
 
     NAME = auto()
     PROGRAM = auto()
-    """For its ending: whoever writes `*.py` means programs."""
+    """Because of its file type: a pattern such as `*.py` allows it."""
 
 
 def folded(name: str) -> str:
-    """Returns what a name is compared as: two names that are one file on any file system have the same.
+    """Returns the form in which names are compared: equal for names that are the same file on some file system.
 
-    It has no capitals, accents or characters that nobody sees, nor what Windows takes off its end.
+    It has no upper case, accents, invisible characters, or characters that Windows strips from the end.
     """
     if not name.isascii():
         plain = normalize("NFKD", without_misleading(name))
@@ -93,7 +93,7 @@ def folded(name: str) -> str:
 
 
 def held_parts(path: PurePosixPath) -> tuple[Held | None, ...]:
-    """Returns for each part of a path whether, and for what, it is held out."""
+    """Returns for each part of a path why it is held out, or None."""
     *folders, name = path.parts
     return (*map(_held_folder, folders), _held_file(name, at_root=not folders))
 
@@ -121,7 +121,7 @@ def _is_dotted(name: str) -> bool:
 
 
 def _steers_agents(name: str, *, at_root: bool) -> bool:
-    """Whether an agent takes it for its instructions; below the root, `agents.md` in small letters is a page."""
+    """Tells whether agents read a file as instructions; below the root, a lower-case `agents.md` is a page."""
     return folded(name) in _AGENTS_PAGES and (at_root or name != name.lower())
 
 
@@ -131,24 +131,24 @@ def _never(_before: bytes, _after: bytes) -> bool:
 
 @dataclass(frozen=True)
 class AllowedPaths:
-    """Patterns of paths: `*` and `?` within a name, `**` for any folders.
+    """Patterns of paths: `*` and `?` match within a name, `**` matches any folders.
 
-    No wildcard stands for a name that runs something: that has to be written out. The endings of programs can be
-    written behind one: `examples/**/*.py`. `only_navigation` tells whether two versions of MkDocs' settings differ in
-    nothing else.
+    No wildcard matches the name of a file that runs something; it must be written out. For programs a wildcard with the
+    file type is enough: `examples/**/*.py`. `only_navigation` tells whether two versions of MkDocs' settings differ
+    only in their navigation.
     """
 
     patterns: tuple[str, ...] = (EVERYTHING,)
     only_navigation: Callable[[bytes, bytes], bool] = field(default=_never, compare=False)
 
     def allows(self, path: PurePosixPath, *, is_program: bool = False) -> bool:
-        """Whether a job may add, change or delete this file. `is_program`: its contents say that it is one."""
+        """Tells whether a job may add, change or delete this file. `is_program`: its contents are a program's."""
         held = list(held_parts(path))
         held[-1] = Held.NAME if is_program and held[-1] is None else held[-1]
         return any(_matches(pattern, path.parts, held) for pattern in self._compiled)
 
     def has_navigation(self, path: PurePosixPath) -> bool:
-        """Whether a job may change the navigation in this file of settings: where it may change the pages."""
+        """Tells whether a job may change the navigation in this settings file: it may if it may change the pages."""
         beside = (path.with_name("index.md"), path.parent / "docs" / "index.md")
         return path.name in _NAVIGATIONS and any(map(self.allows, beside))
 
@@ -158,7 +158,7 @@ class AllowedPaths:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a path is one that the pattern means, whatever it is the path of."""
+    """Tells whether a pattern matches a path, whatever the file is."""
     parts = path.split("/")
     return _matches(_compile(pattern), parts, [None] * len(parts))
 
@@ -193,7 +193,7 @@ def _compile(pattern: str) -> tuple[_Segment, ...]:
 
 
 def _matches(pattern: Sequence[_Segment], parts: Sequence[str], held: Sequence[Held | None]) -> bool:
-    """Follows all ways through the pattern at once: as many steps as parts times segments."""
+    """Tracks all possible positions in the pattern at once, so it takes at most parts times segments steps."""
     at = _with_skipped(pattern, {0})
     for name, reason in zip(parts, held, strict=True):
         taken = {place for place in at if place < len(pattern) and pattern[place].takes(name, reason)}
@@ -205,7 +205,7 @@ def _matches(pattern: Sequence[_Segment], parts: Sequence[str], held: Sequence[H
 
 
 def _with_skipped(pattern: Sequence[_Segment], places: set[int]) -> set[int]:
-    """`**` stands for no folder, too; as the last part it stands for something."""
+    """Adds the positions after a `**` that matches no folder; as the last part it matches at least one name."""
     found = set(places)
     for place in range(len(pattern) - 1):
         if place in found and pattern[place].is_any_folders:

@@ -1,9 +1,9 @@
-"""Credentials for git over https that only git sees.
+"""Gives git credentials for https without exposing them.
 
-Arguments and environments of processes can be read by others, and what is in `.git` is kept. So git's own helper
-`credential-store` reads the credential from a file that only this user can open, in a folder that is there as long as
-git runs: in memory where the system has such a place. The helper is configured for one origin, and the file names it
-too: after a redirect to another host, git finds no credential.
+Other processes can read arguments and environments, and `.git` is permanent. So git's own helper `credential-store`
+reads the credential from a file that only this user can open, in a folder that exists only while git runs, in memory if
+possible. The helper is configured for one origin, which the file also names, so that git finds no credential after a
+redirect to another host.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from urllib.parse import quote
 from bot.jobserver.errors import GitError, JobServerError
 
 _REMOTE_COMMANDS = {"clone", "fetch", "ls-remote", "push"}
-_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it, which nobody else can enter
+_MEMORY = Path("/dev/shm")  # noqa: S108 - files go to a private folder in it
 _PREFIX = "pagehand-git-"
 _ABANDONED_S = 3600.0
-"""Far more than git may take: what is older was left by a server that was killed."""
+"""Much longer than git may take: older folders were left by a server that was killed."""
 _REFUSALS = ("Authentication failed", "could not read Username", "could not read Password")
 
 
 @dataclass(frozen=True)
 class Credential:
-    """What git answers when it is asked who it is."""
+    """A username and its password or token."""
 
     username: str
     secret: str = field(repr=False)
 
 
 class CredentialSource(Protocol):
-    """Knows the credential for one origin, such as https://github.com. Both methods raise JobServerError."""
+    """Provides the credential for one origin, such as https://github.com. Both methods raise JobServerError."""
 
     @property
     def origin(self) -> str: ...
@@ -46,7 +46,7 @@ class CredentialSource(Protocol):
     async def credential(self) -> Credential: ...
 
     async def renew(self, refused: Credential) -> bool:
-        """Makes another one in the place of one that was refused; returns whether there is one to try."""
+        """Replaces a credential that was refused; returns whether there is another to try."""
         ...
 
 
@@ -88,8 +88,8 @@ async def run_with_credentials(source: CredentialSource, run: Run) -> GitResult:
 
 
 def remove_abandoned() -> None:
-    """Removes what a killed server left, whichever it was."""
-    for folder in _place().glob(f"{_PREFIX}*"):
+    """Removes folders that any killed server left."""
+    for folder in _parent_folder().glob(f"{_PREFIX}*"):
         try:
             is_abandoned = folder.stat().st_uid == os.getuid() and time.time() - folder.stat().st_mtime > _ABANDONED_S
         except OSError:
@@ -105,7 +105,7 @@ async def _run_once(origin: str, credential: Credential, run: Run) -> GitResult:
 
 @asynccontextmanager
 async def _credential_file(origin: str, credential: Credential) -> AsyncIterator[Sequence[str]]:
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=_PREFIX, dir=_place()))
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=_PREFIX, dir=_parent_folder()))
     try:
         file = folder / "credentials"
         await asyncio.to_thread(_write, file, origin, credential)
@@ -124,5 +124,5 @@ def _write(file: Path, origin: str, credential: Credential) -> None:
         stream.write(line)
 
 
-def _place() -> Path:
+def _parent_folder() -> Path:
     return _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())

@@ -1,4 +1,4 @@
-"""What a program may leave in a working copy besides files: links, git directories, devices. Nothing is followed."""
+"""Removes everything but plain files from a working copy: links, git directories, devices. Follows no links."""
 
 import contextlib
 import json
@@ -16,16 +16,16 @@ from typing import assert_never
 _INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _GIT_DIRECTORY = re.compile(r"(?:\.git|git~[0-9])[ .]*(?::.*)?", re.IGNORECASE | re.DOTALL)
 _DEEPEST = 60
-"""Folders within folders, and _LONGEST_PATH bytes of their names: what goes beyond is removed unread."""
+"""Folders nested deeper than this, or with paths of more than _LONGEST_PATH bytes, are removed unread."""
 _LONGEST_PATH = 2000
 Stamp = tuple[int, int, int, int]
 """Size in bytes, time of the last write and of the last change in nanoseconds, inode."""
 
 
 def remove(path: Path) -> None:
-    """Removes a file, a link, or a folder with its contents, if it is there.
+    """Removes a file, a link, or a folder with its contents, if it exists.
 
-    A folder without permissions, or nested deeper than Python can follow, is no hindrance either.
+    Also works for folders without permissions and for those nested deeper than Python can follow.
     """
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISDIR(path.lstat().st_mode):
@@ -49,13 +49,13 @@ class _Kind(Enum):
 
 @dataclass
 class RemovedFiles:
-    """What was removed from a working copy: its paths, and in words what it was."""
+    """The paths that were removed from a working copy, and descriptions of them."""
 
     paths: set[PurePosixPath] = field(default_factory=set)
     words: list[str] = field(default_factory=list)
 
     def covers(self, path: PurePosixPath) -> bool:
-        """Whether this path, or a folder above it, was removed."""
+        """Tells whether this path or a folder above it was removed."""
         return bool(self.paths) and (path in self.paths or any(parent in self.paths for parent in path.parents))
 
     def note(self, path: PurePosixPath, words: str) -> None:
@@ -65,9 +65,9 @@ class RemovedFiles:
 
 
 def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> RemovedFiles:
-    """Removes from a directory what is neither a plain file nor a folder, and every git directory.
+    """Removes everything that is neither a plain file nor a folder, and every git directory.
 
-    A folder with a git directory in it is a repository of its own: it is removed whole, unless it was there before.
+    A folder that contains a git directory is a repository, and is removed entirely unless it existed before.
     """
     removed = RemovedFiles()
     for kind, path in _walk(directory):
@@ -81,11 +81,11 @@ def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> RemovedF
                 removed.note(path.parent, f"the folder `{path.parent}` is a git repository of its own")
                 continue
             case _Kind.GIT_DIRECTORY:
-                pass  # what it holds is of no interest to anybody
+                pass  # removed without a note
             case _Kind.LINK:
                 removed.note(path, f"`{path}` is a link")
             case _Kind.SPECIAL:
-                removed.note(path, f"`{path}` is no plain file")
+                removed.note(path, f"`{path}` is not a plain file")
             case _Kind.TOO_DEEP:
                 removed.note(path, f"a folder in `{path.parts[0]}` is nested too deeply")
             case _:
@@ -95,7 +95,7 @@ def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> RemovedF
 
 
 def is_git_directory(name: str) -> bool:
-    """Whether any file system takes this name for a git directory (git's own rules for NTFS and HFS+)."""
+    """Tells whether any file system reads this name as that of a git directory (git's rules for NTFS and HFS+)."""
     if name.isascii() and "git" not in name.lower():
         return False  # nearly all
     visible = _INVISIBLE.sub("", name)
@@ -103,7 +103,7 @@ def is_git_directory(name: str) -> bool:
 
 
 def _walk(directory: Path) -> Iterator[tuple[_Kind, PurePosixPath]]:
-    """Yields everything below a directory, a folder before what it holds; what is removed meanwhile is skipped."""
+    """Yields everything below a directory, folders before their contents; skips what is removed meanwhile."""
     waiting = [PurePosixPath()]
     while waiting:
         folder = waiting.pop()
@@ -147,9 +147,9 @@ def _make_readable(entry: os.DirEntry[str]) -> None:
 
 
 def stamps(directory: Path) -> dict[PurePosixPath, Stamp]:
-    """Returns the stamps of all files in a folder that holds only plain files and folders.
+    """Returns the stamps of all files in a folder that contains only plain files and folders.
 
-    No program can set them back. git's index tells changes to the second only, and would have it read all files again.
+    No program can reset them. git's index is exact to a second only, so git would read all files again.
     """
     return dict(_stamps(directory))
 
@@ -159,7 +159,7 @@ def save_stamps(found: Mapping[PurePosixPath, Stamp], file: Path) -> None:
 
 
 def load_stamps(file: Path) -> dict[PurePosixPath, Stamp]:
-    """Returns what was saved; nothing where there is no such file."""
+    """Returns the saved stamps; empty if there is no such file."""
     try:
         saved = json.loads(file.read_text(encoding="ascii"))
     except FileNotFoundError:

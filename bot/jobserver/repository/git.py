@@ -1,4 +1,4 @@
-"""Runs git so that neither the machine's settings nor the repository's contents can run anything else."""
+"""Runs git so that neither the machine's settings nor the repository's contents can run other programs."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ _REASONS = (
     (("returned error: 30", "HTTP 301", "HTTP 302", "HTTP 307", "HTTP 308",
       "unable to update url base from redirection"),
      "the repository has another address now: set PAGEHAND_JOBSERVER_REPOSITORY to it"),
-    (("returned error: 429",), "the repository's host lets nothing through for now: try again later"),
-    (("returned error: 5",), "the repository's host has a fault of its own: try again later"),
+    (("returned error: 429",), "the repository's host limits the rate of requests: try again later"),
+    (("returned error: 5",), "the repository's host has an internal error: try again later"),
     (("Could not resolve host", "Failed to connect", "Connection refused", "Connection timed out",
       "Connection reset", "Empty reply from server", "early EOF", "unexpected disconnect"),
      "the repository's host cannot be reached: check the network and its address, then try again"),
 )  # fmt: skip
-"""Phrases that git or a code host writes, with what they mean.
+"""Phrases in the output of git or a code host, and the reasons that they indicate.
 
 Sources: GitHub's documentation of its push errors (GH001 to GH013), and git's http.c and remote-curl.c.
 """
@@ -91,7 +91,7 @@ _ERROR_LIMIT = 20_000
 
 
 def explain(errors: str) -> str | None:
-    """Returns why the host turned git away, with what the host itself said; None where that is not known."""
+    """Returns why the host refused git, with the host's own message; None if the reason is unknown."""
     for phrases, reason in _REASONS:
         if any(phrase in errors for phrase in phrases):
             said = _said_by_host(errors)
@@ -132,7 +132,7 @@ def _environment(settings: JobServerSettings) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Git:
-    """git for one configured repository. Names of branches are checked before they get near a command."""
+    """git for one configured repository. Branch names are validated before they are used in a command."""
 
     address: str = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
@@ -147,7 +147,7 @@ class Git:
     async def try_run(
         self, directory: Path, *arguments: str, stdin: bytes = b"", place: Mapping[str, str] | None = None
     ) -> GitResult:
-        """Runs git and returns how it ended, whatever its exit code; `place` names where the repository lies.
+        """Runs git and returns its result, whatever the exit code; `place` are variables that locate the repository.
 
         Raises:
             GitError: git cannot be started, took longer than ten minutes, or has no credentials for the remote.
@@ -180,7 +180,7 @@ class Git:
     def command(
         self, directory: Path, arguments: tuple[str, ...], stdin: bytes, place: Mapping[str, str]
     ) -> subprocesses.Command:
-        """Returns what is run for these arguments."""
+        """Returns the command for these arguments."""
         # Without its own .git, a folder must not be taken for a part of a repository around it.
         environment = {**self.environment, "GIT_CEILING_DIRECTORIES": str(directory.parent), **place}
         options = [part for setting in _CONFIG for part in ("-c", setting)]
@@ -192,7 +192,7 @@ class Git:
         """Runs git and returns its standard output.
 
         Raises:
-            GitError: with git's last words.
+            GitError: git failed; the message has the end of its output.
         """
         result = await self.try_run(directory, *arguments, stdin=stdin, place=place)
         if result.exit_code:
@@ -203,7 +203,7 @@ class Git:
         return result.output
 
     async def revision(self, directory: Path, ref: str) -> str | None:
-        """Returns the commit a full ref name points to, or None."""
+        """Returns the commit that a full ref name points to, or None."""
         result = await self.try_run(
             directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
         )
@@ -227,7 +227,7 @@ class Git:
         return bool(await self.run(directory, "ls-remote", "--", self.address, ref))
 
     def is_shallow(self) -> bool:
-        """Whether it is a directory here without its whole history; git takes nothing from such a one."""
+        """Tells whether the repository is a local shallow clone, from which git cannot fetch."""
         place = Path(urlsplit(self.address).path if self.address.startswith("file:") else self.address)
         return self.is_local and any((folder / "shallow").exists() for folder in (place, place / ".git"))
 
@@ -239,7 +239,7 @@ class Git:
         )  # fmt: skip
 
     async def push(self, directory: Path, revision: str, branch: str) -> GitResult:
-        """Pushes without force, so that somebody else's commits are never lost."""
+        """Pushes without force, so that nobody's commits are lost."""
         receive = (f"--receive-pack={_RECEIVE_PACK}",) if self.is_local else ()
         target = f"{revision}:{self._ref(branch)}"
         return await self.try_run(
@@ -257,7 +257,7 @@ class Git:
 
 
 def printable(text: str) -> str:
-    """Returns output of git for people: bytes that are not UTF-8 become question marks."""
+    """Returns git's output for display: bytes that are not UTF-8 become question marks."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -266,7 +266,7 @@ def _text(output: subprocesses.FirstBytes) -> str:
 
 
 def displayed_repository(repository: str) -> str:
-    """Returns what a job shows as its repository: an address as it is; of a directory only its name."""
+    """Returns the repository's name in jobs: an address as it is, but only the name of a directory."""
     return short_name(repository) if repository_protocol(repository) == "file" else repository
 
 

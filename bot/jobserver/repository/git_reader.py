@@ -1,4 +1,4 @@
-"""Reads trees and files from git, for code that blocks: in a thread or a process of its own."""
+"""Reads trees and files from git in blocking code: in a thread or another process."""
 
 import errno
 import subprocess
@@ -18,7 +18,7 @@ _PLAIN = "100"
 
 
 class GitTask(TypedDict):
-    """A `GitReader` as JSON, for a process of its own. `command` is git with its options."""
+    """A `GitReader` as JSON, for another process. `command` is git with its options."""
 
     command: Sequence[str]
     directory: str
@@ -27,7 +27,7 @@ class GitTask(TypedDict):
 
 @dataclass(frozen=True)
 class TreeEntry:
-    """What a tree has at a path. `size` is in bytes; None for a submodule and for what is missing."""
+    """A tree's entry for a path. `size` is in bytes; None for a submodule or a missing object."""
 
     mode: str
     kind: str
@@ -36,13 +36,13 @@ class TreeEntry:
 
     @property
     def is_readable(self) -> bool:
-        """Whether it is a plain file of at most 5 MB."""
+        """Tells whether it is a plain file of at most 5 MB."""
         return self.mode.startswith(_PLAIN) and self.size is not None and self.size <= LARGEST_FILE
 
 
 @dataclass(frozen=True)
 class GitReader:
-    """Runs git in a directory. All methods raise OSError where git fails."""
+    """Runs git in a directory. All methods raise OSError if git fails."""
 
     command: Sequence[str]
     directory: Path
@@ -73,7 +73,7 @@ class GitReader:
         return done.stdout
 
     def entries(self, tree: str) -> dict[PurePosixPath, TreeEntry]:
-        """Returns all that a tree, or a commit's tree, holds, but folders."""
+        """Returns all entries of a tree, or of a commit's tree, except folders."""
         listed = self.output("ls-tree", "-r", "-l", "-z", "--full-tree", tree).decode(errors="surrogateescape")
         found = {}
         for line in filter(None, listed.split("\0")):
@@ -84,7 +84,7 @@ class GitReader:
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
-        """Starts one program for many blobs; opens a function that returns the contents of one by its id."""
+        """Starts one process for many blobs; provides a function that returns the contents of a blob by its id."""
         with subprocess.Popen(
             [*self.command, "cat-file", "--batch=%(objectsize)"], cwd=self.directory, env=dict(self.environment),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -93,7 +93,7 @@ class GitReader:
 
 
 def _read_blob(process: subprocess.Popen[bytes], blob: str) -> bytes:
-    """Asks `git cat-file --batch`, which answers with a line with the size, the contents, and a line's end."""
+    """Asks `git cat-file --batch`, which answers with a line that has the size, the contents, and a line feed."""
     if process.stdin is None or process.stdout is None:
         raise OSError(errno.EIO, "git cannot be asked")
     process.stdin.write(f"{blob}\n".encode())

@@ -1,4 +1,4 @@
-"""Holds changes out that the job may not make, with others that would be lost by that."""
+"""Holds out changes that the job may not make, and others that depend on them."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from bot.jobserver.repository.allowed_paths import AllowedPaths
 _LISTED_OF_A_FOLDER = 3
 _NOT_ALLOWED = "may not be changed here (PATHS)"
 _MOVED = "stays, since where it was moved to may not be changed here (PATHS)"
-_IN_THE_WAY = "stands where something lies that may not be changed here (PATHS)"
+_IN_THE_WAY = "is in the place of something that may not be changed here (PATHS)"
 _EXECUTABLE = 0o111
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The paths, each with why."""
+    """The paths that are held out, each with the reason."""
 
     reasons: Mapping[PurePosixPath, str]
 
     def in_words(self) -> list[str]:
-        """Returns a line each; where many lie in one folder, a line for the folder."""
+        """Returns a line for each; if there are many in a folder, one line for the folder."""
         together: dict[tuple[PurePosixPath, str], list[PurePosixPath]] = {}
         for path, reason in self.reasons.items():
             together.setdefault((path.parent, reason), []).append(path)
@@ -30,7 +30,7 @@ class HeldOut:
 def not_allowed(
     changed: Collection[PurePosixPath], before: Collection[PurePosixPath], copy: Path, allowed: AllowedPaths
 ) -> list[PurePosixPath]:
-    """Returns what of a change the patterns do not allow. Blocks while it reads the beginnings of new files."""
+    """Returns the paths that the patterns do not allow. Blocks while it reads the start of new files."""
     return [path for path in changed if not _is_allowed(path, copy / path, allowed, is_new=path not in before)]
 
 
@@ -40,10 +40,10 @@ def held_out(
     blobs: Mapping[PurePosixPath, str],
     hashes: Mapping[PurePosixPath, str],
 ) -> HeldOut:
-    """Returns the refused paths, and what has to stay with them.
+    """Returns the refused paths, and those that have to stay unchanged with them.
 
-    A file that was moved to a refused place stays where it was, and nothing takes the place of a refused path.
-    `blobs`: what all files were; `hashes`: what refused new files are.
+    A file that was moved to a refused path stays where it was, and nothing replaces a refused path. `blobs` are the
+    blobs of all files before the change; `hashes` are those of refused new files.
     """
     reasons = dict.fromkeys(refused, _NOT_ALLOWED)
     moved, refused_before = set(hashes.values()), {path for path in refused if path in blobs}
@@ -59,7 +59,7 @@ def held_out(
 
 
 def settle_modes(taken: Collection[PurePosixPath], executable: Collection[PurePosixPath], copy: Path) -> None:
-    """Makes files that are no programs, and were not executable before, not executable. Blocks."""
+    """Removes the executable bit from files that are not programs and were not executable before. Blocks."""
     for path in taken:
         file = copy / path
         if path in executable or not file.is_file():

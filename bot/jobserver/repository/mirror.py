@@ -1,4 +1,4 @@
-"""A bare copy of the repository, kept between jobs: all of them share its objects."""
+"""A bare clone of the repository that all jobs share."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
 _MOST_LOOSE = 2_000
-"""Objects outside of packs, and _MOST_PACKS packs: a job brings about ten objects, or one pack."""
+"""The limit for loose objects; that for packs is _MOST_PACKS. A job adds about ten objects or one pack."""
 _MOST_PACKS = 20
 # Names the heading above a change instead of any line; git knows these two by itself.
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
@@ -56,15 +56,15 @@ class Mirror:
         self._listed: tuple[str, TreeListing] | None = None
 
     async def fetch(self, branch: str, *more: str) -> Mapping[str, Tip]:
-        """Fetches branches and returns those that are there: the first one is, those of `more` may be missing.
+        """Fetches branches and returns their tips; the first must exist, those in `more` may be missing.
 
         Raises:
             NoSuchBranchError: the repository has no such branch.
-            GitError: it is out of reach, or a shallow clone.
+            GitError: the repository is unreachable or a shallow clone.
         """
         async with self._lock:
             await self._ensure_made()
-            # A pattern that matches nothing is no error to git; the branch that has to be there is named outright.
+            # git accepts a pattern that matches nothing, so the branch that must exist is named in full.
             refspecs = [_refspec(branch), *(_refspec(f"{name}*") for name in more)]
             try:
                 await self.run(
@@ -76,16 +76,16 @@ class Mirror:
                     raise NoSuchBranchError(f"the branch {branch} is not in the repository") from None
                 raise
         tips = await self._tips(branch, *more)
-        if branch not in tips:  # it is there, and git took none of it, though it calls that no error
+        if branch not in tips:  # it exists, but git fetched nothing and reported no error
             raise GitError(IS_SHALLOW)
         return tips
 
     def reader(self, directory: Path | None = None, place: Mapping[str, str] | None = None) -> GitReader:
-        """Returns git for code that blocks, in the mirror or in a directory whose `place` says where the mirror is."""
+        """Returns git for blocking code, in the mirror or in a directory whose `place` locates the mirror."""
         return GitReader.of_command(self.git.command(directory or self.directory, (), b"", place or {}))
 
     async def listing(self, tree: str) -> TreeListing:
-        """Returns the files of a tree. Those of the last one are kept: most jobs begin from the newest base."""
+        """Returns the files of a tree. The last listing is cached, since most jobs start from the newest base."""
         if self._listed is None or self._listed[0] != tree:
             output = await self.run("ls-tree", "-r", "-z", "--full-tree", tree)
             self._listed = tree, await asyncio.to_thread(parse_listing, output)
@@ -98,11 +98,11 @@ class Mirror:
         return {names[name]: Tip(commit, tree) for name, commit, tree in found if name in names}
 
     async def revision(self, branch: str) -> str | None:
-        """Returns a branch's newest commit as it was fetched or pushed last."""
+        """Returns a branch's newest commit as of the last fetch or push."""
         return await self.git.revision(self.directory, f"refs/heads/{branch}")
 
     async def set_branch(self, branch: str, commit: str | None) -> None:
-        """Notes how a branch was changed: pushed, or deleted."""
+        """Records that a branch was pushed, or deleted if there is no commit."""
         async with self._lock:
             target = (commit,) if commit else ()
             await self.run("update-ref", *(() if commit else ("-d",)), f"refs/heads/{branch}", *target)
@@ -137,7 +137,7 @@ class Mirror:
         """
         if not self.directory.exists() or not _needs_packing(await self.run("count-objects", "-v")):
             return False
-        await self.run("gc", "--quiet", "--cruft", "--prune=2.weeks.ago")  # or what nothing names stays loose till then
+        await self.run("gc", "--quiet", "--cruft", "--prune=2.weeks.ago")  # cruft: unreferenced objects are packed, too
         return True
 
     async def run(self, *arguments: str, stdin: bytes = b"") -> str:
@@ -154,7 +154,7 @@ class Mirror:
             self._has_attributes = True
 
     def _write_attributes(self) -> None:
-        """Also into one that an older version made."""
+        """Writes the attributes, also to a mirror that an older version made."""
         (self.directory / "info").mkdir(exist_ok=True)
         (self.directory / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
 
@@ -171,19 +171,19 @@ def _needs_packing(counted: str) -> bool:
 
 @dataclass
 class BaseBranch:
-    """The branch that jobs start from and merge into; it may get another name while the server runs.
+    """The branch that jobs start from and merge into; it may be renamed while the server runs.
 
-    `is_default`: it is the one that the repository's HEAD names, and is followed; else a setting names it.
+    `is_default`: it is the repository's default branch and follows renames; otherwise a setting names it.
     """
 
     name: str
     is_default: bool = True
 
     def follow(self, default: str) -> None:
-        """Goes on with the repository's default branch in place of one that is gone.
+        """Uses the repository's default branch instead of one that no longer exists.
 
         Raises:
-            GitError: a setting names the one that is gone.
+            GitError: a setting names the branch that no longer exists.
         """
         if not self.is_default:
             raise GitError(
@@ -195,7 +195,7 @@ class BaseBranch:
 
 
 class MirrorState(StrEnum):
-    """How far it is, in the words of the health."""
+    """The state of the mirror, as reported by `/health`."""
 
     BEING_MADE = "being made"
     MADE = "made"
@@ -203,11 +203,9 @@ class MirrorState(StrEnum):
 
 
 class FirstFetch:
-    """Makes the mirror when the server starts, so that no job has to wait for it: fetches the base once.
+    """Creates the mirror when the server starts, so that no job has to wait for it.
 
-    It tries again as long as that fails; jobs that come meanwhile wait for their turn.
-
-    `pause` is in seconds.
+    Fetches the base branch, and retries after `pause` seconds until that succeeds.
     """
 
     def __init__(self, mirror: Mirror, base: BaseBranch, *, pause: float = _PAUSE_S) -> None:
@@ -218,7 +216,7 @@ class FirstFetch:
 
     @asynccontextmanager
     async def running(self, then: Callable[[], Coroutine[None, None, None]]) -> AsyncIterator["FirstFetch"]:
-        """In the background, until the end of the block; `then` is run when the mirror is there."""
+        """Runs in the background until the end of the block; calls `then` when the mirror exists."""
         tasks = BackgroundTasks()
         tasks.spawn(self._run(then), name="what is made ready for jobs")
         try:
@@ -246,9 +244,9 @@ class FirstFetch:
 
 @dataclass(frozen=True)
 class TreeSnapshot:
-    """Implements `Snapshot`: files of the mirror, read one by one when they are asked for.
+    """Implements `Snapshot` with files of the mirror, each read on demand.
 
-    Its methods block, so call them in a thread. `tree` can be a commit, too.
+    Its methods block, so call them in a thread. `tree` can also be a commit.
     """
 
     mirror: Mirror
@@ -277,7 +275,7 @@ class TreeSnapshot:
 
     @cached_property
     def _blobs(self) -> dict[PurePosixPath, str]:
-        """The ids of what can be read; none of a tree that git cannot list."""
+        """The ids of readable files; empty if git cannot list the tree."""
         with suppress(OSError):
             return {
                 path: entry.id for path, entry in self.mirror.reader().entries(self.tree).items() if entry.is_readable

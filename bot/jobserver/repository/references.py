@@ -1,7 +1,7 @@
-"""Changes foreign text so that a code host notifies nobody, links nothing and closes nothing. Pure.
+"""Defuses references in foreign text, so that a code host does not notify people or link or close issues. Pure.
 
-An invisible character splits what would act: GitHub looks for "@name" and "#123" in what was rendered, so no
-escape of Markdown hides them. Renovate and others that quote foreign text do the same.
+GitHub looks for "@name" and "#123" in rendered text, so escaping them in Markdown does not help. They are split by an
+invisible character, as Renovate and others do.
 """
 
 import re
@@ -18,13 +18,13 @@ _ACTS = re.compile(
 )
 _PUBLIC_HOST = re.compile(r"https?://(?:www\.)?github\.com(?=/)", re.IGNORECASE)
 _REDIRECTING = "https://redirect.github.com"
-"""GitHub's own: leads to the same page, but leaves no trace there."""
+"""GitHub's own host, which leads to the same page without creating a backlink."""
 _ISSUE_PATH = re.compile(r"/(?:issues|pull|discussions)/(?=\d)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def without_references(text: str) -> str:
-    """Returns a text that reads the same. Links to github.com go through its redirecting host."""
+    """Returns a text that looks the same but has no references. Links to github.com use its redirecting host."""
     shown = _CONTROL.sub("", without_misleading(text.replace("\r\n", "\n")))
     parted = _ACTS.sub(lambda match: match[0] + BREAK, shown)
     return _PUBLIC_HOST.sub(_REDIRECTING, parted)

@@ -1,4 +1,4 @@
-"""A small documentation repository to try things on: the handbook of a made-up lamp."""
+"""A small documentation repository for demos: the handbook of a fictional lamp."""
 
 import shutil
 import subprocess
@@ -161,9 +161,9 @@ _HISTORY: tuple[tuple[str, Mapping[str, str]], ...] = (
 
 
 def make_sample_repository(directory: Path) -> Path:
-    """Makes a bare repository with a few commits on `main` and returns its path, `directory`/lumo-handbook.git.
+    """Creates a bare repository with a few commits on `main` and returns its path, `directory`/lumo-handbook.git.
 
-    An existing one is left as it is. Blocks until git is done, well under a second.
+    Keeps an existing one. Blocks for less than a second.
     """
     target = directory / "lumo-handbook.git"
     if target.exists():

@@ -1,4 +1,4 @@
-"""A repository's files at one moment; and copies whose unchanged files stay in git."""
+"""The files of a commit, and working copies whose unchanged files stay in git."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ _END = "\0"
 
 
 class Snapshot(Protocol):
-    """Paths are relative to the repository's root. Links, nested repositories and the git directory are left out."""
+    """The files of a tree, by paths from the repository's root; links and nested repositories are excluded."""
 
     def paths(self) -> tuple[PurePosixPath, ...]:
         """Returns all files, sorted."""
         ...
 
     def read(self, path: PurePosixPath) -> bytes | None:
-        """Returns a file's contents; None where there is none, or it is larger than 5 MB."""
+        """Returns a file's contents; None if there is none or it is larger than 5 MB."""
         ...
 
     def read_all(self, paths: Iterable[PurePosixPath]) -> Iterator[tuple[PurePosixPath, bytes]]:
-        """Yields those of the files that `read` would return, one after another, at the cost of one program.
+        """Yields each of these files that `read` would return, using a single process.
 
         Raises:
             OSError: they cannot be read.
@@ -40,8 +40,8 @@ class Snapshot(Protocol):
 class LowerTree:
     """The lower layer of a copy whose files stay in git until they are changed, as in an overlay file system.
 
-    The copy's directory is the upper layer: what lies there was written. `note`, a file beside it, names the tree of
-    git and what was removed of that.
+    The copy's directory is the upper layer and contains the changed files. `note`, a file beside it, contains the git
+    tree's id and the paths that were removed from it.
     """
 
     tree: str
@@ -59,7 +59,7 @@ def lay_over(tree: str, directory: Path) -> None:
 
 
 def lower_tree(directory: Path) -> LowerTree | None:
-    """Returns the lower layer of a directory; None where all of its files lie in it."""
+    """Returns the lower layer of a directory; None if all files are in the directory."""
     note = note_of(directory)
     try:
         tree, *removed = note.read_bytes().decode(errors="surrogateescape").split(_END)

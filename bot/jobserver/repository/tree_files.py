@@ -1,4 +1,4 @@
-"""The files of a tree, as git lists them."""
+"""The files of a git tree."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -18,17 +18,17 @@ _FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f]')
 
 @lru_cache(maxsize=_KEPT)
 def tree_path(name: str) -> PurePosixPath:
-    """Returns the path of a name in a tree; what pathlib works out for its hash and its order is worked out once.
+    """Returns a path, cached with what pathlib computes for its hash and order.
 
-    Almost all paths of a tree are those of the tree before.
+    Almost all paths of a tree are also in the previous one.
     """
     return PurePosixPath(name)
 
 
 def unportable(new: Collection[PurePosixPath], all_paths: Collection[PurePosixPath]) -> Iterator[str]:
-    """Yields in words which names of new files other systems cannot hold, or cannot tell from another file's.
+    """Yields messages about new files whose names are invalid or not unique on other systems.
 
-    `all_paths` are all files that there are after the change.
+    `all_paths` are all files after the change.
     """
     yield from (
         f"`{path}` has a name that Windows cannot hold" for path in new if not all(map(_is_portable, path.parts))
@@ -51,7 +51,7 @@ def _is_portable(name: str) -> bool:
 
 
 def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
-    """Returns all folders that these paths lie in, the root included."""
+    """Returns all folders that contain these paths, including the root."""
     found = set[str]()
     for path in paths:
         folder = str(path).rpartition("/")[0]
@@ -70,13 +70,13 @@ def _by_folded(paths: Collection[PurePosixPath], wanted: Collection[str]) -> dic
 
 
 def _folded(path: PurePosixPath) -> str:
-    """As Windows and macOS compare."""
+    """Returns a path in the form that Windows and macOS compare."""
     text = str(path)
     return text.lower() if text.isascii() else normalize("NFD", normalize("NFD", text).upper().casefold())
 
 
 class Mode(StrEnum):
-    """What git keeps besides plain files."""
+    """The modes of entries that are not plain files."""
 
     PROGRAM = "100755"
     LINK = "120000"
@@ -85,14 +85,14 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class TreeListing:
-    """All files of a tree, which never change: it may be shared. `modes` has those that are no plain files."""
+    """All files of a tree; immutable, so it can be shared. `modes` are those of entries that are not plain files."""
 
     blobs: Mapping[PurePosixPath, str]
     modes: Mapping[PurePosixPath, Mode]
 
     @cached_property
     def folders(self) -> set[PurePosixPath]:
-        """Returns what the files lie in, the root included."""
+        """All folders, including the root."""
         return folders_of(self.blobs)
 
     def named(self, name: str) -> list[PurePosixPath]:
@@ -100,12 +100,12 @@ class TreeListing:
         return [path for path in self.blobs if path.name == name]
 
     def of_mode(self, mode: Mode) -> set[PurePosixPath]:
-        """Returns what git keeps as this."""
+        """Returns the entries with this mode."""
         return {path for path, known in self.modes.items() if known is mode}
 
 
 def parse_listing(output: str) -> TreeListing:
-    """Returns what `git ls-tree -r -z` wrote."""
+    """Parses the output of `git ls-tree -r -z`."""
     blobs: dict[PurePosixPath, str] = {}
     modes: dict[PurePosixPath, Mode] = {}
     known = set(Mode)

@@ -1,4 +1,4 @@
-"""Checks files out of the mirror for an editor, and takes its changes back. No git directory is in its reach."""
+"""Checks out files for an editor and takes its changes back, without giving it access to a git directory."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ from bot.jobserver.repository.snapshot import lower_tree, note_of
 from bot.jobserver.repository.tree_files import Mode, TreeListing, unportable
 
 _NAMED_AT_MOST = 20
-"""How many of the files that were left out are named."""
+"""How many of the omitted files are named."""
 
 
 _SOME, _NONE = 0, 1
@@ -34,7 +34,7 @@ _SOME, _NONE = 0, 1
 
 @dataclass(frozen=True)
 class ChangeLimits:
-    """What one instruction may change: how many files, of how many bytes each, and which."""
+    """Limits for one instruction: how many files it may change, how large each may be, and which."""
 
     max_files: int
     max_file_bytes: int
@@ -68,25 +68,25 @@ class WorkingCopy:
         await asyncio.to_thread(self._hand_over)
 
     def hand_to(self, user: int) -> None:
-        """Makes what was checked out into a directory of the server's own this user's. Blocks. Raises OSError."""
+        """Gives a copy that was checked out for the server to this user. Blocks. Raises OSError."""
         if user != os.geteuid():
             hand_over(self._directory, user)
             self._hand_over()
 
     def _hand_over(self) -> None:
-        """Gives the files to the directory's owner, and saves their stamps after that."""
+        """Gives the files to the directory's owner, then saves their stamps."""
         hand_over_contents(self._directory)
         save_stamps(stamps(self._directory), self._stamps)
 
     async def overlay(self, tree: str) -> None:
-        """Makes the files those of another tree, as if an editor had done it; to be called after `check_out`."""
+        """Changes the files to those of another tree, as an editor would. Call it after `check_out`."""
         if lower := await asyncio.to_thread(lower_tree, self._directory):
             await self.check_out(lower.tree)
         await self._run("read-tree", "-u", "--reset", tree)
         await asyncio.to_thread(hand_over_contents, self._directory)
 
     async def collect(self, tree: str) -> Collected:
-        """Takes back what was changed since `tree` was checked out.
+        """Takes back the changes since `tree` was checked out; returns the same tree if there are none.
 
         Raises:
             GitError: git cannot read the files.
@@ -110,10 +110,10 @@ class WorkingCopy:
 
     def _too_many(self, files: int) -> str:
         limit = self._limits.max_files
-        return f"{files:,} files were changed, more than the {limit:,} that one instruction may change: none was taken"
+        return f"{files:,} files were changed, more than the limit of {limit:,} per instruction, so all were left out"
 
     async def _changed(self, before: TreeListing, removed: RemovedFiles) -> list[PurePosixPath]:
-        """Returns the paths that are new, changed or gone, without those that are not the editor's to change."""
+        """Returns the added, changed and deleted paths, without those that the editor may not change."""
         fixed, links = before.of_mode(Mode.REPOSITORY), before.of_mode(Mode.LINK)
         closed = fixed | links
         return [
@@ -126,18 +126,18 @@ class WorkingCopy:
         ]
 
     async def _differing(self, blobs: Mapping[PurePosixPath, str]) -> list[PurePosixPath]:
-        """Returns the files that are not as these blobs of git, what is gone first."""
+        """Returns the files that differ from these blobs, deleted ones first."""
         there = await asyncio.to_thread(stamps, self._directory)
         known = await asyncio.to_thread(load_stamps, self._stamps)
         touched = [path for path, stamp in there.items() if known.get(path) != stamp]
-        # Programs write files anew that they did not change: only their contents tell.
+        # Programs also rewrite files without changing them, so the contents are compared.
         hashes = await self._hashes([path for path in touched if path in blobs])
         lower = await asyncio.to_thread(lower_tree, self._directory)
         gone = [path for path in blobs if path not in there and (lower is None or path in lower.removed)]
         return gone + [path for path in touched if path not in blobs or hashes.get(path) != blobs[path]]
 
     async def _ignored(self, changed: Collection[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
-        """Returns which of them are named in a .gitignore, and were not there before."""
+        """Returns the new files that match a .gitignore."""
         new = {path for path in changed if path not in before.blobs}
         if not new:
             return set()
@@ -145,7 +145,7 @@ class WorkingCopy:
         lower = await asyncio.to_thread(lower_tree, self._directory)
         if lower and patterns:
             await self._run("checkout-index", "--force", "-z", "--stdin", stdin=_joined(patterns))
-        # It takes no pathspec literally; one that begins like this has no magic.
+        # It does not support literal pathspecs; the prefix `./` disables their magic.
         asked, place = _joined(f"./{path}" for path in new), {**self._place, "GIT_LITERAL_PATHSPECS": "0"}
         found = await self._mirror.git.try_run(
             self._directory, "check-ignore", "-z", "--stdin", stdin=asked, place=place
@@ -155,14 +155,14 @@ class WorkingCopy:
         return set(_paths(found.output))
 
     async def _hashes(self, paths: Sequence[PurePosixPath]) -> dict[PurePosixPath, str]:
-        """Returns the blobs that files would be, without those whose names hold a line break."""
+        """Returns the blob ids of files, except those with a line break in their names."""
         told = [path for path in paths if "\n" not in str(path)]
         lines = "".join(f"{path}\n" for path in told).encode(errors="surrogateescape")
         output = await self._run("hash-object", "--stdin-paths", stdin=lines) if told else ""
         return dict(zip(told, output.split(), strict=True))
 
     async def _hold_out(self, changed: Collection[PurePosixPath], before: TreeListing) -> HeldOut:
-        """Finds what may not be changed here, and makes it in the copy as it was: checks see what is proposed."""
+        """Finds changes that are not allowed and reverts them in the copy, so that checks see what is proposed."""
         blobs, allowed = before.blobs, self._limits.allowed
         found = await asyncio.to_thread(not_allowed, changed, blobs.keys(), self._directory, allowed)
         refused = [path for path in found if not await self._changes_navigation_only(path, blobs)]
@@ -200,7 +200,7 @@ class WorkingCopy:
         removed: RemovedFiles,
         ignored: set[PurePosixPath],
     ) -> tuple[list[PurePosixPath], list[str]]:
-        """Returns what is taken, and in words what is not."""
+        """Returns the changes that are taken, and messages about the others."""
         large_files = await self._kept_by_lfs(changed, before)
         taken, words = [], []
         for path in changed:
@@ -217,7 +217,7 @@ class WorkingCopy:
         if path in ignored:
             return "is named in .gitignore"
         if path in large_files:
-            return "is kept by Git LFS, to which nothing is uploaded here"
+            return "is stored in Git LFS, to which this server uploads nothing"
         if any(is_git_directory(part) for part in path.parts):
             return "has a name that git does not take"
         file, limit = self._directory / path, self._limits.max_file_bytes
@@ -225,7 +225,7 @@ class WorkingCopy:
         return f"is larger than {limit / 1e6:g} MB" if is_too_large else None
 
     async def _kept_by_lfs(self, paths: list[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
-        # As the repository's attributes were, not as the editor left them.
+        # Uses the attributes of the repository, not those that the editor left.
         if not before.named(".gitattributes"):
             return set()
         output = await self._run("check-attr", "--cached", "-z", "--stdin", "filter", stdin=_joined(paths))

@@ -39,7 +39,7 @@ class World:
         self.tmp_path, self.place = tmp_path, tmp_path / "ready"
         settings = JobServerSettings(repository=str(self.source), api_key=KEY)
         self.mirror, self.base = Mirror(Git.for_settings(settings), tmp_path / "mirror.git"), BaseBranch("main")
-        self.ready = ReadyCopy(self.mirror, self.place, LIMITS, settles=settles)
+        self.ready = ReadyCopy(self.mirror, self.place, LIMITS, delay=settles)
         self.ready.prepare()
         self.with_ready = GitRepository(self.mirror, self.base, LIMITS, self.ready)
         self.without = GitRepository(self.mirror, self.base, LIMITS)
@@ -130,7 +130,7 @@ async def test_two_jobs_at_once_never_get_the_same_copy(tmp_path: Path) -> None:
 
 async def test_a_job_that_comes_while_it_is_made_waits_for_it(tmp_path: Path) -> None:
     """The first one after the start would only make a second one beside it."""
-    world = World(tmp_path, settles=600)
+    world = World(tmp_path, delay=600)
     tree = (await world.with_ready.start(BRANCH)).tree
     task = asyncio.create_task(world.ready.keep(world.base))
     await until(world.is_begun)
