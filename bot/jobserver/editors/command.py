@@ -1,4 +1,4 @@
-"""An editor that runs any program without the agents' protocol; the prompt is its input, never an argument."""
+"""An editor that runs any program; the prompt is its input, never an argument."""
 
 import os
 import re
@@ -32,7 +32,7 @@ _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[@-~]")
 
 
 def child_environment(environment: Mapping[str, str], passed: Sequence[str], *, secret: str) -> dict[str, str]:
-    """Returns the variables that the program gets by name, never one that holds the secret."""
+    """Returns the variables to pass to the program, without any that contains the secret."""
     return {
         name: value
         for name in passed
@@ -41,13 +41,13 @@ def child_environment(environment: Mapping[str, str], passed: Sequence[str], *, 
 
 
 def as_data(prompt: str) -> str:
-    """Returns a prompt that no program takes for a command of its own: some read `/docs` or `!id` at its beginning."""
+    """Returns a prompt that no program reads as one of its own commands, such as `/docs` or `!id`."""
     first = prompt.lstrip()[:1]
     return prompt if first.isalnum() else f"The instruction:\n\n{prompt}"
 
 
 def answer_of(output: subprocesses.LastBytes) -> str:
-    """Returns the last part of what a program printed, from the beginning of a line on."""
+    """Returns the end of a program's output, from the start of a line."""
     text = without_misleading(_TERMINAL.sub("", output.getvalue().decode(errors="replace")))
     printable = "".join(c for c in text if c.isprintable() or c in "\n\t").strip()
     is_complete = output.is_complete and len(printable) <= ANSWER_CHARACTERS
@@ -58,8 +58,8 @@ def answer_of(output: subprocesses.LastBytes) -> str:
 class CommandEditor:
     """Runs a program in the sandbox; `time_limit` is in seconds, `passed` are names of variables.
 
-    The prompt comes on standard input, or in a file whose path stands where the command says `{prompt_file}`. `door`
-    leads to its model, whose address stands where the command says `{model_url}`.
+    The prompt is passed on standard input, or in a file whose path replaces `{prompt_file}` in the command. `door` is
+    the way to its model, whose address replaces `{model_url}`.
     """
 
     command: tuple[str, ...]
@@ -135,7 +135,7 @@ class CommandEditor:
         return subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit, stdin)
 
     def _last_line(self, output: str) -> str:
-        """Returns how a message about a failure goes on, without what the program was given in confidence."""
+        """Returns the end of an error message: the last line of output, without passed secrets."""
         line = output.rpartition("\n")[2].strip()
         for value in child_environment(os.environ, self.passed, secret=self.secret).values():
             line = line.replace(value, "…") if len(value) >= _SHORTEST_SECRET else line
@@ -168,7 +168,7 @@ def _bounded(stream: IO[bytes], mask: Callable[[str], str]) -> Iterator[subproce
 
 @contextmanager
 def _arguments(command: tuple[str, ...], prompt: bytes) -> Iterator[tuple[str, ...]]:
-    """Fills in the path of a file with the prompt, which lies in a folder of its own and goes away afterwards."""
+    """Fills in the path of a temporary file with the prompt."""
     if not any(PROMPT_FILE in argument for argument in command):
         yield command
         return

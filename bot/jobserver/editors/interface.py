@@ -1,4 +1,4 @@
-"""What every editor offers: the built-in one, a program, or an agent."""
+"""The interface of editors: the built-in one, a program, or an agent."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bot.jobserver.usage import Spent
 
 @dataclass(frozen=True)
 class Exchange:
-    """An earlier instruction of the same job, and what was answered."""
+    """An earlier instruction of the same job, and its answer."""
 
     prompt: str
     answer: str
@@ -20,10 +20,10 @@ class Exchange:
 
 @dataclass(frozen=True)
 class TaskFile:
-    """A file that came with an instruction: it lies as `name` in the workspace's folder of attachments.
+    """A file attached to an instruction: it is called `name` in the workspace's folder of attachments.
 
-    The name is made of letters, digits and `-_.` only; `called` is the one that the person gave it. `size` is in bytes;
-    `mimetype` is what the client said.
+    The name consists of letters, digits and `-_.`; `called` is its original name. `size` is in bytes; `mimetype` is as
+    the client gave it.
     """
 
     name: str
@@ -36,11 +36,10 @@ class TaskFile:
 class EditTask:
     """One instruction for an editor.
 
-    `conversation`: the job's earlier exchanges, the oldest first. `session`: the agent's own id of the job's
-    conversation, as it was told to `EditProgress.session` before; None for the first instruction. `log`: a file for
-    whoever runs the server. `is_from_person`: False for what the server itself asks, to fix what the checks found,
-    say: that answers no question. `attachments`: the files that came with this instruction; those of earlier ones lie
-    beside them.
+    `conversation`: the job's earlier exchanges, oldest first. `session`: the agent's own id of the conversation, as
+    reported to `EditProgress.session` earlier; None for the first instruction. `log`: a file for the server's operator.
+    `is_from_person`: False for the server's own instructions, such as to fix the faults that checks found, which answer
+    no question. `attachments`: the files of this instruction; those of earlier ones are in the same folder.
     """
 
     prompt: str
@@ -54,11 +53,11 @@ class EditTask:
 
 @dataclass(frozen=True)
 class EditResult:
-    """What an editor says at the end; each can be empty.
+    """An editor's result; every field can be empty.
 
-    `summary`: its answer, in Markdown. `reason`: why it changed nothing, where it knows. `question`: what it has to
-    know before it can go on, and `question_fields` what can be chosen there. `notes`: sentences of ours about the run,
-    such as what it tried to reach. `examples`: prompts that work as they stand, where somebody asked what it can do.
+    `summary`: its answer, in Markdown. `reason`: why it changed nothing, if known. `question`: what it needs to know to
+    continue, and `question_fields` the choices. `notes`: the server's sentences about the run, such as refused
+    connections. `examples`: prompts that work as they are, in answer to a question for help.
     """
 
     summary: str = ""
@@ -70,28 +69,28 @@ class EditResult:
 
 
 class EditProgress(Protocol):
-    """Where an editor tells how it gets on. Nothing raises, and nothing but `ask` waits."""
+    """Receives an editor's progress. No method raises, and only `ask` waits."""
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
         """Replaces the plan."""
         ...
 
     def activity(self, title: str) -> None:
-        """Tells what it does just now, such as the title of a tool call."""
+        """Reports the current activity, such as the title of a tool call."""
         ...
 
     def session(self, session_id: str) -> None:
-        """Tells the agent's own id of the conversation, to be resumed by the next instruction or after a restart."""
+        """Reports the agent's own id of the conversation, which the next instruction, or a restart, resumes."""
         ...
 
     def spent(self, spent: Spent) -> None:
-        """Tells what was taken of the model since it was told last."""
+        """Reports the usage of the model since the last report."""
         ...
 
     async def ask(self, question: Question, is_answer: Callable[[str], bool]) -> str | None:
-        """Asks whoever gave the instruction, and returns their next message.
+        """Asks the person who gave the instruction, and returns their next message.
 
-        None where it did not come within minutes, or is no answer: that is an instruction of its own.
+        Returns None if there is none within minutes, or it is not an answer but an instruction of its own.
         """
         ...
 
@@ -100,9 +99,9 @@ class Editor(Protocol):
     """Changes the files of a working copy as a prompt asks."""
 
     async def edit(self, task: EditTask, progress: EditProgress) -> EditResult:
-        """Changes files in the workspace's copy. Cancelling it ends whatever it started, within 5 s.
+        """Changes files in the workspace's copy. Cancelling it ends everything it started, within 5 s.
 
         Raises:
-            EditError: the work could not be done, with the reason in words; whatever was changed is thrown away.
+            EditError: the editor failed, and its changes are to be discarded; the message says why.
         """
         ...

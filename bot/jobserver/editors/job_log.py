@@ -1,4 +1,4 @@
-"""The log of a job: a file of its own, for whoever runs the server."""
+"""The log of a job: a file for the server's operator."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ def append_line(log: Path, text: str) -> None:
 
 
 class MaskedStream:
-    """Takes what must not be shown out of output, a line at a time; `finish` writes what has no end yet."""
+    """Masks output line by line; `finish` writes the last, incomplete line."""
 
     def __init__(self, stream: Stream, mask: Callable[[str], str]) -> None:
         self._stream = stream

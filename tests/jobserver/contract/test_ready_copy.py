@@ -31,7 +31,7 @@ BRANCH = "pagehand/0123456789abcdef"
 class World:
     """A repository, and two ways to its files: with a copy that is ready, and without."""
 
-    def __init__(self, tmp_path: Path, *, settles: float = 0) -> None:
+    def __init__(self, tmp_path: Path, *, delay: float = 0) -> None:
         self.source = make_repository(tmp_path / "docs", FILES)
         (self.source / "tools/build.sh").chmod(0o755)
         (self.source / "docs/link.md").symlink_to("lamp.md")
@@ -39,7 +39,7 @@ class World:
         self.tmp_path, self.place = tmp_path, tmp_path / "ready"
         settings = JobServerSettings(repository=str(self.source), api_key=KEY)
         self.mirror, self.base = Mirror(Git.for_settings(settings), tmp_path / "mirror.git"), BaseBranch("main")
-        self.ready = ReadyCopy(self.mirror, self.place, LIMITS, delay=settles)
+        self.ready = ReadyCopy(self.mirror, self.place, LIMITS, delay=delay)
         self.ready.prepare()
         self.with_ready = GitRepository(self.mirror, self.base, LIMITS, self.ready)
         self.without = GitRepository(self.mirror, self.base, LIMITS)

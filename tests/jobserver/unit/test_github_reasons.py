@@ -23,7 +23,7 @@ NOW = 1_700_000_000.0
         (("! [remote rejected] a -> a (refusing to allow a Personal Access Token to create or update workflow "
          "`.github/workflows/x.yml` without `workflow` scope)"), "permission Workflows"),
         ("fatal: unable to access 'the repository/': The requested URL returned error: 429", "try again later"),
-        ("fatal: unable to access 'the repository/': The requested URL returned error: 503", "a fault of its own"),
+        ("fatal: unable to access 'the repository/': The requested URL returned error: 503", "an internal error"),
         ("error: RPC failed; HTTP 301 curl 22 The requested URL returned error: 301", "another address now"),
         ("fatal: unable to access 'the repository/': Could not resolve host: git.example.com", "cannot be reached"),
     ],

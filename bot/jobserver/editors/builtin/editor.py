@@ -1,4 +1,4 @@
-"""The built-in editor, which needs no network and no model; it runs in a process with a time limit."""
+"""The built-in editor, which needs neither network nor model and runs in a process with a time limit."""
 
 import asyncio
 import json
@@ -22,9 +22,9 @@ WORKER = "bot.jobserver.editors.builtin.worker"
 
 
 class BuiltinEditor:
-    """Independent of everything but the files of the working copy. `time_limit` is in seconds.
+    """Edits pages without an agent. `time_limit` is in seconds.
 
-    `git` reads the files of copies that have a lower tree.
+    `git` reads the files of copies that have a lower layer.
     """
 
     def __init__(

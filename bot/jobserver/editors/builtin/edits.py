@@ -1,4 +1,4 @@
-"""What the built-in editor can do, as values, and the words in which it answers."""
+"""The built-in editor's edits as values, and the phrases of its answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from bot.jobserver.editors.builtin.places import Place
 from bot.jobserver.text import cut
 
 _SHORT = 60
-"""Characters that fit into a line of a summary."""
+"""How many characters of a text are quoted in a summary."""
 _MOST_NAMED = 3
-"""Pages named in a sentence."""
+"""How many pages are named in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class AddSection:
 
 @dataclass(frozen=True)
 class RenamePage:
-    """Gives a page another title, and its file a name after it."""
+    """Changes a page's title, and renames its file accordingly."""
 
     page: str
     title: str
@@ -57,7 +57,7 @@ class RenamePage:
 
 @dataclass(frozen=True)
 class Rename:
-    """Renames the page of this name, or else replaces the words."""
+    """Renames the page of this name or, if there is none, replaces the words."""
 
     old: str
     new: str
@@ -68,14 +68,14 @@ Edit = Replace | FixSpelling | AddPage | AddSection | RenamePage | Rename
 
 @dataclass(frozen=True)
 class Note:
-    """What came of one edit, in words."""
+    """The result of an edit as text."""
 
     text: str
     changed: bool
 
 
-def taken(name: str | None, place: Place) -> str:
-    """Says which page or folder was meant, where the name alone does not tell."""
+def chosen(name: str | None, place: Place) -> str:
+    """Says which page or folder was chosen, if that is not clear from the name."""
     if name is None or not place.pages or (place.is_folder and not place.also_called):
         return ""
     if place.is_folder:
@@ -91,7 +91,7 @@ def nothing_called(words: str, place: str | None) -> Note:
 
 
 def listed(paths: Sequence[PurePosixPath]) -> str:
-    """Returns the first three, and how many more there are."""
+    """Returns the first three paths, and the number of others."""
     named = ", ".join(map(str, paths[:_MOST_NAMED]))
     return named if len(paths) <= _MOST_NAMED else f"{named} and {len(paths) - _MOST_NAMED} more"
 
@@ -109,5 +109,5 @@ def plural(number: int, noun: str) -> str:
 
 
 def short(text: str) -> str:
-    """Returns the beginning of a text, in one line."""
+    """Returns the beginning of a text as a single line."""
     return cut(" ".join(text.split()), _SHORT)

@@ -1,4 +1,4 @@
-"""The pages of a working copy: found, read and written without ever following a link out of it."""
+"""Finds, reads and writes the pages of a working copy without ever following a link out of it."""
 
 import contextlib
 import errno
@@ -27,9 +27,9 @@ _MOST_SETTINGS = 50
 
 
 class LowerFiles:
-    """The lower layer of a copy: a tree of git. Without `git` there is none, and all files lie in the copy.
+    """The lower layer of a copy: files that are read from a git tree until they are changed.
 
-    `note` is the file that tells the server what was removed of the tree.
+    Without `git` there is none, and all files are in the copy. `note` is the file that lists what was removed.
     """
 
     def __init__(self, git: GitReader | None = None, tree: str = "", note: Path = Path()) -> None:
@@ -45,26 +45,26 @@ class LowerFiles:
         return [path for path in self._blobs if path not in self._hidden]
 
     def has(self, path: PurePosixPath) -> bool:
-        """Tells whether this is one of them."""
+        """Tells whether a path is one of `paths`."""
         return path in self._blobs and path not in self._hidden
 
     def is_taken(self, path: PurePosixPath) -> bool:
-        """Tells whether anything has this name: a file, a link, a folder."""
+        """Tells whether a file, link or folder has this name."""
         return (path in self._entries and path not in self._removed) or self.has_folder(path)
 
     def has_folder(self, path: PurePosixPath) -> bool:
         return path in self._folders
 
     def read(self, path: PurePosixPath) -> bytes:
-        """Returns the contents of what is in `paths`. Raises OSError."""
+        """Returns the contents of a file in `paths`. Raises OSError."""
         return self._read(self._blobs[path])
 
     def hide(self, path: PurePosixPath) -> None:
-        """Notes that the upper layer has this file from now on."""
+        """Records that this file is now in the upper layer."""
         self._hidden.add(path)
 
     def remove(self, path: PurePosixPath) -> None:
-        """Notes that this file was removed; a path that is not there is ignored."""
+        """Records that this file was removed; ignores a path that is not in the tree."""
         if path in self._entries:
             note_removed(path, self._note)
             self._hidden.add(path)
@@ -95,17 +95,17 @@ class LowerFiles:
 
 @dataclass(frozen=True)
 class WorkingFiles:
-    """All paths are relative to the root, with forward slashes. `lower`: what is there besides, and not on the disk."""
+    """The files below `root` and in the layer below. All paths are relative to the root."""
 
     root: Path
     lower: LowerFiles = field(default_factory=LowerFiles)
 
     def paths(self) -> list[PurePosixPath]:
-        """Returns the pages in Markdown that are plain files of at most 5 MB; those nearest to the root come first."""
+        """Returns the Markdown pages that are plain files of at most 5 MB, those nearest to the root first."""
         return self._find(lambda name: is_markdown(PurePosixPath(name)))
 
     def other_pages(self) -> list[PurePosixPath]:
-        """Returns the pages in other formats, which this editor reads and never changes."""
+        """Returns the pages in other formats, which this editor never changes."""
         return self._find(lambda name: is_page(PurePosixPath(name)) and not is_markdown(PurePosixPath(name)))
 
     def navigation_files(self) -> list[PurePosixPath]:
@@ -124,14 +124,14 @@ class WorkingFiles:
                     yield inside / name
 
     def read(self, path: PurePosixPath) -> str | None:
-        """Returns the text of a file with its line ends as they are; None if it is not UTF-8 text."""
+        """Returns the text of a file with its original line ends; None if it is not UTF-8 text."""
         if self.lower.has(path):
             return decoded(self.lower.read(path))
         with self._opened(path, os.O_RDONLY) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as stream:
             return decoded(stream.read(_SIZE_LIMIT + 1))
 
     def title(self, path: PurePosixPath) -> str | None:
-        """Returns a page's title, as far as that is quick to find."""
+        """Returns a page's title, if it is near the start of the page."""
         text = self.read(path)
         return quick_title(text) if text else None
 
@@ -143,13 +143,13 @@ class WorkingFiles:
             _write_all(descriptor, text.encode())
 
     def on_disk(self, paths: Iterable[PurePosixPath]) -> Path:
-        """Returns the root, below which these files lie for other programs."""
+        """Writes these files to the disk for other programs, and returns the root."""
         for path in filter(self.lower.has, paths):
             self._bring_up(path, self.lower.read(path))
         return self.root
 
     def _bring_up(self, path: PurePosixPath, contents: bytes) -> None:
-        """From now on the file is on the disk, with these contents."""
+        """Moves a file from the lower layer to the disk, with these contents."""
         self.lower.hide(path)
         with self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, make_folders=True) as descriptor:
             _write_all(descriptor, contents)
@@ -158,7 +158,7 @@ class WorkingFiles:
         """Writes a new file.
 
         Raises:
-            FileExistsError: something is there already, a link included.
+            FileExistsError: the path exists, even as a link.
         """
         self._check_new(path)
         has_folder = self.lower.has_folder(path.parent)
@@ -172,10 +172,10 @@ class WorkingFiles:
             raise NotADirectoryError(errno.ENOTDIR, "it is no folder", str(path.parent))
 
     def move(self, old: PurePosixPath, new: PurePosixPath, text: str) -> None:
-        """Writes a file under its new name, which can be its old one.
+        """Writes a file under its new name, which can be the old one.
 
         Raises:
-            FileExistsError: something of that name is there already.
+            FileExistsError: the new name is taken.
         """
         if old == new:
             self.write(old, text)
@@ -187,7 +187,7 @@ class WorkingFiles:
         self.lower.remove(old)
 
     def settings_above(self, page: PurePosixPath) -> list[PurePosixPath]:
-        """Returns what lies beside a page or above it and may list pages: other kinds of menus, redirects, settings."""
+        """Returns files beside or above a page that may list pages: other kinds of menus, redirects, settings."""
         folders = [*page.parents, *(folder / ".vitepress" for folder in page.parents)]
         return [folder / name for folder in folders for name in self._settings_in(folder)]
 
@@ -201,7 +201,7 @@ class WorkingFiles:
 
     @contextlib.contextmanager
     def _opened(self, path: PurePosixPath, flags: int, *, make_folders: bool = False) -> Iterator[int]:
-        """Opens step by step from the root, so that no folder on the way can be a link (ELOOP or ENOTDIR then)."""
+        """Opens each folder from the root on, so that none can be a link (raises ELOOP or ENOTDIR)."""
         with self._folder(path, make_folders=make_folders) as folder:
             descriptor = os.open(path.parts[-1], flags | os.O_NOFOLLOW, 0o644, dir_fd=folder)
             try:

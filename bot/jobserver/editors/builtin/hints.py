@@ -1,4 +1,4 @@
-"""Answers prompts that are not understood: with help, or with a short sentence on how to ask for it."""
+"""Answers prompts that are not understood: with help, or with a hint how to phrase them."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,15 +18,15 @@ from bot.jobserver.editors.builtin.spelling import misspelt_pages
 from bot.jobserver.errors import EditError
 
 _EXAMPLE_PAGES = 40
-"""Pages, those nearest to the root first."""
+"""How many pages are searched for examples, those nearest to the root first."""
 _LONGEST_TITLE, _LONGEST_PROMPT = 40, 75
-"""Slack shows so much of a prompt on a button."""
+"""As much of a prompt as Slack shows on a button."""
 _STYLE = (
     ("colour", "color"), ("e-mail", "email"), ("utilize", "use"), ("in order to", "to"), ("behaviour", "behavior"),
     ("organisation", "organization"), ("login", "sign-in"), ("click on", "select"), ("click", "select"),
     ("choose", "select"), ("via", "through"), ("users", "people"),
 )  # fmt: skip
-"""Words that teams change, the likeliest first."""
+"""Words that teams often replace, the likeliest first."""
 _OTHER_TITLES = {
     "faq": "Questions and answers", "getting-started": "Quickstart", "installation": "Install",
     "introduction": "Overview", "overview": "Introduction", "quickstart": "Getting started",
@@ -88,7 +88,7 @@ _Say = Callable[[re.Match[str], WorkingFiles], str]
 
 
 def examples(files: WorkingFiles) -> list[str]:
-    """Returns up to five short prompts, each of which changes something here; none where there are no pages."""
+    """Returns up to five short prompts, each of which would change something; none if there are no pages."""
     pages = [path for path in files.paths() if not is_translation(path) and not is_record(path)][:_EXAMPLE_PAGES]
     found: Sequence[Callable[[WorkingFiles, _Pages], Iterator[str]]] = (
         _replacing, _spelling, _renaming, _adding_a_section, _adding_a_page,
@@ -139,7 +139,7 @@ def _adding_a_page(files: WorkingFiles, pages: _Pages) -> Iterator[str]:
 
 
 def _named(files: WorkingFiles, pages: _Pages) -> Iterator[tuple[PurePosixPath, str]]:
-    """Yields pages that people can mean by their titles alone."""
+    """Yields pages that are uniquely identified by their titles."""
     paths = files.paths()
     for path in pages:
         title = files.title(path) or ""
@@ -153,7 +153,7 @@ def _named(files: WorkingFiles, pages: _Pages) -> Iterator[tuple[PurePosixPath, 
 
 @dataclass(frozen=True)
 class Hint:
-    """What is answered where nothing is changed; to a question for help, with `examples` that work as they stand."""
+    """The answer if nothing is changed; to a request for help, with `examples` that work as they are."""
 
     text: str
     is_help: bool = False
@@ -161,7 +161,7 @@ class Hint:
 
 
 def answer(prompt: str, rest: str, files: WorkingFiles) -> Hint:
-    """Returns the answer to a prompt; `rest` is the part from where it is not understood."""
+    """Returns the answer to a prompt; `rest` is the part that was not understood."""
     asked, left = prompt.strip()[:_LOOKED_AT], rest.strip()[:_LOOKED_AT]
     if _HELP.fullmatch(asked) or _GREETING.fullmatch(asked) or not asked:
         return _help(tuple(examples(files)))
@@ -227,7 +227,7 @@ _HINTS: tuple[tuple[re.Pattern[str], str | _Say], ...] = (
 
 
 def _hint(asked: str, files: WorkingFiles) -> str:
-    """A pattern whose words are fixed need only fit the beginning."""
+    """Returns the first hint whose pattern matches: a fixed hint by the start of the text, others by all of it."""
     for pattern, say in _HINTS:
         if isinstance(say, str):
             if pattern.match(asked):

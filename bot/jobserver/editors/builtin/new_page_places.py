@@ -1,4 +1,4 @@
-"""Chooses the folder of a new page by its subject; never a changelog's, nor one with a README alone. Pure."""
+"""Chooses the folder of a new page by its subject; never that of a changelog or of a README only. Pure."""
 
 import re
 from collections import Counter
@@ -15,13 +15,13 @@ _ABOUT_THE_REPOSITORY = frozenset(
     ("agents", "authors", "claude", "contributing", "gemini", "governance", "maintainers", "roadmap", "security",
      "support", "todo")
 )  # fmt: skip
-"""Pages at the root that tell of the repository and not of its subject."""
+"""Pages at the root that are about the repository rather than its subject."""
 _PARTS_OF_PAGES = re.compile(
     r"[._].*|archetypes|includes?|layouts|node_modules|partials|snippets|templates?|versioned_docs"
 )
 _TRIALS = re.compile(r"demos?|examples?|fixtures|playgrounds?|test(?:s|-?data)?|testing|vendor")
 _PROGRAMS = re.compile(r"components|hack|lib|packages?|pkg|src")
-"""Their contents are not part of the site, except folders of pages, or where there is nothing else."""
+"""Folders whose contents are not part of the site, unless they are folders of pages or there are no other pages."""
 _HOLDS_PAGES = frozenset(("content", "doc", "docs", "documentation", "pages"))
 _VERSION = re.compile(r"(?:^|/)(?:v|version-)?(\d{1,4})(?:\.?x|\.\d+)*(?:/|$)")
 _FIRST_PAGES = frozenset(("index", "home"))
@@ -36,14 +36,14 @@ _SAYS_LITTLE = frozenset(
 )  # fmt: skip
 _SHORTEST_WORD, _SHORTEST_STEM, _SAME_BEGINNING = 3, 5, 6
 _FEW = 2
-"""Pages beside a README that make a folder a place for pages."""
+"""How many pages beside a README make its folder one for pages."""
 _MANY = 3
-"""Pages that make it clear that a folder is for all subjects, though it has folders of its own."""
+"""How many pages show that a folder is for all subjects, even if it has subfolders."""
 
 
 @dataclass(frozen=True)
 class NewPlace:
-    """A folder and a file's ending. `others`: folders that it could be as well, the likeliest first."""
+    """A folder and a file suffix. `others`: equally suitable folders, the likeliest first."""
 
     folder: PurePosixPath
     suffix: str
@@ -51,7 +51,7 @@ class NewPlace:
 
 
 def place_for(title: str, paths: Sequence[PurePosixPath], sites: Collection[PurePosixPath]) -> NewPlace:
-    """Returns where a page of this title belongs. `sites`: the folders that tables of contents list pages of."""
+    """Returns where a page with this title belongs. `sites`: the root folders of navigation files."""
     sites = {site for site in sites if not _is_apart(site)}
     pages = _of_the_site(_ordinary(paths), sites)
     folders = _folders(pages, paths, sites)
@@ -69,18 +69,18 @@ def place_for(title: str, paths: Sequence[PurePosixPath], sites: Collection[Pure
 
 
 def suffix_in(folder: PurePosixPath, paths: Sequence[PurePosixPath]) -> str:
-    """Returns the ending that a new page gets: that of most pages beside it, or else of the repository."""
+    """Returns the suffix of most pages in the folder, or else in the repository."""
     pages = _ordinary(paths)
     return most_common_suffix([path for path in pages if path.parent == folder] or pages or paths)
 
 
 def is_neighbour(path: PurePosixPath, place: NewPlace) -> bool:
-    """Tells whether a page shows how those of a place are written."""
+    """Tells whether a page can be a model for new ones in a place."""
     return path.parent == place.folder and path.suffix == place.suffix and _is_ordinary(path)
 
 
 def _ordinary(paths: Sequence[PurePosixPath]) -> list[PurePosixPath]:
-    """Returns the pages that show where new ones belong; those inside programs only if there are no others."""
+    """Returns the pages that show where new ones belong; those among source code only if there are no others."""
     pages = [path for path in paths if _is_ordinary(path)]
     outside = [path for path in pages if not _is_in_program(path)]
     return outside or (pages if len(pages) >= _MANY else [])
@@ -106,7 +106,7 @@ def _is_in_program(path: PurePosixPath) -> bool:
 
 
 def _of_the_site(pages: list[PurePosixPath], sites: Collection[PurePosixPath]) -> list[PurePosixPath]:
-    """Returns the pages that a table of contents can list, or those of the folder that holds most of all pages."""
+    """Returns the pages below navigation files, or else in the folder that contains most pages."""
     held = Counter(path.parent for path in pages)
     above = {folder: {folder, *folder.parents} for folder in held}
     listed = [path for path in pages if not above[path.parent].isdisjoint(sites)]
@@ -122,7 +122,7 @@ def _of_the_site(pages: list[PurePosixPath], sites: Collection[PurePosixPath]) -
 def _folders(
     pages: Sequence[PurePosixPath], paths: Sequence[PurePosixPath], sites: Collection[PurePosixPath]
 ) -> Counter[PurePosixPath]:
-    """Returns the folders that hold ordinary pages, with how many; beside a README it takes a few."""
+    """Counts the ordinary pages of each folder; those with a README need a few others."""
     beside_readme = {path.parent for path in paths if path.stem.lower() == "readme"} - set(sites)
     counts = Counter(dict.fromkeys((path.parent for path in pages), 0))
     counts.update(path.parent for path in pages if slug(path.stem).strip("_") not in _FIRST_PAGES)
@@ -144,13 +144,13 @@ def _is_general(folder: PurePosixPath, sites: Collection[PurePosixPath]) -> bool
 
 
 def _version(folder: PurePosixPath) -> int:
-    """Returns the version that a folder's pages are for, where its path tells."""
+    """Returns the version in a folder's path, or 0."""
     found = _VERSION.search(str(folder))
     return int(found[1]) if found else 0
 
 
 def _score(title: str, folder: PurePosixPath, pages: Sequence[PurePosixPath]) -> int:
-    """Returns how much a title has in common with a folder: its name counts for more than those of its pages."""
+    """Returns how similar a title is to a folder's name and, with less weight, to those of its pages."""
     wanted = _words(title)
     named = sum(min(len(word), _SHORTEST_STEM) for word in wanted if _is_among(word, _words(folder.name)))
     return named + max((_in_common(wanted, _words(path.stem)) for path in pages), default=0)
@@ -164,7 +164,7 @@ def _by_folder(pages: Sequence[PurePosixPath]) -> dict[PurePosixPath, list[PureP
 
 
 def _in_common(wanted: set[str], words: set[str]) -> int:
-    """Returns how many words two names share, where that is most of either; the others say too little."""
+    """Returns how many words two names share, if these are most of either name; otherwise 0."""
     shared = sum(_is_among(word, words) for word in wanted)
     return shared if 2 * shared > min(len(wanted), len(words)) else 0
 
@@ -179,7 +179,7 @@ def _is_among(word: str, others: set[str]) -> bool:
 
 
 def _are_related(one: str, other: str) -> bool:
-    """Tells whether two words are probably of one stem: deploy and deployment, configure and configuration."""
+    """Tells whether two words probably share a stem, such as deploy and deployment."""
     same = next((index for index, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
     if same is None:
         return one.removesuffix("s") == other.removesuffix("s") or min(len(one), len(other)) >= _SHORTEST_STEM

@@ -11,7 +11,7 @@ from bot.jobserver.documents.navigation import find_navigation, read_navigation,
 from bot.jobserver.documents.navigation_entries import scalar
 from bot.jobserver.documents.page import FrontMatter, slug
 from bot.jobserver.editors.builtin import places
-from bot.jobserver.editors.builtin.edits import AddPage, AddSection, Note, short, taken
+from bot.jobserver.editors.builtin.edits import AddPage, AddSection, Note, chosen, short
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.new_page_places import NewPlace, is_neighbour, place_for, suffix_in
 from bot.jobserver.repository.tree_files import folders_of
@@ -27,7 +27,7 @@ _MOST_FOLDERS = 3
 
 
 def page_text(title: str, text: str, neighbours: Sequence[str]) -> str:
-    """Returns a new page: with the front matter that most of its neighbours have, and a heading unless that has it."""
+    """Returns a new page with the front matter of most of its neighbours, and a heading if they have one."""
     found = [front for neighbour in neighbours if (front := find_front_matter(neighbour)) is not None]
     text = text.replace("\r\n", "\n")
     if 2 * len(found) <= len(neighbours):
@@ -68,7 +68,7 @@ def _mark(front: FrontMatter) -> str:
 
 
 def _value(key: str, values: Sequence[object], title: str, text: str) -> str | int | bool | None:
-    """Returns a new page's value of a key: its own where the key is known, else the one that all others share."""
+    """Returns the value of a key: the page's own if the key is known, else the one that all others share."""
     if key in _TITLE_KEYS:
         return title
     if key in _SUMMARY_KEYS:
@@ -86,7 +86,7 @@ def _written(value: str | int | bool, *, quoted: bool) -> str:  # noqa: FBT001 (
 
 
 def with_section(page: str, title: str, text: str) -> str | None:
-    """Returns a page with a new last section; None if it has one of that title."""
+    """Returns a page with a new last section; None if it has one with that title."""
     newline = "\r\n" if "\r\n" in page else "\n"
     heading = f"## {title}"
     if heading in page.replace("\r\n", "\n").split("\n"):
@@ -120,7 +120,7 @@ def _place(edit: AddPage, files: WorkingFiles, paths: Sequence[PurePosixPath]) -
 
 
 def _sites(files: WorkingFiles) -> set[PurePosixPath]:
-    """Returns the folders that tables of contents list pages of."""
+    """Returns the root folders of navigation files."""
     found = set[PurePosixPath]()
     for path in files.navigation_files():
         with contextlib.suppress(ValueError):
@@ -138,7 +138,7 @@ def _doubt(edit: AddPage, place: NewPlace) -> str:
 
 
 def _add_entry(files: WorkingFiles, page: PurePosixPath, title: str) -> str:
-    """Adds a page to the navigation and says so; says nothing where there is none."""
+    """Adds a page to the navigation, and returns a phrase about it; empty if there is no navigation."""
     try:
         navigation = find_navigation(page, files.navigation_files(), files.read)
         text = with_entry(navigation, page, title) if navigation else None
@@ -162,5 +162,5 @@ def add_section(edit: AddSection, files: WorkingFiles) -> Note:
     if text is None:
         return Note(f'No section added: {path} already has a section "{short(edit.title)}".', changed=False)
     files.write(path, text)
-    others = f" {taken(edit.page, place)}" if place.also_called else ""
+    others = f" {chosen(edit.page, place)}" if place.also_called else ""
     return Note(f'Added the section "{short(edit.title)}" to {path}.{others}', changed=True)

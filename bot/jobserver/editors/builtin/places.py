@@ -1,4 +1,4 @@
-"""Which pages a person means by "the quickstart" or "the guides": the nearest, and in the main language."""
+"""Finds the pages that a person means by "the quickstart" or "the guides": the nearest, in the main language."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ from bot.jobserver.documents.languages import is_translation
 from bot.jobserver.documents.page import slug
 
 _WHOLE = frozenset(("docs", "doc"))
-"""In a repository without such a folder: all of it."""
+"""Names that mean all pages if there is no such folder."""
 Title = Callable[[PurePosixPath], str | None]
 
 
 @dataclass(frozen=True)
 class Place:
-    """The pages meant; `also_called` are those that have the name, too, and were not taken."""
+    """The chosen pages; `also_called` are others with the same name."""
 
     pages: tuple[PurePosixPath, ...]
     is_folder: bool = False
@@ -23,9 +23,9 @@ class Place:
 
 
 def find_place(paths: Sequence[PurePosixPath], place: str, title: Title) -> Place:
-    """Returns the pages that a person means by a place: a path, the name of a folder or page, or a page's title.
+    """Returns the pages that a path, the name of a folder or page, or a page's title means.
 
-    No pages if nothing is called so, and always for a place outside of the repository.
+    Returns no pages if nothing has that name, or for a path outside the repository.
     """
     wanted = PurePosixPath(place.replace("\\", "/").removeprefix("./").rstrip("/") or ".")
     if wanted.is_absolute() or ".." in wanted.parts:
@@ -40,7 +40,7 @@ def find_place(paths: Sequence[PurePosixPath], place: str, title: Title) -> Plac
 
 
 def find_page(paths: Sequence[PurePosixPath], page: str, title: Title) -> Place:
-    """Returns the one page that a person means: never a folder, though it may be a folder's first page."""
+    """Returns the one page that a person means; never a folder, but possibly a folder's index page."""
     wanted = PurePosixPath(page.replace("\\", "/").removeprefix("./"))
     if wanted in paths:
         return Place((wanted,))
@@ -93,13 +93,13 @@ def _forms(name: str) -> tuple[str, ...]:
 
 
 def most_common_suffix(paths: Sequence[PurePosixPath]) -> str:
-    """Returns the ending that most pages have."""
+    """Returns the suffix that most pages have."""
     counts = Counter(path.suffix for path in paths)
     return max(counts, key=lambda suffix: (counts[suffix], suffix), default=".md")
 
 
 def named_folder(folders: set[PurePosixPath], place: str) -> PurePosixPath | None:
-    """Returns the folder that a person means; None if none is called so."""
+    """Returns the folder that a person means; None if none has that name."""
     wanted = PurePosixPath(place.removeprefix("./"))
     if wanted in folders:
         return wanted

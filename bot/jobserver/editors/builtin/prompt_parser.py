@@ -1,4 +1,4 @@
-"""What the built-in editor understands: a prompt becomes a list of edits, or none at all.
+"""Parses the prompts that the built-in editor understands into lists of edits.
 
     Replace "x" with "y" [in docs/start.md | in the guides]
     Fix the spelling [in ...]
@@ -6,9 +6,9 @@
     Add a section called X to PAGE with the text: ...
     Rename PAGE to X
 
-Several may follow each other, joined by "and", "also", "then", full stops or new lines. Text after "with the text:"
-runs to its closing quotation mark, or to the end of the prompt. A prompt of which any part is not understood gives no
-edits: half of what somebody asked for may be the opposite of what they meant.
+Edits are joined by "and", "also", "then", full stops or new lines. Text after "with the text:" ends at its closing
+quotation mark, or at the end of the prompt. If any part of a prompt is not understood, it gives no edits: half of what
+somebody asked for may be the opposite of what they meant.
 """
 
 import re
@@ -90,7 +90,7 @@ _LONGEST_TITLE = 100
 _MAY_GO_ON = frozenset(
     ("across", "also", "and", "but", "everywhere", "in", "please", "so", "then", "throughout", "to", "too", "with")
 )  # fmt: skip
-"""Words in a title without quotation marks after which it can be the rest of the sentence."""
+"""Words that may not belong to an unquoted title but continue the sentence."""
 _MAX_EDITS = 50  # more in one prompt is nothing a person wrote
 _CLOSING = {'"': '"“”', "“": '"”', "”": '"”', "„": '"“”', "\u2018": "\u2019'", "`": "`"}
 _NOT_PLACES = re.compile(
@@ -101,13 +101,13 @@ _NOT_PLACES = re.compile(
 
 
 def parse(prompt: str) -> tuple[Edit, ...]:
-    """Returns the edits in a prompt, in order; empty if any part of it is not understood."""
+    """Returns the edits in a prompt, in order; empty if any part is not understood."""
     found, rest = _read(prompt)
     return () if rest else found
 
 
 def not_understood(prompt: str) -> str:
-    """Returns what is left of a prompt from where it is not understood on."""
+    """Returns the rest of a prompt from the first part that is not understood."""
     return _read(prompt)[1]
 
 
@@ -174,7 +174,7 @@ def _rename(match: re.Match[str]) -> tuple[Edit, int] | None:
 
 
 def _new_title(prompt: str, start: int) -> tuple[str, int]:
-    """Returns the new name that begins here, empty where there is none, and the place after it."""
+    """Returns the new name at this position, empty if there is none, and the position after it."""
     if quoted := _NEW_TITLE.match(prompt, start):
         return _title(quoted), quoted.end()
     stop = _TITLE_END.search(prompt, start, start + _LONGEST_TITLE + 1)
@@ -219,7 +219,7 @@ def _without_article(place: str) -> str:
 
 
 def _text(prompt: str, start: int) -> tuple[str, int]:
-    """Returns the text that begins here and the place after it."""
+    """Returns the text at this position, and the position after it."""
     body = prompt[start:].lstrip()
     offset = len(prompt) - len(body)
     end = _closing_mark(body)
@@ -229,7 +229,7 @@ def _text(prompt: str, start: int) -> tuple[str, int]:
 
 
 def _closing_mark(body: str) -> int | None:
-    """Returns where the quotation at the beginning ends; None if the body only begins with some quoted words."""
+    """Returns where the quotation at the start ends; None if only the first words are quoted."""
     marks = _CLOSING.get(body[:1], "")
     depth = 0
     for index, character in enumerate(body):

@@ -1,4 +1,4 @@
-"""Renames a page: its file, title, entries in menus and what links to it; with a redirect where the site has them."""
+"""Renames a page: its file, title, menu entries and links to it; adds a redirect if the site supports that."""
 
 import contextlib
 import re
@@ -10,7 +10,7 @@ from bot.jobserver.documents.front_matter import find_front_matter
 from bot.jobserver.documents.navigation import Navigation, read_navigation
 from bot.jobserver.documents.navigation_entries import scalar
 from bot.jobserver.documents.parsing import PAGE_SUFFIXES, parse_page
-from bot.jobserver.editors.builtin.edits import Note, Rename, RenamePage, Replace, listed, plural, short, taken
+from bot.jobserver.editors.builtin.edits import Note, Rename, RenamePage, Replace, chosen, listed, plural, short
 from bot.jobserver.editors.builtin.files import WorkingFiles
 from bot.jobserver.editors.builtin.places import find_page
 from bot.jobserver.editors.builtin.renaming import (
@@ -36,7 +36,7 @@ _INCLUDES = re.compile(r"^(?:import\s|.{0,40}include|--8<--).*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class _PageToRename:
-    """The page that is meant. `names_file`: the person wrote a file's name, so that its title stays."""
+    """The chosen page, and a sentence about others with the same name."""
 
     renaming: Renaming
     text: str
@@ -61,11 +61,11 @@ def rename_page(edit: RenamePage, files: WorkingFiles) -> Note:
         return Note(f"Nothing renamed: there already is {renaming.new}.", changed=False)
     if renaming.new == old and renaming.new_title == title:
         return Note(f"Nothing renamed: {old} is called so already{_because(kept)}.", changed=False)
-    return _rename(files, paths, _PageToRename(renaming, text, taken(edit.page, place)), kept)
+    return _rename(files, paths, _PageToRename(renaming, text, chosen(edit.page, place)), kept)
 
 
 def rename(edit: Rename, files: WorkingFiles) -> Note:
-    """Renames the page that is called so, or else replaces the words."""
+    """Renames the page of this name or, if there is none, replaces the words."""
     if not find_page(files.paths(), edit.old, files.title).pages:
         return replace(Replace(edit.old, edit.new), files)
     note = rename_page(RenamePage(edit.old, edit.new), files)
@@ -74,7 +74,7 @@ def rename(edit: Rename, files: WorkingFiles) -> Note:
 
 
 def _wanted(old: PurePosixPath, title: str, written: str) -> Renaming | None:
-    """Returns what a person means by a new name: a title, or a file's name in the same folder."""
+    """Reads a new name as a title, or as a file name in the same folder; None for any other path."""
     path = PurePosixPath(written.removeprefix("./"))
     if path.suffix.lower() not in PAGE_SUFFIXES:
         return None if "/" in written and " " not in written else Renaming(old, new_path(old, written), title, written)
@@ -84,7 +84,7 @@ def _wanted(old: PurePosixPath, title: str, written: str) -> Renaming | None:
 
 
 def _why_file_stays(files: WorkingFiles, paths: Sequence[PurePosixPath], wanted: Renaming, text: str) -> str:
-    """Returns why the file has to keep its name: something other than a page or menu refers to it."""
+    """Returns why the file must keep its name: something other than a page or menu refers to it."""
     old = wanted.old
     front = find_front_matter(text)
     address = next((key for key in _ADDRESS_KEYS if front and key in front.values), None)
@@ -101,7 +101,7 @@ def _why_file_stays(files: WorkingFiles, paths: Sequence[PurePosixPath], wanted:
 
 
 def _names(text: str, page: PurePosixPath) -> bool:
-    """Tells whether a text has a path that ends as the page does: its name, with or without its ending."""
+    """Tells whether a text contains a path that ends with the page's name, with or without suffix."""
     return any(
         PurePosixPath(token).name in {page.name, page.stem} for token in _TOKEN.findall(text) if token.strip("./")
     )
@@ -163,7 +163,7 @@ def _menu(files: WorkingFiles, path: PurePosixPath) -> Navigation | None:
 
 
 def _unread_menus(files: WorkingFiles) -> Iterator[PurePosixPath]:
-    """Yields those that are broken, too large, or list nothing that is understood."""
+    """Yields menus that are broken, too large, or empty."""
     yield from (path for path in _menu_files(files) if _menu(files, path) is None)
 
 
@@ -172,7 +172,7 @@ def _roots(menus: Sequence[Navigation]) -> list[PurePosixPath]:
 
 
 def _change_menu(files: WorkingFiles, menu: Navigation, relinker: Relinker, renaming: Renaming) -> list[str]:
-    """Changes a menu, and returns what was changed there."""
+    """Changes a menu, and returns descriptions of the changes."""
     if menu.path.name in _MINTLIFY:
         return _change_mintlify(files, menu, renaming) if menu.root in renaming.old.parents else []
     text = menu.text
@@ -188,7 +188,7 @@ def _change_menu(files: WorkingFiles, menu: Navigation, relinker: Relinker, rena
 
 
 def _titled(before: str, renaming: Renaming) -> str:
-    """Returns what stands before an entry of `nav`, with its title changed where that was the page's."""
+    """Returns the text before an entry of `nav`, with the entry's title changed if it was the page's."""
     line_start = before.rfind("\n") + 1
     line, sign, space = before[line_start:].rpartition(":")
     dash, _, title = line.partition("- ")

@@ -1,4 +1,4 @@
-"""Renames a page in texts: its title, links to it, and its entries in tables of contents. Pure."""
+"""Renames a page in texts: its title, links to it, and its menu entries. Pure."""
 
 import json
 import re
@@ -30,7 +30,7 @@ _LONGEST_KEY = 60
 
 @dataclass(frozen=True)
 class Renaming:
-    """What a page is called now, and is to be called. Its file can keep its name, or its title."""
+    """A page's old and new paths and titles; either can stay the same."""
 
     old: PurePosixPath
     new: PurePosixPath
@@ -39,7 +39,7 @@ class Renaming:
 
 
 def new_path(old: PurePosixPath, title: str) -> PurePosixPath:
-    """Returns the path that a page has by its title: in the same folder, with the number and the sign between words."""
+    """Returns a page's path for a title; keeps the folder, the number and the separator of words."""
     number = _NUMBER.match(old.stem)
     words = slug(title) or "page"
     name = words.replace("-", "_") if "_" in old.stem and "-" not in old.stem else words
@@ -47,7 +47,7 @@ def new_path(old: PurePosixPath, title: str) -> PurePosixPath:
 
 
 def retitled(text: str, renaming: Renaming) -> str:
-    """Returns a page with another title: in its front matter, and as its first heading where that is the old title."""
+    """Returns a page with the new title in its front matter and, if it was the old title, its first heading."""
     front = find_front_matter(text)
     end = front.span.end if front else 0
     return _retitled_front_matter(text[:end], renaming) + _retitled_heading(text[end:], renaming)
@@ -83,7 +83,7 @@ def _retitled_heading(body: str, renaming: Renaming) -> str:
 
 
 class Relinker:
-    """Finds what leads to the old page. `roots`: the folders that addresses from the site's root begin at, in order."""
+    """Updates links to the old page. `roots`: possible folders of the site's root, in order."""
 
     def __init__(self, renaming: Renaming, paths: Collection[PurePosixPath], roots: Sequence[PurePosixPath]) -> None:
         self._renaming = renaming
@@ -93,7 +93,7 @@ class Relinker:
         self._anchors = heading_anchor(renaming.old_title), heading_anchor(renaming.new_title)
 
     def relinked(self, path: PurePosixPath, page: ParsedPage) -> tuple[str, int]:
-        """Returns a page's text with its links as they are to be, and how many were changed."""
+        """Returns a page's text with updated links, and how many were changed."""
         targets = {link.target: new for link in page.links if (new := self._new_target(path, link)) is not None}
         changes = [change for region in page.regions for change in self._in_region(page.text, region, targets)]
         changes += _in_definitions(page, targets)
@@ -114,7 +114,7 @@ class Relinker:
         return next(found, "") == self._old
 
     def moved(self, target: str) -> str | None:
-        """Returns the target with the page's new name; None where its name does not stand in it."""
+        """Returns the target with the page's new name; None if it does not contain the old one."""
         path, sign, rest = _split(target)
         folder, slash, name = path.rstrip("/").rpartition("/")
         old, new = self._renaming.old, self._renaming.new
@@ -150,7 +150,7 @@ class Relinker:
             yield at + len('title="'), at + len('title="') + len(old), self._renaming.new_title
 
     def _documents(self, path: PurePosixPath, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yields what MyST (Sphinx) calls a page by: `{doc}` and the lines of a `{toctree}`."""
+        """Yields references of MyST (Sphinx): `{doc}` roles and the lines of a `{toctree}`."""
         for match in _DOCUMENT_ROLE.finditer(text):
             if self.leads_here(path, match["target"]) and (new := self.moved(match["target"])):
                 yield match.start("target"), match.end("target"), new
@@ -168,7 +168,7 @@ class Relinker:
 
 
 def _in_definitions(page: ParsedPage, targets: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
-    """Yields the targets of `[name]: target`, outside of code."""
+    """Yields the targets of `[name]: target`, outside code."""
     if not targets:
         return
     code = sorted((region.span.start, region.span.end) for region in page.regions if region.kind is RegionKind.CODE)
@@ -204,9 +204,9 @@ def _changed(text: str, changes: Sequence[tuple[int, int, str]]) -> str:
 
 
 def with_new_address(text: str, old: PurePosixPath, new: PurePosixPath) -> str:
-    """Returns the settings with each string that is the old address replaced, but for what redirects come from.
+    """Returns the settings with the old address replaced in all strings except the sources of redirects.
 
-    Both are paths from the site's root, without ending.
+    Both are paths from the site's root, without suffix.
     """
     parts, done = list[str](), 0
     for match in _STRING.finditer(text):
@@ -219,7 +219,7 @@ def with_new_address(text: str, old: PurePosixPath, new: PurePosixPath) -> str:
 
 
 def with_redirect(text: str, old: PurePosixPath, new: PurePosixPath) -> str | None:
-    """Returns the settings with a redirect from one address to another; None where there is no place for it."""
+    """Returns the settings with a redirect from one address to another; None if it cannot be added."""
     entry = json.dumps({"source": f"/{old}", "destination": f"/{new}"}, ensure_ascii=False)
     changed = _inserted(text, entry)
     try:

@@ -14,18 +14,18 @@ from bot.jobserver.documents.words import NameKind, ProseWord, words_in
 from bot.jobserver.editors.builtin.files import WorkingFiles
 
 _JOINTS = frozenset("-\u2010\u2011'\u2019\u00ad\u200c\u200d\u2060*_~")
-"""Hyphens, apostrophes, invisible characters and marks of emphasis: a word continues after them."""
+"""Hyphens, apostrophes, invisible characters and emphasis marks, after which a word continues."""
 _LONGEST_JOINT = 6
 _DASH = "--"
 _POSSESSIVE = re.compile(r"['\u2019]s(?!\w)")
 _CONTRACTED = frozenset(
     ("he", "here", "how", "it", "let", "she", "that", "there", "what", "when", "where", "who", "why")
 )
-"""Their `'s` is a verb."""
+"""Words whose `'s` is a verb, not a possessive."""
 _WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
-"""Thai, Lao, Burmese, Khmer, Japanese and Chinese put no spaces between words."""
+"""Thai, Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words."""
 NAMES, OTHER_WORDS, LINKED_HEADINGS = "names", "other words", "headings that links point to"
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`]+")
 _GOES_ON = re.compile(r"[\w-]|\.\w")
@@ -34,9 +34,9 @@ _ANCHOR = re.compile(r"#([\w%.:-]{1,300}+)")
 
 
 def is_whole(text: str, span: Span) -> bool:
-    """Tells whether neither end of a place cuts a word, as "install" cuts "installed" and "re-install".
+    """Tells whether a span cuts no word in two, as "install" would cut "installed" and "re-install".
 
-    An end that is no letter cuts none.
+    An end that is not a letter cuts no word.
     """
     return not (_is_cut_before(text, span.start) or _is_cut_after(text, span))
 
@@ -70,16 +70,16 @@ def _is_letter(sign: str) -> bool:
 
 
 class LinkedAnchors:
-    """The anchors that pages link to: a heading that is linked to keeps its words.
+    """The anchors that pages link to, since a linked heading keeps its words.
 
-    Reads all pages once, when it is first asked.
+    Reads all pages once, on first use.
     """
 
     def __init__(self, files: WorkingFiles) -> None:
         self._files = files
 
     def hold(self, page: ParsedPage, span: Span) -> bool:
-        """Tells whether a place is in a heading whose anchor comes from its words and is linked to."""
+        """Tells whether a span is in a heading that is linked to by an anchor made of its words."""
         for heading in page.headings:
             if heading.content.start <= span.start < heading.content.end:
                 return not heading.has_explicit_anchor and heading.anchor in self._anchors
@@ -95,9 +95,9 @@ class LinkedAnchors:
 
 @dataclass(frozen=True)
 class Replacement:
-    """A page's new text, how many places were replaced, and how many were left alone by where they stand.
+    """A page's new text, the number of replacements, and of the places that were left alone, by reason.
 
-    `other_words`: those that the text lies inside of, with how often.
+    `other_words` counts the words that contain the text.
     """
 
     text: str
@@ -107,9 +107,9 @@ class Replacement:
 
 
 def replace_in_page(page: ParsedPage, old: str, new: str, anchors: LinkedAnchors) -> Replacement:
-    """Replaces every `old` that is text for people, and whole words.
+    """Replaces `old` in prose, where it consists of whole words.
 
-    It stays in code, links, tags and front matter, and as a part of another word or a name.
+    Leaves it alone in code, links, tags and front matter, and as a part of another word or a name.
     """
     rules = _Rules(page, old, new, anchors)
     parts: list[str] = []
@@ -137,7 +137,7 @@ class _Rules:
         self._region_starts = [region.span.start for region in page.regions]
 
     def why_left(self, span: Span) -> str | None:
-        """Returns where a place stands that must stay as it is; None for one to be replaced."""
+        """Returns why a span must be left alone; None if it is to be replaced."""
         if self._is_address:
             return self._why_address_left(span)
         if not self._is_prose(span):
@@ -149,7 +149,7 @@ class _Rules:
         return LINKED_HEADINGS if self._anchors.hold(self._page, span) else None
 
     def words_around(self, span: Span) -> Sequence[str]:
-        """Returns the words that a place lies in."""
+        """Returns the words that overlap a span."""
         return [word.text for word in self._words_at(span)]
 
     def _why_address_left(self, span: Span) -> str | None:

@@ -1,4 +1,4 @@
-"""Fixes the spelling of English prose where the correction is certain; possible names are listed, not changed."""
+"""Fixes the spelling of English prose if the correction is certain; other words are listed, not changed."""
 
 import re
 from bisect import bisect_right
@@ -16,11 +16,11 @@ from bot.jobserver.editors.builtin.replacement import LinkedAnchors
 from bot.jobserver.editors.builtin.typos import ACCEPTED, Misspelling, find_misspellings
 
 _MOST_OCCURRENCES = 5
-"""A word that stands in more places of the repository is one that its people use."""
+"""A word that occurs more often in the repository is probably intended."""
 _LEAST_LENGTH = 4
 """Shorter words are too often abbreviations."""
 _NEVER_NAMES = frozenset(("teh", "hte", "adn", "taht", "thier", "wich", "whcih"))
-"""These are typing errors everywhere, even in code."""
+"""Always typing errors, even in code."""
 _SENTENCE_END = (".", "!", "?", ":", ">")
 _ARROWS = ("->", "=>")
 _QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u00ab\u00bb")
@@ -28,15 +28,15 @@ _BLOCK_START = re.compile(r"[\s>#*+|\d.)-]*+")
 _WORD = re.compile(r"\w+(?:['\u2019]\w+)*+")
 _SPELLING = re.compile(r" (?:typos?|misspell\w*|mis-?spelt|spelling) ")
 _NEARBY = 500
-"""Characters of a line on either side: a line can be a whole file."""
+"""How many characters on either side are examined, since a line can be a whole file."""
 _BESIDE = 8
-"""The same, for typing errors whose correct form is in most lines: "teh → the"."""
+"""The same, for typing errors whose correct form is in most lines, such as "teh"."""
 _BEFORE_WORD = " \t*_\"'\u201c\u2018(["
 
 
 @dataclass(frozen=True)
 class DoubtfulWord:
-    """A word that was not changed, with what it may have been meant to be."""
+    """A word that was not changed, with possible corrections."""
 
     wrong: str
     corrections: tuple[str, ...]
@@ -46,7 +46,7 @@ class DoubtfulWord:
 
 @dataclass
 class SpellingResult:
-    """`counts` by page; `foreign` pages were left alone as they are not surely in English.
+    """`counts` by page; `foreign` is the number of pages skipped because they may not be in English.
 
     `elsewhere`: other pages with words that look misspelt.
     """
@@ -70,12 +70,12 @@ class _Finding:
 
 
 def fix_spelling(files: WorkingFiles, pages: Sequence[PurePosixPath]) -> SpellingResult:
-    """Corrects the pages in place. Raises EditError where the spelling program is missing or failed."""
+    """Corrects the pages in place. Raises EditError if the spelling program is missing or fails."""
     return _Speller(files, pages).fix()
 
 
 def misspelt_pages(files: WorkingFiles, pages: Sequence[PurePosixPath]) -> list[PurePosixPath]:
-    """Returns the pages that hold sure misspellings. Raises as `fix_spelling` does."""
+    """Returns the pages with certain misspellings. Raises as `fix_spelling` does."""
     return list(_Speller(files, pages).sure())
 
 
@@ -104,7 +104,7 @@ class _Speller:
         return self._result
 
     def sure(self) -> dict[PurePosixPath, list[_Finding]]:
-        """Returns what can be corrected, by page, and notes what is in doubt."""
+        """Returns the certain misspellings by page, and records the doubtful ones."""
         wanted = {entry.wrong.lower() for path in self._pages for entry in self._report.get(path, ())}
         findings = [
             finding
@@ -121,7 +121,7 @@ class _Speller:
         return sure
 
     def _findings(self, path: PurePosixPath, entries: Sequence[Misspelling]) -> list[_Finding]:
-        """Returns what of a page is prose in English, and notes the words that stand elsewhere."""
+        """Returns the misspellings in English prose, and records words that occur elsewhere."""
         text = self._files.read(path)
         if text is None:
             return []
@@ -174,7 +174,7 @@ def _doubt(finding: _Finding) -> DoubtfulWord:
 
 @dataclass(frozen=True)
 class _Located:
-    """`is_part`: of a compound. `is_capitalised_within`: a capital letter within a sentence. `nearby`: of its line."""
+    """`is_part`: of a compound. `is_capitalised_within`: a sentence. `nearby`: the text around it in its line."""
 
     span: Span
     is_part: bool
@@ -184,14 +184,14 @@ class _Located:
 
 
 def _located(page: ParsedPage, entries: Sequence[Misspelling]) -> list[tuple[Misspelling, _Located | None]]:
-    """Finds each misspelling's place in prose; None for one that is in code, a link or a name."""
+    """Locates each misspelling in prose; None for one in code, a link or a name."""
     lines = _MisspellingPlaces(page)
     return [(entry, lines.locate(entry)) for entry in entries]
 
 
 @dataclass(frozen=True)
 class _Reached:
-    """How far a line was read: `offset` in bytes."""
+    """A position in a line; `offset` is in bytes."""
 
     line: int
     encoded: bytes
@@ -236,7 +236,7 @@ class _MisspellingPlaces:
         return Span(start, start + len(entry.wrong))
 
     def _characters_before(self, entry: Misspelling) -> int:
-        """Counts on from the last misspelling of the line: they come in their order, and a line can be a whole file."""
+        """Continues from the previous misspelling in the line, since a line can be a whole file."""
         if self._last.line != entry.line or self._last.offset > entry.offset:
             self._last = _Reached(entry.line, self._lines[entry.line - 1].encode())
         between = self._last.encoded[self._last.offset : entry.offset].decode(errors="replace")
@@ -253,13 +253,13 @@ class _MisspellingPlaces:
 
 
 def _tells_of_spelling(line: str, corrections: Sequence[str]) -> bool:
-    """Tells whether a line has the right spelling, too, as a changelog does, or speaks of typos."""
+    """Tells whether a line also has the right spelling, as a changelog may, or mentions typos."""
     words = f" {' '.join(_WORD.findall(line.lower()))} "
     return bool(_SPELLING.search(words)) or any(f" {right.lower()} " in words for right in corrections)
 
 
 def _is_whole(text: str, word: ProseWord, wrong: str) -> bool:
-    """Tells whether a word is neither part of a compound, nor cut short by dots, nor a quotation of itself."""
+    """Tells whether a word is not part of a compound, cut off by dots, or in quotation marks."""
     if text.startswith(("...", "\u2026"), word.core.end):
         return False
     if {text[max(0, word.core.start - 1) : word.core.start], text[word.core.end : word.core.end + 1]} & _QUOTES:

@@ -1,4 +1,4 @@
-"""Runs the `typos` program, which works offline with a dictionary of misspellings."""
+"""Runs the `typos` program, which finds misspellings offline with a dictionary."""
 
 import json
 import shutil
@@ -14,8 +14,7 @@ from bot.jobserver.errors import EditError
 _TIME_LIMIT_S = 60.0
 _OUTPUT_LIMIT = 50_000_000
 _FOUND, _NOTHING_FOUND = 2, 0
-# Words of the typo list that are none: dictionaries have them beside, or apart from, what the list makes of them.
-# Found by giving the list all words of SCOWL up to size 80 and its variants, and reading what it would correct.
+# Valid words that the program would correct. Found by running it on all words of SCOWL up to size 80 with variants.
 ACCEPTED = frozenset((
     "algebraical", "astroid", "auxiliar", "browseable", "brusk", "caesarian", "cancelation", "cancelations",
     "clearstories", "clearstory", "colinear", "collapsable", "combatted", "combatting", "commandoes",
@@ -40,7 +39,7 @@ ACCEPTED = frozenset((
 
 @dataclass(frozen=True)
 class Misspelling:
-    """A word that is in the dictionary of misspellings: `line` counts from 1, `offset` in bytes from its start."""
+    """A misspelt word; `line` is numbered from 1, `offset` is in bytes from the line's start."""
 
     line: int
     offset: int
@@ -49,7 +48,7 @@ class Misspelling:
 
 
 def find_misspellings(root: Path, paths: Iterable[PurePosixPath]) -> dict[PurePosixPath, list[Misspelling]]:
-    """Returns what the program finds in these files, code and all.
+    """Returns the misspellings in these files, including code.
 
     Raises:
         EditError: the program is missing or failed.
@@ -85,7 +84,7 @@ def _run(command: Sequence[str], root: Path, paths: Iterable[PurePosixPath], out
 
 
 def parse_report(report: bytes) -> dict[PurePosixPath, list[Misspelling]]:
-    """Reads the program's JSON lines; a line cut short at the end is left out."""
+    """Parses the program's JSON lines; skips a last line that is cut off."""
     found: dict[PurePosixPath, list[Misspelling]] = {}
     for line in report.splitlines():
         try:

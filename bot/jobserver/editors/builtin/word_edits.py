@@ -1,4 +1,4 @@
-"""Replaces words and fixes spelling on pages, and says what was left alone."""
+"""Replaces words and fixes spelling on pages, and reports what was left alone."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,11 +9,11 @@ from bot.jobserver.editors.builtin.edits import (
     FixSpelling,
     Note,
     Replace,
+    chosen,
     listed,
     nothing_called,
     plural,
     short,
-    taken,
     were,
 )
 from bot.jobserver.editors.builtin.files import WorkingFiles
@@ -22,13 +22,13 @@ from bot.jobserver.editors.builtin.replacement import OTHER_WORDS, LinkedAnchors
 from bot.jobserver.editors.builtin.spelling import DoubtfulWord, SpellingResult, fix_spelling
 
 _MOST_NAMED = 3
-"""Pages that are told of by themselves."""
+"""How many pages that could not be read are named."""
 _MOST_DOUBTS = 20
 _MOST_WORDS = 8
 
 
 def pages_at(files: WorkingFiles, place: str | None) -> Place:
-    """Returns the pages that a person means; all of them where no place was named."""
+    """Returns the pages that a person means; all of them if no place was named."""
     paths = files.paths()
     return Place(tuple(paths), is_folder=True) if place is None else find_place(paths, place, files.title)
 
@@ -43,7 +43,7 @@ def replace(edit: Replace, files: WorkingFiles) -> Note:
     left = sum((result.left for result in results.values()), Counter[str]())
     words_around = sum((result.other_words for result in results.values()), Counter[str]())
     notes += _left_alone(left, words_around, [path for path, result in results.items() if result.left])
-    return _note(words, counts, [taken(edit.where, place), *notes])
+    return _note(words, counts, [chosen(edit.where, place), *notes])
 
 
 def _replace_each(
@@ -71,9 +71,9 @@ def correct_spelling(edit: FixSpelling, files: WorkingFiles) -> Note:
         return nothing_called(words, edit.where)
     result = fix_spelling(files, place.pages)
     if not result.counts and not result.doubts and result.elsewhere:
-        note = f"{taken(edit.where, place)} Misspellings may be in {listed(result.elsewhere)}: `Fix the spelling`."
+        note = f"{chosen(edit.where, place)} Misspellings may be in {listed(result.elsewhere)}: `Fix the spelling`."
         return _note(words, {}, [note.strip(), *_spelling_notes(result)])
-    return _note(words, result.counts, [taken(edit.where, place), *_spelling_notes(result)])
+    return _note(words, result.counts, [chosen(edit.where, place), *_spelling_notes(result)])
 
 
 def _spelling_notes(result: SpellingResult) -> list[str]:

@@ -1,6 +1,6 @@
-"""The built-in editor's process, which keeps the server safe from what a page or prompt can do to it.
+"""The built-in editor's process, which protects the server from hostile pages and prompts.
 
-It reads a prompt as JSON from standard input and writes how it ended as JSON to standard output.
+It reads a task as JSON from standard input and writes an `EditorAnswer` as JSON to standard output.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ from bot.jobserver.repository.git_reader import GitReader, GitTask
 
 
 def carry_out(edit: Edit, files: WorkingFiles) -> Note:
-    """Changes the files, and says in words what was done and what was left alone.
+    """Changes the files, and returns a note about what was done and what was left alone.
 
-    Raises EditError where that could not be done, and OSError.
+    Raises EditError and OSError.
     """
     match edit:
         case Replace():
@@ -55,7 +55,7 @@ def carry_out(edit: Edit, files: WorkingFiles) -> Note:
 
 
 class LowerTask(TypedDict):
-    """What `LowerFiles` are made of."""
+    """The arguments of `LowerFiles`."""
 
     git: GitTask
     tree: str
@@ -64,7 +64,7 @@ class LowerTask(TypedDict):
 
 @dataclass(frozen=True)
 class EditorAnswer:
-    """How a prompt ended: a `summary`, a `reason` why nothing was changed, or an `error`; `examples` go with help."""
+    """A `summary`, a `reason` why nothing was changed, or an `error`; `examples` accompany help."""
 
     summary: str = ""
     reason: str = ""
