@@ -1,4 +1,4 @@
-"""One page of a change: the files that it shows, and what it says of those it does not."""
+"""One page of a change: the files that it shows, and notes about what it does not show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _MODES = {GitFileMode.LINK: "a link", GitFileMode.SUBMODULE: "a submodule (anoth
 
 @dataclass(frozen=True)
 class PageOfFiles:
-    """The files of one page, numbered from `first` within the whole change; pages are numbered from 1."""
+    """The files of one page; `first` is the number of its first file, and `page` that of the page, both from 1."""
 
     change: PullRequestChange
     files: tuple[ChangedFile, ...]
@@ -26,7 +26,7 @@ class PageOfFiles:
 
     @property
     def elsewhere(self) -> int:
-        """How many changed files this page does not name."""
+        """The number of changed files on other pages."""
         return self.change.totals.files - len(self.files)
 
 
@@ -34,7 +34,7 @@ class PageOfFiles:
 class FileDiff:
     """A changed file as the page shows it.
 
-    `notes` say in words what it is and how it changed; `omission` what of it is not shown, empty where all is.
+    `notes` describe the file and its change; `omission` says what is not shown, and is empty if everything is.
     """
 
     file: ChangedFile
@@ -44,7 +44,7 @@ class FileDiff:
 
 
 def page_of_files(change: PullRequestChange, page: int, length: int = FILES_ON_A_PAGE) -> PageOfFiles:
-    """Returns a page of the changed files; the last one where there are not as many pages."""
+    """Returns a page of the changed files; the last one if there are fewer pages."""
     pages = max(1, -(-len(change.files) // length))
     page = min(page, pages)
     start = (page - 1) * length
@@ -62,7 +62,7 @@ def file_diffs(files: Sequence[ChangedFile], patches: Sequence[str]) -> tuple[Fi
 
 
 def omissions(page: PageOfFiles, diffs: Sequence[FileDiff]) -> tuple[str, ...]:
-    """Says what of the whole change this page does not show; empty where it shows everything."""
+    """Says which parts of the change this page does not show; empty if it shows everything."""
     said = []
     if page.elsewhere:
         said.append(f"{page.elsewhere} of the {page.change.totals.files} changed files")

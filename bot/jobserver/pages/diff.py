@@ -12,13 +12,13 @@ from rapidfuzz.distance._initialize import Opcodes
 from bot.runtime.text import MISLEADING
 
 PAIR_LIMIT = 10_000
-"""Characters of two lines; longer ones are shown whole."""
+"""The most characters of two lines to compare; longer ones are shown without marks."""
 PAGE_LIMIT = 400_000
-"""Characters of all compared lines of a page; those after it are shown whole."""
+"""The most characters to compare on a page; lines after that are shown without marks."""
 _MOST_SPANS = 200
 _MIN_SIMILARITY = 0.4
 LONGEST_LINE = 5000
-"""Characters of a line that are shown."""
+"""How many characters of a line are shown."""
 _DECEPTIVE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f]|{MISLEADING.pattern}")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@ ?(.*)")
 LineKind = Literal["added", "removed", "context"]
@@ -27,7 +27,7 @@ _KINDS: dict[str, LineKind] = {"+": "added", "-": "removed", " ": "context"}
 
 @dataclass(frozen=True)
 class LinePart:
-    """A part of a line; `changed` marks what differs from the line it replaces or was replaced by."""
+    """A part of a line; `changed` if it differs from the line that replaced it or that it replaces."""
 
     text: str
     changed: bool = False
@@ -37,13 +37,13 @@ Spans = tuple[LinePart, ...]
 
 
 class WordMarker:
-    """Marks the changed words of one page, as long as its budget lasts. `room` is what is left of it, in characters."""
+    """Marks the changed words of one page within a budget. `room` is the rest of it, in characters."""
 
     def __init__(self, room: int = PAGE_LIMIT) -> None:
         self.room = room
 
     def mark(self, removed: Sequence[str], added: Sequence[str]) -> tuple[list[Spans], list[Spans]]:
-        """Marks where as many lines were removed as added; otherwise lines are shown as they are."""
+        """Marks lines if as many were removed as added; otherwise leaves them unmarked."""
         if len(removed) != len(added):
             return [whole(line) for line in removed], [whole(line) for line in added]
         pairs = [self._compare(old, new) for old, new in zip(removed, added, strict=True)]
@@ -62,9 +62,9 @@ def whole(line: str) -> Spans:
 
 
 def compare_words(old: str, new: str) -> tuple[Spans, Spans]:
-    """Returns both lines in spans that join to them again. Lines that have little in common stay whole."""
+    """Splits both lines into spans. Lines that have little in common stay whole."""
     left, right = _words(old), _words(new)
-    # In C++, a machine word of tokens at a time: the longest pair takes 10 ms at worst.
+    # Implemented in C++: the longest pair takes 10 ms at worst.
     codes = Indel.opcodes(left, right)
     if len(codes) > _MOST_SPANS or _similarity(codes, len(left) + len(right)) < _MIN_SIMILARITY:
         return whole(old), whole(new)

@@ -1,4 +1,4 @@
-"""The handlers of the pages: a list of pull requests, and for each its changes, its pages rendered, and its buttons."""
+"""The handlers of the pages: a list of pull requests, and the changes, rendered pages and buttons of each."""
 
 import asyncio
 import re
@@ -39,7 +39,7 @@ _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
 def picture_response(contents: bytes | None) -> web.Response:
-    """Answers with a picture, of a format that holds no scripts. Its first bytes say what it is, whatever its name.
+    """Answers with a picture whose format cannot contain scripts, as recognised by its first bytes.
 
     Raises:
         web.HTTPNotFound: it is not a picture.
@@ -52,7 +52,7 @@ def picture_response(contents: bytes | None) -> web.Response:
 
 @dataclass(frozen=True)
 class Description:
-    """Either as safe HTML, or as text where it is too long to be rendered, or takes too long. The rest is `hidden`."""
+    """Safe HTML, or text if rendering takes too long or the text is too long; then `hidden` characters are cut off."""
 
     html: Markup | None
     text: str
@@ -60,7 +60,7 @@ class Description:
 
 
 async def shown_description(description: str, number: int, renderer: MarkdownRenderer) -> Description:
-    """Returns the description of a pull request, which is Markdown of people and agents."""
+    """Returns the description of a pull request, Markdown written by people and agents."""
     text = visible(description[:_LONGEST])
     page = PageSource(text, "", f"/pulls/{number}/after/")
     html = None if len(description) > _LONGEST else (await renderer.render([page])).get(page)
@@ -69,7 +69,7 @@ async def shown_description(description: str, number: int, renderer: MarkdownRen
 
 
 class PullRequestPages:
-    """The handlers. `repository` is the name that the pages show."""
+    """The handlers. `repository` is the name to show."""
 
     def __init__(self, pull_requests: LocalPullRequests, login: Login, *, repository: str) -> None:
         self._pull_requests = pull_requests
@@ -162,7 +162,7 @@ class PullRequestPages:
         patches = await self._pull_requests.reader.patches(contents.change, page.files)
         description = await shown_description(contents.row.description, contents.row.number, self._descriptions)
         values = {"contents": contents, "page": page, "description": description, "problem": problem}
-        # Thousands of lines take a second to compare and write: the API goes on meanwhile.
+        # In a thread, since thousands of lines take a second to compare and render.
         return await asyncio.to_thread(
             lambda: self._render("changes.html", request, status=status, **values, **_shown_changes(page, patches))
         )

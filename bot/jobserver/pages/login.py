@@ -1,4 +1,4 @@
-"""Who may merge and close: reviewers with a key each, who log in and out, and their sessions."""
+"""Reviewers, who may merge and close pull requests: their keys, logins and sessions."""
 
 import hmac
 import logging
@@ -29,7 +29,7 @@ _NOBODY = f"Nobody can log in here yet: this server needs {PREFIX}REVIEWERS."
 
 @dataclass(frozen=True)
 class ReviewerSession:
-    """A person who may merge and close. `token` is in each of their forms, and known to nobody else."""
+    """A logged-in reviewer. `token` protects their forms against forgery."""
 
     name: str
     token: str
@@ -40,7 +40,7 @@ class ReviewerSession:
 
 
 class Reviewers:
-    """Those with a key. Of the keys only digests are held."""
+    """The people with a key. Only digests of the keys are kept in memory."""
 
     def __init__(self, reviewers: Sequence[Reviewer]) -> None:
         self._names = [(_digest(reviewer.key.get_secret_value()), reviewer.name) for reviewer in reviewers]
@@ -49,14 +49,14 @@ class Reviewers:
         return bool(self._names)
 
     def find(self, key: str) -> str | None:
-        """Returns the name of the key's owner, in a time that tells nothing of the keys."""
+        """Returns the name of the key's owner; takes the same time for every key."""
         tried = _digest(key.strip())
         found = [name for digest, name in self._names if hmac.compare_digest(digest, tried)]
         return found[0] if found else None
 
 
 class Sessions:
-    """Logged-in reviewers, in memory: a restart logs everybody out. Cookies are random; only their digests are held."""
+    """Sessions in memory, so that a restart logs everybody out. Only digests of the random cookies are kept."""
 
     def __init__(self, *, lasting: timedelta, now: Callable[[], datetime]) -> None:
         self._lasting = lasting
@@ -64,7 +64,7 @@ class Sessions:
         self._sessions: dict[bytes, ReviewerSession] = {}
 
     def open(self, name: str) -> str:
-        """Returns the new session's cookie. The oldest session ends where there are a thousand."""
+        """Returns the new session's cookie. Ends the oldest session if there are a thousand."""
         cookie = secrets.token_urlsafe(32)
         while len(self._sessions) >= _MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
@@ -88,7 +88,7 @@ def _digest(secret: str) -> bytes:
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who looks at a page: a reviewer with a session, or anybody. `can_log_out` is False where nobody logs in."""
+    """The viewer of a page, who may have a session. `can_log_out` is False if no login is needed."""
 
     session: ReviewerSession | None
     has_reviewers: bool
@@ -96,7 +96,7 @@ class Viewer:
 
 
 class Login:
-    """Knows who sent a request. With `everybody`, a name, no login is needed and all are that person: for demos."""
+    """Identifies the sender of a request. For demos, `everybody` is a name that all viewers have without a login."""
 
     def __init__(
         self, settings: JobServerSettings, *, public_url: str, now: Callable[[], datetime], everybody: str = ""
@@ -125,16 +125,16 @@ class Login:
         return Viewer(self.who(request), bool(self._reviewers), self._everybody is None)
 
     def who(self, request: web.Request) -> ReviewerSession | None:
-        """Returns who sent a request, if they may merge and close."""
+        """Returns the session of a request, if its sender is a reviewer."""
         return self._everybody or self._sessions.find(request.cookies.get(COOKIE, ""))
 
     def check_may_read(self, request: web.Request) -> None:
-        """Sends whoever may not read to the login. Raises HTTPSeeOther."""
+        """Redirects to the login if reading needs one. Raises HTTPSeeOther."""
         if self._is_private and self.who(request) is None:
             raise web.HTTPSeeOther(f"/login?next={_next(request.path)}")
 
     async def check_pressed_here(self, request: web.Request) -> ReviewerSession | None:
-        """Returns who pressed a button on a page of ours; None where it was pressed elsewhere, or by nobody known."""
+        """Returns the reviewer who pressed a button on one of our pages; None for any other request."""
         session = self.who(request)
         if session is None or not self._is_own_form(request):
             return None
@@ -161,7 +161,7 @@ class Login:
         return response
 
     async def _whose_key(self, request: web.Request) -> str | None:
-        """Returns whose key was sent, after as long as logins wait at the moment."""
+        """Returns the owner of the key that was sent, after the current delay for logins."""
         network = client_network(request.remote or "", request.headers.getall("X-Forwarded-For", []), self._trusted)
         seconds = self._pace.pause(network)
         name = self._reviewers.find(await form_field(request, "key"))
@@ -180,7 +180,7 @@ class Login:
             path="/",
             secure=self._public_url.startswith("https:"),
             httponly=True,
-            # Not Strict: whoever follows a link from Slack would look logged out. The buttons check Origin and token.
+            # Not Strict, which would log out people who follow a link from Slack. Buttons check Origin and token.
             samesite="Lax",
         )
         return response

@@ -1,8 +1,8 @@
-"""Delays logins: the more wrong keys came lately, from their network and in all, the longer.
+"""Delays logins depending on recent wrong keys, from the same network and in total.
 
-Nobody is locked out, or whoever can send wrong keys could keep everybody away: each wait has an end. Right and wrong
-keys wait alike, so the time that an answer takes tells nothing. What makes a key safe is its length; the pace keeps
-guessing slow, and the log and the processor free.
+Each delay is short, since otherwise anybody could lock everybody out by sending wrong keys. Right and wrong keys wait
+equally long, so the time reveals nothing. The length of a key keeps it safe; the delay slows down guessing and protects
+the log and the processor.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from bot.jobserver.settings.pages import Network
 
 LONGEST_S = 2.0
-"""For any login, whatever others try meanwhile."""
+"""The longest delay of any login."""
 FREE_OF_NETWORK, FREE_IN_ALL = 3.0, 100.0
-"""Wrong keys without a delay."""
+"""How many wrong keys cause no delay."""
 _FIRST_S = 0.1
 _EACH_S = 0.02
 _MOST_DOUBLINGS = 30.0
 _HALF_LIFE = timedelta(minutes=1)
 _MOST_NETWORKS = 10_000
 _MOST_WAITING = 100
-"""Each holds a connection, of which the server has 400."""
+"""Each occupies one of the server's 400 connections."""
 _MOST_HOPS = 10
 _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]{2,45})\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}")
 _LONGEST = 64
@@ -33,7 +33,7 @@ _NETWORK_BITS = 64
 
 
 def pause(of_network: float, in_all: float) -> float:
-    """Returns the seconds that a login waits after so many wrong keys."""
+    """Returns the delay of a login in seconds after this many wrong keys."""
     doublings = min(max(0.0, of_network - FREE_OF_NETWORK), _MOST_DOUBLINGS)
     own = _FIRST_S * (math.pow(2.0, doublings) - 1.0)
     shared = _EACH_S * max(0.0, in_all - FREE_IN_ALL)
@@ -42,7 +42,7 @@ def pause(of_network: float, in_all: float) -> float:
 
 @dataclass(frozen=True)
 class WrongKeys:
-    """How many came lately, at some moment: each counts half after a minute, a quarter after two."""
+    """A count of recent wrong keys as of a moment; it halves every minute."""
 
     count: float
     at: datetime
@@ -55,7 +55,7 @@ class WrongKeys:
 
 
 class LoginPace:
-    """Counts wrong keys. Of the networks it keeps the ten thousand that tried last; the others count in all."""
+    """Counts wrong keys, in total and of the ten thousand networks that sent the latest ones."""
 
     def __init__(self, *, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -63,7 +63,7 @@ class LoginPace:
         self._all = WrongKeys(0.0, now())
 
     def pause(self, network: str) -> float:
-        """Returns the seconds that a login from there waits."""
+        """Returns the delay of a login from a network, in seconds."""
         now = self._now()
         own = self._networks.get(network)
         return pause(own.as_of(now) if own else 0.0, self._all.as_of(now))
@@ -78,7 +78,7 @@ class LoginPace:
 
 
 class WaitingRoom:
-    """Holds logins back, `most` at a time: where there are more, the one that has waited longest waits no longer."""
+    """Delays up to `most` logins at a time; if there are more, releases the one that has waited longest."""
 
     def __init__(self, *, most: int = _MOST_WAITING) -> None:
         self._most = most
@@ -103,10 +103,10 @@ class WaitingRoom:
 
 
 def client_network(peer: str, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> str:
-    """Returns the client's address; of IPv6 its network, as whoever has one address there has all of them.
+    """Returns the client's address; for IPv6 its network, since a client can use all addresses in it.
 
-    Proxies add who asked them at the end of X-Forwarded-For. So it is read from there, and only as long as each hop
-    is a proxy that is trusted: what a stranger sends along stands further to the left.
+    Proxies append their client to X-Forwarded-For. So it is read from the end, as long as each hop is a trusted proxy;
+    forged entries are further to the left.
     """
     address = _parsed(peer)
     hops = ",".join(forwarded_for[-_MOST_HOPS:]).rsplit(",", _MOST_HOPS)[-_MOST_HOPS:]
@@ -119,7 +119,7 @@ def client_network(peer: str, forwarded_for: Sequence[str], trusted: Sequence[Ne
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
-    """Reads an address, with a port or without; None where it is none."""
+    """Parses an address with or without a port; None if it is invalid."""
     text = text.strip()[:_LONGEST]
     found = _WITH_PORT.fullmatch(text)
     try:

@@ -1,4 +1,4 @@
-"""A page in Markdown or MDX as safe HTML: no scripts, no HTML of the author's, no picture from elsewhere.
+"""Renders Markdown and MDX as safe HTML: without scripts, the author's HTML, or pictures from other hosts.
 
 Some texts take a Markdown parser very long, so this module is also run as a process that the server can end. Its
 standard input is a JSON list of pages, each a list of the three fields of a `PageSource`. As soon as a page is done, it
@@ -34,9 +34,9 @@ LONGEST_HTML = 1_000_000
 
 @dataclass(frozen=True)
 class PageSource:
-    """A page to render. `pictures` is the address of the repository's pictures, with a slash at its end.
+    """A page to render. `pictures` is the address of the repository's pictures, with a trailing slash.
 
-    What is no file, such as a description, has no path; its line ends are kept, as code hosts do.
+    Texts that are not files, such as descriptions, have no path; their line breaks are kept, as on code hosts.
     """
 
     text: str
@@ -49,7 +49,7 @@ class PageSource:
 
 
 def render(page: PageSource) -> str:
-    """Returns the page as HTML that needs nothing but a style sheet; components and imports are shown as they are."""
+    """Returns the page as HTML that needs only a style sheet; shows components and imports as source code."""
     parser = (
         MarkdownIt("commonmark", {"html": False, "breaks": not page.path})
         .enable(["table", "strikethrough"])
@@ -72,7 +72,7 @@ def _line(state: StateBlock, number: int) -> str:
 
 
 def _component(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
-    """Tags on lines of their own; what stands between them goes on as Markdown, as it does in MDX."""
+    """Parses tags on their own lines; the text between them is Markdown, as in MDX."""
     if not _TAG.match(_line(state, start)):
         return False
     for number in range(start, min(end, start + _LONGEST_TAG)):
@@ -85,7 +85,7 @@ def _component(state: StateBlock, start: int, end: int, silent: bool) -> bool:  
 
 
 def _statement(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
-    """An import or export of MDX, up to an empty line."""
+    """Parses an import or export in MDX, up to an empty line."""
     if silent or state.level or not _STATEMENT.match(_line(state, start)):
         return False
     number = start
@@ -102,7 +102,7 @@ def _push(state: StateBlock, start: int, end: int) -> bool:
 
 
 def _make_safe(state: StateCore) -> None:
-    """No styles in attributes, and links that lead somewhere from here: the others are shown, not followed."""
+    """Replaces style attributes by classes, and disables links that would not work from here."""
     for block in state.tokens:
         style = block.attrs.pop("style", None)
         if style:
@@ -145,7 +145,7 @@ def _picture(renderer: RendererHTML, tokens: Sequence[Token], index: int, option
 
 
 def picture_path(address: str, page_path: str) -> str:
-    """Returns the path of a picture of the repository; empty for one from elsewhere, or of another format."""
+    """Returns the path of a picture in the repository; empty for other hosts and formats."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Renders pages in processes of their own, so that no text can stop the server."""
+"""Renders pages in a separate process, so that no text can block the server."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ _KNOWN_CHARACTERS = 8_000_000
 
 
 class MarkdownRenderer:
-    """Renders one view at a time, and knows what it has rendered lately. `time_limit` is in seconds, for a view."""
+    """Renders one view at a time and caches the results. `time_limit` is in seconds, for one view."""
 
     def __init__(self, *, time_limit: float = TIME_LIMIT_S) -> None:
         self._time_limit = time_limit
@@ -25,7 +25,7 @@ class MarkdownRenderer:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def render(self, pages: Sequence[PageSource]) -> dict[PageSource, str]:
-        """Returns the HTML of those that could be rendered; the shortest come first, so that none hides another."""
+        """Returns the HTML of the pages that could be rendered in time, starting with the shortest."""
         known = {page: html for page in pages if (html := self._known.find(page)) is not None}
         ordered = sorted(set(pages) - known.keys(), key=lambda page: len(page.text))
         if not ordered:
@@ -39,7 +39,7 @@ class MarkdownRenderer:
         output = subprocesses.FirstBytes(_OUTPUT_BYTES)
         task = json.dumps([[page.text, page.path, page.pictures] for page in ordered]).encode()
         async with self._one_at_a_time:
-            with contextlib.suppress(subprocesses.ProcessTimeoutError):  # what was done until then is there
+            with contextlib.suppress(subprocesses.ProcessTimeoutError):  # the output has the pages rendered so far
                 await self._worker.run(task, time_limit=self._time_limit, stdout=output)
         lines = output.getvalue().split(b"\n")[:-1]
         rendered = (_html(line) for line in lines)
@@ -47,7 +47,7 @@ class MarkdownRenderer:
 
 
 class _KnownPages:
-    """What was rendered last, up to a size."""
+    """A cache of the latest rendered pages, limited in size."""
 
     def __init__(self) -> None:
         self._pages: dict[PageSource, str] = {}
@@ -56,7 +56,7 @@ class _KnownPages:
     def find(self, page: PageSource) -> str | None:
         html = self._pages.pop(page, None)
         if html is not None:
-            self._pages[page] = html  # now the last to go
+            self._pages[page] = html  # moves it to the end, as the most recently used
         return html
 
     def keep(self, page: PageSource, html: str) -> None:
@@ -70,7 +70,7 @@ class _KnownPages:
 
 
 def _html(line: bytes) -> str | None:
-    """Reads a line of the worker's; None for a last line that was cut off, or an error."""
+    """Parses a line of the worker's output; None for an incomplete last line or an error."""
     try:
         html = json.loads(line)
     except ValueError:

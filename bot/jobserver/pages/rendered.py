@@ -1,4 +1,4 @@
-"""The Rendered view: each changed page before and after the change, within limits of size and time."""
+"""The Rendered view: each changed page before and after the change, with limits on size and time."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -24,7 +24,7 @@ _TOO_SLOW = "Not rendered: it took too long, or became too large. Its changes ar
 
 @dataclass(frozen=True)
 class Side:
-    """A file before or after the change: HTML that is safe, or text, or a picture's address, or only a note."""
+    """A file before or after the change: safe HTML, text, a picture's address, or only a note."""
 
     html: Markup | None = None
     text: str | None = None
@@ -34,7 +34,7 @@ class Side:
 
 @dataclass(frozen=True)
 class RenderedFile:
-    """A changed file; a side is None where there is no file."""
+    """A changed file; a side is None if the file does not exist there."""
 
     file: ChangedFile
     before: Side | None
@@ -44,7 +44,7 @@ class RenderedFile:
 async def rendered_files(
     page: PageOfFiles, number: int, reader: ContentsReader, renderer: MarkdownRenderer
 ) -> tuple[RenderedFile, ...]:
-    """Returns the files of a page of the change as they are before and after."""
+    """Returns the files of a page before and after the change."""
     versions = [version for file in page.files for version in (file.before, file.after)]
     texts = await reader.texts(versions, each=FILE_BYTES, total=PAGE_BYTES)
     before, after = (_Sides(number, side, texts) for side in ("before", "after"))
@@ -56,14 +56,14 @@ async def rendered_files(
 
 
 class _Sides:
-    """What is shown of the files on one side of the change. `texts` are contents by their id."""
+    """The files on one side of the change. `texts` are contents by blob id."""
 
     def __init__(self, number: int, name: str, texts: dict[str, bytes]) -> None:
         self._address = f"/pulls/{number}/{name}/"
         self._texts = texts
 
     def page(self, version: FileVersion) -> PageSource | None:
-        """Returns a file that is to be rendered; None for whatever is shown otherwise, or not at all."""
+        """Returns the source of a file to render; None for other files."""
         text = self._text(version)
         if text is None or not version.path.lower().endswith(MARKDOWN_SUFFIXES):
             return None

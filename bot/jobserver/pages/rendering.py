@@ -1,4 +1,4 @@
-"""Renders templates; everything is escaped, and no scripts are allowed."""
+"""Renders templates with escaping, and forbids scripts."""
 
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -38,7 +38,7 @@ def error_page(_: web.Request, status: int, message: str) -> web.Response:
 
 
 async def form_field(request: web.Request, name: str) -> str:
-    """Returns a field; empty where there is none, or the body is no form of ours. Whatever was sent, it can be read."""
+    """Returns a field of a form; empty if it is missing or the body is not a valid form."""
     if request.content_type != "application/x-www-form-urlencoded":
         return ""
     text = (await request.read()).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""The interface of whatever keeps pull requests: this server itself, or a code host such as GitHub."""
+"""The interface of the pull request providers: this server itself, or a code host such as GitHub."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bot.jobserver.models import CheckResult, Extra, PullRequestState, Requester
 
 @dataclass(frozen=True)
 class MissingExtra:
-    """What could not be added, and why, in a sentence."""
+    """Something that could not be added, and a sentence that says why."""
 
     extra: Extra
     reason: str
@@ -19,8 +19,8 @@ class MissingExtra:
 class NewPullRequest:
     """A pull request to open.
 
-    The title is plain text; the description is Markdown in which lines that begin with "> " quote the instruction. Both
-    hold what people and agents wrote: escape them where they are shown.
+    The title is plain text; the description is Markdown in which lines that begin with "> " quote the instruction.
+    Both contain text by people and agents, so escape them for display.
     """
 
     branch: str
@@ -31,7 +31,7 @@ class NewPullRequest:
 
 @dataclass(frozen=True)
 class OpenedPullRequest:
-    """A pull request that was opened. `checks` are those of its keeper, such as a code host's own."""
+    """A pull request that was opened. `checks` are those of the code host, if any."""
 
     number: int
     link: str
@@ -41,30 +41,30 @@ class OpenedPullRequest:
 
 
 class PullRequests(Protocol):
-    """What the executor needs. All methods raise JobServerError."""
+    """A provider of pull requests. All methods raise JobServerError."""
 
     async def find(self, branch: str) -> OpenedPullRequest | None:
-        """Returns the newest pull request of a branch, whatever its state."""
+        """Returns the newest pull request of a branch in any state."""
         ...
 
     async def state(self, number: int) -> PullRequestState:
-        """Returns the current state of a pull request; looked up only as often as its keeper allows."""
+        """Returns the state of a pull request, which may be cached for a short time."""
         ...
 
     async def open(self, new: NewPullRequest) -> OpenedPullRequest:
-        """Opens a pull request for a branch that was pushed before; returns the one that is open if there is one.
+        """Opens a pull request for a pushed branch, or returns the one that is already open.
 
         Raises:
-            NothingToProposeError: it would be empty.
+            NothingToProposeError: the pull request would be empty.
         """
         ...
 
     async def add_extras(
         self, pull_request: OpenedPullRequest, extras: Collection[Extra], requester: Requester | None, /
     ) -> tuple[MissingExtra, ...]:
-        """Adds what the settings want, and returns what could not be added: a pull request is of use without it."""
+        """Adds labels and a review request as configured; returns those that could not be added."""
         ...
 
     async def update(self, pull_request: OpenedPullRequest, addition: str) -> None:
-        """Adds to the description, unless it is there already; called after more commits were pushed."""
+        """Appends to the description, unless it is already there; called after more commits were pushed."""
         ...

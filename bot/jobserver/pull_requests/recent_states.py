@@ -1,4 +1,4 @@
-"""Remembers recently seen states of pull requests, so that each is looked up only now and then."""
+"""Caches the states of pull requests for a short time."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ _REMEMBERED = 1_000
 
 
 class RecentStates:
-    """What was seen of pull requests, by number, for `for_seconds`. `now` is in seconds."""
+    """A cache of states by number, each valid for `for_seconds`. `now` is in seconds."""
 
     def __init__(self, *, for_seconds: float, now: Callable[[], float]) -> None:
         self._for_seconds = for_seconds
@@ -16,7 +16,7 @@ class RecentStates:
         self._seen: dict[int, tuple[float, PullRequestState]] = {}
 
     def get(self, number: int) -> PullRequestState | None:
-        """Returns what was seen not long ago; None where it is time to look again."""
+        """Returns the cached state; None if there is none or it has expired."""
         at, state = self._seen.get(number, (float("-inf"), None))
         return state if self._now() - at < self._for_seconds else None
 

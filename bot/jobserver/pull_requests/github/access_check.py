@@ -1,4 +1,4 @@
-"""Checks what the token or App may do at GitHub, without changing anything there."""
+"""Checks the permissions of the token or App at GitHub without changing anything there."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30.0)
 
 
 async def check_github(settings: JobServerSettings) -> list[SetupFinding]:
-    """Returns what works and what does not; empty where the settings have nothing to do with GitHub."""
+    """Returns what works and what does not; empty if the settings do not use GitHub."""
     async with connect(settings) as connection:
         return [] if connection is None else [result async for result in _check(connection, settings.base_branch)]
 
@@ -40,7 +40,7 @@ async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterato
 
 
 async def _check_push(connection: GitHubConnection, clone_url: str) -> SetupFinding:
-    """Asks what git asks before a push: GitHub answers only whoever may push."""
+    """Sends the request that git sends before a push, which GitHub answers only if pushing is allowed."""
     credentials = connection.credentials
     if credentials is None:
         return SetupFinding("push", is_ok=None, words="git uses SSH here, which was not tried")
@@ -67,7 +67,7 @@ async def _check_push(connection: GitHubConnection, clone_url: str) -> SetupFind
 
 
 async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFinding:
-    """A branch cannot be merged into itself: whoever may open pull requests is told so, everybody else is refused."""
+    """Tries to open a pull request from a branch into itself: with permission, GitHub calls it invalid."""
     body = {"title": "Pagehand tries whether it may", "head": base, "base": base}
     try:
         await repository.post("/pulls", OPEN, body, is_repeatable=False)

@@ -1,4 +1,4 @@
-"""Calls GitHub's REST API, repeats calls where that is safe, and tells failures apart."""
+"""Calls GitHub's REST API, retries calls if that is safe, and classifies failures."""
 
 import asyncio
 import math
@@ -30,14 +30,14 @@ from bot.runtime.clock import SteadyClock
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 
 Answer = tuple[str | None, str | None, object, str | None]
-"""The ETag, when it was modified last, the parsed body, and the next page: what gidgethub keeps."""
+"""What gidgethub caches: the ETag, the time of the last change, the parsed body, and the next page."""
 _KEPT = 100
-"""Answers have up to 100 kB in memory."""
+"""How many answers are cached, each with up to 100 kB."""
 _SINGLE = re.compile(r"/pulls/\d+\Z", re.ASCII)
 LONGEST_PATIENCE_S = 60.0
-"""A job waits this long, and no longer, for a rate limit to end."""
+"""The longest time that a job waits for a rate limit to end."""
 _UNSAID_S = 60.0
-"""What GitHub asks to wait where a secondary rate limit does not say."""
+"""How long to wait, according to GitHub, if a secondary rate limit does not say."""
 _LIMITING = {403, 429}
 ATTEMPTS = 4
 BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
@@ -47,13 +47,13 @@ _CHUNK = 65_536
 _NO_BODY = b""
 _KNOWN_STATUSES = frozenset(map(int, HTTPStatus))
 _NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What gidgethub raises for answers that are not GitHub's."""
+"""What gidgethub raises for invalid answers."""
 
 
 class AnswerCache(UserDict[str, Answer]):
-    """GitHub's last answers about single pull requests, by address: asking again with an ETag costs no rate limit.
+    """The latest answers about single pull requests, by address: a request with their ETag does not count as a call.
 
-    Holds the newest hundred, and lists and checks of commits never.
+    Keeps the newest hundred, and no lists or checks.
     """
 
     def __setitem__(self, address: str, answer: Answer) -> None:
@@ -66,7 +66,7 @@ class AnswerCache(UserDict[str, Answer]):
 
 
 def seconds_to_wait(status: int, said: str, headers: Mapping[str, str], *, now: float) -> float | None:
-    """Returns how long an answer asks to wait; None where it is about no rate limit.
+    """Returns how long an answer asks to wait; None if it is not about a rate limit.
 
     Source: GitHub, "Rate limits for the REST API". `headers` have names in lower case; `now` is in seconds since the
     epoch.
@@ -91,7 +91,7 @@ def _until_reset(reset: str, now: float) -> float:
 
 
 class GitHubPause:
-    """Holds back all calls while GitHub wants it: whoever goes on asking may be locked out."""
+    """Delays all calls while a rate limit lasts, since GitHub may ban clients that continue."""
 
     def __init__(self, *, now: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
         self._now = now
@@ -105,7 +105,7 @@ class GitHubPause:
         """Waits until calls may be made.
 
         Raises:
-            BusyError: that would take more than a minute.
+            BusyError: the rate limit lasts longer than a minute.
         """
         while (seconds := self._until - self._now()) > 0:
             if seconds > LONGEST_PATIENCE_S:
@@ -118,7 +118,7 @@ class GitHubPause:
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `path` is a URI template; `body` is sent as JSON. `is_repeatable`: doing it twice is as once."""
+    """One call. `path` is a URI template; `body` is sent as JSON; `is_repeatable` if the call is idempotent."""
 
     method: Literal["GET", "POST", "PATCH"]
     path: str
@@ -130,14 +130,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Authorization:
-    """What a call is made with: a token, or an App's own JWT."""
+    """The credential of a call: a token, or an App's own JWT."""
 
     token: str | None = field(default=None, repr=False)
     jwt: str | None = field(default=None, repr=False)
 
 
 class GitHubRestApi:
-    """Makes calls for whoever they are authorized."""
+    """Makes calls with retries."""
 
     def __init__(
         self,
@@ -156,10 +156,10 @@ class GitHubRestApi:
         self._gate = GitHubPause(now=self.now, sleep=sleep)
 
     async def call(self, call: Call, authorization: Authorization) -> Any:
-        """Returns what GitHub answers: parsed JSON, or text where it is none.
+        """Returns the answer: parsed JSON, or text if it is not JSON.
 
         Raises:
-            CodeHostError: of a kind that `errors` names.
+            CodeHostError: one of the classes in `errors`.
         """
         failures = 0
         while True:
@@ -205,7 +205,7 @@ class GitHubRestApi:
         return RefusedError(refusal(call.purpose, status, said, headers), status=status, said=said)
 
     def _location(self, location: str) -> str:
-        """Returns a redirect's path below the API's address; whatever leads elsewhere gets no token."""
+        """Returns a redirect's path below the API's address; refuses others, so that they get no token."""
         base, target = urlsplit(self.url), urlsplit(location)
         is_here = (target.scheme, target.netloc) == (base.scheme, base.netloc)
         if not is_here or not target.path.startswith(f"{base.path}/") or "{" in location or "/../" in location:
@@ -214,11 +214,11 @@ class GitHubRestApi:
 
 
 class _RateLimitedError(RefusedError):
-    """GitHub wants no calls for a while."""
+    """GitHub rejected a call because of a rate limit."""
 
 
 class _Transport(GitHubAPI):
-    """gidgethub over aiohttp, with bounds, and without redirects, which would take the token along."""
+    """gidgethub over aiohttp, with limits, and without following redirects, which would leak the token."""
 
     def __init__(self, session: aiohttp.ClientSession, requester: str, *, base_url: str) -> None:
         super().__init__(requester, base_url=base_url, cache=AnswerCache())
@@ -248,7 +248,7 @@ class _Transport(GitHubAPI):
 
 
 def _known_status(status: int) -> int:
-    """Proxies answer with numbers of their own, such as 520."""
+    """Maps nonstandard statuses of proxies, such as 520, to standard ones."""
     if status in _KNOWN_STATUSES:
         return status
     return HTTPStatus.BAD_GATEWAY if status >= HTTPStatus.INTERNAL_SERVER_ERROR else HTTPStatus.BAD_REQUEST

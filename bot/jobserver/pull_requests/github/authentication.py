@@ -1,4 +1,4 @@
-"""Authenticates at GitHub: by a personal token, or as a GitHub App with tokens that last an hour."""
+"""Authenticates at GitHub with a personal token, or as a GitHub App with tokens that last an hour."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from bot.jobserver.pull_requests.github.wire import InstallationPayload, Install
 from bot.jobserver.repository.credentials import Credential
 
 _EARLY_S = timedelta(minutes=5).total_seconds()
-"""A token is renewed this long before its end: what is begun with it must get through."""
+"""How long before its end a token is renewed, so that calls in progress can finish."""
 _REPOSITORY_ID = re.compile(r"/repositories/(\d{1,20})/", re.ASCII)
 _USERNAME = "x-access-token"
 
@@ -25,7 +25,7 @@ class TokenSource(Protocol):
     async def token(self) -> str: ...
 
     async def renew(self, refused: str) -> bool:
-        """Gives up a token that was refused; returns whether there is another one to try."""
+        """Discards a token that was refused; returns whether there is another one to try."""
         ...
 
 
@@ -38,7 +38,7 @@ class PersonalToken:
     async def token(self) -> str:
         return self._token
 
-    async def renew(self, refused: str) -> bool:  # noqa: ARG002 - only a person can make another one
+    async def renew(self, refused: str) -> bool:  # noqa: ARG002 - only a person can create another one
         return False
 
 
@@ -60,7 +60,7 @@ class _Installation:
 
 
 class InstallationTokens:
-    """Tokens of an App for one repository, each used until shortly before its end."""
+    """Tokens of an App for one repository, each used until shortly before it expires."""
 
     def __init__(self, api: GitHubRestApi, app: GitHubApp, *, owner: str, repository: str) -> None:
         self._api = api
@@ -73,7 +73,7 @@ class InstallationTokens:
     async def token(self) -> str:
         async with self._lock:
             if self._current is None or self._current.expires_at.timestamp() - self._api.now() < _EARLY_S:
-                self._current = None  # a token that is about to end is no answer to a failure
+                self._current = None  # not to be used if the next line fails
                 self._current = await self._make()
             return self._current.token.get_secret_value()
 
@@ -107,7 +107,7 @@ class InstallationTokens:
 
 @dataclass(frozen=True)
 class GitCredentials:
-    """The same identity for git over https."""
+    """The same identity as credentials for git over https."""
 
     origin: str
     tokens: TokenSource = field(repr=False)

@@ -1,4 +1,4 @@
-"""Connects to GitHub, as the settings say."""
+"""Connects to GitHub according to the settings."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ _PUBLIC_API = "https://api.github.com"
 
 @dataclass(frozen=True)
 class GitHubConnection:
-    """One identity at GitHub, for its API and for git. `credentials` is None where git does not use https."""
+    """An identity at GitHub for its API and for git. `credentials` is None if git does not use https."""
 
     session: aiohttp.ClientSession = field(repr=False)
     repository: RepositoryApi = field(repr=False)
@@ -45,7 +45,7 @@ async def connect(
     now: Callable[[], float] | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[GitHubConnection | None]:
-    """Gives a connection; None where the settings have nothing to reach GitHub with. Nothing is asked of GitHub yet.
+    """Provides a connection, or None if the settings do not use GitHub. Makes no calls yet.
 
     `now` is in seconds since the epoch.
     """

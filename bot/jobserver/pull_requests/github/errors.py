@@ -1,10 +1,10 @@
 """The errors of calls to GitHub, by their remedy.
 
 CodeHostError
-├── RefusedError      GitHub understood and said no: tell the person
-├── BusyError         GitHub lets nothing through for longer than anybody would wait: tell the person until when
-├── UncertainError    no answer, or none that makes sense: look whether it was carried out, then try again
-└── MovedError        the repository has another name now: nothing was carried out
+├── RefusedError      GitHub rejected the call: tell the person
+├── BusyError         a long rate limit: tell the person when it ends
+├── UncertainError    no valid answer: check whether the call was carried out, then retry
+└── MovedError        the repository was renamed: the call was not carried out
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _APP_NOT_KNOWN = (
 
 
 class RefusedError(CodeHostError):
-    """An answer from 400 to 499. `said` is GitHub's own text: foreign, one line, for telling cases apart."""
+    """A status from 400 to 499. `said` is GitHub's own message in one line, to distinguish cases."""
 
     def __init__(self, words: str, *, status: int, said: str) -> None:
         self.status = status
@@ -46,7 +46,7 @@ class MovedError(CodeHostError):
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a call is for: the end of "GitHub does not allow to …", and which permission it needs."""
+    """The purpose of a call, as the end of "GitHub does not allow to …", and the permission that it needs."""
 
     doing: str
     permission: str
@@ -82,7 +82,7 @@ MAKE_TOKEN = Purpose(
 
 
 def refusal(purpose: Purpose, status: int, said: str, headers: Mapping[str, str]) -> str:
-    """Returns the reason for an answer from 400 to 499. `headers` have names in lower case."""
+    """Returns an explanation of a status from 400 to 499. `headers` have names in lower case."""
     match status:
         case 401:
             return purpose.not_known

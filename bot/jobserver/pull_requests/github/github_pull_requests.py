@@ -1,4 +1,4 @@
-"""Pull requests that GitHub keeps."""
+"""Pull requests at GitHub."""
 
 import logging
 import re
@@ -36,11 +36,11 @@ from bot.jobserver.text import cut
 logger = logging.getLogger(__name__)
 _BY_BRANCH = "/pulls?head={owner}:{branch}&state={state}&sort=created&direction=desc&per_page=10"
 LOOK_EVERY_S = 30.0
-"""How often at most the state of one pull request is asked for. GitHub lets 5,000 calls an hour through."""
+"""The shortest time between requests for a pull request's state. GitHub allows 5,000 calls an hour."""
 _NOT_PERMITTED = {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
 T = TypeVar("T")
 LIMIT = 60_000
-"""Characters; GitHub takes 65,536, but does not say how it counts."""
+"""In characters; GitHub's limit is 65,536, but it does not document how it counts."""
 _TITLE_LIMIT = 256
 _CUT = "\n\n*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*"
 _FENCE = "```"
@@ -50,7 +50,7 @@ _MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Z
 
 @dataclass(frozen=True)
 class PullRequestOptions:
-    """How pull requests are opened. `users` leads from the name or id of whoever asks to a login at GitHub."""
+    """How pull requests are opened. `users` maps names or ids of requesters to GitHub logins."""
 
     draft: bool = False
     labels: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class PullRequestOptions:
 
 
 class GitHubPullRequests:
-    """Opens, finds and updates them."""
+    """Implements `PullRequests` with GitHub's API."""
 
     def __init__(self, repository: RepositoryApi, options: PullRequestOptions, *, base: str) -> None:
         self._repository = repository
@@ -125,9 +125,9 @@ class GitHubPullRequests:
         return max(found, key=lambda one: one.number, default=None)
 
     async def _create(self, new: NewPullRequest, text: str) -> tuple[PullRequestPayload, bool]:
-        """Returns the pull request, and whether it was opened just now.
+        """Returns the pull request, and whether it is new.
 
-        One whose answer was lost is looked for before it is opened again.
+        If an answer was lost, searches for the pull request before trying to open it again.
         """
         failures = 0
         while True:
@@ -159,7 +159,7 @@ class GitHubPullRequests:
         return parse(PullRequestPayload, answer)
 
     async def _follows_base(self, error: RefusedError) -> bool:
-        """Whether the base branch has another name by now, which is used from here on."""
+        """Tells whether the base branch was renamed, and uses the new name from now on."""
         if error.status != HTTPStatus.UNPROCESSABLE_ENTITY or "'base'" not in error.said:
             return False
         before, self._base = self._base, (await self._repository.describe()).default_branch
@@ -172,7 +172,7 @@ class GitHubPullRequests:
             await self._repository.patch("/pulls/{number}", UPDATE, {"body": body}, number=str(found.number))
 
     async def _add_labels(self, number: int) -> str | None:
-        """Returns why there are none; None where all is well."""
+        """Returns why the labels could not be added, or None."""
         if not self._options.labels:
             return None
         body = {"labels": list(self._options.labels)}
@@ -183,7 +183,7 @@ class GitHubPullRequests:
         return None
 
     async def _request_review(self, number: int, requester: Requester | None) -> str | None:
-        """Asks for a review where it is known whom; GitHub takes collaborators only, and not who opened it."""
+        """Requests a review if the reviewer is known; GitHub requires a collaborator other than the author."""
         login = self._options.reviewer(requester)
         if login is None:
             return None
@@ -195,7 +195,7 @@ class GitHubPullRequests:
         return None
 
     async def _checks(self, commit: str) -> tuple[CheckResult, ...]:
-        """Returns what GitHub's own checks say: an extra, so what cannot be read is left out."""
+        """Returns the results of GitHub's own checks, without those that cannot be read."""
         runs = await self._read("/commits/{commit}/check-runs?per_page=100", READ_CHECKS, CheckRuns, commit)
         statuses = await self._read("/commits/{commit}/status", READ_STATUSES, CombinedStatus, commit)
         return check_results(runs.check_runs if runs else (), statuses.statuses if statuses else ())
@@ -221,16 +221,16 @@ def _explained(error: RefusedError, branch: str) -> CodeHostError:
 
 
 def title(text: str) -> str:
-    """Returns one line that GitHub takes as a title."""
+    """Returns a text as a valid title: one line without references."""
     line = " ".join(without_references(text).split()) or "Change the documentation"
     return cut(line, _TITLE_LIMIT)
 
 
 def description(text: str, *, has_redirecting_host: bool) -> str:
-    """Returns foreign Markdown, at most half as long as GitHub takes.
+    """Returns foreign Markdown without effects, at most half as long as GitHub allows.
 
-    Nobody is notified by it, nothing is linked from elsewhere or closed, HTML is shown as it is written, and images
-    are links. A code block may hold a character that nobody sees.
+    It notifies nobody, and links or closes no issues. HTML is shown as source, and images become links. Code blocks
+    may contain an invisible character.
     """
     quiet = without_references(text)
     quiet = quiet if has_redirecting_host else without_issue_links(quiet)
@@ -238,7 +238,7 @@ def description(text: str, *, has_redirecting_host: bool) -> str:
 
 
 def with_addition(body: str, addition: str) -> str:
-    """Returns a description with one more paragraph at its end; as it is where that is in it already."""
+    """Returns a description with a paragraph appended, unless it already contains that."""
     body = body.replace("\r\n", "\n")  # as GitHub's own page writes it
     if addition in body:
         return body
@@ -247,7 +247,7 @@ def with_addition(body: str, addition: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Cuts between lines, and says so; a block of code that is cut ends there."""
+    """Cuts a text between lines with a note, and closes a block of code that is cut."""
     if len(text) <= limit:
         return text
     kept = text[: limit - len(_CUT) - len(_FENCE) - 2]

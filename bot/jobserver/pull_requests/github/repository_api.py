@@ -1,4 +1,4 @@
-"""GitHub's API for one repository, which may be renamed meanwhile."""
+"""GitHub's API for one repository, which follows renames."""
 
 import logging
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _REPOSITORY = "/repos/{owner}/{repo}"
 
 
 class RepositoryApi:
-    """Paths are below the repository's own; besides their own variables they have `owner` and `repo`."""
+    """Makes calls with paths relative to the repository's, in which `owner` and `repo` are filled in."""
 
     def __init__(self, api: GitHubRestApi, tokens: TokenSource, *, owner: str, repository: str) -> None:
         self.api = api
@@ -24,7 +24,7 @@ class RepositoryApi:
         self._name = {"owner": owner, "repo": repository}
 
     async def describe(self) -> RepositoryPayload:
-        """Returns what the repository is like now. Raises CodeHostError, as do the other three."""
+        """Returns the repository's properties. Raises CodeHostError, as do the other three methods."""
         return parse(RepositoryPayload, await self.get("", READ))
 
     async def get(self, path: str, purpose: Purpose, **variables: str) -> Any:
@@ -68,7 +68,7 @@ class RepositoryApi:
         return await self.api.call(call, Authorization(await self._tokens.token()))
 
     async def _follow(self) -> None:
-        """Finds out the repository's new name. Raises MovedError where that has moved on again."""
+        """Finds the repository's new name. Raises MovedError if that was renamed again."""
         try:
             answer = await self._authorized(Call("GET", _REPOSITORY, READ, self._name))
         except MovedError as moved:

@@ -1,4 +1,4 @@
-"""What GitHub answers, as far as it is read here. Source: GitHub's REST API documentation, version 2022-11-28."""
+"""GitHub's answers, as far as they are used. Source: GitHub's REST API documentation, version 2022-11-28."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -25,14 +25,14 @@ class _Payload(BaseModel):
 
 
 class Head(_Payload):
-    """The branch a pull request comes from."""
+    """The branch of a pull request."""
 
     ref: str
     sha: str = Field(pattern=r"^[0-9a-f]{40,64}$")
 
 
 class PullRequestPayload(_Payload):
-    """A pull request, in a list or by itself."""
+    """A pull request."""
 
     number: int
     html_url: str
@@ -71,7 +71,7 @@ class InstallationTokenPayload(_Payload):
 
 
 class CheckOutput(_Payload):
-    """What a check run says."""
+    """The message of a check run."""
 
     title: str | None = None
 
@@ -106,10 +106,10 @@ class CombinedStatus(_Payload):
 
 
 def parse(kind: type[T], answer: Any) -> T:
-    """Returns an answer as the kind it ought to be.
+    """Parses an answer.
 
     Raises:
-        UncertainError: it is not; which says nothing about whether the call was carried out.
+        UncertainError: the answer is invalid, so the call may or may not have been carried out.
     """
     try:
         return TypeAdapter(kind).validate_python(answer)
@@ -118,7 +118,7 @@ def parse(kind: type[T], answer: Any) -> T:
 
 
 def check_results(runs: Iterable[CheckRun], statuses: Iterable[CommitStatus]) -> tuple[CheckResult, ...]:
-    """Returns at most 30 results, the failed ones first. What has not ended says nothing yet, and is left out."""
+    """Returns at most 30 results of finished checks, the failed ones first."""
     results = [
         result
         for result in (

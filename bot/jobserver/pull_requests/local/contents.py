@@ -1,4 +1,4 @@
-"""Reads what a pull request changes out of the mirror: commits, files, their differences and their contents."""
+"""Reads the contents of a pull request from the mirror: commits, changed files and patches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from bot.jobserver.repository.mirror import Mirror
 
 COMMIT_LIMIT = 250
 PATCH_BYTES = 200_000
-"""Of one file's difference."""
+"""The size limit of one file's patch."""
 ALL_PATCH_BYTES = 2_000_000
-"""Of the differences that are read at once."""
+"""The size limit of all patches that are read at once."""
 _BLOB_BYTES = 20_000_000
-"""A larger file is not compared."""
+"""Larger files are not compared."""
 _GROUP_BYTES = 6_000_000
-# Newer versions of git read the attributes of the branch in a bare repository; a page's author must not decide what is
-# shown. The file names the heading above a change instead of any line; git knows these formats by itself.
+# Newer versions of git read attributes from the branch of a bare repository, but its authors must not decide what is
+# shown. The attributes file makes git show the heading above a change instead of any line.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _DIFF = (
     "-c", f"attr.tree={_EMPTY_TREE}", "-c", f"core.attributesFile={Path(__file__).with_name('diff.attributes')}",
@@ -63,7 +63,7 @@ class ContentsReader:
         return int(await self._run("rev-list", "--count", "--no-merges", f"{start}..{end}", "--"))
 
     async def change(self, start: str, end: str) -> PullRequestChange:
-        """Returns what is different at `end`; the list of files is cut short at 8 MB."""
+        """Returns the changed files between two commits; git's list of them is cut off at 8 MB."""
         compared = await self._git.try_run(
             self._directory, *_DIFF, "--raw", "--numstat", "-z", "--no-abbrev", "--find-renames", start, end, "--"
         )
@@ -89,7 +89,7 @@ class ContentsReader:
         return tuple(_cut(patch, limit) for patch, limit in zip(found, room, strict=True))
 
     async def texts(self, versions: Iterable[FileVersion], *, each: int, total: int) -> dict[str, bytes]:
-        """Returns contents by their id: of files of at most `each` bytes, the smallest first, up to `total` bytes."""
+        """Returns contents by blob id: files of at most `each` bytes, smallest first, up to `total` bytes."""
         sizes = await self._sizes({version.id for version in versions if version.mode.is_file})
         wanted: list[str] = []
         for blob, size in sorted(sizes.items(), key=lambda item: item[1]):
@@ -100,7 +100,7 @@ class ContentsReader:
         return dict(zip(wanted, _batch(output.encode(errors="surrogateescape")), strict=True))
 
     async def file(self, commit: str, path: str, *, limit: int) -> bytes | None:
-        """Returns a regular file of a commit; None where there is none of this path, or it is larger than `limit`."""
+        """Returns a regular file of a commit; None if it does not exist or is larger than `limit`."""
         listed = await self._git.try_run(self._directory, "ls-tree", "-z", "-l", commit, "--", path)
         kind, _, name = listed.output.rstrip("\0").partition("\t")
         mode, _, blob, size = [*kind.split(), "", "", "", ""][:4]
@@ -109,7 +109,7 @@ class ContentsReader:
         return (await self._run("cat-file", "blob", blob)).encode(errors="surrogateescape")
 
     async def _blob_sizes(self, files: Sequence[ChangedFile]) -> dict[ChangedFile, int]:
-        """Returns the bytes on both sides of each file; links and submodules are small."""
+        """Returns the total bytes of both sides of each file; 0 for links and submodules."""
         sizes = await self._sizes(
             {side.id for file in files for side in (file.before, file.after) if side.mode.is_file}
         )
@@ -155,7 +155,7 @@ def fair_shares(wanted: Sequence[int], *, each: int, total: int) -> list[int]:
 
 
 def _groups(files: Sequence[ChangedFile], sizes: dict[ChangedFile, int]) -> list[list[ChangedFile]]:
-    """Puts together what git can compare in one run: few bytes in all, and one section of its output for each file."""
+    """Groups files that git can compare in one run, with few bytes in total and one section of output for each."""
     groups: list[list[ChangedFile]] = []
     room = -1
     for file in files:
@@ -170,7 +170,7 @@ def _groups(files: Sequence[ChangedFile], sizes: dict[ChangedFile, int]) -> list
 
 
 def _batch(output: bytes) -> Iterator[bytes]:
-    """Reads `git cat-file --batch`: each time a line with the size, the contents, and a line's end."""
+    """Parses `git cat-file --batch`: for each blob a line with the size, the contents, and a line feed."""
     at = 0
     while at < len(output):
         start = output.index(b"\n", at) + 1
@@ -180,7 +180,7 @@ def _batch(output: bytes) -> Iterator[bytes]:
 
 
 def _sections(text: str) -> list[str]:
-    """Splits git's output; a line within a file's difference never begins with a letter."""
+    """Splits git's output by file; lines within a patch never start with a letter."""
     starts = [part for part in f"\n{text}".split("\ndiff --git ") if part]
     return [f"diff --git {part}\n" for part in starts]
 

@@ -5,29 +5,29 @@ from bot.jobserver.repository.mirror import Mirror
 
 
 class History:
-    """The commits in the mirror; the refs below `refs/pulls` are the pull requests' own.
+    """The commits in the mirror; pull requests have refs below `refs/pulls`.
 
-    Not safe for concurrent use: whoever calls holds a lock.
+    Not safe for concurrent use, so callers must hold a lock.
     """
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
 
     async def fetch(self, base: str, branch: str) -> tuple[str, str | None]:
-        """Fetches two branches and returns their newest commits; None for the second where it is not there.
+        """Fetches two branches and returns their newest commits; None for the second if it does not exist.
 
         Raises:
-            GitError: the repository is out of reach, or has no branch `base`.
+            GitError: the repository is unreachable, or has no branch `base`.
         """
         tips = await self._mirror.fetch(base, branch)
         return tips[base].commit, tips[branch].commit if branch in tips else None
 
     async def keep_commits(self, number: int, head: str) -> None:
-        """Holds on to a pull request's commits, even if its branch is deleted."""
+        """Keeps a pull request's commits even if its branch is deleted."""
         await self._mirror.run("update-ref", f"refs/pulls/{number}/head", head)
 
     async def drop_commits(self, number: int) -> None:
-        """Lets go of them."""
+        """Drops the reference to a pull request's commits."""
         await self._mirror.run("update-ref", "-d", f"refs/pulls/{number}/head")
 
     async def merge_base(self, base: str, head: str) -> str:
@@ -38,8 +38,8 @@ class History:
         """Merges a commit into the newest commit of the base branch, without a working copy, and pushes it.
 
         Raises:
-            MergeError: with a message for the page; nothing was changed.
-            GitError: the repository is out of reach.
+            MergeError: nothing was changed; the message is for the page.
+            GitError: the repository is unreachable.
         """
         newest = (await self._mirror.fetch(base))[base].commit
         try:
