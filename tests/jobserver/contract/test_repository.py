@@ -201,7 +201,7 @@ LEFT_OUT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a socket": (_socket, "`docs/socket` is not a plain file"),
     "a repository in a folder": (_nested_repository, "the folder `vendor` is a git repository of its own"),
     "an ignored file": (lambda copy: (copy / "debug.log").write_text("x"), "`debug.log` is named in .gitignore"),
-    "a file of Git LFS": (lambda copy: (copy / "assets/big.psd").write_text("x"), "big.psd` is kept by Git LFS"),
+    "a file of Git LFS": (lambda copy: (copy / "assets/big.psd").write_text("x"), "big.psd` is stored in Git LFS"),
     "folders within folders": (_deep_folders, "a folder in `deep` is nested too deeply"),
 }  # fmt: skip
 
@@ -231,7 +231,7 @@ async def test_files_out_of_proportion_are_left_out(world: World) -> None:
 async def test_of_too_many_files_none_is_taken(world: World) -> None:
     found = await world.collected(lambda copy: [(copy / f"{n}.md").write_text("x") for n in range(21)])
     assert await world.changed_paths(found.tree) == set()
-    assert found.left_out[0].startswith("21 files were changed, more than the 20")
+    assert found.left_out[0].startswith("21 files were changed, more than the limit of 20 ")
 
 
 async def test_git_directories_of_any_spelling_never_come_back(world: World) -> None:
