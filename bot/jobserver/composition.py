@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
@@ -68,21 +68,37 @@ class Parts:
     base: str
 
 
+@dataclass(frozen=True)
+class WarmModules:
+    """The modules that process jobs: the built-in editor and the leak scan."""
+
+    editing: WarmModule = field(default_factory=lambda: WarmModule(editor.WORKER))
+    scanning: WarmModule = field(default_factory=lambda: WarmModule(process.WORKER))
+
+
 class Composition:
     """Builds the parts; `stack` closes them.
 
-    `groups`: the server's own control group folder, if it has one.
+    `groups`: the server's own control group folder, if it has one. `modules`: warm modules that the caller started and
+    closes; without them, the server starts and closes its own.
     """
 
     def __init__(
-        self, settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack, *, groups: Path | None = None
+        self,
+        settings: JobServerSettings,
+        data: Path,
+        stack: contextlib.AsyncExitStack,
+        *,
+        groups: Path | None = None,
+        modules: WarmModules | None = None,
     ) -> None:
         self._settings = settings
         self._groups = groups
         self._limits = RunLimits.for_settings(settings, groups)
         self._data = data
         self._stack = stack
-        self._editing, self._scanning = WarmModule(editor.WORKER), WarmModule(process.WORKER)
+        self._modules = modules or WarmModules()
+        self._has_own_modules = modules is None
 
     async def start(self, public_url: str, *, everybody: str) -> Parts:
         """Starts the background work and returns the request handlers.
@@ -133,9 +149,13 @@ class Composition:
             await ready.keep(base)
 
     def _keep_warm(self) -> None:
-        for worker in (self._editing, self._scanning) if self._settings.editor == "builtin" else (self._scanning,):
-            self._stack.push_async_callback(worker.close)
-            worker.keep_warm()
+        if not self._has_own_modules:
+            return
+        if self._settings.editor == "builtin":
+            self._modules.editing.keep_warm()
+        self._modules.scanning.keep_warm()
+        for module in (self._modules.editing, self._modules.scanning):
+            self._stack.callback(module.close)
 
     async def _local_pull_requests(self, mirror: Mirror, base: BaseBranch, public_url: str) -> LocalPullRequests:
         path, settings = self._data / "pull_requests.sqlite3", self._settings
@@ -162,7 +182,7 @@ class Composition:
             self._editor(sandbox, known.known, mirror),
             self._checks(sandbox),
             pull_requests,
-            LeakScanProcess(mirror, known, settings.allowed_secrets, worker=self._scanning),
+            LeakScanProcess(mirror, known, settings.allowed_secrets, worker=self._modules.scanning),
             known,
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
@@ -195,7 +215,7 @@ class Composition:
         settings = self._settings
         match settings.editor:
             case "builtin":
-                return BuiltinEditor(worker=self._editing, git=mirror.reader())
+                return BuiltinEditor(worker=self._modules.editing, git=mirror.reader())
             case "agent":
                 return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask)
             case "command":

@@ -11,7 +11,7 @@ from typing import IO
 from aiohttp import web
 
 from bot.jobserver.api.handlers import error_response
-from bot.jobserver.composition import Composition, Parts
+from bot.jobserver.composition import Composition, Parts, WarmModules
 from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.errors import JobServerError
@@ -32,12 +32,21 @@ class JobServer:
     """One job server: `start`, then `stop`; or `serve_forever`.
 
     `everybody` is for demos on a loopback address: nobody logs in, and whoever merges or closes gets this name.
-    `groups`: the server's own control group folder, if it has one.
+    `groups`: the server's own control group folder, if it has one. `modules`: see `Composition`; servers in one process
+    can share them.
     """
 
-    def __init__(self, settings: JobServerSettings, *, everybody: str = "", groups: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: JobServerSettings,
+        *,
+        everybody: str = "",
+        groups: Path | None = None,
+        modules: WarmModules | None = None,
+    ) -> None:
         self._settings = settings
         self._groups = groups
+        self._modules = modules
         self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
 
@@ -80,9 +89,8 @@ class JobServer:
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        parts = await Composition(settings, data, stack, groups=self._groups).start(
-            public_url, everybody=self._everybody
-        )
+        composition = Composition(settings, data, stack, groups=self._groups, modules=self._modules)
+        parts = await composition.start(public_url, everybody=self._everybody)
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)

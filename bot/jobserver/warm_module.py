@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import IO
 
 from bot.jobserver import subprocesses
-from bot.runtime.tasks import BackgroundTasks
 
 _FORK_SERVER = "bot.jobserver.fork_server"
 _OUTSIDE = Path("/")
@@ -26,8 +25,26 @@ class _ForkServerGoneError(Exception):
 class _ForkServer:
     """A process that has imported the module and forks; it exits when `requests` is closed."""
 
-    process: asyncio.subprocess.Process
+    process: subprocess.Popen[bytes]
     requests: socket.socket
+
+    @classmethod
+    def start(cls, name: str) -> "_ForkServer":
+        requests, child_end = socket.socketpair()
+        try:
+            with child_end:
+                process = subprocess.Popen(
+                    subprocesses.own_module(_FORK_SERVER, name),
+                    cwd=_OUTSIDE,
+                    env=_ENVIRONMENT,
+                    stdin=child_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+        except BaseException:
+            requests.close()
+            raise
+        return cls(process, requests)
 
     def ask(self, descriptors: list[int]) -> None:
         try:
@@ -35,11 +52,10 @@ class _ForkServer:
         except OSError:
             raise _ForkServerGoneError from None
 
-    async def close(self) -> None:
+    def close(self) -> None:
         self.requests.close()
-        if self.process.returncode is None:
-            with contextlib.suppress(subprocesses.ProcessTimeoutError):
-                await subprocesses.ended(self.process, 0)
+        self.process.kill()
+        self.process.wait()  # not for long: it was killed
 
 
 class _Child:
@@ -65,19 +81,20 @@ class WarmModule:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._fork_server: asyncio.Task[_ForkServer] | None = None
+        self._fork_server: _ForkServer | None = None
         self._is_kept_warm = False
-        self._tasks = BackgroundTasks(expected=OSError)
 
     def keep_warm(self) -> None:
-        """Starts the fork server in the background."""
+        """Starts the fork server. If that fails, the next task tries again."""
         self._is_kept_warm = True
-        self._start()
+        with contextlib.suppress(OSError):
+            self._start()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Stops the fork server."""
         self._is_kept_warm = False
-        await self._drop(self._fork_server)
+        if self._fork_server is not None:
+            self._drop(self._fork_server)
 
     async def run(
         self, task: bytes, *, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer | None = None
@@ -101,46 +118,25 @@ class WarmModule:
     async def _run(
         self, task: bytes, time_limit: float, stdout: subprocesses.Writer, stderr: subprocesses.Writer
     ) -> int:
-        starting = self._fork_server if self._is_kept_warm else None
-        starting = starting or self._start()
+        server = self._fork_server if self._is_kept_warm else None
+        server = server or self._start()
         try:
-            return await _run(await asyncio.shield(starting), task, time_limit, stdout, stderr)
+            return await _run(server, task, time_limit, stdout, stderr)
         except (OSError, _ForkServerGoneError):
-            await self._drop(starting)
+            self._drop(server)
             raise
         finally:
             if not self._is_kept_warm:
-                await asyncio.shield(self._drop(starting))
+                self._drop(server)
 
-    def _start(self) -> asyncio.Task[_ForkServer]:
-        self._fork_server = self._tasks.spawn(_started(self._name), name=f"starting {self._name}")
+    def _start(self) -> _ForkServer:
+        self._fork_server = _ForkServer.start(self._name)
         return self._fork_server
 
-    async def _drop(self, starting: asyncio.Task[_ForkServer] | None) -> None:
-        if starting is None:
-            return
-        if self._fork_server is starting:
+    def _drop(self, server: _ForkServer) -> None:
+        if self._fork_server is server:
             self._fork_server = None
-        with contextlib.suppress(OSError):
-            await (await starting).close()
-
-
-async def _started(name: str) -> _ForkServer:
-    requests, child_end = socket.socketpair()
-    try:
-        with child_end:
-            process = await asyncio.create_subprocess_exec(
-                *subprocesses.own_module(_FORK_SERVER, name),
-                cwd=_OUTSIDE,
-                env=_ENVIRONMENT,
-                stdin=child_end.fileno(),
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-    except BaseException:
-        requests.close()
-        raise
-    return _ForkServer(process, requests)
+        server.close()
 
 
 async def _run(

@@ -64,7 +64,7 @@ def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 async def warm(cold: World) -> AsyncIterator[World]:
     cold.module.keep_warm()
     yield cold
-    await cold.module.close()
+    cold.module.close()
 
 
 async def test_each_task_has_a_process_of_its_own(warm: World) -> None:
@@ -91,7 +91,7 @@ async def test_its_time_is_limited_and_nothing_stays(warm: World) -> None:
     """As with any other process; and at the end none waits."""
     with pytest.raises(ProcessTimeoutError):
         await warm.told(b"for ever", time_limit=0.5)
-    await warm.module.close()
+    warm.module.close()
     await until(warm.none)
 
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import httpx
 from support.scratch import IN_MEMORY
 
+from bot.jobserver.composition import WarmModules
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
@@ -98,6 +99,16 @@ def _templates() -> Path:
     made = Path(tempfile.mkdtemp(dir=IN_MEMORY))
     atexit.register(shutil.rmtree, made)
     return made
+
+
+@cache
+def warm_modules() -> WarmModules:
+    """Shared by all job servers in this process: importing these modules takes longer than most tests."""
+    modules = WarmModules()
+    for module in (modules.editing, modules.scanning):
+        module.keep_warm()
+        atexit.register(module.close)
+    return modules
 
 
 async def until(check: Callable[[], Awaitable[T | None]]) -> T:
@@ -193,7 +204,7 @@ async def running(
     }
     given = values | settings
     configured = JobServerSettings(**({"egress": OPEN if given["sandbox"] == "none" else ()} | given))
-    server = JobServer(configured, everybody=everybody)
+    server = JobServer(configured, everybody=everybody, modules=warm_modules())
     url = await server.start()
     headers = {"Authorization": f"Bearer {KEY}"}
     try:
