@@ -27,7 +27,7 @@ TO_NOTICE = 10.0
 """Seconds that those who live may need once a lease has run out: they are killed and started again all the time."""
 
 
-@pytest.mark.parametrize("kills", [16, pytest.param(30, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kills", [10, pytest.param(30, marks=pytest.mark.full)])
 async def test_kills(
     process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int, kills: int
 ) -> None:

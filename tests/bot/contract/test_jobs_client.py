@@ -318,7 +318,14 @@ HTML = b"<!doctype html><title>nginx</title><h1>Sorry</h1>"
         (307, {"location": "/login"}, JobApiRejected, JobApiRejected),
     ],
 )
-@pytest.mark.parametrize("body", [HTML, b"", b'{"error": "You sent ' + KEY.encode() + b', sorry"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error": "You sent ' + KEY.encode() + b', sorry"}',
+        pytest.param(HTML, marks=pytest.mark.full),
+        pytest.param(b"", marks=pytest.mark.full),
+    ],
+)
 async def test_each_status_is_told_by_its_remedy(  # noqa: PLR0917 - a row of the table and three fixtures
     server: Server,
     open_api: Open,

@@ -173,7 +173,7 @@ async def run_on(world: CoreWorld) -> None:
 
 
 @pytest.mark.parametrize("every", [16, pytest.param(4, marks=[pytest.mark.full, pytest.mark.timeout(240)])])
-@pytest.mark.parametrize("keys", [False, True], ids=["no keys", "keys honoured"])
+@pytest.mark.parametrize("keys", [False, pytest.param(True, marks=pytest.mark.full)], ids=["no keys", "keys honoured"])
 async def test_whenever_the_backup_was_made_nothing_is_repeated(scratch: Path, *, keys: bool, every: int) -> None:
     """Of the copies after each transaction of a day, every so many are restored after it, and run on."""
     live, outside = scratch / "live.sqlite3", Outside()

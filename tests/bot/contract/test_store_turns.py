@@ -18,6 +18,7 @@ from bot.store.schema.tables import requests
 FLOOD = 5_000
 _RANDOM = Random(26)  # noqa: S311 - the same turns in each run, guards nothing
 TURN = [_RANDOM.random() for _ in range(40)]
+FEW = [*TURN[:2], *(pytest.param(turn, marks=pytest.mark.full) for turn in TURN[2:5])]
 
 
 async def flood(database: str, *, person: str, threads: Sequence[str], state: RequestState) -> None:
@@ -45,7 +46,7 @@ def people(claimed: Sequence[ClaimedRequest]) -> Counter[str]:
     return Counter(item.request.person_id for item in claimed)
 
 
-@pytest.mark.parametrize("turn", TURN[:5])
+@pytest.mark.parametrize("turn", FEW)
 async def test_a_single_request_among_thousands_is_prepared_with_the_next(
     store: Store, database: str, turn: float
 ) -> None:
@@ -76,7 +77,7 @@ async def test_whoever_asks_in_a_flood_gets_a_turn_of_a_single_slot(store: Store
     assert min(threads["00t1"], threads["80t2"]) > len(TURN) / 16
 
 
-@pytest.mark.parametrize("turn", TURN[:5])
+@pytest.mark.parametrize("turn", FEW)
 async def test_a_single_request_among_thousands_is_sent_with_the_next(store: Store, database: str, turn: float) -> None:
     """The thousands are in one thread, where one goes after the other, and in many."""
     names = [f"{n:03}" for n in range(50)]

@@ -105,7 +105,7 @@ async def another_world(template: Path, memory: PollMemory) -> AsyncIterator[Cor
         await world.store.close()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))])
 async def test_with_what_is_known_and_without_it_all_is_the_same(sqlite_template: Path, seed: int) -> None:
     """Of random histories: jobs that change, or not, follow-ups, faults of the job API, time that passes."""
     played = []

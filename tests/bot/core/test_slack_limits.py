@@ -103,7 +103,7 @@ async def test_a_slack_that_allows_less_than_it_says_is_obeyed(world: CoreWorld,
     assert len(half.refused) <= 40
 
 
-@pytest.mark.parametrize("starts", [10, 60])
+@pytest.mark.parametrize("starts", [10, pytest.param(60, marks=pytest.mark.full)])
 async def test_many_starts_in_one_channel_are_posted_within_its_pace(
     world: CoreWorld, strict: StrictSlack, starts: int
 ) -> None:

@@ -705,7 +705,10 @@ async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:
     assert said.splitlines()[-1] == "Pagehand stopped: The job ended without a pull request."
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, *(pytest.param(other, marks=pytest.mark.full) for other in (signal.SIGTERM, signal.SIGHUP))],
+)
 async def test_the_demo_cleans_up(shell: Shell, number: signal.Signals) -> None:
     shown, busy = await asyncio.gather(shell.start("demo"), shell.start(*ONCE))
     await asyncio.gather(shown.prints("Ctrl-C ends the demo."), busy.prints("Active: the agent is at work"))

@@ -120,6 +120,7 @@ async def test_the_machine_s_clock_is_set_while_it_is_down(world: AppWorld, set_
     await world.check()
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
 async def test_the_clock_of_a_whole_process_is_set_while_it_runs(world: AppWorld, scratch: Path) -> None:
     """Whatever in it asks the system for the time gets the new one, libraries included."""

@@ -48,7 +48,10 @@ async def test_a_row_is_what_the_program_says(name: str, tmp_path: Path) -> None
     assert abilities.heard.is_asked == real.agent.asks_by_form
 
 
-@pytest.mark.parametrize(("name", "model", "wrong"), [("claude", "haiku", "haikku"), ("codex", "gpt-5.5", "gpt-5,5")])
+@pytest.mark.parametrize(
+    ("name", "model", "wrong"),
+    [pytest.param("claude", "haiku", "haikku", marks=pytest.mark.full), ("codex", "gpt-5.5", "gpt-5,5")],
+)
 async def test_a_model_is_chosen_of_the_programs_own_list_and_a_wrong_one_is_told_with_it(
     name: str, model: str, wrong: str, tmp_path: Path
 ) -> None:

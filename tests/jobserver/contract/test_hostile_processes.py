@@ -158,7 +158,7 @@ report()
 """
 
 
-@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+@pytest.mark.parametrize("sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.full)])
 async def test_no_program_reads_the_servers_key_from_its_process(directory: Path, sandbox: str) -> None:
     if sandbox == "bubblewrap":
         await asyncio.to_thread(needs_bubblewrap)
@@ -183,7 +183,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+@pytest.mark.parametrize("sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.full)])
 async def test_after_a_kill_no_agent_goes_on_beside_its_successor(directory: Path, sandbox: str) -> None:
     if sandbox == "bubblewrap":
         await asyncio.to_thread(needs_bubblewrap)

@@ -1,5 +1,6 @@
 """The pull request pages: what they show, what their buttons do, and who may press them."""
 
+import itertools
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -92,20 +93,20 @@ async def test_a_repository_with_a_working_copy_is_served_and_merged_into(tmp_pa
         assert git(repository, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize(
-    "origin", [None, "null", "http://evil.example", "https://127.0.0.1", "http://localhost:1", "http://127.0.0.1:1"]
-)
-@pytest.mark.parametrize("button", ["merge", "close"])
-async def test_buttons_cannot_be_pressed_from_elsewhere(world: JobServerWorld, origin: str | None, button: str) -> None:
+ELSEWHERE = (None, "null", "http://evil.example", "https://127.0.0.1", "http://localhost:1", "http://127.0.0.1:1")
+
+
+async def test_buttons_cannot_be_pressed_from_elsewhere(world: JobServerWorld) -> None:
     link = (await world.done(REPLACE))["prLink"]
     before = git(world.repository, "rev-parse", "main")
     await world.log_in()
     form = hidden_fields((await world.client.get(link)).text)
-    headers = {"Origin": origin} if origin else {}
-    answer = await world.client.post(f"{link}/{button}", data=form, headers=headers)
-    assert answer.status_code == 403
-    assert git(world.repository, "rev-parse", "main") == before
-    assert MERGE_BUTTON in (await world.client.get(link)).text
+    for origin, button in itertools.product(ELSEWHERE, ("merge", "close")):
+        headers = {"Origin": origin} if origin else {}
+        answer = await world.client.post(f"{link}/{button}", data=form, headers=headers)
+        assert answer.status_code == 403, (origin, button)
+        assert git(world.repository, "rev-parse", "main") == before, (origin, button)
+        assert MERGE_BUTTON in (await world.client.get(link)).text, (origin, button)
 
 
 async def test_what_people_wrote_is_escaped(world: JobServerWorld) -> None:

@@ -114,7 +114,7 @@ async def test_a_job_that_is_cancelled_while_its_model_is_silent(
     ("status", "words"),
     [
         (402, "your credit balance is too low"),
-        (529, "the model is overloaded"),
+        pytest.param(529, "the model is overloaded", marks=pytest.mark.full),
         pytest.param(429, "too many requests", marks=pytest.mark.full),  # it waits for seconds, and tries again
     ],
 )

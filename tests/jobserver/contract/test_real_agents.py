@@ -79,7 +79,7 @@ async def stopped(world: RealAgentWorld, editing: asyncio.Task[object]) -> None:
         await nothing_runs(world)
 
 
-@tried()
+@tried(default=("claude", "codex"))
 async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), Say("I made **it** American."))
     world.model.script.on("Make that shorter", WriteFile(world.path(PAGE), SHORTER), Say("Only the title is left."))
@@ -176,7 +176,7 @@ async def test_a_turn_that_failed_is_a_failure_though_the_agent_calls_it_done(na
     assert "[end_turn]" in world.log.read_text(encoding="utf-8")
 
 
-@tried("claude", "gemini", "goose", "opencode")
+@tried("claude", "gemini", "goose", "opencode", default=("claude",))
 async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: RealAgentWorld, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     steps = WriteFile(str(outside), "x\n"), RunCommand(f"echo x > {outside}"), Say("I was not allowed to.")
@@ -222,7 +222,7 @@ async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> Non
     assert {request.key for request in world.model.requests} == {KEY}
 
 
-@tried("claude", "goose")
+@tried("claude", "goose", default=("claude",))
 async def test_a_command_that_a_person_allowed_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
     world = asking_world
     command = f"echo begun > begun.md && tail -f {PAGE}"

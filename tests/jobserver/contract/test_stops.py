@@ -183,8 +183,12 @@ class RealServer:
 
 @pytest.mark.parametrize(
     ("steps", "is_cancelled"),
-    [(RISKIEST, False), (RISKIEST, True), pytest.param(STEPS, False, marks=pytest.mark.full)],
-    ids=["goes on", "cancelled", "goes on from every step"],
+    [
+        (RISKIEST, True),
+        pytest.param(RISKIEST, False, marks=pytest.mark.full),
+        pytest.param(STEPS, False, marks=pytest.mark.full),
+    ],
+    ids=["cancelled", "goes on", "goes on from every step"],
 )
 async def test_a_kill_at_any_step_does_nothing_twice_and_forgets_no_cancel(
     tmp_path: Path, held: HeldGit, *, steps: Iterable[str], is_cancelled: bool

@@ -1,6 +1,6 @@
 """The agents that are tried as real programs, and what makes them ask the test's model only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -47,13 +47,16 @@ REAL_AGENTS = {
         model="anthropic/claude-sonnet-4-5",
     ),
 }
-_SLOW = [pytest.mark.full, pytest.mark.timeout(300)]
-"""Seven seconds of a core for each start."""
+_DEFAULT = "codex"
+"""It takes half of Claude's CPU for the same turns."""
+_SLOW = pytest.mark.timeout(300)
+"""opencode needs seven seconds of a core for each start."""
 
 
-def tried(*names: str) -> pytest.MarkDecorator:
-    """A test for each of these agents, by `name`; all where none is named. The default lane has Claude and Codex."""
-    marks = {"gemini": [pytest.mark.full], "goose": [pytest.mark.full], "opencode": _SLOW}
-    return pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=marks.get(name, ())) for name in names or REAL_AGENTS]
-    )
+def tried(*names: str, default: Collection[str] = (_DEFAULT,)) -> pytest.MarkDecorator:
+    """A test for each of these agents, by `name`; all where none is named. The default lane has those of `default`."""
+
+    def marks(name: str) -> list[pytest.MarkDecorator]:
+        return [*([] if name in default else [pytest.mark.full]), *([_SLOW] if name == "opencode" else [])]
+
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in names or REAL_AGENTS])

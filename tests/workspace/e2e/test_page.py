@@ -318,7 +318,7 @@ async def test_the_list_stays_at_its_end_unless_scrolled_up(desk: Desk, workspac
     await expect(page.get_by_text("Below")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("desk", ["light", "dark"], indirect=True)
+@pytest.mark.parametrize("desk", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
 async def test_a_narrow_window_shows_one_thing_at_a_time(desk: Desk, slack: AsyncWebClient) -> None:
     posted = await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
     await slack.chat_postMessage(channel=DOCS, text="x" * 500, thread_ts=posted["ts"])

@@ -162,7 +162,7 @@ async def test_people_from_outside_have_no_home(desk: Desk, slack: AsyncWebClien
     await expect(page.get_by_role("tablist")).to_be_hidden()
 
 
-@pytest.mark.parametrize("desk", ["light", "dark"], indirect=True)
+@pytest.mark.parametrize("desk", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
 async def test_home_in_a_narrow_window(desk: Desk, slack: AsyncWebClient) -> None:
     """Nothing overflows."""
     long = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 300}, "accessory": JOB["accessory"]}

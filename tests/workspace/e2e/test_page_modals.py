@@ -269,7 +269,7 @@ async def test_a_lost_server_loses_no_text(desk: Desk, app: AsyncApp, workspace:
     desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-@pytest.mark.parametrize("desk", ["light", "dark"], indirect=True)
+@pytest.mark.parametrize("desk", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
 async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(desk: Desk, app: AsyncApp) -> None:
     """Every field has a label, nothing overflows, and Tab never leaves the modal."""
     Heard(app, WHOLE)
