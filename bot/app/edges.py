@@ -20,7 +20,7 @@ from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, People, SlackReading
+from bot.ports.slack import Chat, DisplayNames, SlackReading
 from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
@@ -74,7 +74,7 @@ class Edges:
     session: aiohttp.ClientSession
     ephemeral_sender: EphemeralSender
     message_context: MessageContext
-    people: People
+    people: DisplayNames
     reading: SlackReading
     modals: ModalEdges
     requesters: Requesters | None = None

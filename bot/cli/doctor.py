@@ -17,7 +17,7 @@ from bot.app.checks.running import Check
 from bot.app.checks.whole import examine
 from bot.app.settings.config import database_url
 from bot.cli.database_location import lost_file_fault, mounted_file_systems
-from bot.domain.findings import Finding, Status
+from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.settings import read_variable
@@ -26,11 +26,11 @@ JOB_SERVER = "job_server"
 _REPOSITORY = "PAGEHAND_JOBSERVER_REPOSITORY"
 _JOB_SERVER_LIMIT = 120.0
 """Seconds: an agent is started, and asked something."""
-_SIGNS: Mapping[Status, tuple[str, str]] = {
-    Status.OK: ("ok", "green"),
-    Status.WARNING: ("warning", "yellow"),
-    Status.ERROR: ("error", "red"),
-    Status.NOT_CHECKED: ("not checked", "cyan"),
+_SIGNS: Mapping[FindingStatus, tuple[str, str]] = {
+    FindingStatus.OK: ("ok", "green"),
+    FindingStatus.WARNING: ("warning", "yellow"),
+    FindingStatus.ERROR: ("error", "red"),
+    FindingStatus.NOT_CHECKED: ("not checked", "cyan"),
 }
 
 
@@ -42,7 +42,7 @@ def run_doctor(environ: Mapping[str, str], *, configuration_token: str, as_json:
     token = configuration_token or read_variable(CONFIGURATION_TOKEN, environ)
     further, more = _location_faults(environ), [Check(JOB_SERVER, partial(_job_server, environ), _JOB_SERVER_LIMIT)]
     findings = asyncio.run(examine(environ, configuration_token=token, further=further, more=more))
-    errors = sum(finding.status is Status.ERROR for finding in findings)
+    errors = sum(finding.status is FindingStatus.ERROR for finding in findings)
     if as_json:
         click.echo(in_json(findings))
     else:
@@ -53,7 +53,7 @@ def run_doctor(environ: Mapping[str, str], *, configuration_token: str, as_json:
 def in_json(findings: Sequence[Finding]) -> str:
     """The findings as a document: `version`, `ok`, and `findings` with `check`, `status`, `found`, `why` and `fix`."""
     fields = [{name: value for name, value in asdict(each).items() if name != "passing"} for each in findings]
-    ok = not any(each.status is Status.ERROR for each in findings)
+    ok = not any(each.status is FindingStatus.ERROR for each in findings)
     return json.dumps({"version": __version__, "ok": ok, "findings": fields}, indent=2, ensure_ascii=False)
 
 
@@ -64,11 +64,11 @@ def _print(findings: Sequence[Finding]) -> None:
         click.echo(f"{click.style(f'{word:<{width}}', fg=color)}  {finding.check}: {finding.found}")
         for line in filter(None, (finding.why, finding.fix)):
             click.echo(f"{' ' * width}  {line}")
-    counts = {status: sum(each.status is status for each in findings) for status in Status}
-    errors, warnings = counts[Status.ERROR], counts[Status.WARNING]
+    counts = {status: sum(each.status is status for each in findings) for status in FindingStatus}
+    errors, warnings = counts[FindingStatus.ERROR], counts[FindingStatus.WARNING]
     click.echo(
         f"\n{errors} {'error' if errors == 1 else 'errors'}, {warnings} {'warning' if warnings == 1 else 'warnings'}, "
-        f"{counts[Status.OK]} ok, {counts[Status.NOT_CHECKED]} not checked."
+        f"{counts[FindingStatus.OK]} ok, {counts[FindingStatus.NOT_CHECKED]} not checked."
     )
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Self
 
 
-class Status(StrEnum):
+class FindingStatus(StrEnum):
     """How it is."""
 
     OK = "ok"
@@ -30,7 +30,7 @@ class Finding:
     """
 
     check: str
-    status: Status
+    status: FindingStatus
     found: str
     why: str = ""
     fix: str = ""
@@ -39,27 +39,27 @@ class Finding:
     @classmethod
     def ok(cls, check: str, found: str) -> Self:
         """Nothing is wrong."""
-        return cls(check, Status.OK, found)
+        return cls(check, FindingStatus.OK, found)
 
     @classmethod
     def warning(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:
         """Something is wrong that the main job does without."""
-        return cls(check, Status.WARNING, found, why, fix, passing)
+        return cls(check, FindingStatus.WARNING, found, why, fix, passing)
 
     @classmethod
     def error(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:
         """The main job does not work."""
-        return cls(check, Status.ERROR, found, why, fix, passing)
+        return cls(check, FindingStatus.ERROR, found, why, fix, passing)
 
     @classmethod
     def not_checked(cls, check: str, found: str, *, fix: str = "") -> Self:
         """It is not known how it is: `found` says why."""
-        return cls(check, Status.NOT_CHECKED, found, fix=fix)
+        return cls(check, FindingStatus.NOT_CHECKED, found, fix=fix)
 
     @property
     def is_fault(self) -> bool:
         """Whether something is wrong."""
-        return self.status in {Status.WARNING, Status.ERROR}
+        return self.status in {FindingStatus.WARNING, FindingStatus.ERROR}
 
     @property
     def words(self) -> str:

@@ -8,7 +8,7 @@ from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
 from bot.domain.notices.deliver import ReactionCall
 from bot.domain.notices.messages import Notice
 from bot.domain.people.home import HomeContent
-from bot.domain.people.members import Channel, Member
+from bot.domain.people.members import ChannelInfo, Member
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 
 
@@ -31,7 +31,7 @@ class Groups(Protocol):
 class ChannelReader(Protocol):
     """Looks up channels. Raises only ChatError's classes, within a bounded time."""
 
-    async def channel(self, channel_id: str) -> Channel:
+    async def channel(self, channel_id: str) -> ChannelInfo:
         """The channel, as Slack described it within the last minutes."""
 
 
@@ -114,7 +114,7 @@ class Chat(Protocol):
         """
 
 
-class People(Protocol):
+class DisplayNames(Protocol):
     """The names of the workspace's people, channels and user groups."""
 
     async def names(self, ids: Sequence[str]) -> Mapping[str, str]:

@@ -1,4 +1,7 @@
-"""Exponential backoff: how long to wait before the next attempt. Pure."""
+"""Exponential backoff: how long to wait before the next attempt. Pure.
+
+It is in the runtime, below the domain, because the supervisor and the job server use it, too.
+"""
 
 from dataclasses import dataclass
 

@@ -26,7 +26,7 @@ from bot.domain.requests.settle import Accepted, Rejected, SendOutcome
 from bot.domain.threads.thread import Thread
 from bot.errors import JobGone
 from bot.ports.job_api import JobApi, PromptCall, Requesters
-from bot.ports.slack import People
+from bot.ports.slack import DisplayNames
 from bot.ports.store import ClaimedRequest
 
 KeepText = Callable[[str, str], Awaitable[None]]
@@ -55,7 +55,7 @@ class RequestCalls:
         abilities: Callable[[str], JobApiAbilities],
         *,
         now: Callable[[], float],
-        people: People | None,
+        people: DisplayNames | None,
         mask_own: Callable[[str], str],
         requesters: Requesters | None,
         keep_text: KeepText,

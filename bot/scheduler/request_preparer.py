@@ -19,7 +19,7 @@ from bot.domain.threads.reading import part_of_thread, seconds_for_others
 from bot.domain.threads.reply_rules import mode_of
 from bot.domain.threads.thread import Thread
 from bot.ports.job_api import JobApi
-from bot.ports.slack import People, SlackReading
+from bot.ports.slack import DisplayNames, SlackReading
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction, Store, Transaction
 from bot.scheduler.preparing.context import ContextComposer, Gathered
@@ -81,7 +81,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         *,
         reading: SlackReading,
         job_api: JobApi,
-        people: People | None = None,
+        people: DisplayNames | None = None,
         concurrency: int = MOST_UNDER_WAY,
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency, at_once=_AT_ONCE)

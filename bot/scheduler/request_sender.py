@@ -22,7 +22,7 @@ from bot.errors import (
     NoSuchProject,
 )
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import People
+from bot.ports.slack import DisplayNames
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.secrets.masking import SecretMasker
@@ -64,7 +64,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         abilities: Callable[[str], JobApiAbilities],
         merge_seconds: float = 0.0,
         concurrency: int = 8,
-        people: People | None = None,
+        people: DisplayNames | None = None,
         masker: SecretMasker | None = None,
         requesters: Requesters | None = None,
         posts: PostModes = everything,

@@ -11,7 +11,7 @@ from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, HomeViews, People, SlackReading
+from bot.ports.slack import Chat, DisplayNames, HomeViews, SlackReading
 from bot.ports.transaction import Clock, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
@@ -93,7 +93,7 @@ class SchedulerEdges:
     store: Store
     job_api: JobApi
     chat: Chat
-    people: People
+    people: DisplayNames
     reading: SlackReading
     views: HomeViews
     requesters: Requesters | None = None

@@ -30,7 +30,7 @@ class Preference:
 
 
 @dataclass(frozen=True)
-class Channel:
+class ChannelInfo:
     """A conversation in Slack.
 
     `is_shared_outside`: people of other organizations are in it, or Slack does not say. `is_direct`: it is a direct

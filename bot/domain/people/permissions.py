@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.people.members import Channel, Member
+from bot.domain.people.members import ChannelInfo, Member
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.reply_rules import takes_part
 from bot.domain.threads.thread import Thread
@@ -78,7 +78,7 @@ class Facts:
     rules: PermissionRules
     thread: Thread
     member: Member | None
-    channel: Channel | None
+    channel: ChannelInfo | None
     in_groups: bool = False
     way_in: WayIn = WayIn.REPLY
     writer_id: str = ""

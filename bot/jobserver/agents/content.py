@@ -28,7 +28,7 @@ _REQUEST = "This is the instruction now:"
 
 
 @dataclass(frozen=True)
-class Attachments:
+class AttachedFiles:
     """The files attached to an instruction. `seen` is their folder as the agent sees it, `real` the same folder here;
     it also contains the files of the job's earlier instructions.
     """

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from acp.schema import PromptResponse
 
 from bot.jobserver.agents.connection import AgentConnection, Started, started, with_options
-from bot.jobserver.agents.content import Attachments, Content, first_prompt, next_prompt
+from bot.jobserver.agents.content import AttachedFiles, Content, first_prompt, next_prompt
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
 from bot.jobserver.agents.options import AgentSession, current_in_words
@@ -66,7 +66,7 @@ class _Run:
     log: AgentLog
     redact: Redactor
     granted: tuple[str, ...]
-    given: Attachments
+    given: AttachedFiles
     questions: Questions
 
 
@@ -135,10 +135,10 @@ class AgentEditor:
                 if launch.relayed:
                     log.line(f"[{launch.relayed.in_words}]")
 
-    def _attachments(self, task: EditTask) -> Attachments:
+    def _attachments(self, task: EditTask) -> AttachedFiles:
         workspace = task.workspace
         seen = self._sandbox.attachments(workspace)
-        return Attachments(task.attachments, seen, workspace.attachments)
+        return AttachedFiles(task.attachments, seen, workspace.attachments)
 
     async def started(self, task: EditTask) -> Started:
         """Starts the agent and sets the wanted options, in a session without a turn.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.runtime.secrets.kinds import Finding, SecretKind, occurrences
+from bot.runtime.secrets.kinds import FoundSecret, SecretKind, occurrences
 from bot.runtime.secrets.names import names_password, secret_word
 from bot.runtime.secrets.plausibility import (
     entropy,
@@ -66,7 +66,7 @@ SHAPES = (
 )
 
 
-def assigned_secrets(text: str, lower: str) -> Iterator[Finding]:
+def assigned_secrets(text: str, lower: str) -> Iterator[FoundSecret]:
     """Yields the secrets assigned to names that denote one. `lower` is the text in lower case."""
     seen: set[int] = set()
     for keyword in _KEYWORDS:
@@ -84,7 +84,7 @@ def _end_of_name(text: str, at: int) -> int:
     return match.end() if match else at + 1
 
 
-def _assigned(text: str, at: int, end: int) -> Iterator[Finding]:
+def _assigned(text: str, at: int, end: int) -> Iterator[FoundSecret]:
     if end - at > _LONGEST_NAME:
         return
     for shape in SHAPES:
@@ -95,7 +95,7 @@ def _assigned(text: str, at: int, end: int) -> Iterator[Finding]:
         if shape.option and not name.rpartition(" ")[2].startswith("-"):
             continue
         if _is_named_secret(name, match["secret"]):
-            yield Finding(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
+            yield FoundSecret(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
             return
 
 

@@ -31,7 +31,7 @@ class SecretKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class FoundSecret:
     """A secret found in a text: its position, its kind, and the rule that found it."""
 
     start: int

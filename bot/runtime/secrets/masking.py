@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from bot.runtime.secrets.assignments import SHAPES, assigned_secrets
 from bot.runtime.secrets.credential_rules import CREDENTIAL_RULES
 from bot.runtime.secrets.issuer_rules import ISSUER_RULES
-from bot.runtime.secrets.kinds import Finding, SecretKind, occurrences
+from bot.runtime.secrets.kinds import FoundSecret, SecretKind, occurrences
 from bot.runtime.secrets.named_rules import NAMED_RULES
 from bot.runtime.secrets.plausibility import is_common_word
 from bot.runtime.secrets.private_keys import private_keys
@@ -47,7 +47,7 @@ class SecretMasker:
 
     own: tuple[str, ...] = field(default=(), repr=False)
 
-    def find(self, text: str) -> list[Finding]:
+    def find(self, text: str) -> list[FoundSecret]:
         """Returns the secrets in a text, in order and without overlaps."""
         return find(text, self.own)
 
@@ -71,7 +71,7 @@ class SecretMasker:
         )
 
 
-def find(text: str, own: Iterable[str] = ()) -> list[Finding]:
+def find(text: str, own: Iterable[str] = ()) -> list[FoundSecret]:
     """Returns the secrets in a text, in order and without overlaps. The values in `own` are always secrets."""
     found = [*_own(text, own), *_private_keys(text)]
     lower = text.translate(_ASCII_LOWER)
@@ -86,19 +86,19 @@ def mask_secrets(text: str) -> Masked:
     return SecretMasker().mask(text)
 
 
-def _own(text: str, own: Iterable[str]) -> Iterator[Finding]:
+def _own(text: str, own: Iterable[str]) -> Iterator[FoundSecret]:
     for value in own:
         if len(value) >= _SHORTEST_OWN and not is_common_word(value):
             yield from (
-                Finding(at, at + len(value), SecretKind.OWN, "configured-value") for at in occurrences(text, value)
+                FoundSecret(at, at + len(value), SecretKind.OWN, "configured-value") for at in occurrences(text, value)
             )
 
 
-def _private_keys(text: str) -> Iterator[Finding]:
-    return (Finding(start, end, SecretKind.PRIVATE_KEY, "private-key") for start, end in private_keys(text))
+def _private_keys(text: str) -> Iterator[FoundSecret]:
+    return (FoundSecret(start, end, SecretKind.PRIVATE_KEY, "private-key") for start, end in private_keys(text))
 
 
-def _by_rule(rule: SecretRule, text: str, lower: str) -> Iterator[Finding]:
+def _by_rule(rule: SecretRule, text: str, lower: str) -> Iterator[FoundSecret]:
     for keyword in rule.keywords:
         done = 0
         for at in occurrences(lower, keyword):
@@ -107,12 +107,12 @@ def _by_rule(rule: SecretRule, text: str, lower: str) -> Iterator[Finding]:
             if match is not None:
                 done = match.end("secret")
                 if rule.finds(match):
-                    yield Finding(match.start("secret"), done, rule.kind, rule.name)
+                    yield FoundSecret(match.start("secret"), done, rule.kind, rule.name)
 
 
-def _merge_overlaps(found: list[Finding]) -> list[Finding]:
+def _merge_overlaps(found: list[FoundSecret]) -> list[FoundSecret]:
     """Merges findings that overlap into one that covers them all, with the kind of the one found first."""
-    merged: list[Finding] = []
+    merged: list[FoundSecret] = []
     ranks: list[int] = []
     for rank, each in sorted(enumerate(found), key=lambda ranked: (ranked[1].start, ranked[0])):
         if not merged or each.start >= merged[-1].end:
@@ -122,11 +122,11 @@ def _merge_overlaps(found: list[Finding]) -> list[Finding]:
         last = merged[-1]
         first = each if rank < ranks[-1] else last
         ranks[-1] = min(rank, ranks[-1])
-        merged[-1] = Finding(last.start, max(last.end, each.end), first.kind, first.rule)
+        merged[-1] = FoundSecret(last.start, max(last.end, each.end), first.kind, first.rule)
     return merged
 
 
-def _masked_parts(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator[str]:
+def _masked_parts(texts: Sequence[str], findings: Sequence[FoundSecret]) -> Iterator[str]:
     offset, at = 0, 0
     for text in texts:
         while at < len(findings) and findings[at].end <= offset:
@@ -135,7 +135,7 @@ def _masked_parts(texts: Sequence[str], findings: Sequence[Finding]) -> Iterator
         offset += len(text) + len(_SEPARATOR)
 
 
-def _masked(text: str, offset: int, findings: Sequence[Finding]) -> str:
+def _masked(text: str, offset: int, findings: Sequence[FoundSecret]) -> str:
     parts, end = [], 0
     for finding in findings:
         start = max(finding.start - offset, 0)

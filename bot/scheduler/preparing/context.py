@@ -9,7 +9,7 @@ from bot.domain.context.thread_context import ContextNotes, characters_of, conte
 from bot.domain.notices.posts import ContextCut
 from bot.domain.requests.request import Request, RequestContext
 from bot.ports.job_api import JobApi
-from bot.ports.slack import People
+from bot.ports.slack import DisplayNames
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
 
@@ -49,7 +49,7 @@ class Gathered:
 class ContextComposer:
     """Composes the context of requests from fetched parts."""
 
-    def __init__(self, job_api: JobApi, people: People | None, masker: SecretMasker) -> None:
+    def __init__(self, job_api: JobApi, people: DisplayNames | None, masker: SecretMasker) -> None:
         self._job_api = job_api
         self._people = people
         self._masker = masker

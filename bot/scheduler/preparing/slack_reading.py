@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bot.domain.context.fetched_parts import FetchedParts, ThreadPart
-from bot.domain.people.members import Channel, Member, Preference
+from bot.domain.people.members import ChannelInfo, Member, Preference
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Route
 from bot.errors import (
@@ -49,7 +49,7 @@ class PersonAndPlace:
     """Who asks, and where; None if Slack does not say. `in_groups`: they are in one of the rules' groups."""
 
     member: Member | None
-    channel: Channel | None
+    channel: ChannelInfo | None
     in_groups: bool = False
 
 

@@ -10,7 +10,7 @@ from bot.domain.requests.request import Person
 from bot.errors import ChatError, StoreUnavailable
 from bot.runtime.health.outages import RecordingHealth
 from bot.runtime.tasks import BackgroundTasks
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.words.at_once import NOT_RECORDED
 from bot.slack.sending.ephemeral import EphemeralSender
 
@@ -73,7 +73,9 @@ class RequestRecorder:
         self._background.spawn(self._tell_late_failure(task, person, channel_id), name="telling of a late failure")
         return RecordingOutcome.LATE
 
-    def tell_in_background(self, person: Person, channel_id: str, words: str | Message, *, thread_ts: str = "") -> None:
+    def tell_in_background(
+        self, person: Person, channel_id: str, words: str | ChatMessage, *, thread_ts: str = ""
+    ) -> None:
         """Tells one person something, without a row: the acknowledgement does not wait for it, and it may get lost.
         With `thread_ts` it is about something that they wrote in that thread.
         """
@@ -99,8 +101,8 @@ class RequestRecorder:
         if not await task:
             await self._tell(person, channel_id, NOT_RECORDED)
 
-    async def _tell(self, person: Person, channel_id: str, words: str | Message, thread_ts: str = "") -> None:
-        message = words if isinstance(words, Message) else Message(words)
+    async def _tell(self, person: Person, channel_id: str, words: str | ChatMessage, thread_ts: str = "") -> None:
+        message = words if isinstance(words, ChatMessage) else ChatMessage(words)
         try:
             await self._ephemeral_sender.send(person.id, channel_id, message, thread_ts=thread_ts)
         except ChatError as error:

@@ -69,7 +69,7 @@ MAX_TEXT = 3_500
 
 
 @dataclass(frozen=True)
-class Message:
+class ChatMessage:
     """A message to post. `text` is for notifications and screen readers; if `blocks` is empty, it is the whole
     message.
     """
@@ -77,9 +77,9 @@ class Message:
     text: str
     blocks: tuple[Block, ...] = ()
 
-    def without_blocks(self) -> "Message":
+    def without_blocks(self) -> "ChatMessage":
         """Returns the message without blocks, for when Slack rejects them."""
-        return Message(self.text)
+        return ChatMessage(self.text)
 
 
 def mrkdwn(text: str) -> Block:
@@ -102,9 +102,9 @@ def markdown(text: str) -> Block:
     return {"type": "markdown", "text": text}
 
 
-def paragraph(text: str, *buttons: Block) -> Message:
+def paragraph(text: str, *buttons: Block) -> ChatMessage:
     """A message of one paragraph, with its buttons."""
-    return Message(text, (section(text), actions(*buttons)) if buttons else (section(text),))
+    return ChatMessage(text, (section(text), actions(*buttons)) if buttons else (section(text),))
 
 
 def context_block(texts: Sequence[str]) -> Block:

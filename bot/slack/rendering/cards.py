@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.domain.jobs.details import Progress, PullRequestState, StepStatus
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job, Problem
 from bot.domain.threads.thread import NO_FOLLOW_UPS, Failure, FollowUpCounts, Thread, ThreadState
-from bot.slack.rendering.blocks import MAX_TEXT, Message, actions, context_block, section
+from bot.slack.rendering.blocks import MAX_TEXT, ChatMessage, actions, context_block, section
 from bot.slack.rendering.card_buttons import card_buttons, is_undecided
 from bot.slack.rendering.job_report import changed_pages
 from bot.slack.rendering.message_context import MessageContext
@@ -146,7 +146,7 @@ class _StateWords:
     own_words: str = ""
 
 
-def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> Message:
+def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> ChatMessage:
     """The card of a thread as it is now."""
     state, progress = _toldof_thread(thread, message_context), thread.state.work.progress
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
@@ -159,7 +159,7 @@ def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCo
         context_block(known),
         actions(*card_buttons(thread, several_projects=message_context.several_projects)),
     ]
-    return Message(_text(thread, state, shown, [*known, *_sentences(pages)]), tuple(blocks))
+    return ChatMessage(_text(thread, state, shown, [*known, *_sentences(pages)]), tuple(blocks))
 
 
 def status_text(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts) -> str:

@@ -7,7 +7,7 @@ from bot.domain.commands.commands import LoneWord
 from bot.domain.commands.options import OptionName, WrongOption
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.threads.thread import Thread, ThreadOrigin
-from bot.slack.rendering.blocks import HAND_OVER, Message, button, paragraph
+from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, escape, joined
 from bot.slack.rendering.words import at_once as words
@@ -45,7 +45,7 @@ def word_meant(word: ThreadWord) -> Markup:
     return words.NEW_MEANT if word is ThreadWord.NEW else words.WORD_MEANT(word=escape(word))
 
 
-def forwarded_alone(message_ts: str, thread_ts: str = "") -> Message:
+def forwarded_alone(message_ts: str, thread_ts: str = "") -> ChatMessage:
     """Asks what to do with a message that was forwarded to Pagehand without a task."""
     return paragraph(words.FORWARDED_ALONE, button(words.WRITE_TASK, HAND_OVER, f"{message_ts}/{thread_ts}"))
 

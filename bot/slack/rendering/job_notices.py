@@ -22,7 +22,7 @@ from bot.domain.notices.posts import (
     RecordDamaged,
 )
 from bot.domain.threads.thread import Thread
-from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, Message, link_button, paragraph
+from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, ChatMessage, link_button, paragraph
 from bot.slack.rendering.card_buttons import discard_button
 from bot.slack.rendering.job_report import count_changed, question_asked, reason_quoted, reply_here, with_report
 from bot.slack.rendering.message_context import MessageContext
@@ -34,7 +34,7 @@ _NOTHING_TOLD = JobReport()
 
 def about_job(  # noqa: C901 - a branch for each kind
     thread: Thread, news: JobNews, notification: NotificationSettings, message_context: MessageContext
-) -> Message:
+) -> ChatMessage:
     """Returns a message about the thread's job."""
     match news:
         case JobFinished() | JobFailed() | JobStopped():
@@ -64,7 +64,7 @@ def about_job(  # noqa: C901 - a branch for each kind
     return made
 
 
-def _ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContext) -> Message:
+def _ended(thread: Thread, end: JobEnd, told: str, message_context: MessageContext) -> ChatMessage:
     """Returns the message about an end: the outcome, the pull request, the size of the change, and the agent's words.
 
     `told` is whom it mentions; empty: nobody.
@@ -151,7 +151,7 @@ def _because(plain: Markup, because: Markup, report: JobReport) -> list[Markup]:
     return [because, reason_quoted(report)] if report.reason else [plain]
 
 
-def _pull_request_found(message: PullRequestFound, told: str) -> Message:
+def _pull_request_found(message: PullRequestFound, told: str) -> ChatMessage:
     found = _found(message.link, changed=message.changed)
     return paragraph(f"{addressing([told] if told else [])}{found}", *_open_button(message.link))
 

@@ -21,7 +21,7 @@ from bot.slack.rendering.blocks import (
     SEND_EXAMPLES,
     SHOW_ANSWER,
     Block,
-    Message,
+    ChatMessage,
     actions,
     button,
     markdown,
@@ -37,7 +37,7 @@ _MAX_REASON, _MAX_QUESTION, _MAX_ANSWER = 700, 1_500, 1_500
 _MINUS = "\N{MINUS SIGN}"
 
 
-def with_report(thread: Thread, message: Message, report: JobReport | None) -> Message:
+def with_report(thread: Thread, message: ChatMessage, report: JobReport | None) -> ChatMessage:
     """Returns the message about an end with its details as one message, buttons last."""
     if report is None:
         return message
@@ -54,10 +54,10 @@ def with_report(thread: Thread, message: Message, report: JobReport | None) -> M
     buttons += _show_all(thread, report.answer)
     blocks = [block for block in message.blocks if block["type"] != "actions"] + [block for _, block in parts]
     rows = [actions(*row) for row in (choices, _examples(thread, report.examples), buttons) if row]
-    return Message(_text(message.text, [text for text, _ in parts]), (*blocks, *rows))
+    return ChatMessage(_text(message.text, [text for text, _ in parts]), (*blocks, *rows))
 
 
-def question_asked(thread: Thread, message: QuestionAsked) -> Message:
+def question_asked(thread: Thread, message: QuestionAsked) -> ChatMessage:
     """Returns the agent's question to whoever wrote the request."""
     choices = answer_choices(thread, message.fields)
     asked = _question(thread, message.question, choices)

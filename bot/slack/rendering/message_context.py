@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.slack.rendering.blocks import Message, section
+from bot.slack.rendering.blocks import ChatMessage, section
 from bot.slack.rendering.text import Markup, escape, one_line, person, safe_url
 from bot.slack.rendering.words import names
 from bot.slack.rendering.words.answers import LINK_TO_JOB
@@ -46,10 +46,10 @@ class MessageContext:
 _MAX_LINK = 2_000
 
 
-def leading_to(thread_url: str, message: Message) -> Message:
+def leading_to(thread_url: str, message: ChatMessage) -> ChatMessage:
     """Returns a message with the link to the thread that it is about, if known."""
     url = escape(safe_url(thread_url) or "")
     if not url or len(url) > _MAX_LINK:
         return message
     link = LINK_TO_JOB(url=url)
-    return Message(f"{message.text}\n{link}", (*message.blocks, section(link)) if message.blocks else ())
+    return ChatMessage(f"{message.text}\n{link}", (*message.blocks, section(link)) if message.blocks else ())

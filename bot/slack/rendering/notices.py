@@ -9,7 +9,7 @@ from bot.domain.notices.messages import (
 from bot.domain.notices.notification import NotificationSettings
 from bot.domain.notices.posts import JobNews, Post, RequestNews, UnknownNotice
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.slack.rendering.blocks import MAX_REASON, Message, paragraph
+from bot.slack.rendering.blocks import MAX_REASON, ChatMessage, paragraph
 from bot.slack.rendering.job_notices import about_job
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import in_doubt, to_person
@@ -25,12 +25,12 @@ def messages(
     *,
     follow_ups: FollowUpCounts = NO_FOLLOW_UPS,
     notification: NotificationSettings | None = None,
-) -> list[Message]:
+) -> list[ChatMessage]:
     """Returns the messages of a notice: one, except for long texts that somebody asked to see. Without `notification`,
     the default settings of channels apply.
     """
 
-    def posted(post: Post) -> Message:
+    def posted(post: Post) -> ChatMessage:
         if isinstance(post, JobNews):
             return about_job(thread, post, notification or NotificationSettings(), message_context)
         if isinstance(post, RequestNews):
@@ -50,7 +50,7 @@ def messages(
     return [each.without_blocks() for each in made] if notice.without_blocks else made
 
 
-def _unknown(message: UnknownNotice) -> Message:
+def _unknown(message: UnknownNotice) -> ChatMessage:
     """Shows the content of a notice from a newer version, rather than nothing."""
     held = ", ".join(f"{name}: {value}" for name, value in message.fields.items())
     return paragraph(shorten(held, MAX_REASON) or names.NEWS)

@@ -37,7 +37,7 @@ from bot.slack.rendering.blocks import (
     SEND_NEW_WORDS,
     STOP_JOB,
     Block,
-    Message,
+    ChatMessage,
     button,
     markdown,
     paragraph,
@@ -58,7 +58,7 @@ _MAX_CHOICES = 9_000
 
 def to_person(  # noqa: C901, PLR0912 - a branch for each kind
     thread: Thread, message: PersonalMessage, follow_ups: FollowUpCounts, message_context: MessageContext
-) -> list[Message]:
+) -> list[ChatMessage]:
     """Returns the messages for one person."""
     match message:
         case PromptRequested():
@@ -91,7 +91,7 @@ def to_person(  # noqa: C901, PLR0912 - a branch for each kind
     return made
 
 
-def _refused(message: RequestRefused, message_context: MessageContext) -> Message:
+def _refused(message: RequestRefused, message_context: MessageContext) -> ChatMessage:
     refused = refusal(message, message_context)
     said = message.text.strip()
     return paragraph(questions.YOU_WROTE(why=refused, text=_quoted(message.text)) if said else refused)
@@ -115,7 +115,7 @@ def _why(message: RequestRefused, message_context: MessageContext) -> Markup:
     )
 
 
-def _edited(message: ReplyEdited) -> Message:
+def _edited(message: ReplyEdited) -> ChatMessage:
     """Returns the offer to send a reply's new text."""
     shown, cut = opening(message.text, characters=300, lines=4)
     now = quote(shown + (ELLIPSIS if cut else ""))
@@ -124,7 +124,7 @@ def _edited(message: ReplyEdited) -> Message:
     return paragraph(questions.EDITED[message.earlier](text=now), *buttons)
 
 
-def _held(message: ReplyHeld | JobOrReplyAsked) -> Message:
+def _held(message: ReplyHeld | JobOrReplyAsked) -> ChatMessage:
     request = message.request_id[:MAX_VALUE]
     if isinstance(message, JobOrReplyAsked):
         choices = (button(questions.NEW_JOB, DISCARD_HELD, request), button(questions.ADD_TO_JOB, SEND_HELD, request))
@@ -137,7 +137,7 @@ def _held(message: ReplyHeld | JobOrReplyAsked) -> Message:
     return paragraph(questions.SEND_TO_AGENT(text=_quoted(message.text)), *(buttons if request else ()))
 
 
-def _which_project(message: ProjectAsked) -> Message:
+def _which_project(message: ProjectAsked) -> ChatMessage:
     text = _quoted(message.text)
     ask = questions.SWITCH_PROJECT(text=text) if message.current else questions.WHICH_PROJECT(text=text)
     if message.said.strip():
@@ -181,7 +181,7 @@ _NOT_INVITED = frozenset(
 )
 
 
-def _answer(message: ActionAnswered, message_context: MessageContext) -> Message:
+def _answer(message: ActionAnswered, message_context: MessageContext) -> ChatMessage:
     """The answer to a click, or to a reply that is not sent."""
     told = answers.ANSWERS[message.answer](workspace=message_context.home_workspace)
     if not message.text:
@@ -189,18 +189,18 @@ def _answer(message: ActionAnswered, message_context: MessageContext) -> Message
     return paragraph(answers.ABOUT(told=told, reply=quote(opening(message.text, characters=150, lines=2)[0])))
 
 
-def _job_id(thread: Thread) -> Message:
+def _job_id(thread: Thread) -> ChatMessage:
     """The job's id, as text to copy."""
     job = thread.state.job
     return paragraph(answers.NO_JOB_ID if job is None else answers.JOB_ID(id=one_line(job.id, 1_000)))
 
 
-def in_doubt(message: Message) -> Message:
+def in_doubt(message: ChatMessage) -> ChatMessage:
     """A message that may be in the thread already."""
-    return Message(f"{answers.MAY_BE_POSTED}\n{message.text}", (section(answers.MAY_BE_POSTED), *message.blocks))
+    return ChatMessage(f"{answers.MAY_BE_POSTED}\n{message.text}", (section(answers.MAY_BE_POSTED), *message.blocks))
 
 
-def _card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Message:
+def _card_not_posted(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> ChatMessage:
     """Returns why no job was started, and what to do about it, with the prompt, because there is no card for it."""
     asked = quote(opening(thread.prompt, characters=300, lines=4)[0])
     return paragraph(answers.YOU_ASKED(why=_why_no_card(thread, message, message_context), request=asked))
@@ -220,7 +220,7 @@ def _why_no_card(thread: Thread, message: CardNotPosted, message_context: Messag
     return answers.MAY_NOT_POST(reason=one_line(message.reason, 100), ask=message_context.ask)
 
 
-def _whole_answer(message: AnswerRequested) -> list[Message]:
+def _whole_answer(message: AnswerRequested) -> list[ChatMessage]:
     """Returns an agent's whole answer, in as many messages as it needs; or why it cannot be shown."""
     if message.missing is not None:
         return [paragraph(answers.WHOLE_ANSWER_MISSING[message.missing])]
@@ -228,11 +228,11 @@ def _whole_answer(message: AnswerRequested) -> list[Message]:
     made = []
     for number, part in enumerate(shown or [answers.EMPTY]):
         title = answers.CONTINUED if number else answers.WHOLE_ANSWER
-        made.append(Message(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(part))))
+        made.append(ChatMessage(f"{title}\n{shorten(part, 3_000)}", (section(title), markdown(part))))
     return made
 
 
-def _whole_prompt(message: PromptRequested) -> list[Message]:
+def _whole_prompt(message: PromptRequested) -> list[ChatMessage]:
     """Returns a whole prompt, in as many messages as it needs."""
     parts = pieces(message.prompt, _PROMPT_PIECE) or [answers.EMPTY]
     made = []
@@ -240,6 +240,6 @@ def _whole_prompt(message: PromptRequested) -> list[Message]:
         group = parts[start : start + _PIECES_A_MESSAGE]
         title = answers.WHOLE_REQUEST if start == 0 else answers.CONTINUED
         made.append(
-            Message(f"{title}\n{shorten(group[0], 3_000)}", (section(title), *(section(quote(p)) for p in group)))
+            ChatMessage(f"{title}\n{shorten(group[0], 3_000)}", (section(title), *(section(quote(p)) for p in group)))
         )
     return made

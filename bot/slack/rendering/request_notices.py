@@ -21,7 +21,7 @@ from bot.slack.rendering.blocks import (
     MAX_REASON,
     SEND_AGAIN,
     Block,
-    Message,
+    ChatMessage,
     button,
     confirmation,
     paragraph,
@@ -34,7 +34,7 @@ _QUOTED = 60
 _FORBIDDEN = 403
 
 
-def about_request(news: RequestNews, message_context: MessageContext) -> Message:  # noqa: PLR0911 - one for each kind
+def about_request(news: RequestNews, message_context: MessageContext) -> ChatMessage:  # noqa: PLR0911 - one for each kind
     """Returns a message about a request, or about the job API, for which requests wait."""
     match news:
         case RequestRejected():
@@ -55,7 +55,7 @@ def about_request(news: RequestNews, message_context: MessageContext) -> Message
             assert_never(news)
 
 
-def _rejected(message: RequestRejected, message_context: MessageContext) -> Message:
+def _rejected(message: RequestRejected, message_context: MessageContext) -> ChatMessage:
     """Of a request that was not accepted, or to no purpose."""
     said = words.REJECTED[message.reason](
         It=_capital(_named(message.request)),
@@ -67,7 +67,7 @@ def _rejected(message: RequestRejected, message_context: MessageContext) -> Mess
     return paragraph(_in_its_words(_to(message.request, said), message.api_text), *buttons)
 
 
-def _doubted(message: RequestUncertain) -> Message:
+def _doubted(message: RequestUncertain) -> ChatMessage:
     """Of a request that may have been accepted: what can be seen of that, and where."""
     return paragraph(_to(message.request, _uncertain(message)), *_send_again(message.request))
 
@@ -81,7 +81,7 @@ def _uncertain(message: RequestUncertain) -> Markup:
     return words.UNCERTAIN_SERVER_FAILED_WHILE_AT_WORK(it=it) if failed else words.UNCERTAIN_WHILE_AT_WORK(it=it)
 
 
-def _outage_started(message: OutageStarted) -> Message:
+def _outage_started(message: OutageStarted) -> ChatMessage:
     """Of a job API that could not be asked."""
     waiting = message.waiting
     meaning = words.GOES_OUT_LATER(It=_capital(_waiting(waiting))) if waiting else words.NEWS_LATER
@@ -94,7 +94,7 @@ def _outage_started(message: OutageStarted) -> Message:
     return paragraph(_in_its_words(said, message.problem_text))
 
 
-def _access_denied(message: AccessDenied, message_context: MessageContext) -> Message:
+def _access_denied(message: AccessDenied, message_context: MessageContext) -> ChatMessage:
     """Of a key that the job API does not accept."""
     meaning = words.NEWS_WAITS if message.waiting is None else words.WAITS(it=_waiting(message.waiting))
     if message.status == _FORBIDDEN:
@@ -102,7 +102,7 @@ def _access_denied(message: AccessDenied, message_context: MessageContext) -> Me
     return paragraph(words.KEY_REFUSED(meaning=meaning, ask=message_context.ask))
 
 
-def _outage_ended(message: OutageEnded) -> Message:
+def _outage_ended(message: OutageEnded) -> ChatMessage:
     """Of an outage that is over."""
     limited = message.problem in {Problem.RATE_LIMITED, Problem.BUSY}
     return paragraph(words.AGENT_HAS_ROOM if limited else words.AGENT_IS_BACK)
@@ -146,7 +146,7 @@ def _in_its_words(said: Markup, text: str) -> Markup:
 _MAX_NAME, _MOST_NAMES = 100, 5
 
 
-def _not_fully_sent(message: ReplyNotFullySent) -> Message:
+def _not_fully_sent(message: ReplyNotFullySent) -> ChatMessage:
     """Returns which parts of a reply were not sent, and what to do about it."""
     who, files = person(message.person_id), _files(message)
     held = files or words.FORWARDED_MESSAGE
@@ -161,7 +161,7 @@ def _not_fully_sent(message: ReplyNotFullySent) -> Message:
     return paragraph(said.strip())
 
 
-def _context_cut(message: ContextCut) -> Message:
+def _context_cut(message: ContextCut) -> ChatMessage:
     """Returns which parts of a request's context the agent does not get."""
     lines = [
         *([words.LINK_ONLY(names=_names(message.link_only))] if message.link_only else []),

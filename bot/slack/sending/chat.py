@@ -22,10 +22,10 @@ from bot.domain.notices.notification import (
 )
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
-from bot.ports.slack import Chat, People
+from bot.ports.slack import Chat, DisplayNames
 from bot.runtime.lenient_model import LenientModel, Objects, Text
 from bot.slack.message_parts.slack_message import Signed
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext, leading_to
 from bot.slack.rendering.notices import messages
@@ -86,7 +86,7 @@ class SlackChat(Chat):
         message_context: MessageContext,
         ephemeral_sender: EphemeralSender,
         *,
-        people: People | None = None,
+        people: DisplayNames | None = None,
         notification: Callable[[str], NotificationSettings] = lambda _: NotificationSettings(),
         permalinks: Permalinks | None = None,
     ) -> None:
@@ -165,7 +165,7 @@ class SlackChat(Chat):
         for message in await self._messages(thread, notice, follow_ups):
             await self._tell(thread, person_id, place, message)
 
-    async def _tell(self, thread: Thread, person_id: str, place: PrivatePlace, message: Message) -> None:
+    async def _tell(self, thread: Thread, person_id: str, place: PrivatePlace, message: ChatMessage) -> None:
         sender = self._ephemeral_sender
         match place:
             case Directly():
@@ -202,7 +202,7 @@ class SlackChat(Chat):
 
     async def _messages(
         self, thread: Thread, notice: Notice, follow_ups: FollowUpCounts = NO_FOLLOW_UPS
-    ) -> list[Message]:
+    ) -> list[ChatMessage]:
         names = await self._names(notice.message.texts)
         message = notice.message.with_texts(lambda text: with_names(text, names))
         notice, notification = replace(notice, message=message), self._notification(thread.channel_id)
@@ -217,7 +217,7 @@ class SlackChat(Chat):
         ids = [user_id for text in recorded for user_id in mentioned(text)]
         return await self._people.names(ids) if ids and self._people is not None else {}
 
-    async def _post(self, thread: Thread, message: Message, key: str, *, broadcast: bool = False) -> str:
+    async def _post(self, thread: Thread, message: ChatMessage, key: str, *, broadcast: bool = False) -> str:
         answer = await call(
             self._client.chat_postMessage(
                 channel=thread.channel_id,

@@ -11,8 +11,8 @@ from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
-from bot.domain.people.members import Channel
-from bot.ports.slack import ChannelReader, Conversations, People
+from bot.domain.people.members import ChannelInfo
+from bot.ports.slack import ChannelReader, Conversations, DisplayNames
 from bot.runtime.lenient_model import LenientModel, Objects, Text
 from bot.runtime.text import displayable
 from bot.slack.message_parts.slack_message import SlackMessage
@@ -38,7 +38,7 @@ class RepliesPage(AnswerPage):
 class SlackConversations(Conversations):
     """One for a process. `identity` is who we are there: our own messages are left out."""
 
-    def __init__(self, client: AsyncWebClient, identity: Identity, people: People) -> None:
+    def __init__(self, client: AsyncWebClient, identity: Identity, people: DisplayNames) -> None:
         self._client = client
         self._identity = identity
         self._people = people
@@ -89,15 +89,15 @@ class SlackChannels(ChannelReader):
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._cache = ExpiringCache[Channel](seconds=_KEPT, monotonic=monotonic)
+        self._cache = ExpiringCache[ChannelInfo](seconds=_KEPT, monotonic=monotonic)
 
-    async def channel(self, channel_id: str) -> Channel:
+    async def channel(self, channel_id: str) -> ChannelInfo:
         """See Channels. A direct message needs no call: it is between one person and Pagehand."""
         if channel_id.startswith("D"):
-            return Channel(channel_id, "", is_shared_outside=False, is_private=True, is_direct=True)
+            return ChannelInfo(channel_id, "", is_shared_outside=False, is_private=True, is_direct=True)
         return await self._cache.get(channel_id, self._fetch)
 
-    async def _fetch(self, channel_id: str) -> Channel:
+    async def _fetch(self, channel_id: str) -> ChannelInfo:
         answer = await call(self._client.conversations_info(channel=channel_id))
         return read_channel(channel_id, ChannelAnswer.read(answer).channel)
 
@@ -119,9 +119,9 @@ class ChannelAnswer(LenientModel):
     channel: DescribedChannel = DescribedChannel()
 
 
-def read_channel(channel_id: str, channel: DescribedChannel) -> Channel:
+def read_channel(channel_id: str, channel: DescribedChannel) -> ChannelInfo:
     """Returns what counts about a channel."""
-    return Channel(
+    return ChannelInfo(
         id=channel_id,
         name=displayable(channel.name)[:_LONGEST_NAME],
         is_shared_outside=channel.is_ext_shared,

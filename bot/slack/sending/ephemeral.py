@@ -13,7 +13,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import ChatNotInChannel, ChatRejected
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.sending.slack_proxy import slack_proxy
 from bot.slack.sending.web_api import call
 
@@ -69,7 +69,7 @@ class KnownResponseUrls:
         while len(self._addresses) > _MOST_ADDRESSES:
             self._addresses.popitem(last=False)
 
-    async def send(self, person_id: str, channel_id: str, message: Message) -> bool:
+    async def send(self, person_id: str, channel_id: str, message: ChatMessage) -> bool:
         """Sends a message to one person, and returns whether a response_url worked."""
         address = self._use(person_id, channel_id)
         if address is None:
@@ -111,7 +111,7 @@ class EphemeralSender:
         """Remembers the response_url that came with a command or a click."""
         self._response_urls.remember(person_id, channel_id, response_url)
 
-    async def send(self, person_id: str, channel_id: str, message: Message, *, thread_ts: str = "") -> None:
+    async def send(self, person_id: str, channel_id: str, message: ChatMessage, *, thread_ts: str = "") -> None:
         """Sends it by the first way that works. With `thread_ts`, it is sent in that thread, which Slack shows only if
         the thread has replies. Raises ChatError.
         """
@@ -124,19 +124,19 @@ class EphemeralSender:
         except (ChatNotInChannel, ChatRejected):
             await self.send_directly(person_id, message)
 
-    async def send_directly(self, person_id: str, message: Message) -> None:
+    async def send_directly(self, person_id: str, message: ChatMessage) -> None:
         """Sends it as a direct message. Raises ChatError."""
         blocks = list(message.blocks) or None
         await call(self._client.chat_postMessage(channel=person_id, text=message.text, blocks=blocks))
 
-    async def _in_thread(self, person_id: str, channel_id: str, thread_ts: str, message: Message) -> bool:
+    async def _in_thread(self, person_id: str, channel_id: str, thread_ts: str, message: ChatMessage) -> bool:
         try:
             await self._post(person_id, channel_id, message, thread_ts=thread_ts)
         except (ChatNotInChannel, ChatRejected):
             return False
         return True
 
-    async def _post(self, person_id: str, channel_id: str, message: Message, thread_ts: str | None = None) -> None:
+    async def _post(self, person_id: str, channel_id: str, message: ChatMessage, thread_ts: str | None = None) -> None:
         blocks = list(message.blocks) or None
         await call(
             self._client.chat_postEphemeral(

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.context.message_text import DIRECT_MESSAGE, PRIVATE_CHANNEL, USER_GROUP, is_person
-from bot.domain.people.members import Channel
+from bot.domain.people.members import ChannelInfo
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected, ChatUncertain, ChatUnreachable
-from bot.ports.slack import ChannelReader, Groups, People
+from bot.ports.slack import ChannelReader, DisplayNames, Groups
 from bot.runtime.lenient_model import LenientModel, Objects, Text, Texts
 from bot.runtime.text import displayable
 from bot.slack.sending.conversations import SlackChannels
@@ -79,7 +79,7 @@ class MentionedPlaces:
         return {group.id: displayable(group.handle)[:_LONGEST_NAME] for group in answer.usergroups}
 
 
-def _shown(channel: Channel) -> str:
+def _shown(channel: ChannelInfo) -> str:
     if channel.is_direct:
         return DIRECT_MESSAGE
     return channel.name if channel.name and not channel.is_private else PRIVATE_CHANNEL
@@ -138,7 +138,7 @@ _PAUSE_WHERE_NOT_ALLOWED, _PAUSE = 300.0, 30.0
 """Seconds for which no name is looked up after a failure."""
 
 
-class SlackPeople(People):
+class SlackPeople(DisplayNames):
     """One for a process. `patience` is how many seconds a text waits for all of its names; `directory` and
     `channels` are those that others ask as well.
     """

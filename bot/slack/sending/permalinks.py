@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.requests.request import Requester
 from bot.errors import ChatError
 from bot.ports.job_api import Requesters
-from bot.ports.slack import People
+from bot.ports.slack import DisplayNames
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.rendering.text import safe_url
 from bot.slack.sending.expiring_cache import ExpiringCache
@@ -57,7 +57,7 @@ PATIENCE = 2.0
 class SlackRequesters(Requesters):
     """One for a process."""
 
-    def __init__(self, permalinks: Permalinks, people: People, *, patience: float = PATIENCE) -> None:
+    def __init__(self, permalinks: Permalinks, people: DisplayNames, *, patience: float = PATIENCE) -> None:
         self._permalinks = permalinks
         self._people = people
         self._patience = patience

@@ -11,7 +11,7 @@ from bot.domain.context.message_text import mentioned, with_names
 from bot.domain.people.home import HomeContent
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, ChatUncertain
-from bot.ports.slack import HomeViews, People
+from bot.ports.slack import DisplayNames, HomeViews
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.rendering.home import home_view
 from bot.slack.rendering.message_context import MessageContext
@@ -50,7 +50,7 @@ class SlackViews(HomeViews):
     def __init__(
         self,
         client: AsyncWebClient,
-        people: People,
+        people: DisplayNames,
         message_context: MessageContext,
         permalinks: Permalinks,
         *,

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Double, and_, bindparam, select, update
 
-from bot.domain.findings import Finding, Status
+from bot.domain.findings import Finding, FindingStatus
 from bot.ports.operator_store import ClaimedFault
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
 from bot.store.schema.operator_tables import faults
@@ -55,7 +55,7 @@ class SqlFaults:
 
     async def record(self, findings: Sequence[Finding], *, tell: bool) -> None:
         found = {finding.check: finding.words for finding in findings if finding.is_fault and not finding.passing}
-        well = [finding.check for finding in findings if finding.status is Status.OK]
+        well = [finding.check for finding in findings if finding.status is FindingStatus.OK]
         for clear in _CLEAR if well else ():
             await self._session.execute(clear, {"well": well, "found": list(found), "now": self._session.now})
         for key, words in sorted(found.items()):

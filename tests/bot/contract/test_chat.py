@@ -37,7 +37,7 @@ from bot.errors import (
     ChatUnreachable,
     StoreUnavailable,
 )
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.chat import SlackChat
@@ -372,9 +372,9 @@ async def test_a_response_url_is_forgotten_in_time(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
     urls.remember(ana.id, world.thread.channel_id, url)
-    assert await urls.send(ana.id, world.thread.channel_id, Message("now"))
+    assert await urls.send(ana.id, world.thread.channel_id, ChatMessage("now"))
     time[0] = 30 * 60.0
-    assert not await urls.send(ana.id, world.thread.channel_id, Message("later"))
+    assert not await urls.send(ana.id, world.thread.channel_id, ChatMessage("later"))
 
 
 async def test_an_answer_is_not_sent_on_to_where_slack_redirects(world: SlackWorld) -> None:
@@ -392,7 +392,7 @@ async def test_an_answer_is_not_sent_on_to_where_slack_redirects(world: SlackWor
     address = f"http://127.0.0.1:{runner.addresses[0][1]}"
     urls = KnownResponseUrls(world.response_urls._session, api_url=f"{address}/api")
     urls.remember("U1", "C1", f"{address}/here")
-    assert not await urls.send("U1", "C1", Message("words"))
+    assert not await urls.send("U1", "C1", ChatMessage("words"))
     assert came == ["/here"]
     await runner.cleanup()
 

@@ -22,7 +22,7 @@ from bot.app.checks.whole import examine
 from bot.app.settings.config import load
 from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
-from bot.domain.findings import Finding, Status
+from bot.domain.findings import Finding, FindingStatus
 from bot.domain.last_times import LastTime
 from bot.store.store import open_store
 from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
@@ -110,7 +110,7 @@ async def setup(used: str) -> AsyncIterator[Setup]:
 @pytest.mark.either_database
 async def test_where_all_is_well_nothing_is_a_fault_and_what_cannot_be_known_is_not_checked(setup: Setup) -> None:
     assert await setup.faults() == {}
-    not_checked = {check for check, finding in setup.found.items() if finding.status is Status.NOT_CHECKED}
+    not_checked = {check for check, finding in setup.found.items() if finding.status is FindingStatus.NOT_CHECKED}
     assert not_checked <= {"job_api.docs.idempotent", "job_api.docs.requester", "database.backup"}
     assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
     assert setup.job_api.created == []
@@ -153,8 +153,8 @@ async def test_a_revoked_token_hides_nothing_that_does_not_need_it(setup: Setup)
     assert set(faults) == {"slack.bot_token", "slack.app_token"}
     assert "it was revoked" in faults["slack.bot_token"].found
     assert "OAuth & Permissions" in faults["slack.bot_token"].fix
-    assert setup.found["slack.scopes"].status is Status.NOT_CHECKED
-    assert setup.found["job_api.docs"].status is Status.OK
+    assert setup.found["slack.scopes"].status is FindingStatus.NOT_CHECKED
+    assert setup.found["job_api.docs"].status is FindingStatus.OK
     setup.workspace.credentials.restore()
     assert await setup.faults() == {}
 
@@ -163,11 +163,11 @@ async def test_a_revoked_token_hides_nothing_that_does_not_need_it(setup: Setup)
 async def test_a_scope_that_was_removed_is_named_with_what_is_off(setup: Setup) -> None:
     setup.workspace.credentials.remove_scopes("files:read")
     fault = await setup.fault("slack.scopes.files:read")
-    assert fault.status is Status.WARNING
+    assert fault.status is FindingStatus.WARNING
     assert "names and links of files" in fault.why
     assert "Reinstall to Workspace" in fault.fix
     setup.workspace.credentials.remove_scopes("chat:write")
-    assert (await setup.faults())["slack.scopes.chat:write"].status is Status.ERROR
+    assert (await setup.faults())["slack.scopes.chat:write"].status is FindingStatus.ERROR
     setup.workspace.credentials.reinstall()
     assert await setup.faults() == {}
 
@@ -250,11 +250,11 @@ async def test_the_way_to_receive_has_to_be_the_apps(used: str) -> None:
 @pytest.mark.either_database
 async def test_without_a_good_configuration_token_the_rest_is_checked(setup: Setup) -> None:
     without = {finding.check: finding for finding in await examine(setup.environ)}
-    assert without["manifest"].status is Status.NOT_CHECKED
+    assert without["manifest"].status is FindingStatus.NOT_CHECKED
     wrong = {
         each.check: each for each in await examine(setup.environ, configuration_token="xoxe.xoxp-planted-of-nobody")
     }
-    assert wrong["manifest"].status is Status.ERROR
+    assert wrong["manifest"].status is FindingStatus.ERROR
     assert "12 hours" in wrong["manifest"].fix
     assert not [each for each in wrong.values() if each.is_fault and each.check != "manifest"]
 
@@ -267,7 +267,7 @@ async def test_what_never_came_is_a_warning_and_what_came_is_told_by_its_time(da
     async with set_up(manifest(), database) as setup:
         faults = await setup.faults()
         assert {"arrivals.command", "arrivals.event", "arrivals.click"} <= set(faults)
-        assert {each.status for each in faults.values()} == {Status.WARNING}
+        assert {each.status for each in faults.values()} == {FindingStatus.WARNING}
         await note(database, LastTime.COMMAND)
         assert "less than a minute ago" in (await setup.examine())["arrivals.command"].found
 
@@ -305,7 +305,7 @@ async def test_a_job_server_of_ours_tells_all_that_it_can_do(setup: Setup, tmp_p
     async with running(repository, tmp_path / "data", project_id=PROJECT) as server:
         ours = {"JOB_API_URL": server.url, "JOB_API_KEY": server.settings.api_key.get_secret_value()}
         found = await setup.examine(**ours)
-        assert {found[f"job_api.docs.{name}"].status for name in ("cancel", "files")} == {Status.OK}
+        assert {found[f"job_api.docs.{name}"].status for name in ("cancel", "files")} == {FindingStatus.OK}
         faults = await setup.faults(**ours)
         assert set(faults) == {"job_api.docs.idempotent", "job_api.docs.requester"}
         assert await setup.faults(**ours, JOB_API_IDEMPOTENT="true", JOB_API_REQUESTER="true") == {}
@@ -328,9 +328,9 @@ async def test_a_slow_check_ends_in_time_and_a_broken_one_hides_no_other(setup: 
 
     found = await run_all(hurried([Check("broken", broken), Check("well", well), job_api_check(setup)]))
     assert [(each.check, each.status) for each in found] == [
-        ("broken", Status.NOT_CHECKED),
-        ("well", Status.OK),
-        ("job_api.docs", Status.ERROR),
+        ("broken", FindingStatus.NOT_CHECKED),
+        ("well", FindingStatus.OK),
+        ("job_api.docs", FindingStatus.ERROR),
     ]
     setup.job_api.heal()
 
@@ -349,4 +349,4 @@ async def test_the_json_has_the_documented_shape(setup: Setup) -> None:
     assert set(document) == {"version", "ok", "findings"}
     assert document["ok"] is True
     assert {frozenset(each) for each in document["findings"]} == {frozenset({"check", "status", "found", "why", "fix"})}
-    assert {each["status"] for each in document["findings"]} <= set(Status)
+    assert {each["status"] for each in document["findings"]} <= set(FindingStatus)

@@ -10,7 +10,7 @@ import pytest
 from support.servers.file_server import file_server
 from support.worlds.slack_world import SlackWorld, slack_world
 
-from bot.domain.people.members import Channel, Member
+from bot.domain.people.members import ChannelInfo, Member
 from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.slack.sending.conversations import DescribedChannel, SlackChannels, SlackConversations, read_channel
 from bot.slack.sending.expiring_cache import ExpiringCache
@@ -220,11 +220,13 @@ async def test_what_a_channel_is(world: SlackWorld) -> None:
     channels, known = SlackChannels(world.client), world.workspace.channels
     docs, partners = known["docs"].id, known["partners"].id
     for _ in range(2):
-        assert await channels.channel(docs) == Channel(docs, "docs", is_shared_outside=False, is_private=False)
-    assert await channels.channel(partners) == Channel(partners, "partners", is_shared_outside=True, is_private=False)
+        assert await channels.channel(docs) == ChannelInfo(docs, "docs", is_shared_outside=False, is_private=False)
+    assert await channels.channel(partners) == ChannelInfo(
+        partners, "partners", is_shared_outside=True, is_private=False
+    )
     assert calls(world, "conversations.info") == 2
     direct = known["ana"].id
-    assert await channels.channel(direct) == Channel(direct, "", False, is_private=True, is_direct=True)
+    assert await channels.channel(direct) == ChannelInfo(direct, "", False, is_private=True, is_direct=True)
     assert calls(world, "conversations.info") == 2
     with pytest.raises(ChatRejected):
         await channels.channel(known["leads"].id)
@@ -233,7 +235,7 @@ async def test_what_a_channel_is(world: SlackWorld) -> None:
 @pytest.mark.parametrize("channel", [None, [], {}, {"is_ext_shared": None, "is_private": 0}, {"is_ext_shared": "no"}])
 def test_what_is_not_said_to_be_ours_alone_is_shared(channel: Any) -> None:
     """And private."""
-    assert read_channel("C1", DescribedChannel.read(channel)) == Channel(
+    assert read_channel("C1", DescribedChannel.read(channel)) == ChannelInfo(
         "C1", "", is_shared_outside=True, is_private=True
     )
 

@@ -9,7 +9,7 @@ from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import FileContent, LinkPreview, SlackFile, ThreadMessage
 from bot.domain.notices.posts import ContextCut, RequestUncertain
 from bot.domain.notices.questions import ProjectAsked, RequestRefused
-from bot.domain.people.members import Channel, Member, Preference
+from bot.domain.people.members import ChannelInfo, Member, Preference
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import MOST_PROJECTS, Project, ProjectReason, Projects
 from bot.domain.requests.audit import AuditAction
@@ -30,7 +30,7 @@ from bot.runtime.secrets.masking import SecretMasker
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 OUTSIDER = Member("UANA", "Ana", "T9", is_guest=False)
 GUEST = Member("UANA", "Ana", "T1", is_guest=True)
-SHARED = Channel("C1", "docs", is_shared_outside=True, is_private=False)
+SHARED = ChannelInfo("C1", "docs", is_shared_outside=True, is_private=False)
 GITHUB = "ghp" + "_" + "a1B2" * 9
 TEXT, IMAGE = (
     SlackFile("F1", "notes.md", "text/markdown"),
@@ -66,7 +66,11 @@ def projects(world: CoreWorld, *all_: Project) -> None:
     ids=lambda value: value.value if isinstance(value, Refusal) else "",
 )
 async def test_who_may_not_is_told_privately_and_nothing_else_happens(
-    world: CoreWorld, member: Member | None, channel: Channel | None, rules: dict[str, frozenset[str]], refused: Refusal
+    world: CoreWorld,
+    member: Member | None,
+    channel: ChannelInfo | None,
+    rules: dict[str, frozenset[str]],
+    refused: Refusal,
 ) -> None:
     """With what they asked for; the audit trail has the reason."""
     world.rules = PermissionRules("T1", **rules)  # type: ignore[arg-type]  # as the parameters have it

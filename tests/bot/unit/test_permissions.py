@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.people.members import Channel, Member
+from bot.domain.people.members import ChannelInfo, Member
 from bot.domain.people.permissions import (
     LIMITED,
     RULES_OF,
@@ -36,7 +36,7 @@ MEMBERS = st.builds(
     is_bot=BOOLEANS,
     deleted=BOOLEANS,
 )
-CHANNELS = st.builds(Channel, st.sampled_from(["C1", "C2"]), st.just("docs"), BOOLEANS, BOOLEANS)
+CHANNELS = st.builds(ChannelInfo, st.sampled_from(["C1", "C2"]), st.just("docs"), BOOLEANS, BOOLEANS)
 RULES = st.builds(
     PermissionRules,
     st.sampled_from(["T1", "T1", ""]),
@@ -62,7 +62,7 @@ FACTS = st.builds(
 def facts(person: Person = ANA, thread: Thread = THREAD, way_in: WayIn = WayIn.BUTTON, writer_id: str = "") -> Facts:
     """Of a member in a channel that is open to all."""
     member = Member(person.id, person.id, "T1", is_guest=False)
-    channel = Channel("C1", "docs", is_shared_outside=False, is_private=False)
+    channel = ChannelInfo("C1", "docs", is_shared_outside=False, is_private=False)
     return Facts(FREE, thread, member, channel, way_in=way_in, writer_id=writer_id)
 
 

@@ -18,7 +18,7 @@ from bot.domain.projects import (
     route,
 )
 from bot.domain.threads.thread import NO_FOLLOW_UPS, Thread
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import to_person
 
@@ -114,7 +114,7 @@ def test_what_a_job_api_can_do_is_known_by_project() -> None:
 def test_what_has_no_room_in_the_question_is_said() -> None:
     """With how to choose it; names of usual lengths all have room."""
 
-    def asked(*names: str) -> Message:
+    def asked(*names: str) -> ChatMessage:
         thread = Thread("t" * 32, "T1", "C1", "U0ANA", "Do it", "", 0.0)
         return to_person(
             thread, ProjectAsked("U0ANA", thread.id, names, "", "Do it"), NO_FOLLOW_UPS, MessageContext("U0BOT")

@@ -56,7 +56,7 @@ from bot.domain.people.permissions import Refusal
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.request import Doubt, RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import Failure, FollowUpCounts, Thread, ThreadOptions, ThreadState, Work
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card, state_line
 from bot.slack.rendering.ephemeral_texts import help_text
 from bot.slack.rendering.message_context import MessageContext
@@ -86,7 +86,7 @@ def job(status: str = "active", **facts: Any) -> Job:
     return Job(id="j1", status=status, **facts)
 
 
-def say(message: NoticeMessage, prompt: str = "Fix it", *, without_blocks: bool = False) -> list[Message]:
+def say(message: NoticeMessage, prompt: str = "Fix it", *, without_blocks: bool = False) -> list[ChatMessage]:
     notice = Notice(1, "k", "th1", message, 0.0, without_blocks=without_blocks)
     return messages(thread(prompt), notice, CONTEXT)
 
@@ -114,7 +114,7 @@ def text_objects(value: Any) -> Iterator[dict[str, Any]]:
             yield from text_objects(item)
 
 
-def assert_sendable(message: Message) -> None:
+def assert_sendable(message: ChatMessage) -> None:
     """Slack takes it: its documented limits, our own bound on all blocks together, and no markup but our own."""
     checked_blocks([dict(block) for block in message.blocks])
     assert 0 < len(message.text) <= 4_000

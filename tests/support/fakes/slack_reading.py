@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
-from bot.domain.people.members import Channel, Member
+from bot.domain.people.members import ChannelInfo, Member
 from bot.errors import ChatError, ChatRejected
 from bot.ports.slack import SlackReading
 
@@ -18,7 +18,7 @@ class FakeSlackReading:
     members: dict[str, Member | None] = field(
         default_factory=lambda: {"UEVA": Member("UEVA", "Eva", "T2", is_guest=False)}
     )
-    channels: dict[str, Channel | None] = field(default_factory=dict)
+    channels: dict[str, ChannelInfo | None] = field(default_factory=dict)
     groups: dict[str, frozenset[str]] = field(default_factory=dict)
     threads: dict[str, list[ThreadMessage]] = field(default_factory=dict)
     files: dict[str, FileContent] = field(default_factory=dict)
@@ -37,9 +37,9 @@ class FakeSlackReading:
         self._ask("groups")
         return frozenset[str]().union(*(self.groups.get(group_id, frozenset()) for group_id in group_ids))
 
-    async def channel(self, channel_id: str) -> Channel:
+    async def channel(self, channel_id: str) -> ChannelInfo:
         self._ask(f"channel {channel_id}")
-        ours = Channel(channel_id, "docs", is_shared_outside=False, is_private=False)
+        ours = ChannelInfo(channel_id, "docs", is_shared_outside=False, is_private=False)
         channel = self.channels.get(channel_id, replace(ours, is_direct=channel_id.startswith("D")))
         if channel is None:
             raise ChatRejected("channel_not_found")

@@ -13,7 +13,7 @@ from support.worlds.core_world import CoreWorld
 from bot.domain.notices.messages import Notice
 from bot.domain.threads.thread import Thread
 from bot.slack.receiving.slack_app import SlackApp
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
@@ -30,7 +30,7 @@ class ReadableChat(FakeChat):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shown: list[Message] = []
+        self.shown: list[ChatMessage] = []
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         ts = await super().post(thread, notice)
@@ -138,6 +138,6 @@ class TutorialWorld(CoreWorld):
         return f"{int(self.clock.time)}.{self._written:06d}"
 
 
-def _buttons(message: Message) -> list[dict[str, Any]]:
+def _buttons(message: ChatMessage) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [dict(block) for block in message.blocks]
     return [dict(element) for block in blocks if block["type"] == "actions" for element in block["elements"]]

@@ -12,7 +12,7 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import StoreError
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.person_message import PersonMessage
-from bot.slack.rendering.blocks import Message
+from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.ephemeral_texts import (
     forwarded_alone,
     help_text,
@@ -69,13 +69,13 @@ def is_forwarded_alone(message: PersonMessage, dependencies: Dependencies) -> bo
     return bool(held.forwarded) and not held.files and dependencies.opener is not None
 
 
-def tell(message: PersonMessage, words: str | Message, dependencies: Dependencies) -> None:
+def tell(message: PersonMessage, words: str | ChatMessage, dependencies: Dependencies) -> None:
     """Tells a message's writer something privately, once, though the message can come again, to another process too."""
     if dependencies.told.is_first(f"{message.key}/{message.edited_at}"):
         dependencies.recorder.in_background(_tell_once(message, words, dependencies), name="answering a message")
 
 
-async def _tell_once(message: PersonMessage, words: str | Message, dependencies: Dependencies) -> None:
+async def _tell_once(message: PersonMessage, words: str | ChatMessage, dependencies: Dependencies) -> None:
     version = MessageVersion(message.channel_id, message.ts, message.person.id, message.edited_at)
     with suppress(StoreError):  # then rather twice than not at all
         if not await dependencies.service.is_first_answer(version):

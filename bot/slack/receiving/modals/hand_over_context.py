@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot.domain.context.slack_files import ThreadMessage, people_in, with_known_names
 from bot.domain.context.thread_context import ContextLimits, ContextText, characters_of, context_text
 from bot.errors import ChatError
-from bot.ports.slack import Conversations, People
+from bot.ports.slack import Conversations, DisplayNames
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.text import in_thread_if_long
 from bot.slack.message_parts.slack_message import SlackMessage
@@ -22,7 +22,7 @@ class HandOverContext:
     """Finds it out. `people` names who wrote the message."""
 
     conversations: Conversations
-    people: People
+    people: DisplayNames
     masker: SecretMasker
 
     async def of_message(self, place: ModalPlace, message: SlackMessage) -> ShownContext:

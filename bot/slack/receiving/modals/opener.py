@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.details import QuestionField
 from bot.domain.notices.questions import RequestRefused
-from bot.domain.people.members import Channel, Preference
+from bot.domain.people.members import ChannelInfo, Preference
 from bot.domain.people.permissions import Facts, PermissionRules, Refused, may
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
 from bot.ports.service import ServicePort
-from bot.ports.slack import Conversations, People, SlackReading
+from bot.ports.slack import Conversations, DisplayNames, SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.modals.draft_keeper import DraftKeeper, DraftKey
@@ -42,7 +42,7 @@ from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
 
-_ANYWHERE = Channel("", "", is_shared_outside=False, is_private=False, is_direct=True)
+_ANYWHERE = ChannelInfo("", "", is_shared_outside=False, is_private=False, is_direct=True)
 """Where the form asks for the channel, nothing is known against one."""
 
 
@@ -74,7 +74,7 @@ class Admission:
         )
         return Facts(self.rules, thread, member, channel, in_groups, WayIn.MODAL)
 
-    async def _channel(self, channel_id: str) -> Channel:
+    async def _channel(self, channel_id: str) -> ChannelInfo:
         return await self.reading.channels.channel(channel_id) if channel_id else _ANYWHERE
 
     async def _in_groups(self, person: Person) -> bool:
@@ -93,7 +93,7 @@ class ModalEdges:
 
     views: SlackViews
     conversations: Conversations
-    people: People
+    people: DisplayNames
     projects: tuple[str, ...] = ()
     masker: SecretMasker = field(default_factory=SecretMasker)
     admission: Admission | None = None

@@ -109,7 +109,7 @@ class GivenAnswer:
     is_required: bool
 
 
-class InputLabel(LenientModel):
+class BlockLabel(LenientModel):
     """The title of an input."""
 
     text: Text = ""
@@ -119,7 +119,7 @@ class ViewBlock(LenientModel):
     """A block of a view."""
 
     block_id: Text = ""
-    label: InputLabel = InputLabel()
+    label: BlockLabel = BlockLabel()
 
 
 class InputState(LenientModel):

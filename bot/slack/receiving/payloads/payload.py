@@ -24,7 +24,7 @@ class Installation(LenientModel):
     enterprise_id: Text = ""
 
 
-class Workspace(LenientModel):
+class SlackWorkspace(LenientModel):
     """A workspace or an organization."""
 
     id: Text = ""
@@ -32,7 +32,7 @@ class Workspace(LenientModel):
 
 
 NamedWorkspace = Annotated[
-    Workspace | None, BeforeValidator(lambda value: value if value is None or isinstance(value, dict) else {})
+    SlackWorkspace | None, BeforeValidator(lambda value: value if value is None or isinstance(value, dict) else {})
 ]
 """None where Slack names no workspace. What cannot be read must not pass for that."""
 

@@ -1,0 +1,37 @@
+"""A class name means one thing in all of `bot/`."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+BOT = Path(__file__).parents[3] / "bot"
+SHAPES_OF_THE_JOB_API = {
+    "AgentJob",
+    "CancelBody",
+    "ChangeKind",
+    "Changes",
+    "CheckResult",
+    "CheckStatus",
+    "FieldKind",
+    "FileChange",
+    "JobDetails",
+    "PlanStep",
+    "PromptBody",
+    "PullRequestState",
+    "QuestionField",
+    "Requester",
+    "StepStatus",
+    "UploadedFile",
+}
+"""The job server publishes them and the bot reads them. Each has its own, since each stands alone, under one name."""
+
+
+def test_a_class_name_stands_once_but_for_the_shapes_of_the_job_api() -> None:
+    rooms: dict[str, list[str]] = defaultdict(list)
+    for module in sorted(BOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                rooms[node.name].append(module.relative_to(BOT).parts[0])
+    twins = {name: sorted(found) for name, found in rooms.items() if len(found) > 1}
+    assert {name: found for name, found in twins.items() if name not in SHAPES_OF_THE_JOB_API} == {}
+    assert {name for name, found in twins.items() if found.count("jobserver") == 1} == SHAPES_OF_THE_JOB_API
