@@ -1,4 +1,4 @@
-"""What the listeners work with."""
+"""What the listeners share."""
 
 from dataclasses import dataclass, field
 
@@ -13,8 +13,8 @@ from bot.slack.sending.identity import Identity
 
 @dataclass(frozen=True)
 class Dependencies:
-    """The same for all listeners of a process. `logged` is what the log has told of, `told` the messages whose writer
-    was told something privately: both come more than once. Without an `opener` there are no modals.
+    """One for all listeners of a process. `logged` remembers which kinds of payloads were logged, `told` the messages
+    whose author was told something privately. Without an `opener` there are no modals.
     """
 
     service: ServicePort

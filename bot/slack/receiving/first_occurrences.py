@@ -1,4 +1,4 @@
-"""What was there before: Slack can bring the same kind thousands of times an hour, and the same message twice."""
+"""Remembers what came before: Slack can send a kind of payload thousands of times an hour, and a message twice."""
 
 from collections import OrderedDict
 
@@ -7,13 +7,13 @@ _MOST_RECENT = 1_000
 
 
 class FirstOccurrences:
-    """Remembers what was there before, so that the log tells each thing once."""
+    """Remembers kinds, so that each is logged once."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
     def is_first(self, kind: str) -> bool:
-        """Returns whether this was not asked before; False too once there are too many different ones."""
+        """Returns whether a kind is new; always False once there are too many kinds."""
         if kind in self._seen or len(self._seen) >= _MOST_KINDS:
             return False
         self._seen.add(kind)
@@ -21,13 +21,13 @@ class FirstOccurrences:
 
 
 class RecentOccurrences:
-    """Remembers the last ones, so that people are told once what comes twice."""
+    """Remembers the latest keys, so that people are told something once even if its cause comes twice."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def is_first(self, key: str) -> bool:
-        """Returns whether this was not asked before, as far as that is remembered."""
+        """Returns whether a key is new, as far as it is remembered."""
         if key in self._seen:
             return False
         self._seen[key] = None

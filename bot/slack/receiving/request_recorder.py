@@ -1,4 +1,4 @@
-"""Records what people ask for before it is acknowledged, within the 3 seconds that Slack waits for an answer."""
+"""Records requests before they are acknowledged, within the 3 seconds that Slack waits."""
 
 import asyncio
 import logging
@@ -22,11 +22,11 @@ RECORDING_TIMEOUT = 2.0
 
 
 class NotRecorded(Exception):
-    """An event's row could not be written: it must not be acknowledged, so that Slack brings it again."""
+    """An event's row could not be written. It must not be acknowledged, so that Slack sends it again."""
 
 
 class RecordingOutcome(Enum):
-    """How recording went within the time that there is."""
+    """The result of recording within the time allowed."""
 
     RECORDED = auto()
     FAILED = auto()
@@ -34,10 +34,10 @@ class RecordingOutcome(Enum):
 
 
 class RequestRecorder:
-    """Runs the service's calls, and tells `recording_health` of those that fail.
+    """Runs the service's calls, and reports failures to `recording_health`.
 
-    A call that takes longer than `recording_timeout` seconds is not cut off, since it may be committing: it goes on in
-    the background.
+    A call that takes longer than `recording_timeout` seconds is not cancelled, since it may be committing: it goes on
+    in the background.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class RequestRecorder:
         self._background = BackgroundTasks()
 
     async def record_event(self, call: Coroutine[Any, Any, T]) -> T:
-        """Records an event, which Slack brings again where it is not acknowledged. Raises NotRecorded."""
+        """Records an event. Raises NotRecorded; Slack sends an event again if it is not acknowledged."""
         try:
             return await call
         except Exception as error:  # noqa: BLE001 - whatever it was, Slack brings it again
@@ -63,8 +63,8 @@ class RequestRecorder:
     async def record_interaction(
         self, call: Coroutine[Any, Any, object], person: Person, channel_id: str
     ) -> RecordingOutcome:
-        """Records a command or a click, which Slack does not bring again. If it fails after the outcome was LATE, the
-        person is told.
+        """Records a command or a click, which Slack does not send again. If it fails after it was LATE, the person is
+        told.
         """
         task = self._background.spawn(self._succeeds(call), name="recording for Slack")
         done, _ = await asyncio.wait({task}, timeout=self._recording_timeout)
@@ -76,17 +76,17 @@ class RequestRecorder:
     def tell_in_background(
         self, person: Person, channel_id: str, words: str | ChatMessage, *, thread_ts: str = ""
     ) -> None:
-        """Tells one person something, without a row: the acknowledgement does not wait for it, and it may get lost.
-        With `thread_ts` it is about something that they wrote in that thread.
+        """Tells one person something. The acknowledgement does not wait for it, and without a row it may get lost. With
+        `thread_ts`, it is about something that they wrote in that thread.
         """
         self._background.spawn(self._tell(person, channel_id, words, thread_ts), name="telling one person")
 
     def in_background(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
-        """Does something that no acknowledgement waits for, and that may get lost."""
+        """Runs something that no acknowledgement waits for, and that may get lost."""
         self._background.spawn(work, name=name)
 
     async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the caller shares one deadline among several
-        """Waits for what still runs in the background, then cuts it off."""
+        """Waits for the background tasks, then cancels what still runs."""
         await self._background.drain(timeout)
 
     async def _succeeds(self, call: Coroutine[Any, Any, object]) -> bool:
@@ -109,7 +109,7 @@ class RequestRecorder:
             logger.warning("%s could not be told something: %s", person.id, error.reason)
 
     def _note_failure(self, error: Exception) -> None:
-        """The error's words may hold what people wrote, so only those of our own class are logged."""
+        """Only errors of our own class are logged with their text: others may quote what people wrote."""
         self._recording_health.missed(error)
         if isinstance(error, StoreUnavailable):
             logger.warning("not recorded, the database is unavailable: %s", error)

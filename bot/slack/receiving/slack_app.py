@@ -1,4 +1,4 @@
-"""Slack's Bolt app with Pagehand's listeners, and the one way by which payloads reach it."""
+"""Slack's Bolt app with Pagehand's listeners, and the only entrance for payloads."""
 
 import logging
 import os
@@ -41,7 +41,7 @@ from bot.slack.sending.web_api import quiet_libraries, quiet_logger
 logger = logging.getLogger(__name__)
 
 LISTENERS = (commands, edits, messages, reactions, channels, buttons)
-"""The first that wants a payload gets it; what none of them wants is answered by `catch_all`."""
+"""In this order: the first one that matches a payload gets it. `catch_all` answers the rest."""
 
 
 class SlackApp:
@@ -82,7 +82,7 @@ class SlackApp:
         self.bolt.error(self._on_error)
 
     async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
-        """Answers a payload, from wherever it came. A status other than 200 means: do not acknowledge."""
+        """Answers a payload of any transport. A status other than 200 means: do not acknowledge."""
         response = self._filter.early_response(SlackPayload.read(payload))
         if response is not None:
             return response
@@ -103,17 +103,17 @@ class SlackApp:
         return await self.handle_payload(payload)
 
     async def drain(self, timeout: float) -> None:  # noqa: ASYNC109 - the caller shares one deadline among several
-        """Waits for what is still being recorded."""
+        """Waits for what is still being recorded, at most `timeout` seconds."""
         await self._recorder.drain(timeout)
 
     async def _on_error(self, error: Exception, body: dict[str, Any]) -> BoltResponse:
-        """Our listeners raise NotRecorded only; anything else is Bolt tripping over a payload."""
+        """Our listeners raise only NotRecorded; any other error is Bolt's, about a payload that it cannot read."""
         if isinstance(error, NotRecorded):
             return BoltResponse(status=503)
         return self._acknowledge_unreadable(error, body)
 
     def _acknowledge_unreadable(self, error: Exception, payload: Any) -> BoltResponse:
-        """Answers what nobody can do anything with, and logs each kind of it once."""
+        """Acknowledges a payload that cannot be read, and logs each kind once."""
         kind, error_type = SlackPayload.read(payload).kind, type(error).__name__
         if self._logged.is_first(f"{error_type}: {kind}"):
             text = "a payload of a kind that Pagehand does not know is acknowledged and left alone: %s (%s)"
@@ -141,7 +141,7 @@ def _register_views(app: AsyncApp, dependencies: Dependencies, opener: ModalOpen
 
 
 def _bolt_app() -> AsyncApp:
-    """Every check that would call Slack, or log what people wrote, is off; the receivers verify who is calling."""
+    """Checks that would call Slack or log what people wrote are off; the receivers verify the caller."""
     bolt_logger = quiet_logger("bot.slack.bolt")
     with _without_slack_environment():
         return AsyncApp(
@@ -162,7 +162,7 @@ def _bolt_app() -> AsyncApp:
 
 @contextmanager
 def _without_slack_environment() -> Iterator[None]:
-    """Bolt reads SLACK_... variables behind its caller's back; a client id and secret among them turn it to OAuth."""
+    """Bolt reads SLACK_... variables by itself; a client id and secret among them would switch it to OAuth."""
     hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("SLACK_")}
     try:
         yield
@@ -171,5 +171,5 @@ def _without_slack_environment() -> Iterator[None]:
 
 
 async def _authorize() -> AuthorizeResult:
-    """Slack's signature or our own socket says who is calling; `auth.test` at start-up said that the token is good."""
+    """The signature or our own socket verifies the caller; `auth.test` at start-up verified the token."""
     return AuthorizeResult(enterprise_id=None, team_id=None)

@@ -24,7 +24,7 @@ from bot.slack.rendering.ephemeral_texts import (
 
 
 async def handle_request(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records the job that a message asks for, or tells its writer why there is none. Raises NotRecorded."""
+    """Records the job that a message asks for, or tells its author why there is none. Raises NotRecorded."""
     context = dependencies.message_context
     asked = parse_request(
         message.text, bot_user_id=dependencies.identity.bot_user_id, has_attachments=bool(message.attachments)
@@ -51,7 +51,7 @@ async def handle_request(message: PersonMessage, dependencies: Dependencies) -> 
 
 
 async def _without_task(message: PersonMessage, options: Options, dependencies: Dependencies) -> None:
-    """Has a file speak for itself; of anything else its writer is asked what to do."""
+    """Starts a job for a file without text; otherwise asks the author what to do."""
     context = dependencies.message_context
     if is_forwarded_alone(message, dependencies):
         tell(message, forwarded_alone(message.ts), dependencies)
@@ -62,15 +62,15 @@ async def _without_task(message: PersonMessage, options: Options, dependencies: 
 
 
 def is_forwarded_alone(message: PersonMessage, dependencies: Dependencies) -> bool:
-    """Whether a message was forwarded without a word or a file, so that nobody knows what to do with it. Without modals
-    its writer cannot be asked.
+    """Returns whether a message was forwarded without text or a file, so the author has to be asked what to do with it.
+    Without modals, they cannot be asked.
     """
     held = message.attachments
     return bool(held.forwarded) and not held.files and dependencies.opener is not None
 
 
 def tell(message: PersonMessage, words: str | ChatMessage, dependencies: Dependencies) -> None:
-    """Tells a message's writer something privately, once, though the message can come again, to another process too."""
+    """Tells a message's author something privately, once, even if Slack sends the message again to another process."""
     if dependencies.told.is_first(f"{message.key}/{message.edited_at}"):
         dependencies.recorder.in_background(_tell_once(message, words, dependencies), name="answering a message")
 
@@ -84,7 +84,7 @@ async def _tell_once(message: PersonMessage, words: str | ChatMessage, dependenc
 
 
 async def _thank(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Has thanks in a direct message get their reaction; elsewhere nobody knows what they are for."""
+    """Records thanks in a direct message, which get a reaction; elsewhere nobody knows what they are for."""
     if message.in_direct_message:
         thanks = Reply(message.person, message.channel_id, "", message.ts, message.text, edited_at=message.edited_at)
         await dependencies.recorder.record_event(dependencies.service.thank(thanks))

@@ -1,4 +1,4 @@
-"""Keeps what people type into modals, so that one that was closed loses nothing."""
+"""Keeps what people type into modals, so that nothing is lost when a modal is closed."""
 
 import logging
 from collections import OrderedDict
@@ -15,14 +15,14 @@ _MOST_SUBMITTED = 1_000
 
 @dataclass(frozen=True)
 class DraftKey:
-    """Whose draft it is, and of which place (ModalPlace.draft_key)."""
+    """The person and the place (ModalPlace.draft_key) that a draft belongs to."""
 
     person_id: str
     place: str
 
 
 class DraftKeeper:
-    """Saves the newest text of each draft, one after the other, in the background: nobody waits for it."""
+    """Saves the newest text of each draft in the background, one save at a time for each draft."""
 
     def __init__(self, service: ServicePort, recorder: RequestRecorder) -> None:
         self._service = service
@@ -36,7 +36,7 @@ class DraftKeeper:
         return await self._service.draft(key.person_id, key.place) if unsaved is None else unsaved
 
     def keep(self, key: DraftKey, text: str, *, view_id: str) -> None:
-        """Keeps a text. What was typed into a view that was submitted meanwhile comes too late."""
+        """Keeps a text, unless its view has been submitted meanwhile."""
         if view_id not in self._submitted:
             self._save(key, text)
 

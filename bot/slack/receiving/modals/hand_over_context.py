@@ -1,4 +1,4 @@
-"""What goes along with a message that is handed over: the message, or its thread, without secrets."""
+"""The context of a message that is handed over: the message or its thread, with secrets masked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ _NAMED_AT_ONCE = 20
 
 @dataclass(frozen=True)
 class HandOverContext:
-    """Finds it out. `people` names who wrote the message."""
+    """Collects the context. `people` looks up the names of authors."""
 
     conversations: Conversations
     people: DisplayNames
     masker: SecretMasker
 
     async def of_message(self, place: ModalPlace, message: SlackMessage) -> ShownContext:
-        """Returns what is shown first: the message, as the shortcut's payload has it."""
+        """Returns the context that is shown first: the message from the shortcut's payload."""
         read = thread_message(message)
         messages = () if read is None else (await self._named(read),)
         thread = await self._thread(place) if place.thread_ts else ()
@@ -34,7 +34,7 @@ class HandOverContext:
         return await self._shown(messages, place, has_thread=has_thread, unreadable=thread is None)
 
     async def in_scope(self, place: ModalPlace) -> ShownContext | None:
-        """Returns what goes along by the place's scope; None where it cannot be read any more."""
+        """Returns the context that the place's scope selects; None if it can no longer be read."""
         thread = await self._thread(place)
         if thread is None:
             return None
@@ -44,7 +44,7 @@ class HandOverContext:
         return await self._shown(messages, place, has_thread=has_thread, unreadable=False) if messages else None
 
     async def _thread(self, place: ModalPlace) -> Sequence[ThreadMessage] | None:
-        """Returns the thread; None where Pagehand cannot read it, for want of membership most often."""
+        """Returns the thread; None if Pagehand cannot read it, most often because it is not a member."""
         try:
             return await self.conversations.thread(place.channel_id, place.thread_ts or place.message_ts)
         except ChatError:
@@ -67,7 +67,7 @@ class HandOverContext:
         )
 
     def _that_fits(self, messages: Sequence[ThreadMessage]) -> ContextText:
-        """Returns the context, cut once more where its characters are wide."""
+        """Returns the context, cut further if its characters are wide."""
         mask = self.masker.mask_together
         context = context_text(messages, (), (), ContextLimits(characters=CONTEXT_CHARACTERS), mask=mask)
         if width(context.text) <= CONTEXT_WIDTH:

@@ -1,7 +1,7 @@
-"""Opens modals: at once and empty, since a trigger is good for three seconds only; filled as soon as all is known.
+"""Opens modals: first empty, because a trigger is valid for only three seconds, then filled when the data is there.
 
-Whether somebody may have a form is found out before it is shown. All of it happens behind the acknowledgement, which
-waits for neither Slack nor the database.
+Permissions are checked before a form is shown. All of this happens after the acknowledgement, which waits for neither
+Slack nor the database.
 """
 
 import asyncio
@@ -43,20 +43,20 @@ from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
 
 _ANYWHERE = ChannelInfo("", "", is_shared_outside=False, is_private=False, is_direct=True)
-"""Where the form asks for the channel, nothing is known against one."""
+"""Stands for the channel while the form still has to ask for it."""
 
 
 @dataclass(frozen=True)
 class Admission:
-    """`rules` say who may, `reading` who somebody is."""
+    """Checks permissions before a form is shown. `reading` looks up people, channels and groups."""
 
     rules: PermissionRules
     reading: SlackReading
     message_context: MessageContext
 
     async def refusal(self, person: Person, channel_id: str, wanted: RequestKind) -> Markup:
-        """Why somebody may not, in words; empty where they may, or where Slack does not say: it is found out again when
-        the request takes effect.
+        """Returns why somebody may not, as text. Empty if they may, or if Slack cannot be asked: permissions are
+        checked again when the request takes effect.
         """
         thread = Thread("", person.team_id, channel_id, person.id, "", "", 0.0)
         try:
@@ -87,8 +87,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ModalEdges:
-    """What modals need of Slack. `projects` are the names of all projects; `masker` takes secrets out of contexts;
-    `admission` finds out who may: without it, that is found out when the request takes effect.
+    """What modals need of Slack. `projects` are the names of all projects; `masker` takes secrets out of contexts.
+    Without `admission`, permissions are checked only when the request takes effect.
     """
 
     views: SlackViews
@@ -100,7 +100,7 @@ class ModalEdges:
 
 
 class ModalOpener:
-    """One for an app. Each method returns at once. `drafts` are what the modals begin with."""
+    """One for an app. Each method returns at once. `drafts` hold the text that modals start with."""
 
     def __init__(self, service: ServicePort, recorder: RequestRecorder, edges: ModalEdges) -> None:
         self._service = service
@@ -113,7 +113,7 @@ class ModalOpener:
         self.masker = edges.masker
 
     def new_job(self, trigger_id: str, person: Person, place: ModalPlace, said: Options = NO_OPTIONS) -> None:
-        """Opens the modal for a job; what was said goes before what the person prefers."""
+        """Opens the modal for a job. Options in the command take precedence over the person's preferences."""
 
         async def view() -> View:
             drafted = await self._drafted(person, place)
@@ -124,7 +124,7 @@ class ModalOpener:
         self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
 
     def follow_up(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
-        """Opens the modal in which to steer a job."""
+        """Opens the modal for a follow-up to a job."""
 
         async def view() -> View:
             return follow_up_modal(place, await self._drafted(person, place))
@@ -132,7 +132,7 @@ class ModalOpener:
         self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.FOLLOW_UP, view))
 
     def answer(self, trigger_id: str, person: Person, place: ModalPlace, fields: Sequence[QuestionField]) -> None:
-        """Opens the modal in which to answer an agent's question."""
+        """Opens the modal for answers to an agent's question."""
 
         async def view() -> View:
             return answer_modal(place, fields)
@@ -148,7 +148,7 @@ class ModalOpener:
         self._open(trigger_id, person, ModalPlace(), view)
 
     def hand_over(self, trigger_id: str, person: Person, place: ModalPlace, message: SlackMessage) -> None:
-        """Opens the modal for a message that is handed over."""
+        """Opens the modal that hands a message over."""
 
         async def view() -> View:
             context = await self._context.of_message(place, message)
@@ -157,7 +157,7 @@ class ModalOpener:
         self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
 
     def hand_over_forwarded(self, trigger_id: str, person: Person, place: ModalPlace) -> None:
-        """Opens the same modal for a message that its writer was asked about."""
+        """Opens the same modal for a forwarded message that its author was asked about."""
 
         async def view() -> View:
             context = await self._context.in_scope(place)
@@ -168,8 +168,8 @@ class ModalOpener:
         self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
 
     def change_scope(self, shown: ShownView, person: Person, place: ModalPlace) -> None:
-        """Shows what goes along by the place's scope. What cannot be read leaves the modal as it is, and so does an
-        earlier choice that is found out about only after a later one.
+        """Shows the context that the place's scope selects. The modal stays as it is if the context cannot be read, or
+        if a later choice was faster.
         """
 
         async def work() -> None:
@@ -183,7 +183,7 @@ class ModalOpener:
     def _if_allowed(
         self, person: Person, place: ModalPlace, wanted: RequestKind, view: Callable[[], Awaitable[View]]
     ) -> Callable[[], Awaitable[View]]:
-        """The form, or why somebody may not have what it asks for."""
+        """Returns a function that makes the form, or a message that says why the person may not use it."""
 
         async def view_or_refusal() -> View:
             found = await self._admission.refusal(person, place.channel_id, wanted) if self._admission else None
@@ -205,7 +205,7 @@ class ModalOpener:
         self._recorder.in_background(self._guarded(work), name="opening a modal")
 
     async def _filled(self, fill: Callable[[], Awaitable[View]]) -> View:
-        """An error's words may hold what people wrote, so only its kind is logged."""
+        """Only the error's type is logged, since its text may quote what people wrote."""
         try:
             return await fill()
         except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
@@ -225,7 +225,7 @@ class ModalOpener:
             logger.error("a modal could not be shown: %s", type(error).__name__)  # noqa: TRY400 - as above
 
     async def _drafted(self, person: Person, place: ModalPlace) -> Drafted:
-        """Returns what was typed before; without it, where the database is away, people can type all the same."""
+        """Returns what was typed before. If the database is unavailable, the form starts empty."""
         try:
             text = await self.drafts.text(DraftKey(person.id, place.draft_key))
             return Drafted(text, await self._service.preference(person.id))
