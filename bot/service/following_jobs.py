@@ -7,7 +7,6 @@ refused, or cannot be posted, nothing about the other one changes. Both threads 
 from dataclasses import dataclass, replace
 
 from bot.domain.context.message_text import beginning
-from bot.domain.jobs.following import goes_along, may_replace
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.jobs.stopping import is_at_work
@@ -17,6 +16,7 @@ from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
+from bot.domain.requests.new_jobs import goes_along, may_replace
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.store import Threads
