@@ -1,6 +1,4 @@
-"""What holds for every test: no log record carries a secret, whatever it is about, and none fails for being slow;
-several workers share what takes long.
-"""
+"""Fixtures and hooks for all tests: the lanes, a search of every log record for secrets, and shared servers."""
 
 import asyncio
 import gc
@@ -27,18 +25,18 @@ from bot.store.schema.migration import migrate
 pytest_plugins = ["support.worlds.browser_fixtures"]
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-"""Programs that tests start hear it, also where `nohup` started the tests."""
+"""So that programs that tests start receive it, even if `nohup` started the tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lanes")
-    group.addoption("--slice", type=int, metavar="N", help="one slice of the tests; numbers in a row take each in turn")
-    group.addoption("--record-seconds", action="store_true", help="write down what each file's tests took")
+    group.addoption("--slice", type=int, metavar="N", help="run one slice of the tests; consecutive numbers cover all")
+    group.addoption("--record-seconds", action="store_true", help="record how long each file's tests took")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Hypothesis's own plugin reads the option after this; no mark left out is the full lane."""
+    """Runs before Hypothesis's own plugin reads the option. An empty mark expression is the full lane."""
     look(at_all=not config.option.markexpr)
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = hypothesis_seed()
@@ -48,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Thousands of tests stay till the end: the collector need not look at them, neither now nor later."""
+    """Thousands of tests live until the end, so the garbage collector need not scan them."""
     gc.disable()
     try:
         return (yield)
@@ -63,7 +61,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Each worker of pytest-xdist has the same list, and knows how many there are."""
+    """Each worker of pytest-xdist has the same list, and knows the number of workers."""
     seconds = recorded_seconds()
     if config.option.slice is not None:
         items[:] = slice_of(items, config.option.slice, seconds)
@@ -73,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def log_watch() -> Iterator[SecretWatch]:
-    """Looks at records before anything is masked: the mask is for what nobody thought of."""
+    """Looks at records before they are masked: masking is only a safety net."""
     watch = SecretWatch()
     with watch.watching(), planting():
         yield watch
@@ -82,7 +80,7 @@ def log_watch() -> Iterator[SecretWatch]:
 
 @pytest.fixture(scope="session")
 def postgres_if_any() -> Iterator[PostgresServer | NoPostgres]:
-    """One server for the whole run, or why there is none. No test pulls its plug, so it need not wait for the disk."""
+    """One server for the whole run, or why there is none. It need not wait for the disk: no test cuts its power."""
     try:
         with postgres_server(fsync="off", full_page_writes="off") as server:
             yield server
@@ -104,14 +102,14 @@ def postgres(postgres_if_any: PostgresServer | NoPostgres) -> PostgresServer:
 
 @pytest.fixture(scope="session")
 def pagehand() -> Iterator[tuple[str, ...]]:
-    """The head of a command: what stands for `python -m bot`, and starts at once."""
+    """The start of a command line: a replacement for `python -m bot` that starts at once."""
     with forked_commands() as head:
         yield head
 
 
 @pytest.fixture(scope="session")
 def sqlite_template() -> Iterator[Path]:
-    """A SQLite database with the tables and nothing in them; a copy is made in a hundredth of the time."""
+    """A SQLite database with empty tables; copying it takes a hundredth of the time of making it."""
     with TemporaryDirectory(dir=IN_MEMORY) as directory:
         path = Path(directory) / "template.db"
         asyncio.run(migrate(f"sqlite:///{path}"))
@@ -120,7 +118,7 @@ def sqlite_template() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def log_as_before() -> Iterator[None]:
-    """A command that a test calls in its own process sets up the log: that is undone, for the tests that come after."""
+    """Restores the logging set-up, which a command changes if a test calls it in its own process."""
     loggers = [logging.getLogger(name) for name in (None, *NOISY)]
     levels, handlers = [logger.level for logger in loggers], loggers[0].handlers[:]
     yield

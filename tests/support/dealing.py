@@ -1,4 +1,4 @@
-"""Deals the tests to the workers of pytest-xdist, of whom each begins with an equal part of their list."""
+"""Deals the tests to the workers of pytest-xdist, each of which starts with an equal part of their list."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -6,12 +6,12 @@ from itertools import groupby
 import pytest
 
 SLOW = 0.1
-"""Seconds of a file's average test from which on it matters who begins with it."""
+"""Seconds. A file whose average test takes longer is dealt first."""
 
 
 def deal(items: Sequence[pytest.Item], workers: int, seconds_of: Callable[[pytest.Item], float]) -> list[pytest.Item]:
-    """Returns the same tests so ordered that each worker begins with its share of what takes long, a file at a time,
-    the longest first: so the tests that wait run beside those that compute, and nobody is left with them at the end.
+    """Orders the tests so that each worker starts with its share of the slow files, the longest first. Then tests that
+    wait run beside tests that compute, and no worker is left with a slow file at the end.
     """
 
     def total(items: Sequence[pytest.Item]) -> float:

@@ -14,13 +14,13 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 RECORD = TESTS / "seconds.json"
-"""What a test took in the last recorded full run: seconds, on average, by lane and file; `.ci/full` writes it."""
+"""The average seconds of a test in the last recorded full run, by lane and file; `.ci/full` writes it."""
 WORKERS = 6
-"""How many ran beside each other when that was recorded."""
+"""How many ran in parallel when that was recorded."""
 SLICE = 60.0 * WORKERS
-"""Seconds of all workers together that a slice takes."""
+"""Seconds that a slice takes, summed over all workers."""
 UNKNOWN = 0.1
-"""Seconds for a test of a file that was not recorded yet."""
+"""Assumed seconds for a test in a file that is not recorded yet."""
 
 Seconds = Mapping[str, Mapping[str, float]]
 
@@ -35,7 +35,7 @@ def lane_of(item: pytest.Item) -> str:
 
 
 def divide(item: pytest.Item) -> None:
-    """Leaves the default lane one database of a test on either, if it is marked so: half of such tests have SQLite."""
+    """Moves one database of an `either_database` test to the full lane: SQLite for half of these tests."""
     if not (
         isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.get_closest_marker("either_database")
     ):
@@ -47,14 +47,14 @@ def divide(item: pytest.Item) -> None:
 
 
 def seconds_of(item: pytest.Item, seconds: Seconds) -> float:
-    """The average of the tests in the same file and lane, and of the other lane where this one has none."""
+    """Returns the average of the tests in the same file and lane, or in the other lane if this one has none."""
     file = str(item.path.relative_to(TESTS))
     lanes = {lane: files[file] for lane, files in seconds.items() if file in files}
     return lanes.get(lane_of(item)) or max(lanes.values(), default=UNKNOWN)
 
 
 def slice_of(items: Sequence[pytest.Item], number: int, seconds: Seconds) -> list[pytest.Item]:
-    """Returns one of as many slices as the tests need. As many numbers in a row select each test once."""
+    """Returns one slice. As many consecutive numbers as there are slices select each test once."""
     slices: list[list[pytest.Item]] = [[] for _ in range(slice_count(items, seconds))]
     totals = [0.0] * len(slices)
     for item in sorted(items, key=lambda item: seconds_of(item, seconds), reverse=True):
@@ -70,7 +70,7 @@ def slice_count(items: Sequence[pytest.Item], seconds: Seconds) -> int:
 
 
 class Recorder:
-    """A plugin that writes down what each file's tests took, if all went well."""
+    """A plugin that records how long each file's tests took, if all of them passed."""
 
     def __init__(self) -> None:
         self._took: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))

@@ -1,4 +1,4 @@
-"""A module for a process of its own: tells its id and what it was asked, or works on for ever."""
+"""Runs in its own process: prints its id and the length of its task, fails, or never ends, as the task says."""
 
 import os
 import sys

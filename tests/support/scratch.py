@@ -1,7 +1,7 @@
-"""Where tests write: in memory where that is possible, since they write much and need no disk."""
+"""Where tests write: in memory if possible, since they write a lot and need no disk."""
 
 from pathlib import Path
 
-_SHM = Path("/dev/shm")  # noqa: S108 - directories of one's own are made in it
+_SHM = Path("/dev/shm")  # noqa: S108 - tests create directories of their own in it
 IN_MEMORY = _SHM if _SHM.is_dir() else None
-"""For `tempfile`: None is its own choice."""
+"""A directory for `tempfile`; None lets it choose."""

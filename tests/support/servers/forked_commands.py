@@ -1,9 +1,8 @@
-"""`pagehand` in processes of its own, forked from one that has imported everything.
+"""Runs `pagehand` in processes forked from one that has imported everything.
 
-To import what a command needs takes over a second of a core. `forked_commands` starts the process that does so once;
-what it yields stands for `python -m bot` at the head of a command: a small program that hands its arguments,
-environment, directory and streams over, passes signals on, and ends as the forked process does. Where it is killed,
-that one is, too.
+Importing what a command needs takes over a second of CPU. `forked_commands` starts a process that does it once, and
+yields a replacement for `python -m bot`: a small program that hands over its arguments, environment, directory and
+streams, forwards signals, and exits as the forked process does. If it is killed, so is the forked process.
 """
 
 import contextlib
@@ -41,7 +40,7 @@ sys.exit(code)
 
 @contextmanager
 def forked_commands() -> Iterator[tuple[str, ...]]:
-    """Yields the head of a command; what it starts has `-W error`."""
+    """Yields the start of a command line; processes run with `-W error`."""
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/socket"
         server = subprocess.Popen(
@@ -59,7 +58,7 @@ def forked_commands() -> Iterator[tuple[str, ...]]:
 
 
 def serve(path: str) -> None:
-    """Forks for each connection, till standard input ends."""
+    """Forks for each connection until standard input ends."""
     import bot.cli  # noqa: PLC0415 - the pytest process, which imports this module, has no need of it
 
     for module in pkgutil.iter_modules(bot.cli.__path__, "bot.cli."):
@@ -86,7 +85,7 @@ def reap(*_: object) -> None:
 
 
 def keep(connection: socket.socket) -> None:
-    """Starts one command, passes signals on to it, and says how it ended; returns in the command itself only."""
+    """Starts one command, forwards signals to it, and reports how it exits. Returns only in the command's process."""
     order, descriptors, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     ended, wakes = os.pipe()
     signal.signal(signal.SIGCHLD, lambda *_: os.write(wakes, b"!"))
@@ -108,7 +107,7 @@ def keep(connection: socket.socket) -> None:
 
 
 def become(order: dict[str, object], descriptors: list[int], pipe: tuple[int, int]) -> None:
-    """Makes this process what `python -m bot` would be, and runs the command."""
+    """Turns this process into `python -m bot`, and runs the command."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)

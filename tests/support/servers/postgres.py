@@ -1,4 +1,4 @@
-"""A real PostgreSQL from a wheel, as tests and benchmarks use it: one server, a database for each."""
+"""A real PostgreSQL from a wheel, for tests and benchmarks: one server, with a database for each."""
 
 import asyncio
 import tempfile
@@ -64,8 +64,8 @@ class PostgresServer:
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator[str]:
-        """The URL of a database with Pagehand's tables and nothing in them. Nobody else has it meanwhile; it is emptied
-        and used again afterwards, since to create one takes a quarter of a second.
+        """Yields the URL of a database with Pagehand's tables, empty and for this caller only. It is emptied and reused
+        afterwards, since creating one takes a quarter of a second.
         """
         name = self._idle.pop() if self._idle else await self._create(_TEMPLATE)
         yield self.url(name)
