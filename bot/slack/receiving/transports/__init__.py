@@ -1,1 +1,1 @@
-"""The two ways in which Slack reaches Pagehand: Socket Mode, and signed HTTP requests."""
+"""The two transports over which Slack reaches Pagehand: Socket Mode and signed HTTP requests."""

@@ -1,4 +1,4 @@
-"""Keeps connections to Slack open: each is followed by a new one before Slack closes it, and replaced when lost."""
+"""Keeps connections to Slack open: replaces each one before Slack closes it, or when it is lost."""
 
 import asyncio
 import json
@@ -25,14 +25,14 @@ logger = logging.getLogger(__name__)
 
 HANDSHAKE_SECONDS = 5.0
 PING_INTERVAL = 5.0
-"""Seconds. A connection whose pings are not answered four times in a row counts as lost."""
+"""Seconds between pings. After four without an answer, the connection counts as lost."""
 _LOOK_INTERVAL = 0.5
 
 Envelope = dict[str, Any]
 
 
 class SocketModeConnection(SocketModeClient):
-    """Hands each envelope to `on_envelope`. `disconnect_reason` is Slack's, once it has asked to leave."""
+    """Passes each envelope to `on_envelope`. `disconnect_reason` is set once Slack has announced to disconnect."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SocketModeConnection(SocketModeClient):
             raise
 
     async def process_message(self) -> None:
-        """Takes the next frame. Overrides slack-sdk's, which starts a task for each and keeps none."""
+        """Processes the next frame. Overrides slack-sdk's, which starts a task for each and keeps no reference."""
         raw = await self.message_queue.get()
         try:
             message = json.loads(raw)
@@ -85,7 +85,7 @@ class SocketModeConnection(SocketModeClient):
             self._on_envelope(self, message)
 
     async def ended(self) -> None:
-        """Returns when Slack asks to leave (seconds before it closes), or the connection is lost."""
+        """Returns when Slack announces to disconnect, some seconds before it does, or when the connection is lost."""
         while not self._asked_to_leave.is_set() and await self.is_connected():
             try:
                 async with asyncio.timeout(_LOOK_INTERVAL):
@@ -94,7 +94,7 @@ class SocketModeConnection(SocketModeClient):
                 continue
 
     async def close(self) -> None:
-        """Ends it, with every task that belongs to it."""
+        """Closes the connection and ends all of its tasks."""
         self.closed = True
         tasks = [self.message_processor, self.current_session_monitor, self.message_receiver]
         for task in tasks:
@@ -116,14 +116,14 @@ def _address(url: object) -> str:
 
 RETRIES = Backoff(first=1.0, longest=30.0)
 LONG_OUTAGE = 300.0
-"""Seconds without any connection after which Pagehand counts as deaf."""
+"""Seconds without any connection after which Pagehand counts as unreachable."""
 _SHORT_LIFE = 5.0
-"""Seconds. Connections that end sooner, one after the other, are opened ever more slowly."""
+"""Seconds. After connections that end sooner, the delay before the next one grows."""
 
 
 @dataclass(frozen=True)
 class SocketHealth:
-    """How many connections are open of how many wanted, and for how many seconds there has been none."""
+    """How many connections are open and wanted, and for how many seconds there has been none."""
 
     connected: int
     wanted: int
@@ -131,7 +131,7 @@ class SocketHealth:
 
     @property
     def ok(self) -> bool:
-        """Whether Slack can reach Pagehand, or could a moment ago."""
+        """Whether Slack can reach Pagehand, or could until recently."""
         return self.down_seconds < LONG_OUTAGE
 
 
@@ -167,13 +167,13 @@ class ConnectionKeeper:
         self._last_failure = ""
 
     def health(self) -> SocketHealth:
-        """Returns how many connections are open, and for how long there has been none."""
+        """Returns the number of open connections, and for how long there has been none."""
         down = 0.0 if self._down_since is None else self._monotonic() - self._down_since
         return SocketHealth(self._open_count(), len(self._slots), down)
 
     async def start(self) -> None:
-        """Opens the connections. Raises ChatNotAllowed or ChatRejected where Slack does not take the app's token; where
-        Slack cannot be reached, it goes on trying by itself.
+        """Opens the connections. Raises ChatNotAllowed or ChatRejected if Slack does not accept the app's token. If
+        Slack cannot be reached, it keeps trying in the background.
         """
         tries = await asyncio.gather(*(self._connect() for _ in self._slots), return_exceptions=True)
         fatal = [error for error in tries if isinstance(error, BaseException) and not _is_temporary(error)]
@@ -189,18 +189,18 @@ class ConnectionKeeper:
             self._keepers.append(self._supervisor.start(name, partial(self._keep_or_drop, slot)))
 
     async def stop_replacing(self) -> None:
-        """Leaves the connections as they are: from now on none is opened."""
+        """Stops opening connections; those that are open stay open."""
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
 
     async def close(self) -> None:
-        """Closes every connection. `stop_replacing` comes first."""
+        """Closes every connection. Call `stop_replacing` first."""
         await self._retiring.cancel()
         await asyncio.gather(*(made.close() for made in self._slots if made is not None), return_exceptions=True)
 
     async def _keep_or_drop(self, slot: int) -> None:
-        """Keeps a slot's connections; after a fault, whoever goes on begins with a new one."""
+        """Keeps a slot connected. After a fault, the slot starts again with a new connection."""
         try:
             await self._keep(slot)
         except Exception:
@@ -211,7 +211,7 @@ class ConnectionKeeper:
             raise
 
     async def _keep(self, slot: int) -> None:
-        """Waits for a connection's end and opens the next one before closing it, for ever."""
+        """Waits for the end of each connection and opens the next one before closing it. Never returns."""
         short_lived = 0
         while True:
             since, current = self._monotonic(), self._slots[slot]
@@ -230,7 +230,7 @@ class ConnectionKeeper:
                 self._retire_later(leaving)
 
     async def _reconnect(self, slot: int) -> SocketModeConnection:
-        """Tries until a connection opens, ever more slowly."""
+        """Tries until a connection opens, with growing delays."""
         failures = 0
         while True:
             try:
@@ -248,7 +248,7 @@ class ConnectionKeeper:
         return made
 
     async def _drop_lost(self, slot: int) -> None:
-        """Forgets a connection that is gone; one that Slack is about to close serves till then."""
+        """Forgets a connection that is lost; one that Slack is about to close serves until then."""
         current = self._slots[slot]
         if current is not None and not await current.is_connected():
             self._slots[slot] = None
@@ -259,7 +259,7 @@ class ConnectionKeeper:
         self._retiring.spawn(self._retire(connection), name="retiring a connection to Slack")
 
     async def _retire(self, connection: SocketModeConnection) -> None:
-        """Closes a connection once what came through it is answered, or Slack has closed it."""
+        """Closes a connection once all of its envelopes are answered, or Slack has closed it."""
         try:
             await self._until_answered(connection)
         finally:

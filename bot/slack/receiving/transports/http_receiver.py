@@ -1,4 +1,4 @@
-"""Receives over HTTP: serves the address that Slack sends signed requests to, and the pages for health checks."""
+"""Receives over HTTP: serves the address for Slack's signed requests, and the pages for health checks."""
 
 import asyncio
 import hashlib
@@ -29,15 +29,15 @@ _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}")
 
 
 def may_be_signed(timestamp: str, signature: str, *, now: float) -> bool:
-    """Returns whether the headers are such as Slack sends: of lately (MAX_AGE), and of the right form. It takes no
-    body, so that none has to be read of what cannot be Slack's.
+    """Returns whether the headers are recent (MAX_AGE) and well-formed. It takes no body, so that the body of a request
+    that cannot be Slack's is never read.
     """
     is_of_form = _TIMESTAMP.fullmatch(timestamp) and _SIGNATURE.fullmatch(signature)
     return bool(is_of_form) and abs(now - int(timestamp)) <= MAX_AGE
 
 
 def is_signed(secret: str, timestamp: str, signature: str, body: bytes, *, now: float) -> bool:
-    """Returns whether Slack signed this body lately (MAX_AGE). Never raises; nothing passes with an empty secret."""
+    """Returns whether Slack signed this body recently (MAX_AGE). Never raises; no body passes with an empty secret."""
     if not secret or not may_be_signed(timestamp, signature, now=now):
         return False
     return hmac.compare_digest(signature_of(secret, timestamp, body), signature.encode("ascii"))
@@ -54,14 +54,14 @@ logger = logging.getLogger(__name__)
 
 EVENTS_PATH = "/slack/events"
 MAX_BODY = 3 << 20
-"""Bytes. The longest is the edit of a message of 40,000 characters (Slack's limit), which says all of it four times (as
+"""Bytes. The longest is the edit of a message of 40,000 characters (Slack's limit), which contains it four times (as
 text and as blocks, after and before) with up to 12 bytes for a character.
 """
 
 
 class HttpReceiver:
-    """Serves `/slack/events` on `host` and `port`, and with it `pages`, those for health checks. With port 0 it takes
-    any that is free; the property `port` tells which, after `start`. `note` is told of requests with a wrong signature.
+    """Serves `/slack/events` and `pages`, for health checks, on `host` and `port`. With port 0 it takes any free port,
+    which the property `port` names after `start`. `note` is told of requests with a wrong signature.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class HttpReceiver:
         return self._port if self._server is None else self._server.port
 
     async def start(self) -> None:
-        """Listens. Raises OSError where the port is taken."""
+        """Listens. Raises OSError if the port is taken."""
         web_app = web.Application(client_max_size=MAX_BODY)
         web_app.router.add_post(EVENTS_PATH, self._serve)
         web_app.router.add_routes(self._pages)
@@ -103,7 +103,7 @@ class HttpReceiver:
         logger.info("listening for Slack on port %d", self.port)
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - one deadline for all that is in flight
-        """Takes nothing new, and finishes what was begun."""
+        """Accepts no more requests, and finishes those that have begun."""
         if self._server is None:
             return
         until = asyncio.get_running_loop().time() + timeout
@@ -132,8 +132,8 @@ class HttpReceiver:
         return await to_aiohttp_response(response)
 
     def _check_head(self, request: web.Request) -> None:
-        """Raises HTTPException where the head alone tells that it is no request of Slack's: then nothing more of it is
-        read than it takes to close the connection.
+        """Raises HTTPException if the headers alone show that a request is not Slack's. No more of it is then read than
+        it takes to close the connection.
         """
         refused: web.HTTPException | None = None
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
@@ -153,7 +153,7 @@ class HttpReceiver:
 
 
 async def _read(request: web.Request) -> bytes:
-    """Reads a body. One that is not read to its end is let go at once, though a traceback may still hold it."""
+    """Reads a body. An incomplete body is released at once, even if a traceback still refers to it."""
     body = bytearray()
     try:
         async for chunk in request.content.iter_any():

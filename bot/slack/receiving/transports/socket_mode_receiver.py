@@ -1,4 +1,4 @@
-"""Receives over Socket Mode: each envelope is answered through the connection that it came through."""
+"""Receives over Socket Mode: each envelope is answered on the connection that it came from."""
 
 import asyncio
 import logging
