@@ -227,6 +227,7 @@ def has_open_requests(copy: Path) -> bool:
         return bool(database.execute("SELECT 1 FROM requests WHERE due_at IS NOT NULL").fetchone())
 
 
+@pytest.mark.full
 async def test_a_dump_under_load_repeats_nothing(postgres: PostgresServer, scratch: Path) -> None:
     """Two instances at work, dumps in the middle, and each database that they make taken over by another instance."""
     outside, archives = Outside(), [scratch / f"dump{number}" for number in range(2)]

@@ -28,7 +28,9 @@ class OrdersAndFaults(Controls, Traps, Environment, Instances):
     """Calls go wrong and processes die meanwhile."""
 
 
-KINDS = pytest.mark.parametrize("kind", [Orders, OrdersAndFaults], ids=lambda kind: kind.__name__)
+KINDS = pytest.mark.parametrize(
+    "kind", [pytest.param(Orders, marks=pytest.mark.full), OrdersAndFaults], ids=lambda kind: kind.__name__
+)
 
 
 @KINDS

@@ -30,6 +30,12 @@ WAYS = {
     "new": Way(f"{US} new {{}}", in_job=True),
 }
 ORDERS = list(permutations(range(3)))
+TRIED = pytest.mark.parametrize(
+    "order",
+    [pytest.param(order, marks=() if order in {(0, 2, 1), (2, 1, 0)} else pytest.mark.full) for order in ORDERS],
+    ids=str,
+)
+"""The default lane has a neighbouring pair swapped, and all of it reversed."""
 
 
 @pytest.fixture
@@ -59,7 +65,7 @@ async def come(message: MessageVersions, events: list[Json], order: tuple[int, .
     await message.take(*events)
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=str)
+@TRIED
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 async def test_what_was_deleted_starts_nothing(
     world: CoreWorld, message: MessageVersions, way: Way, order: tuple[int, ...]
@@ -70,7 +76,7 @@ async def test_what_was_deleted_starts_nothing(
     assert words(world, before) == []
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=str)
+@TRIED
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 async def test_what_was_edited_starts_with_the_newest_words(
     world: CoreWorld, message: MessageVersions, way: Way, order: tuple[int, ...]

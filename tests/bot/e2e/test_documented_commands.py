@@ -23,10 +23,9 @@ PAGES = (
     ".github/CONTRIBUTING.md",
     "bot/README.md",
     "bot/jobserver/README.md",
-    "bot/workspace/README.md",
 )
-OF_TESTS = "tests/README.md"
-"""Two dozen commands, of which each imports most of the tests."""
+IN_FULL = ("bot/workspace/README.md", "tests/README.md")
+"""Two demos, which `test_commands.py` has, too; and two dozen commands, each of which imports most of the tests."""
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 SHORTER = (
     # Those that name no tests collect a few: all of them take ten seconds each.
@@ -132,7 +131,7 @@ async def running_workspace() -> AsyncIterator[WorkspaceServer]:
         await workspace.stop()
 
 
-@pytest.mark.parametrize("page", [*PAGES, pytest.param(OF_TESTS, marks=pytest.mark.full)])
+@pytest.mark.parametrize("page", [*PAGES, *(pytest.param(page, marks=pytest.mark.full) for page in IN_FULL)])
 async def test_what_is_written_works(page: str, tmp_path: Path) -> None:
     port, home = free_port(), tmp_path / "home"
     home.mkdir()
@@ -165,4 +164,4 @@ def test_every_page_with_commands_is_among_them() -> None:
         for folder in (".", ".github", "bot", "tests")
         for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
     }
-    assert {page for page in pages if blocks(page)} <= {*PAGES, OF_TESTS}
+    assert {page for page in pages if blocks(page)} <= {*PAGES, *IN_FULL}

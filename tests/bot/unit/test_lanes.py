@@ -199,6 +199,7 @@ def test_a_shallow_clone_has_its_slice(repository: Repository, tmp_path: Path) -
     assert "NOT everything" in done.stderr
 
 
+@pytest.mark.full
 def test_a_plain_test_of_either_database_has_one_of_them_in_the_default_lane() -> None:
     """Both lanes together have each test on both."""
     file = "tests/bot/contract/test_homes.py"

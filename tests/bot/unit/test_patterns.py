@@ -20,7 +20,7 @@ from bot.runtime.secrets.masking import RULES
 
 ROOT = Path(bot.__file__).parent
 SIZES = (30, 120)
-TRIES, FEW_TRIES = examples(20), examples(4)
+TRIES, FEW_TRIES = (20, 4) if examples(20) == 20 else (2, 1)
 """Texts that are grown for a pattern; those that are pumped for it are tried, too."""
 MOST = 8_000
 """Steps for the shorter text."""

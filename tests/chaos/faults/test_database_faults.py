@@ -352,7 +352,10 @@ def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize(("version", "words"), [("9999_from_tomorrow", "newer version"), ("0016", "before 1.0")])
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("9999_from_tomorrow", "newer version"), pytest.param("0016", "before 1.0", marks=pytest.mark.full)],
+)
 async def test_a_database_of_another_version_is_refused_in_words(database_url: str, version: str, words: str) -> None:
     await migrate(database_url)
     async with a_world(database_url) as world:

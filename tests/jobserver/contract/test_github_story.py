@@ -25,7 +25,11 @@ def world(server: GitHubServer, tmp_path: Path, identity: dict[str, Any]) -> Any
     return running(server.repository.git.path, tmp_path / "data", address=server.repository_url, **identity)
 
 
-@pytest.mark.parametrize("identity", [{"github_token": SecretStr(TOKEN)}, as_app()], ids=["token", "app"])
+@pytest.mark.parametrize(
+    "identity",
+    [{"github_token": SecretStr(TOKEN)}, pytest.param(as_app(), marks=pytest.mark.full)],
+    ids=["token", "app"],
+)
 async def test_a_job_becomes_a_pull_request_and_a_follow_up_after_its_merge_another(
     server: GitHubServer, tmp_path: Path, identity: dict[str, Any]
 ) -> None:

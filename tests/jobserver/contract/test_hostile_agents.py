@@ -179,7 +179,9 @@ time.sleep(600)
         (HOG, {"memory_limit": 150 * 2**20}, "it used more than 150 MiB of memory"),
         (SHARED_HOG, {"memory_limit": 150 * 2**20}, "it used more than 150 MiB of memory"),
         (FILLER, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk"),
-        (EMPTY_FILES, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk"),
+        pytest.param(
+            EMPTY_FILES, {"disk_limit": 16 * 2**20}, "it wrote more than 16 MiB to the disk", marks=pytest.mark.full
+        ),
         (DEEP, {}, "it created folders that cannot be read"),
     ],
     ids=["processes", "memory", "memory of many", "disk", "empty files", "deep folders"],
@@ -216,7 +218,7 @@ if sys.argv[1] == "stays":
 """
 
 
-@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+@pytest.mark.parametrize("sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", ["stays", "ends"])
 async def test_nothing_outlives_a_run_not_even_what_left_its_session(tmp_path: Path, sandbox: str, how: str) -> None:
     limit = "1.5" if how == "stays" else "60"

@@ -85,6 +85,7 @@ async def test_an_agent_that_is_installed_and_answers(
     assert "“ready”" in output
 
 
+@pytest.mark.full
 async def test_an_agent_whose_key_is_not_taken(
     installed: str, tmp_path: Path, model: ModelServer, sandbox: str
 ) -> None:

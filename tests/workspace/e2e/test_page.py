@@ -30,6 +30,7 @@ async def test_each_person_sees_their_own_conversations(desk: Desk) -> None:
     await expect(page.get_by_test_id("channel-title")).to_contain_text("Shared")
 
 
+@pytest.mark.full
 async def test_the_bare_address_opens_a_channel(desk: Desk) -> None:
     page = await desk.open(ANA)
     await page.goto("about:blank")
@@ -73,6 +74,7 @@ async def test_commands_are_completed_and_unknown_ones_rejected(desk: Desk) -> N
     await expect(composer).to_have_value("/nonsense here")
 
 
+@pytest.mark.full
 async def test_a_name_is_completed(desk: Desk) -> None:
     page = await desk.open(ANA, DOCS)
     composer = page.get_by_test_id("composer")
@@ -165,6 +167,7 @@ async def test_a_command_its_card_and_its_buttons(desk: Desk, bolt: AsyncApp) ->
     await expect(replies(ben).nth(2).locator(".body")).to_have_text("@ben pressed open")
 
 
+@pytest.mark.full
 async def test_a_missing_bot_is_reported(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     await expect(page.get_by_test_id("banner")).to_contain_text("No bot is connected")
@@ -225,6 +228,7 @@ async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceSer
     await expect(messages(page)).to_have_count(0)
 
 
+@pytest.mark.full
 async def test_joining_and_inviting(desk: Desk, workspace: WorkspaceServer) -> None:
     gia = await desk.open(GIA)
     await expect(gia.get_by_test_id("channel").locator(".conversation-name")).to_have_text(["docs", "Pagehand"])
@@ -279,6 +283,7 @@ async def _act_as_ben(page: Page) -> None:
     await expect(is_ben).to_be_attached()
 
 
+@pytest.mark.full
 async def test_an_unread_channel_is_marked_until_it_is_read(desk: Desk, workspace: WorkspaceServer) -> None:
     page = await desk.open(ANA, DOCS)
     general = page.locator(f'[data-channel="{GENERAL}"]')
@@ -305,6 +310,7 @@ async def test_a_lost_server_is_reported_and_nothing_typed_is_lost(desk: Desk, w
     desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
+@pytest.mark.full
 async def test_the_list_stays_at_its_end_unless_scrolled_up(desk: Desk, workspace: WorkspaceServer) -> None:
     for number in range(40):
         await workspace.people["ben"].say("docs", f"Message {number}")

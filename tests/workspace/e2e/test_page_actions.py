@@ -51,6 +51,7 @@ async def test_a_message_shortcut(desk: Desk, app: AsyncApp, workspace: Workspac
     assert (await asyncio.wait_for(heard.get(), 10))["message"]["ts"] == said.ts
 
 
+@pytest.mark.full
 async def test_an_unanswered_shortcut_is_reported(desk: Desk, workspace: WorkspaceServer) -> None:
     """Without an app, the person does not wait in vain."""
     await workspace.people["ben"].say("docs", "Anybody?")
@@ -115,6 +116,7 @@ async def test_a_message_is_shared_into_a_thread(desk: Desk, workspace: Workspac
     await expect(messages(gia).last.get_by_role("link", name="View message")).to_have_count(0)
 
 
+@pytest.mark.full
 async def test_failed_sharing_shows_an_error_and_keeps_the_text(desk: Desk, workspace: WorkspaceServer) -> None:
     """The dialog stays open until sharing works or is cancelled."""
     said = await workspace.people["ana"].say("docs", "Going")
@@ -191,6 +193,7 @@ async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWeb
     assert (action["block_id"], action["selected_option"]["value"]) == ("choose", "guide")
 
 
+@pytest.mark.full
 async def test_times_are_shown_in_the_readers_time_zone(desk: Desk, slack: AsyncWebClient) -> None:
     """The same time for somebody far away."""
     await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
@@ -204,6 +207,7 @@ async def test_times_are_shown_in_the_readers_time_zone(desk: Desk, slack: Async
     await context.close()
 
 
+@pytest.mark.full
 async def test_a_reply_that_the_app_also_sends_to_the_channel(desk: Desk, slack: AsyncWebClient) -> None:
     """It is in the channel with a link to its thread, and in the thread like any reply."""
     posted = await slack.chat_postMessage(channel=DOCS, text="The card")

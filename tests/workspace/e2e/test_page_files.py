@@ -99,6 +99,7 @@ async def test_a_file_that_misses_the_composer_does_not_replace_the_page(desk: D
     await expect(page.get_by_test_id("attached").first).to_be_hidden()
 
 
+@pytest.mark.full
 async def test_files_stay_with_the_draft_of_their_channel(desk: Desk) -> None:
     """They are still there after a look at another channel."""
     page = await desk.open(ANA, DOCS)
@@ -126,6 +127,7 @@ async def test_files_that_cannot_be_attached_are_reported(desk: Desk, workspace:
     assert workspace.channels.messages("docs") == []
 
 
+@pytest.mark.full
 async def test_files_that_were_not_sent_are_restored(desk: Desk, workspace: WorkspaceServer) -> None:
     """The text and the files come back when the server is unreachable."""
     page = await desk.open(ANA, DOCS)

@@ -77,6 +77,7 @@ async def test_home_is_published_when_it_is_opened_and_updates_live(
     assert await asyncio.wait_for(opened.get(), 10) == "home"
 
 
+@pytest.mark.full
 async def test_the_tabs_by_keyboard(desk: Desk, slack: AsyncWebClient) -> None:
     """Arrow keys move between tabs, and the Tab key leads into the content."""
     await slack.views_publish(user_id=ANA, view=home(START))
@@ -124,6 +125,7 @@ async def test_home_opens_modals_and_keeps_choices(desk: Desk, app: AsyncApp, sl
     await expect(page.get_by_role("button", name="Start a task")).to_be_focused()
 
 
+@pytest.mark.full
 async def test_an_unanswered_button_in_home_is_reported(desk: Desk, slack: AsyncWebClient) -> None:
     """There is an error message beside it."""
     await slack.views_publish(user_id=ANA, view=home(START))
@@ -155,6 +157,7 @@ async def test_direct_messages_and_their_threads(desk: Desk, app: AsyncApp, work
     await expect(page.get_by_role("tablist")).to_be_visible()
 
 
+@pytest.mark.full
 async def test_people_from_outside_have_no_home(desk: Desk, slack: AsyncWebClient) -> None:
     """And no direct messages with the app."""
     page = await desk.open(EMIL)

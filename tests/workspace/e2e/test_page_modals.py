@@ -119,6 +119,7 @@ def value_of(body: Json, block_id: str) -> str | None:
     return value
 
 
+@pytest.mark.full
 async def test_an_update_keeps_what_is_being_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
     """Even if the app changes that block while somebody types in the middle of a line."""
     heard = Heard(app, modal(PROMPT))
@@ -138,6 +139,7 @@ async def test_an_update_keeps_what_is_being_typed(desk: Desk, app: AsyncApp, sl
     assert value_of(await heard.next(), "prompt") == "one two three"
 
 
+@pytest.mark.full
 async def test_a_view_that_loads_first_focuses_its_input_later(
     desk: Desk, app: AsyncApp, slack: AsyncWebClient
 ) -> None:
@@ -171,6 +173,7 @@ async def test_typed_text_is_sent_before_the_modal_closes(desk: Desk, app: Async
     assert heard.bodies.empty()
 
 
+@pytest.mark.full
 async def test_an_update_removes_the_errors(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
     """But it keeps what was typed."""
     heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "errors", "errors": {"prompt": "No."}})
@@ -186,6 +189,7 @@ async def test_an_update_removes_the_errors(desk: Desk, app: AsyncApp, slack: As
     await expect(prompt).to_have_value("something")
 
 
+@pytest.mark.full
 async def test_what_opens_in_a_modal_closes_before_it(desk: Desk, app: AsyncApp) -> None:
     """Escape first closes a menu or dialog and returns the focus to its button."""
     question = {"title": plain("Sure?"), "text": plain("All of it."), "confirm": plain("Yes"), "deny": plain("No")}
@@ -215,6 +219,7 @@ MORE = {
 }
 
 
+@pytest.mark.full
 async def test_closing_the_top_view_returns_to_what_was_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
     """Escape closes one view, the cross all of them."""
     heard = Heard(app, modal(PROMPT, MORE, notify_on_close=True))
