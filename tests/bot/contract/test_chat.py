@@ -411,7 +411,7 @@ async def test_a_long_prompt_is_told_in_several_messages(world: SlackWorld) -> N
     assert "line 1999" in str(told_in[-1].blocks)
 
 
-async def test_joining(world: SlackWorld) -> None:
+async def test_joining_a_channel(world: SlackWorld) -> None:
     general, leads = world.workspace.channels["general"], world.workspace.channels["leads"]
     with pytest.raises(ChatNotInChannel):
         await world.chat.post_card(world.elsewhere("general"), "k")

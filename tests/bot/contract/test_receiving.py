@@ -124,7 +124,7 @@ async def test_words_asides_and_cheers_in_a_thread(world: SlackWorld, connected:
     assert told == {(ThreadWord.STOP, ""), (None, "please !stop"), (None, ":tada:"), (ThreadWord.MUTE, "")}
 
 
-async def test_a_cross_on_a_message_of_ours_asks_to_stop(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_a_received_cross_on_a_message_of_ours_asks_to_stop(world: SlackWorld, connected: SocketReceiver) -> None:
     ana, ts = world.workspace.people["ana"], await world.post()
     theirs = await ana.say("docs", "not ours")
     await ana.react("docs", ts, "x")

@@ -77,7 +77,7 @@ async def test_what_was_answered_is_not_asked_again(world: CoreWorld, ts: str) -
     assert len(asked(world)) == 1
 
 
-async def test_a_question_that_nobody_answers_ends_in_words(world: CoreWorld, ts: str) -> None:
+async def test_a_question_about_a_reply_that_nobody_answers_ends_in_words(world: CoreWorld, ts: str) -> None:
     """One for all that its person wrote there."""
     await world.reply(ts, "and this", AT[1], BEN)
     await world.settle()

@@ -35,7 +35,7 @@ def modal(page: Page, title: str) -> Locator:
     return page.locator("dialog[open]").filter(has=page.get_by_role("heading", name=title))
 
 
-async def test_a_message_is_handed_over_with_its_secret_masked(world: AppWorld, desk: Desk) -> None:
+async def test_a_handed_over_context_can_be_edited(world: AppWorld, desk: Desk) -> None:
     """The context can be edited; what the agent gets is what was shown."""
     await world.workspace.people["ben"].say("docs", f"The port is wrong. Key: {SECRET}")
     page = await desk.open(ANA, DOCS)

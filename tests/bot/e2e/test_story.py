@@ -285,7 +285,7 @@ async def test_a_file_goes_to_the_agent_itself(shared: Demo) -> None:
     assert picture.content in [path.read_bytes() for path in uploads.iterdir()]
 
 
-async def test_a_long_prompt_is_one_click_away(shared: Demo) -> None:
+async def test_a_long_prompt_opens_with_one_click(shared: Demo) -> None:
     prompt = "Long words come first. " + "And more of them follow. " * 60 + "The end of it."
     card = await _asked(shared, "docs", "Long words come first.", prompt)
     assert "The end of it." not in str(card.blocks)

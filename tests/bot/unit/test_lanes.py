@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -47,6 +48,15 @@ def test_a_test_is_in_the_default_lane_or_in_the_full_one() -> None:
     assert OPTIONS[OPTIONS.index("-m") + 1] == "not full"
     assert re.search(r'pytest -n 6 -m ""', (CI / "full").read_text(encoding="utf-8"))
     assert re.findall(r"pytest -n 6 -m full\b(.*?)['\"]", (CI / "run").read_text(encoding="utf-8")) == ["", " --$due"]
+
+
+def test_no_name_of_a_test_is_given_twice() -> None:
+    """A story that several levels tell has a name at each that says what that level adds."""
+    sources = [file.read_text(encoding="utf-8") for file in TESTS.rglob("test_*.py")]
+    names = Counter(
+        name for source in sources for name in re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE)
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_numbers_in_a_row_take_every_test_once() -> None:

@@ -73,7 +73,7 @@ def shortstat(world: JobServerWorld, link: str) -> tuple[int, int, int]:
     return tuple(int(found[1]) if found else 0 for found in (files, added, removed))  # type: ignore[return-value]
 
 
-async def test_what_is_no_line_is_said_in_words(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_the_page_says_in_words_what_is_no_line(world: JobServerWorld, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     link = await open_pull_request(world, copy, {"gone.md": None, "empty.md": b"", ".gitattributes": b"* -diff\n"})
     git(copy, "mv", "old name.md", "new\tname.md")

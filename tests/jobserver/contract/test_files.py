@@ -362,7 +362,7 @@ async def test_in_the_sandbox_files_can_be_read_and_nothing_else(tmp_path: Path)
         assert kept(world) == {hashlib.sha256(PICTURE).hexdigest()}
 
 
-async def test_the_built_in_editor_says_which_files_it_left_alone(tmp_path: Path) -> None:
+async def test_a_job_of_the_built_in_editor_says_which_files_it_left_alone(tmp_path: Path) -> None:
     bare = await asyncio.to_thread(make_bare, tmp_path / "r.git", PAGES)
     async with running(bare, tmp_path / "data") as world:
         files = [await world.uploaded("System diagram.png", PICTURE), await world.uploaded("notes.txt", b"n")]

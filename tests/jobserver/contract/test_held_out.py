@@ -265,7 +265,7 @@ async def test_many_that_are_held_out_are_told_by_their_folder(tmp_path: Path) -
         assert WORKFLOW in str(job.details.reason)
 
 
-async def test_names_that_other_systems_cannot_hold_are_told(tmp_path: Path) -> None:
+async def test_a_job_tells_names_that_other_systems_cannot_hold(tmp_path: Path) -> None:
     """They are proposed: whoever reviews decides."""
 
     def edit(copy: Path) -> None:

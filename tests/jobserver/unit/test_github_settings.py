@@ -54,7 +54,7 @@ def test_lists_and_pairs() -> None:
     assert made(GITHUB_USERS='{"A, B": "ab"}').github_users == {"A, B": "ab"}
 
 
-def test_all_that_is_wrong_is_listed_at_once() -> None:
+def test_all_wrong_github_settings_are_listed_at_once() -> None:
     listed = faults(
         REPOSITORY="/srv/docs", GITHUB_TOKEN=TOKEN, GITHUB_APP_ID="1", GITHUB_APP_PRIVATE_KEY="x",
         GITHUB_API_URL="http://github.example.com", LABELS="x" * 51, GITHUB_USERS="Ada", DRAFT="perhaps",

@@ -99,7 +99,7 @@ def test_the_worst_settings_redirect_nothing(name: str, text: str) -> None:
 
 
 @given(st.text(max_size=200), st.text(alphabet="/ab*:().", max_size=20))
-def test_any_text_is_read(text: str, address: str) -> None:
+def test_any_text_is_read_for_site_addresses(text: str, address: str) -> None:
     for name in ("docs.json", "docusaurus.config.js", "_redirects", "mkdocs.yml", "netlify.toml"):
         addresses({name: text}).serve(address)
 

@@ -111,7 +111,7 @@ async def test_kinds_of_channels(workspace: WorkspaceServer, client: AsyncWebCli
         ("chat:write", "chat.postMessage", {"channel": "U0ANA0001", "text": "x"}),
     ],
 )
-async def test_a_missing_scope_is_named(scope: str, method: str, arguments: dict[str, str]) -> None:
+async def test_a_missing_scope_for_people_is_named(scope: str, method: str, arguments: dict[str, str]) -> None:
     workspace = WorkspaceServer(replace(AppConfig(), scopes=DEFAULT_SCOPES - {scope}))
     await workspace.start()
     workspace.channels.add_bot("leads")

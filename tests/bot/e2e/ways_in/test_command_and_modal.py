@@ -7,7 +7,7 @@ from bot.slack.rendering.words.forms import PROMPT_MISSING
 
 
 @pytest.mark.parametrize("options", ["quiet project:docs", "project:docs quiet"])
-async def test_options_stand_in_front_in_any_order(world: WaysInWorld, options: str) -> None:
+async def test_a_command_takes_its_options_in_any_order(world: WaysInWorld, options: str) -> None:
     """The agent does not get them; with `quiet` nobody is mentioned at the end."""
     await world.ana.command("docs", "/docs", f"{options} Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")

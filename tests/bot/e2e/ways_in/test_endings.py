@@ -49,7 +49,7 @@ async def test_quietly_the_channel_sees_nothing_of_it(world: WaysInWorld) -> Non
     assert world.ana.mention not in ended.text
 
 
-async def test_a_channel_can_do_without_mentions(world: WaysInWorld) -> None:
+async def test_a_channel_gets_its_ends_without_mentions(world: WaysInWorld) -> None:
     """The end is told all the same."""
     job = await world.begun(channel="general")
     world.job_api.show(job.id, "completed", LINK)

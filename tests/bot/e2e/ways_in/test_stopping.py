@@ -51,7 +51,7 @@ async def test_elsewhere_the_agent_is_told_to_stop_and_the_thread_says_what_that
     assert "Stopped" not in "".join(message.text for message in world.messages(thread_ts=job.ts))
 
 
-async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(open_world: OpenWorld) -> None:
+async def test_a_stop_in_slack_overtakes_what_waits(open_world: OpenWorld) -> None:
     """It is for work begun before it; what waits, or arrives meanwhile, goes out once the job has ended."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()

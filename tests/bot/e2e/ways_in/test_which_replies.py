@@ -115,7 +115,7 @@ async def test_the_mode_can_be_set_for_a_channel(open_world: OpenWorld, scratch:
     await world.steered(elsewhere.id, "And the index")
 
 
-async def test_rapid_replies_of_one_person_are_one_message(open_world: OpenWorld) -> None:
+async def test_rapid_replies_in_slack_are_one_message(open_world: OpenWorld) -> None:
     """In the order they were written, each with its own mark; another person's go by themselves."""
     world = await open_world(PAGEHAND_MERGE_SECONDS="2")
     job = await world.begun()
