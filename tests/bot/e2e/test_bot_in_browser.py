@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 from support.worlds.app_world import AppWorld, a_world
-from support.worlds.browser_page import ANA, DOCS, Desk, messages
+from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 PATIENCE_MS = 30_000
@@ -23,22 +23,22 @@ async def world(tmp_path: Path) -> AsyncIterator[AppWorld]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def desk(world: AppWorld, browser: Browser) -> AsyncIterator[Desk]:
+async def tabs(world: AppWorld, browser: Browser) -> AsyncIterator[WorkspaceTabs]:
     context = await browser.new_context(color_scheme="light", locale="en-US", timezone_id="UTC")
-    desk = Desk(context, world.workspace.origin)
-    yield desk
+    tabs = WorkspaceTabs(context, world.workspace.origin)
+    yield tabs
     await context.close()
-    assert desk.faults == []
+    assert tabs.faults == []
 
 
 def modal(page: Page, title: str) -> Locator:
     return page.locator("dialog[open]").filter(has=page.get_by_role("heading", name=title))
 
 
-async def test_a_handed_over_context_can_be_edited(world: AppWorld, desk: Desk) -> None:
+async def test_a_handed_over_context_can_be_edited(world: AppWorld, tabs: WorkspaceTabs) -> None:
     """The context can be edited; what the agent gets is what was shown."""
     await world.workspace.people["ben"].say("docs", f"The port is wrong. Key: {SECRET}")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await messages(page).last.hover()
     await page.get_by_test_id("more-actions").click()
     await page.get_by_role("menuitem", name="Hand to Pagehand").click()
@@ -57,9 +57,9 @@ async def test_a_handed_over_context_can_be_edited(world: AppWorld, desk: Desk) 
     assert SECRET not in str(created)
 
 
-async def test_home_begins_with_an_example_and_shows_what_was_asked(world: AppWorld, desk: Desk) -> None:
+async def test_home_begins_with_an_example_and_shows_what_was_asked(world: AppWorld, tabs: WorkspaceTabs) -> None:
     """And opens the modal, too."""
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await page.get_by_test_id("tab-home").click()
     home = page.get_by_test_id("home")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
-from support.worlds.browser_page import ANA, BEN, DOCS, Desk, messages
+from support.worlds.browser_page import ANA, BEN, DOCS, WorkspaceTabs, messages
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.jobs.details import PlanStep, Progress, StepStatus
@@ -51,9 +51,9 @@ async def start_job(page: Page) -> Locator:
     return page.get_by_role("dialog", name="New job")
 
 
-async def test_a_job_is_asked_for_and_an_error_loses_nothing(desk: Desk, world: SlackWorld) -> None:
+async def test_a_job_is_asked_for_and_an_error_loses_nothing(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """What is missing stands at its field; once it is right, the job is recorded as it was written."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await start_job(page)
     prompt = shown.get_by_label("What should be done?")
     await prompt.fill("   ")
@@ -72,9 +72,9 @@ async def test_a_job_is_asked_for_and_an_error_loses_nothing(desk: Desk, world: 
     assert (asked.person, asked.channel_id) == (Person(ANA, world.identity.team_id), DOCS)
 
 
-async def test_what_is_given_up_is_there_again(desk: Desk, world: SlackWorld) -> None:
+async def test_what_is_given_up_is_there_again(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Escape right after the last key; nobody else gets the draft."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await start_job(page)
     await page.keyboard.type("Fix the guides")
     await page.keyboard.press("Escape")
@@ -83,16 +83,16 @@ async def test_what_is_given_up_is_there_again(desk: Desk, world: SlackWorld) ->
         await asyncio.sleep(0.01)
     shown = await start_job(page)
     await expect(shown.get_by_label("What should be done?")).to_have_value("Fix the guides")
-    other = await desk.open(BEN, DOCS)
+    other = await tabs.open(BEN, DOCS)
     await expect((await start_job(other)).get_by_label("What should be done?")).to_have_value("")
 
 
-async def test_a_message_is_handed_over_without_its_secret(desk: Desk, world: SlackWorld) -> None:
+async def test_a_message_is_handed_over_without_its_secret(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """What was masked is said, the context can be edited, and what was typed stays when the thread is taken along."""
     ben = world.workspace.people["ben"]
     root = await ben.say("docs", f"Which port? The key is {AWS}")
     await ben.say("docs", "8443, I think", thread_ts=root.ts)
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await messages(page).first.hover()
     await page.get_by_test_id("more-actions").click()
     await page.get_by_role("menuitem", name="Hand to Pagehand").click()
@@ -114,7 +114,7 @@ async def test_a_message_is_handed_over_without_its_secret(desk: Desk, world: Sl
     assert (asked.prompt, asked.context, asked.thread_ts) == ("Name the port", RequestContext("Only this"), root.ts)
 
 
-async def test_home_keeps_what_somebody_prefers(desk: Desk, world: SlackWorld) -> None:
+async def test_home_keeps_what_somebody_prefers(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Home hears that it was opened, and its button opens the defaults."""
     button = {
         "type": "button",
@@ -125,7 +125,7 @@ async def test_home_keeps_what_somebody_prefers(desk: Desk, world: SlackWorld) -
     await world.client.views_publish(
         user_id=ANA, view={"type": "home", "blocks": [{"type": "actions", "elements": [button]}]}
     )
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await page.get_by_test_id("tab-home").click()
     await page.get_by_role("button", name="Change").click()
@@ -154,11 +154,11 @@ def working() -> Thread:
     )
 
 
-async def test_a_card_is_used(desk: Desk, world: SlackWorld) -> None:
+async def test_a_card_is_used(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Its menu, its question before it stops, and a follow-up that is written in a modal."""
     made = card(working(), MessageContext(command="/docs", admin="", bot_user_id=world.identity.bot_user_id))
     await world.client.chat_postMessage(channel=DOCS, text=made.text, blocks=[*made.blocks])
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     row = messages(page).last
     await expect(row.locator("blockquote")).to_have_text("Fix the <port> & the guides")
     await expect(row.get_by_text("is not shown here")).to_have_count(0)

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 from support.servers.model_script import Say, WriteFile
-from support.worlds.browser_page import ANA, DOCS, Desk, replies, write
+from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, replies, write
 from support.worlds.team_world import TeamWorld, team_world
 
 from bot.jobserver.sandbox.bubblewrap import COPY
@@ -29,16 +29,16 @@ async def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def desk(team: TeamWorld, browser: Browser) -> AsyncIterator[Desk]:
+async def tabs(team: TeamWorld, browser: Browser) -> AsyncIterator[WorkspaceTabs]:
     context = await browser.new_context(color_scheme="light", locale="en-US", timezone_id="UTC")
-    desk = Desk(context, team.workspace.origin)
-    yield desk
+    tabs = WorkspaceTabs(context, team.workspace.origin)
+    yield tabs
     await context.close()
-    assert desk.faults == []
+    assert tabs.faults == []
 
 
-async def test_from_a_command_through_github_to_the_next_pull_request(team: TeamWorld, desk: Desk) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_from_a_command_through_github_to_the_next_pull_request(team: TeamWorld, tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA, DOCS)
     await write(page, "/docs Make it American")
     card = page.get_by_test_id("messages").locator('[data-testid="message"]:not([data-ephemeral])').first
     await expect(card).to_contain_text("Finished with a pull request", timeout=PATIENCE_MS)

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 from support.scratch import IN_MEMORY
-from support.worlds.browser_page import ANA, DOCS, GIA, Desk, messages, replies, write
+from support.worlds.browser_page import ANA, DOCS, GIA, WorkspaceTabs, messages, replies, write
 from support.worlds.pictures import PICTURES, TAKEN_FOR_README, take_picture
 from support.worlds.ways_in_world import LINK, WaysInWorld, ways_in_world
 
@@ -46,19 +46,19 @@ async def world() -> AsyncIterator[WaysInWorld]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def desk(browser: Browser, world: WaysInWorld) -> AsyncIterator[Desk]:
+async def tabs(browser: Browser, world: WaysInWorld) -> AsyncIterator[WorkspaceTabs]:
     """Somebody at the page; the test fails for whatever the page must not do."""
     context = await browser.new_context(
         color_scheme="light", locale="en-US", timezone_id="UTC", device_scale_factor=1.5
     )
     context.set_default_timeout(PATIENCE_MS)
-    desk = Desk(context, world.workspace.origin)
-    yield desk
+    tabs = WorkspaceTabs(context, world.workspace.origin)
+    yield tabs
     await context.close()
     for name in ("ana", "gia"):
         if world.workspace.people[name].views.top is not None:
             await world.workspace.people[name].views.close(clear=True)  # a test that failed must not fail the next
-    assert desk.faults == []
+    assert tabs.faults == []
 
 
 @pytest.fixture
@@ -78,9 +78,9 @@ async def open_thread(page: Page, ts: str) -> None:
     await row(page, ts).get_by_test_id("open-thread").click()
 
 
-async def test_an_error_a_draft_a_stop_and_a_retry(world: WaysInWorld, desk: Desk, pictures: Path) -> None:
+async def test_an_error_a_draft_a_stop_and_a_retry(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
     """The modal keeps what was typed; the card's buttons do what they say."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await write(page, "/docs")
     prompt = modal(page).get_by_label("What should be done?")
     await prompt.fill(" \n ")
@@ -104,10 +104,12 @@ async def test_an_error_a_draft_a_stop_and_a_retry(world: WaysInWorld, desk: Des
     assert len(world.job_api.created) == 2
 
 
-async def test_a_message_is_handed_over_with_its_secret_masked(world: WaysInWorld, desk: Desk, pictures: Path) -> None:
+async def test_a_message_is_handed_over_with_its_secret_masked(
+    world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
+) -> None:
     """What is shown is what is sent, and the answer comes where the question was."""
     question = await world.ben.say("docs", f"My key is {SECRET}. The guide names port 8080: wrong, it is 8443.")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await row(page, question.ts).hover()
     await row(page, question.ts).get_by_test_id("more-actions").click()
     await page.get_by_role("menuitem", name="Hand to Pagehand").click()
@@ -122,11 +124,11 @@ async def test_a_message_is_handed_over_with_its_secret_masked(world: WaysInWorl
     assert SECRET not in (await world.job("Put the right port into the guide")).prompt
 
 
-async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, desk: Desk) -> None:
+async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """The thread goes along; words that were changed after they were sent are offered as a follow-up."""
     question = await world.ben.say("docs", "Where is the glossary?")
     await world.ben.say("docs", "It is gone", thread_ts=question.ts)
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await open_thread(page, question.ts)
     await write(page, "@pagehand bring it back", "thread-composer")
     created = await world.job("bring it back")
@@ -141,9 +143,9 @@ async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, desk: Desk)
     await world.steered(created.job_id, "bring it back, with examples")
 
 
-async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, desk: Desk) -> None:
+async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """Its writer is asked for which, where the card is; replies in its thread steer the job."""
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await write(page, "Describe the new endpoint")
     await page.get_by_test_id("open-thread").click()
@@ -156,12 +158,12 @@ async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, d
     await world.steered(created.job_id, "And the old one")
 
 
-async def test_home_shows_ones_jobs(world: WaysInWorld, desk: Desk, pictures: Path) -> None:
+async def test_home_shows_ones_jobs(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
     """Each with where it stands; defaults and the health below."""
     job = await world.begun('Replace "colour" with "color" in the guides')
     world.job_api.show(job.id, "completed", LINK)
     await world.said("Done.", thread_ts=job.ts)
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await page.get_by_test_id("tab-home").click()
     home = page.get_by_test_id("home")
@@ -172,10 +174,10 @@ async def test_home_shows_ones_jobs(world: WaysInWorld, desk: Desk, pictures: Pa
     await take_picture(page, pictures / "home.png", 900)
 
 
-async def test_a_guest_is_refused_politely(world: WaysInWorld, desk: Desk) -> None:
+async def test_a_guest_is_refused_politely(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """Nobody else sees it, and nothing starts."""
     jobs = len(world.job_api.created)
-    page = await desk.open(GIA, DOCS)
+    page = await tabs.open(GIA, DOCS)
     await write(page, "/docs Fix it as a guest")
     told = messages(page).filter(has_text="guests of this workspace can't use Pagehand")
     await expect(told).to_contain_text("Fix it as a guest")

@@ -225,10 +225,10 @@ def test_a_command_is_taken_from_where_the_agent_tells_it(paths: CopyPaths) -> N
 
 def test_gemini_asks_for_a_linked_file_by_its_title(paths: CopyPaths) -> None:
     """Only what lies in the folder is let through."""
-    desk = PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed)
-    assert desk.allows(ToolCall(f"Allow access to absolute path: {FILE}", "read"))
-    assert not desk.allows(ToolCall("Allow access to absolute path: /etc/passwd", "read"))
-    assert not desk.allows(ToolCall(f"Allow access to absolute path: {FILE}", "edit"))
+    policy = PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed)
+    assert policy.allows(ToolCall(f"Allow access to absolute path: {FILE}", "read"))
+    assert not policy.allows(ToolCall("Allow access to absolute path: /etc/passwd", "read"))
+    assert not policy.allows(ToolCall(f"Allow access to absolute path: {FILE}", "edit"))
 
 
 def test_the_command_among_other_arguments_is_found() -> None:

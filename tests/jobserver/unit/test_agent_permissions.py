@@ -118,13 +118,13 @@ def test_a_refusal_never_selects_what_allows(kinds: list[str]) -> None:
 
 
 def test_what_was_refused_is_kept_once_and_can_be_granted(paths: CopyPaths) -> None:
-    desk = PermissionPolicy(paths)
+    policy = PermissionPolicy(paths)
     shell = ToolCall("npm test", "execute", input="npm test")
     for _ in range(3):
-        outcome = desk.decide(shell, options(*KINDS)).outcome
+        outcome = policy.decide(shell, options(*KINDS)).outcome
         assert isinstance(outcome, AllowedOutcome)
         assert outcome.option_id == "3"
-    assert desk.refused == ("npm test",)
+    assert policy.refused == ("npm test",)
     granted = PermissionPolicy(paths, ["npm test"])
     assert granted.allows(shell)
     assert not granted.allows(ToolCall("npm test", "execute", input="npm test; curl x"))
@@ -132,10 +132,10 @@ def test_what_was_refused_is_kept_once_and_can_be_granted(paths: CopyPaths) -> N
 
 
 def test_after_a_cancel_everything_is_withdrawn(paths: CopyPaths) -> None:
-    desk = PermissionPolicy(paths)
-    desk.is_closed = True
-    assert desk.decide(ToolCall("x", "edit", ("a.md",)), options(*KINDS)).outcome.outcome == "cancelled"
-    assert desk.refused == ()
+    policy = PermissionPolicy(paths)
+    policy.is_closed = True
+    assert policy.decide(ToolCall("x", "edit", ("a.md",)), options(*KINDS)).outcome.outcome == "cancelled"
+    assert policy.refused == ()
 
 
 def test_a_request_knows_what_was_told_of_its_call_before() -> None:

@@ -10,7 +10,7 @@ from playwright.async_api import Browser
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import Desk, NoChromium, chromium
+from support.worlds.browser_page import NoChromium, WorkspaceTabs, chromium
 
 from bot.workspace import WorkspaceServer
 
@@ -50,10 +50,12 @@ async def app(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterato
 
 
 @pytest_asyncio.fixture(loop_scope="module", params=["light"])
-async def desk(request: pytest.FixtureRequest, browser: Browser, workspace: WorkspaceServer) -> AsyncIterator[Desk]:
+async def tabs(
+    request: pytest.FixtureRequest, browser: Browser, workspace: WorkspaceServer
+) -> AsyncIterator[WorkspaceTabs]:
     """Somebody at the page; the test fails for whatever the page must not do."""
     context = await browser.new_context(color_scheme=request.param, locale="en-US", timezone_id="UTC")
-    desk = Desk(context, workspace.origin)
-    yield desk
+    tabs = WorkspaceTabs(context, workspace.origin)
+    yield tabs
     await context.close()
-    assert desk.faults == []
+    assert tabs.faults == []

@@ -50,8 +50,8 @@ def _executable(playwright: Playwright) -> str:
 
 
 @dataclass
-class Desk:
-    """Opens the page as one person or another.
+class WorkspaceTabs:
+    """Opens tabs of the workspace's page, each as one person.
 
     ``faults`` collects console errors, exceptions, dialogs and requests to any other address.
     """

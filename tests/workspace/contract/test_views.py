@@ -42,7 +42,7 @@ def modal(*blocks: dict[str, Any], **more: object) -> dict[str, Any]:
     return view | {"blocks": list(blocks or (TASK,))} | more
 
 
-class Desk:
+class ModalApp:
     """An app that opens a modal by its command and gives the submissions a prepared answer."""
 
     def __init__(self, workspace: FaultyWorkspace) -> None:
@@ -110,117 +110,117 @@ async def workspace() -> AsyncIterator[FaultyWorkspace]:
 
 
 @pytest.fixture
-async def desk(workspace: FaultyWorkspace) -> AsyncIterator[Desk]:
-    made = Desk(workspace)
+async def modal_app(workspace: FaultyWorkspace) -> AsyncIterator[ModalApp]:
+    made = ModalApp(workspace)
     async with connected(workspace, made.app()):
         yield made
 
 
-async def test_a_modal_is_opened_filled_in_and_submitted(desk: Desk) -> None:
+async def test_a_modal_is_opened_filled_in_and_submitted(modal_app: ModalApp) -> None:
     """The app gets all values and no channel, and an empty answer closes the modal."""
-    opened = await desk.open(modal(TASK, private_metadata="p", notify_on_close=True))
-    (shown,) = desk.ana.views.stack()
+    opened = await modal_app.open(modal(TASK, private_metadata="p", notify_on_close=True))
+    (shown,) = modal_app.ana.views.stack()
     assert (shown.id, shown.title, shown.submit, shown.close) == (opened["id"], "New task", "Start", "Cancel")
-    await desk.ana.views.enter("text", "Write it\ndown")
-    assert (await desk.ana.views.submit()).ok
-    (body,) = desk.submitted
+    await modal_app.ana.views.enter("text", "Write it\ndown")
+    assert (await modal_app.ana.views.submit()).ok
+    (body,) = modal_app.submitted
     assert body["view"]["state"]["values"] == {
         "task": {"text": {"type": "plain_text_input", "value": "Write it\ndown"}}
     }
     assert body["view"]["private_metadata"] == "p"
     assert body["view"]["root_view_id"] == body["view"]["id"] == opened["id"]
-    assert (body["user"]["id"], body["team"]["id"], "channel" in body) == (desk.ana.id, "T0LOCAL01", False)
-    assert desk.ana.views.top is None
-    assert desk.closed == []
+    assert (body["user"]["id"], body["team"]["id"], "channel" in body) == (modal_app.ana.id, "T0LOCAL01", False)
+    assert modal_app.ana.views.top is None
+    assert modal_app.closed == []
 
 
-async def test_errors_are_shown_at_their_inputs_and_the_text_stays(desk: Desk) -> None:
-    await desk.open()
-    desk.answer = {"response_action": "errors", "errors": {"task": "Say a little more."}}
-    await desk.ana.views.enter("text", "x")
-    result = await desk.ana.views.submit()
+async def test_errors_are_shown_at_their_inputs_and_the_text_stays(modal_app: ModalApp) -> None:
+    await modal_app.open()
+    modal_app.answer = {"response_action": "errors", "errors": {"task": "Say a little more."}}
+    await modal_app.ana.views.enter("text", "x")
+    result = await modal_app.ana.views.submit()
     assert result.errors == {"task": "Say a little more."}
-    top = desk.ana.views.top
+    top = modal_app.ana.views.top
     assert top is not None
     assert top.errors == result.errors
     assert top.values["task"]["text"]["value"] == "x"
-    desk.answer = {}
-    await desk.ana.views.enter("text", "x, and more")
-    assert (await desk.ana.views.submit()).ok
-    assert desk.ana.views.top is None
+    modal_app.answer = {}
+    await modal_app.ana.views.enter("text", "x, and more")
+    assert (await modal_app.ana.views.submit()).ok
+    assert modal_app.ana.views.top is None
 
 
-async def test_errors_that_slack_finds_never_reach_the_app(desk: Desk) -> None:
+async def test_errors_that_slack_finds_never_reach_the_app(modal_app: ModalApp) -> None:
     """An empty required input and a text that is too long."""
-    await desk.open(modal(TASK, field("note", typed("note", max_length=3), optional=True)))
-    await desk.ana.views.enter("note", "long", block_id="note")
-    result = await desk.ana.views.submit()
+    await modal_app.open(modal(TASK, field("note", typed("note", max_length=3), optional=True)))
+    await modal_app.ana.views.enter("note", "long", block_id="note")
+    result = await modal_app.ana.views.submit()
     assert (result.ok, set(result.errors)) == (False, {"task", "note"})
-    await desk.ana.views.enter("note", "")
-    await desk.ana.views.enter("text", "go")
-    assert (await desk.ana.views.submit()).ok
-    (body,) = desk.submitted
+    await modal_app.ana.views.enter("note", "")
+    await modal_app.ana.views.enter("text", "go")
+    assert (await modal_app.ana.views.submit()).ok
+    (body,) = modal_app.submitted
     assert body["view"]["state"]["values"]["note"]["note"] == {"type": "plain_text_input", "value": None}
 
 
-async def test_without_a_limit_a_text_can_be_as_long_as_a_message(desk: Desk) -> None:
-    await desk.open(modal(field("task", typed(multiline=True))))
-    await desk.ana.views.enter("text", "x" * 40_001)
-    assert (await desk.ana.views.submit()).errors == {"task": "Enter no more than 40000 characters."}
-    await desk.ana.views.enter("text", "x" * 40_000)
-    assert (await desk.ana.views.submit()).ok
-    assert len(desk.submitted[0]["view"]["state"]["values"]["task"]["text"]["value"]) == 40_000
+async def test_without_a_limit_a_text_can_be_as_long_as_a_message(modal_app: ModalApp) -> None:
+    await modal_app.open(modal(field("task", typed(multiline=True))))
+    await modal_app.ana.views.enter("text", "x" * 40_001)
+    assert (await modal_app.ana.views.submit()).errors == {"task": "Enter no more than 40000 characters."}
+    await modal_app.ana.views.enter("text", "x" * 40_000)
+    assert (await modal_app.ana.views.submit()).ok
+    assert len(modal_app.submitted[0]["view"]["state"]["values"]["task"]["text"]["value"]) == 40_000
 
 
-async def test_a_number_must_be_within_its_bounds(desk: Desk) -> None:
+async def test_a_number_must_be_within_its_bounds(modal_app: ModalApp) -> None:
     """The submitted value is the typed text, as in Slack."""
     whole = {"type": "number_input", "action_id": "n", "is_decimal_allowed": False, "min_value": "2", "max_value": "10"}
     share = {"type": "number_input", "action_id": "share", "is_decimal_allowed": True}
-    await desk.open(modal(field("count", whole), field("share", share, optional=True)))
+    await modal_app.open(modal(field("count", whole), field("share", share, optional=True)))
     for typed_in, said in (
         ("many", "Enter a whole number."),
         ("2.5", "Enter a whole number."),
         ("1", "Enter 2 or more."),
         ("11", "Enter 10 or less."),
     ):
-        await desk.ana.views.enter("n", typed_in)
-        assert (await desk.ana.views.submit()).errors == {"count": said}
-    await desk.ana.views.enter("n", "9")
-    await desk.ana.views.enter("share", "1e5")
-    assert (await desk.ana.views.submit()).errors == {"share": "Enter a number."}
-    await desk.ana.views.enter("share", "-0.5")
-    assert (await desk.ana.views.submit()).ok
-    values = desk.submitted[0]["view"]["state"]["values"]
+        await modal_app.ana.views.enter("n", typed_in)
+        assert (await modal_app.ana.views.submit()).errors == {"count": said}
+    await modal_app.ana.views.enter("n", "9")
+    await modal_app.ana.views.enter("share", "1e5")
+    assert (await modal_app.ana.views.submit()).errors == {"share": "Enter a number."}
+    await modal_app.ana.views.enter("share", "-0.5")
+    assert (await modal_app.ana.views.submit()).ok
+    values = modal_app.submitted[0]["view"]["state"]["values"]
     assert (values["count"]["n"], values["share"]["share"]["value"]) == ({"type": "number_input", "value": "9"}, "-0.5")
 
 
-async def test_an_answer_can_update_the_view_and_keeps_what_was_typed(desk: Desk) -> None:
-    opened = await desk.open()
-    await desk.ana.views.enter("text", "kept")
-    desk.answer = {"response_action": "update", "view": modal(TASK, title=text("Sure?"))}
-    assert (await desk.ana.views.submit()).ok
-    top = desk.ana.views.top
+async def test_an_answer_can_update_the_view_and_keeps_what_was_typed(modal_app: ModalApp) -> None:
+    opened = await modal_app.open()
+    await modal_app.ana.views.enter("text", "kept")
+    modal_app.answer = {"response_action": "update", "view": modal(TASK, title=text("Sure?"))}
+    assert (await modal_app.ana.views.submit()).ok
+    top = modal_app.ana.views.top
     assert top is not None
     assert (top.id, top.title, top.values["task"]["text"]["value"]) == (opened["id"], "Sure?", "kept")
     assert top.hash != opened["hash"]
 
 
-async def test_answers_push_up_to_three_views_and_clear_them_all(desk: Desk) -> None:
-    opened = await desk.open()
-    desk.answer = {"response_action": "push", "view": modal(title=text("Next"))}
+async def test_answers_push_up_to_three_views_and_clear_them_all(modal_app: ModalApp) -> None:
+    opened = await modal_app.open()
+    modal_app.answer = {"response_action": "push", "view": modal(title=text("Next"))}
     for expected in (2, 3):
-        await desk.ana.views.enter("text", "on")
-        assert (await desk.ana.views.submit()).ok
-        assert len(desk.ana.views.stack()) == expected
-    top = desk.ana.views.top
+        await modal_app.ana.views.enter("text", "on")
+        assert (await modal_app.ana.views.submit()).ok
+        assert len(modal_app.ana.views.stack()) == expected
+    top = modal_app.ana.views.top
     assert top is not None
-    assert (top.root, top.previous) == (opened["id"], desk.ana.views.stack()[1].id)
-    await desk.ana.views.enter("text", "on")
-    assert (await desk.ana.views.submit()).error == "dispatch_unknown_error"
-    assert len(desk.ana.views.stack()) == 3
-    desk.answer = {"response_action": "clear"}
-    assert (await desk.ana.views.submit()).ok
-    assert desk.ana.views.stack() == []
+    assert (top.root, top.previous) == (opened["id"], modal_app.ana.views.stack()[1].id)
+    await modal_app.ana.views.enter("text", "on")
+    assert (await modal_app.ana.views.submit()).error == "dispatch_unknown_error"
+    assert len(modal_app.ana.views.stack()) == 3
+    modal_app.answer = {"response_action": "clear"}
+    assert (await modal_app.ana.views.submit()).ok
+    assert modal_app.ana.views.stack() == []
 
 
 @pytest.mark.parametrize(
@@ -231,102 +231,106 @@ async def test_answers_push_up_to_three_views_and_clear_them_all(desk: Desk) -> 
         {"response_action": "update", "view": {"type": "home", "blocks": []}},
     ],
 )
-async def test_an_invalid_answer_leaves_the_modal_open(desk: Desk, answer: dict[str, Any]) -> None:
-    await desk.open()
-    desk.answer = answer
-    await desk.ana.views.enter("text", "kept")
-    assert (await desk.ana.views.submit()).error == "dispatch_unknown_error"
-    top = desk.ana.views.top
+async def test_an_invalid_answer_leaves_the_modal_open(modal_app: ModalApp, answer: dict[str, Any]) -> None:
+    await modal_app.open()
+    modal_app.answer = answer
+    await modal_app.ana.views.enter("text", "kept")
+    assert (await modal_app.ana.views.submit()).error == "dispatch_unknown_error"
+    top = modal_app.ana.views.top
     assert top is not None
     assert top.values["task"]["text"]["value"] == "kept"
 
 
-async def test_the_app_hears_of_closing_only_on_request(desk: Desk) -> None:
+async def test_the_app_hears_of_closing_only_on_request(modal_app: ModalApp) -> None:
     """The event does not have what was entered. The cross at the top closes all and says so."""
-    await desk.open()
-    await desk.ana.views.close()
-    opened = await desk.open(modal(notify_on_close=True))
-    await desk.ana.views.enter("text", "lost")
-    await desk.ana.views.close()
-    desk.answer = {"response_action": "push", "view": modal()}
-    await desk.open(modal(notify_on_close=True))
-    await desk.ana.views.enter("text", "on")
-    await desk.ana.views.submit()
-    await desk.ana.views.close(clear=True)
-    assert [body["is_cleared"] for body in desk.closed] == [False, True]
-    assert (desk.closed[0]["view"]["id"], desk.closed[0]["view"]["state"]) == (opened["id"], {"values": {}})
+    await modal_app.open()
+    await modal_app.ana.views.close()
+    opened = await modal_app.open(modal(notify_on_close=True))
+    await modal_app.ana.views.enter("text", "lost")
+    await modal_app.ana.views.close()
+    modal_app.answer = {"response_action": "push", "view": modal()}
+    await modal_app.open(modal(notify_on_close=True))
+    await modal_app.ana.views.enter("text", "on")
+    await modal_app.ana.views.submit()
+    await modal_app.ana.views.close(clear=True)
+    assert [body["is_cleared"] for body in modal_app.closed] == [False, True]
+    assert (modal_app.closed[0]["view"]["id"], modal_app.closed[0]["view"]["state"]) == (opened["id"], {"values": {}})
     with pytest.raises(SlackError, match="not_found"):
-        await desk.ana.views.submit()
+        await modal_app.ana.views.submit()
 
 
-async def test_a_trigger_opens_one_view_before_it_expires(desk: Desk) -> None:
-    trigger = await desk.trigger()
-    await desk.client.views_open(trigger_id=trigger, view=modal())
-    assert (await refused(desk.client.views_open(trigger_id=trigger, view=modal())))["error"] == "exchanged_trigger_id"
-    desk.workspace.triggers.lifetime = -1
-    late = await desk.trigger()
-    assert (await refused(desk.client.views_open(trigger_id=late, view=modal())))["error"] == "expired_trigger_id"
-    assert (await refused(desk.client.views_open(trigger_id="1.2.a", view=modal())))["error"] == "invalid_trigger_id"
+async def test_a_trigger_opens_one_view_before_it_expires(modal_app: ModalApp) -> None:
+    trigger = await modal_app.trigger()
+    await modal_app.client.views_open(trigger_id=trigger, view=modal())
+    assert (await refused(modal_app.client.views_open(trigger_id=trigger, view=modal())))[
+        "error"
+    ] == "exchanged_trigger_id"
+    modal_app.workspace.triggers.lifetime = -1
+    late = await modal_app.trigger()
+    assert (await refused(modal_app.client.views_open(trigger_id=late, view=modal())))["error"] == "expired_trigger_id"
+    assert (await refused(modal_app.client.views_open(trigger_id="1.2.a", view=modal())))[
+        "error"
+    ] == "invalid_trigger_id"
 
 
-async def test_a_refused_view_does_not_use_the_trigger_up(desk: Desk) -> None:
-    trigger = await desk.trigger()
-    answer = await refused(desk.client.views_open(trigger_id=trigger, view=modal(title=text("T" * 25))))
+async def test_a_refused_view_does_not_use_the_trigger_up(modal_app: ModalApp) -> None:
+    trigger = await modal_app.trigger()
+    answer = await refused(modal_app.client.views_open(trigger_id=trigger, view=modal(title=text("T" * 25))))
     assert answer["error"] == "invalid_arguments"
-    assert (await desk.client.views_open(trigger_id=trigger, view=modal()))["ok"]
+    assert (await modal_app.client.views_open(trigger_id=trigger, view=modal()))["ok"]
 
 
-async def test_a_view_is_updated_by_its_id(desk: Desk) -> None:
+async def test_a_view_is_updated_by_its_id(modal_app: ModalApp) -> None:
     """A stale hash is a conflict, and a closed view is not found."""
-    opened = await desk.open()
-    await desk.ana.views.enter("text", "kept")
+    opened = await modal_app.open()
+    await modal_app.ana.views.enter("text", "kept")
     renamed = modal(title=text("Renamed"))
-    updated = await desk.client.views_update(view_id=opened["id"], hash=opened["hash"], view=renamed)
+    updated = await modal_app.client.views_update(view_id=opened["id"], hash=opened["hash"], view=renamed)
     assert updated["view"]["state"]["values"]["task"]["text"]["value"] == "kept"
-    stale = desk.client.views_update(view_id=opened["id"], hash=opened["hash"], view=modal())
+    stale = modal_app.client.views_update(view_id=opened["id"], hash=opened["hash"], view=modal())
     assert (await refused(stale))["error"] == "hash_conflict"
-    assert [view.title for view in desk.ana.views.stack()] == ["Renamed"]
-    await desk.ana.views.close()
-    assert (await refused(desk.client.views_update(view_id=opened["id"], view=modal())))["error"] == "not_found"
+    assert [view.title for view in modal_app.ana.views.stack()] == ["Renamed"]
+    await modal_app.ana.views.close()
+    assert (await refused(modal_app.client.views_update(view_id=opened["id"], view=modal())))["error"] == "not_found"
 
 
-async def test_buttons_and_dispatching_inputs_in_a_modal_tell_the_app(desk: Desk) -> None:
+async def test_buttons_and_dispatching_inputs_in_a_modal_tell_the_app(modal_app: ModalApp) -> None:
     """The payload has the view with all values and no channel, and its trigger pushes a view."""
     button = {"type": "button", "action_id": "more", "text": text("More"), "value": "1"}
     select = {"type": "static_select", "action_id": "project", "options": [option("one"), option("two")]}
-    opened = await desk.open(
+    opened = await modal_app.open(
         modal(
             field("project", select, dispatch_action=True),
             field("quiet", typed("quiet"), optional=True),
             {"type": "actions", "block_id": "buttons", "elements": [button]},
         )
     )
-    await desk.ana.views.enter("quiet", "not told")
-    assert desk.used == []
-    await desk.ana.views.enter("project", "two")
-    await desk.ana.views.press("more")
-    chosen, pressed = desk.used
+    await modal_app.ana.views.enter("quiet", "not told")
+    assert modal_app.used == []
+    await modal_app.ana.views.enter("project", "two")
+    await modal_app.ana.views.press("more")
+    chosen, pressed = modal_app.used
     assert chosen["actions"][0]["selected_option"] == option("two")
     assert (pressed["actions"][0]["value"], "channel" in pressed, "message" in pressed) == ("1", False, False)
     assert pressed["container"] == {"type": "view", "view_id": opened["id"]}
     values = pressed["view"]["state"]["values"]
     assert values["project"]["project"]["selected_option"] == option("two")
     assert values["quiet"]["quiet"]["value"] == "not told"
-    pushed = await desk.client.views_push(trigger_id=pressed["trigger_id"], view=modal(title=text("On top")))
+    pushed = await modal_app.client.views_push(trigger_id=pressed["trigger_id"], view=modal(title=text("On top")))
     assert pushed["view"]["previous_view_id"] == opened["id"]
     with pytest.raises(SlackError, match="not_found"):
-        await desk.ana.views.press("more", view_id=opened["id"])
+        await modal_app.ana.views.press("more", view_id=opened["id"])
 
 
-async def test_a_push_needs_a_modal_below_it(desk: Desk) -> None:
-    assert (await refused(desk.client.views_push(trigger_id=await desk.trigger(), view=modal())))[
+async def test_a_push_needs_a_modal_below_it(modal_app: ModalApp) -> None:
+    assert (await refused(modal_app.client.views_push(trigger_id=await modal_app.trigger(), view=modal())))[
         "error"
     ] == "not_found"
 
 
-async def test_every_kind_of_input_has_its_own_form_of_value(desk: Desk) -> None:
+async def test_every_kind_of_input_has_its_own_form_of_value(modal_app: ModalApp) -> None:
     options = [option("one"), option("two")]
-    await desk.open(
+    await modal_app.open(
         modal(
             field(
                 "radio", {"type": "radio_buttons", "action_id": "a", "options": options, "initial_option": options[0]}
@@ -343,11 +347,11 @@ async def test_every_kind_of_input_has_its_own_form_of_value(desk: Desk) -> None
             field("text", typed("a", initial_value="begun")),
         )
     )
-    await desk.ana.views.enter("a", ["two", "one"], block_id="boxes")
+    await modal_app.ana.views.enter("a", ["two", "one"], block_id="boxes")
     with pytest.raises(SlackError, match="invalid_option"):
-        await desk.ana.views.enter("a", "three", block_id="radio")
-    assert (await desk.ana.views.submit()).ok
-    (body,) = desk.submitted
+        await modal_app.ana.views.enter("a", "three", block_id="radio")
+    assert (await modal_app.ana.views.submit()).ok
+    (body,) = modal_app.submitted
     values = {block_id: held["a"] for block_id, held in body["view"]["state"]["values"].items()}
     assert values == {
         "radio": {"type": "radio_buttons", "selected_option": options[0]},
@@ -379,52 +383,56 @@ LONG = "x" * 3001
         ({"type": "home", "blocks": []}, "must be a valid value, such as 'modal' [json-pointer:/view/type]"),
     ],
 )
-async def test_an_invalid_view_is_refused_in_slacks_words(desk: Desk, view: dict[str, Any], sentence: str) -> None:
-    answer = await refused(desk.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
+async def test_an_invalid_view_is_refused_in_slacks_words(
+    modal_app: ModalApp, view: dict[str, Any], sentence: str
+) -> None:
+    answer = await refused(modal_app.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
     assert answer["error"] == "invalid_arguments"
     assert any(line.startswith(f"[ERROR] {sentence}") for line in answer["response_metadata"]["messages"])
 
 
-async def test_a_view_may_have_250_kilobytes(desk: Desk) -> None:
+async def test_a_view_may_have_250_kilobytes(modal_app: ModalApp) -> None:
     options = [{"text": text("x" * 75), "value": f"{number}{'v' * 140}"} for number in range(100)]
     blocks = [field(f"b{n}", {"type": "static_select", "action_id": "a", "options": options}) for n in range(11)]
     view = modal(*blocks)
     assert len(json.dumps(view)) > 250_000
-    answer = await refused(desk.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
+    answer = await refused(modal_app.client.api_call("views.open", json={"trigger_id": "1.2.a", "view": view}))
     assert answer["error"] == "view_too_large"
 
 
 async def test_without_an_app_nothing_is_lost(workspace: FaultyWorkspace) -> None:
     """An unacknowledged submission leaves the modal unchanged."""
-    desk = Desk(workspace)
-    async with connected(workspace, desk.app()):
-        await desk.open()
+    modal_app = ModalApp(workspace)
+    async with connected(workspace, modal_app.app()):
+        await modal_app.open()
     await workspace.changes.wait_for(lambda: not workspace.connected)
-    await desk.ana.views.enter("text", "kept")
-    assert (await desk.ana.views.submit()).error == "dispatch_failed"
-    top = desk.ana.views.top
+    await modal_app.ana.views.enter("text", "kept")
+    assert (await modal_app.ana.views.submit()).error == "dispatch_failed"
+    top = modal_app.ana.views.top
     assert top is not None
     assert top.values["task"]["text"]["value"] == "kept"
 
 
-async def test_submissions_survive_faults(desk: Desk) -> None:
+async def test_submissions_survive_faults(modal_app: ModalApp) -> None:
     """A lost one leaves the modal open for another try; a duplicated one closes it once."""
-    await desk.open()
-    await desk.ana.views.enter("text", "kept")
-    desk.workspace.faults.lose_envelope("interactive")
-    desk.workspace.deliveries.ack_timeout = 0.05
-    assert (await desk.ana.views.submit()).error == "operation_timeout"
-    desk.workspace.deliveries.ack_timeout = 20
-    desk.workspace.faults.duplicate_envelope("interactive")
-    assert (await desk.ana.views.submit()).ok
-    assert desk.ana.views.stack() == []
-    await desk.workspace.changes.wait_for(lambda: len(desk.submitted) == 2)
-    assert {body["view"]["state"]["values"]["task"]["text"]["value"] for body in desk.submitted} == {"kept"}
+    await modal_app.open()
+    await modal_app.ana.views.enter("text", "kept")
+    modal_app.workspace.faults.lose_envelope("interactive")
+    modal_app.workspace.deliveries.ack_timeout = 0.05
+    assert (await modal_app.ana.views.submit()).error == "operation_timeout"
+    modal_app.workspace.deliveries.ack_timeout = 20
+    modal_app.workspace.faults.duplicate_envelope("interactive")
+    assert (await modal_app.ana.views.submit()).ok
+    assert modal_app.ana.views.stack() == []
+    await modal_app.workspace.changes.wait_for(lambda: len(modal_app.submitted) == 2)
+    assert {body["view"]["state"]["values"]["task"]["text"]["value"] for body in modal_app.submitted} == {"kept"}
 
 
-async def test_a_slow_call_finds_its_trigger_expired(desk: Desk) -> None:
+async def test_a_slow_call_finds_its_trigger_expired(modal_app: ModalApp) -> None:
     """Slack refuses it, too."""
-    desk.workspace.triggers.lifetime = 0.05
-    desk.workspace.faults.delay(0.1, method="views.open")
-    trigger = await desk.trigger()
-    assert (await refused(desk.client.views_open(trigger_id=trigger, view=modal())))["error"] == "expired_trigger_id"
+    modal_app.workspace.triggers.lifetime = 0.05
+    modal_app.workspace.faults.delay(0.1, method="views.open")
+    trigger = await modal_app.trigger()
+    assert (await refused(modal_app.client.views_open(trigger_id=trigger, view=modal())))[
+        "error"
+    ] == "expired_trigger_id"

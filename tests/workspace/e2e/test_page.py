@@ -10,15 +10,27 @@ from playwright.async_api import Page, expect
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, GENERAL, GIA, LEADS, Desk, messages, replies, write
+from support.worlds.browser_page import (
+    ANA,
+    BEN,
+    DOCS,
+    EMIL,
+    GENERAL,
+    GIA,
+    LEADS,
+    WorkspaceTabs,
+    messages,
+    replies,
+    write,
+)
 
 from bot.workspace import WorkspaceServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
-async def test_each_person_sees_their_own_conversations(desk: Desk) -> None:
-    page = await desk.open(ANA)
+async def test_each_person_sees_their_own_conversations(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
     names = page.get_by_test_id("channel").locator(".conversation-name")
     await expect(names).to_have_text(["docs", "general", "leads", "partners", "Pagehand"])
     await expect(page).to_have_title("docs · Local workspace")
@@ -31,19 +43,19 @@ async def test_each_person_sees_their_own_conversations(desk: Desk) -> None:
 
 
 @pytest.mark.full
-async def test_the_bare_address_opens_a_channel(desk: Desk) -> None:
-    page = await desk.open(ANA)
+async def test_the_bare_address_opens_a_channel(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
     await page.goto("about:blank")
-    await page.goto(desk.origin)
+    await page.goto(tabs.origin)
     await expect(page.get_by_test_id("channel-title")).to_have_text("docs")
     assert page.url.endswith(f"/#as={ANA}&channel={DOCS}")
-    await page.goto(f"{desk.origin}/#as=U0NOBODY&channel={GENERAL}")
+    await page.goto(f"{tabs.origin}/#as=U0NOBODY&channel={GENERAL}")
     await expect(page.get_by_test_id("channel-title")).to_have_text("general")
-    desk.faults[:] = [fault for fault in desk.faults if "404" not in fault]  # the browser's words for U0NOBODY
+    tabs.faults[:] = [fault for fault in tabs.faults if "404" not in fault]  # the browser's words for U0NOBODY
 
 
-async def test_others_read_what_was_typed(desk: Desk, workspace: WorkspaceServer) -> None:
-    ana, ben = await desk.open(ANA, DOCS), await desk.open(BEN, DOCS)
+async def test_others_read_what_was_typed(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+    ana, ben = await tabs.open(ANA, DOCS), await tabs.open(BEN, DOCS)
     composer = ana.get_by_test_id("composer")
     await composer.fill("<b>5 & 6</b> *bold* @ben")
     await composer.press("Shift+Enter")
@@ -57,8 +69,8 @@ async def test_others_read_what_was_typed(desk: Desk, workspace: WorkspaceServer
     assert workspace.channels.messages("docs")[-1].text == f"&lt;b&gt;5 &amp; 6&lt;/b&gt; *bold* <@{BEN}>\nsecond line"
 
 
-async def test_commands_are_completed_and_unknown_ones_rejected(desk: Desk) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_commands_are_completed_and_unknown_ones_rejected(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA, DOCS)
     composer, suggestions = page.get_by_test_id("composer"), page.get_by_test_id("suggestions").first
     await composer.press_sequentially("/")
     await expect(suggestions.get_by_role("option")).to_have_count(2)
@@ -75,8 +87,8 @@ async def test_commands_are_completed_and_unknown_ones_rejected(desk: Desk) -> N
 
 
 @pytest.mark.full
-async def test_a_name_is_completed(desk: Desk) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_a_name_is_completed(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA, DOCS)
     composer = page.get_by_test_id("composer")
     await composer.press_sequentially("hello @gi")
     await composer.press("Tab")
@@ -139,8 +151,8 @@ def bolt(app: AsyncApp, workspace: WorkspaceServer) -> AsyncApp:
     return app
 
 
-async def test_a_command_its_card_and_its_buttons(desk: Desk, bolt: AsyncApp) -> None:
-    ana, ben = await desk.open(ANA, DOCS), await desk.open(BEN, DOCS)
+async def test_a_command_its_card_and_its_buttons(tabs: WorkspaceTabs, bolt: AsyncApp) -> None:
+    ana, ben = await tabs.open(ANA, DOCS), await tabs.open(BEN, DOCS)
     await expect(ana.get_by_test_id("banner")).to_be_hidden()
     await write(ana, "/docs fix <it> & more")
     await expect(messages(ana)).to_have_count(2)
@@ -160,7 +172,7 @@ async def test_a_command_its_card_and_its_buttons(desk: Desk, bolt: AsyncApp) ->
     await card.get_by_test_id("open-thread").click()
     await expect(replies(ben).nth(1).locator(".body")).to_have_text("@ben pressed stop 7")
 
-    async with desk.context.expect_page() as opened:
+    async with tabs.context.expect_page() as opened:
         await card.get_by_role("link", name="Open").click()
     tab = await opened.value
     assert await tab.evaluate("window.opener") is None
@@ -168,14 +180,14 @@ async def test_a_command_its_card_and_its_buttons(desk: Desk, bolt: AsyncApp) ->
 
 
 @pytest.mark.full
-async def test_a_missing_bot_is_reported(desk: Desk, workspace: WorkspaceServer) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_a_missing_bot_is_reported(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+    page = await tabs.open(ANA, DOCS)
     await expect(page.get_by_test_id("banner")).to_contain_text("No bot is connected")
 
 
-async def test_a_thread_has_its_own_pane_and_address(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_a_thread_has_its_own_pane_and_address(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     first = await workspace.people["ben"].say("docs", "Shall we?")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await messages(page).first.hover()
     await page.get_by_role("button", name="Reply in thread").click()
     await write(page, "In the thread", "thread-composer")
@@ -193,8 +205,8 @@ async def test_a_thread_has_its_own_pane_and_address(desk: Desk, workspace: Work
     assert [m.subtype for m in workspace.channels.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
 
 
-async def test_messages_written_quickly_keep_their_order(desk: Desk, workspace: WorkspaceServer) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_messages_written_quickly_keep_their_order(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+    page = await tabs.open(ANA, DOCS)
     texts = [f"Line {number}" for number in range(12)]
     for text in texts:
         await write(page, text)
@@ -203,8 +215,8 @@ async def test_messages_written_quickly_keep_their_order(desk: Desk, workspace: 
     assert [message.text for message in workspace.channels.messages("docs")] == texts
 
 
-async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceServer) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_editing_deleting_and_reacting(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+    page = await tabs.open(ANA, DOCS)
     await write(page, "Frist & @ben")
     row = messages(page).last
     await row.hover()
@@ -229,11 +241,11 @@ async def test_editing_deleting_and_reacting(desk: Desk, workspace: WorkspaceSer
 
 
 @pytest.mark.full
-async def test_joining_and_inviting(desk: Desk, workspace: WorkspaceServer) -> None:
-    gia = await desk.open(GIA)
+async def test_joining_and_inviting(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+    gia = await tabs.open(GIA)
     await expect(gia.get_by_test_id("channel").locator(".conversation-name")).to_have_text(["docs", "Pagehand"])
     await workspace.people["ana"].leave("general")
-    page = await desk.open(ANA, GENERAL)
+    page = await tabs.open(ANA, GENERAL)
     await expect(page.get_by_test_id("composer")).to_be_hidden()
     await page.get_by_test_id("join-channel").click()
     await page.get_by_test_id("invite-bot").click()
@@ -242,12 +254,12 @@ async def test_joining_and_inviting(desk: Desk, workspace: WorkspaceServer) -> N
     assert {ANA, workspace.app.bot_user_id} <= set(workspace.channels["general"].members)
 
 
-async def test_the_page_works_by_keyboard(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_the_page_works_by_keyboard(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """Even if the browser is too busy to draw a frame, each key goes where the previous one led."""
-    await desk.context.add_init_script("window.requestAnimationFrame = () => 0")
+    await tabs.context.add_init_script("window.requestAnimationFrame = () => 0")
     await workspace.people["ana"].say("docs", "One")
     await workspace.people["ben"].say("docs", "Two")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await expect(messages(page)).to_have_count(2)
     await page.locator("body").press("Tab")
     await expect(page.get_by_role("button", name="Skip to the message box")).to_be_focused()
@@ -284,8 +296,8 @@ async def _act_as_ben(page: Page) -> None:
 
 
 @pytest.mark.full
-async def test_an_unread_channel_is_marked_until_it_is_read(desk: Desk, workspace: WorkspaceServer) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_an_unread_channel_is_marked_until_it_is_read(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
+    page = await tabs.open(ANA, DOCS)
     general = page.locator(f'[data-channel="{GENERAL}"]')
     await workspace.people["ben"].say("general", "Quiet news")
     await expect(general).to_have_class(re.compile("unread"))
@@ -296,8 +308,10 @@ async def test_an_unread_channel_is_marked_until_it_is_read(desk: Desk, workspac
     await expect(general).not_to_have_class(re.compile("unread"))
 
 
-async def test_a_lost_server_is_reported_and_nothing_typed_is_lost(desk: Desk, workspace: WorkspaceServer) -> None:
-    page = await desk.open(ANA, DOCS)
+async def test_a_lost_server_is_reported_and_nothing_typed_is_lost(
+    tabs: WorkspaceTabs, workspace: WorkspaceServer
+) -> None:
+    page = await tabs.open(ANA, DOCS)
     await workspace.listener.begin_outage()
     await expect(page.get_by_test_id("banner")).to_contain_text("cannot be reached")
     await write(page, "Keep me")
@@ -307,14 +321,14 @@ async def test_a_lost_server_is_reported_and_nothing_typed_is_lost(desk: Desk, w
     await workspace.listener.end_outage()
     await expect(messages(page).last).to_contain_text("Written meanwhile", timeout=30_000)
     await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached")
-    desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
+    tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
 @pytest.mark.full
-async def test_the_list_stays_at_its_end_unless_scrolled_up(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_the_list_stays_at_its_end_unless_scrolled_up(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     for number in range(40):
         await workspace.people["ben"].say("docs", f"Message {number}")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await workspace.people["ben"].say("docs", "At the end")
     await expect(page.get_by_text("At the end")).to_be_in_viewport()
     await messages(page).first.scroll_into_view_if_needed()
@@ -324,17 +338,17 @@ async def test_the_list_stays_at_its_end_unless_scrolled_up(desk: Desk, workspac
     await expect(page.get_by_text("Below")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("desk", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
-async def test_a_narrow_window_shows_one_thing_at_a_time(desk: Desk, slack: AsyncWebClient) -> None:
+@pytest.mark.parametrize("tabs", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
+async def test_a_narrow_window_shows_one_thing_at_a_time(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     posted = await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
     await slack.chat_postMessage(channel=DOCS, text="x" * 500, thread_ts=posted["ts"])
-    page = await desk.open(ANA, DOCS, width=400)
+    page = await tabs.open(ANA, DOCS, width=400)
     await expect(page.get_by_test_id("act-as")).to_be_hidden()
     await page.get_by_role("button", name="Channels and people").click()
     await expect(page.get_by_test_id("act-as")).to_be_in_viewport()
     await page.locator(f'[data-channel="{LEADS}"]').click()
     await expect(page.get_by_test_id("act-as")).to_be_hidden()
-    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}")
+    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}")
     await messages(page).first.get_by_test_id("open-thread").click()
     await expect(page.get_by_test_id("composer")).to_be_hidden()
     await expect(replies(page)).to_have_count(2)

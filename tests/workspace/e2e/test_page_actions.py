@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, LEADS, PARTNERS, Desk, messages, replies, write
+from support.worlds.browser_page import ANA, BEN, DOCS, EMIL, LEADS, PARTNERS, WorkspaceTabs, messages, replies, write
 from support.worlds.modal_samples import option, plain
 
 from bot.workspace import WorkspaceServer
@@ -25,7 +25,7 @@ async def run_shortcut(page: Page, name: str) -> None:
     await page.get_by_role("menuitem", name=name).click()
 
 
-async def test_a_message_shortcut(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
+async def test_a_message_shortcut(tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer) -> None:
     """The app gets the message. The menu works with the keyboard alone."""
     heard: asyncio.Queue[Json] = asyncio.Queue()
 
@@ -35,7 +35,7 @@ async def test_a_message_shortcut(desk: Desk, app: AsyncApp, workspace: Workspac
         heard.put_nowait(body)
 
     said = await workspace.people["ben"].say("docs", "This page is wrong")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await run_shortcut(page, "Hand to Pagehand")
     body = await asyncio.wait_for(heard.get(), 10)
     assert (body["message"]["ts"], body["message"]["text"]) == (said.ts, "This page is wrong")
@@ -52,19 +52,19 @@ async def test_a_message_shortcut(desk: Desk, app: AsyncApp, workspace: Workspac
 
 
 @pytest.mark.full
-async def test_an_unanswered_shortcut_is_reported(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_an_unanswered_shortcut_is_reported(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """Without an app, the person does not wait in vain."""
     await workspace.people["ben"].say("docs", "Anybody?")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await run_shortcut(page, "Hand to Pagehand")
     await expect(page.get_by_test_id("toast")).to_contain_text("No app is connected")
 
 
-async def test_reactions_are_added_and_removed_with_any_emoji(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_reactions_are_added_and_removed_with_any_emoji(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """`:x:` with one click, others by name."""
     said = await workspace.people["ben"].say("docs", "Shall we?")
     await workspace.people["ben"].react("docs", said.ts, "x")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     row = messages(page).last
     await row.hover()
     await row.get_by_role("button", name="React with :x:").click()
@@ -85,13 +85,13 @@ async def test_reactions_are_added_and_removed_with_any_emoji(desk: Desk, worksp
     assert workspace.channels.messages("docs")[-1].reactions == {"x": [BEN], "shipit": [ANA]}
 
 
-async def test_a_message_is_shared_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_a_message_is_shared_into_a_thread(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """It shows the author, and the origin to those who may see it."""
     await workspace.people["ben"].say("leads", "The <plan> is *ready*")
     root = await workspace.people["ben"].say("docs", "What of the plan?")
-    page = await desk.open(ANA, LEADS)
-    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
-    await page.goto(f"{desk.origin}/#as={ANA}&channel={LEADS}")
+    page = await tabs.open(ANA, LEADS)
+    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
+    await page.goto(f"{tabs.origin}/#as={ANA}&channel={LEADS}")
     await messages(page).last.hover()
     await page.get_by_role("button", name="Share message").click()
     await page.get_by_label("Share to").select_option(label="#docs")
@@ -103,7 +103,7 @@ async def test_a_message_is_shared_into_a_thread(desk: Desk, workspace: Workspac
     await expect(shared.get_by_test_id("attachment")).to_contain_text("Ben OkaforThe <plan> is ready")
     await expect(shared.get_by_role("link", name="View message")).to_have_attribute("href", re.compile(LEADS))
 
-    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
+    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
     await messages(page).last.hover()
     await messages(page).last.get_by_role("button", name="Share message").click()
     await expect(page.get_by_label("Share to")).to_have_value("0")
@@ -111,16 +111,18 @@ async def test_a_message_is_shared_into_a_thread(desk: Desk, workspace: Workspac
     await expect(replies(page).last.get_by_test_id("attachment")).to_contain_text("Look, @ben")
     assert [m.thread_ts for m in workspace.channels.messages("docs")][-1] == root.ts
 
-    gia = await desk.open("U0GIA0001", DOCS)
+    gia = await tabs.open("U0GIA0001", DOCS)
     await expect(messages(gia).last.get_by_test_id("attachment")).to_contain_text("From a conversation")
     await expect(messages(gia).last.get_by_role("link", name="View message")).to_have_count(0)
 
 
 @pytest.mark.full
-async def test_failed_sharing_shows_an_error_and_keeps_the_text(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_failed_sharing_shows_an_error_and_keeps_the_text(
+    tabs: WorkspaceTabs, workspace: WorkspaceServer
+) -> None:
     """The dialog stays open until sharing works or is cancelled."""
     said = await workspace.people["ana"].say("docs", "Going")
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await messages(page).last.hover()
     await page.get_by_role("button", name="Share message").click()
     await page.get_by_label("Say something").fill("Keep me")
@@ -166,7 +168,7 @@ CARD: list[Json] = [
 ]
 
 
-async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+async def test_the_elements_of_a_card(tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient) -> None:
     """An overflow menu, and a menu with a confirmation dialog, tell the app what was chosen. Times are local."""
     heard: asyncio.Queue[Json] = asyncio.Queue()
 
@@ -176,7 +178,7 @@ async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWeb
         heard.put_nowait(body["actions"][0])
 
     await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     row = messages(page).last
     await expect(row.locator("time").last).to_have_text("Nov 14, 2023 10:13 PM")
     await row.get_by_role("button", name="More options").click()
@@ -194,25 +196,25 @@ async def test_the_elements_of_a_card(desk: Desk, app: AsyncApp, slack: AsyncWeb
 
 
 @pytest.mark.full
-async def test_times_are_shown_in_the_readers_time_zone(desk: Desk, slack: AsyncWebClient) -> None:
+async def test_times_are_shown_in_the_readers_time_zone(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     """The same time for somebody far away."""
     await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
-    await desk.open(ANA, DOCS)
-    browser = desk.context.browser
+    await tabs.open(ANA, DOCS)
+    browser = tabs.context.browser
     assert browser is not None
     context = await browser.new_context(locale="en-US", timezone_id="Asia/Tokyo")
     page = await context.new_page()
-    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}")
+    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}")
     await expect(messages(page).last.locator("time").last).to_have_text("Nov 15, 2023 7:13 AM")
     await context.close()
 
 
 @pytest.mark.full
-async def test_a_reply_that_the_app_also_sends_to_the_channel(desk: Desk, slack: AsyncWebClient) -> None:
+async def test_a_reply_that_the_app_also_sends_to_the_channel(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     """It is in the channel with a link to its thread, and in the thread like any reply."""
     posted = await slack.chat_postMessage(channel=DOCS, text="The card")
     await slack.chat_postMessage(channel=DOCS, text="It is done", thread_ts=posted["ts"], reply_broadcast=True)
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await expect(messages(page)).to_have_count(2)
     await expect(messages(page).last).to_contain_text("replied to a thread: The card")
     await messages(page).last.get_by_role("link", name="The card").click()
@@ -220,10 +222,12 @@ async def test_a_reply_that_the_app_also_sends_to_the_channel(desk: Desk, slack:
     await expect(replies(page).last).not_to_contain_text("replied to a thread")
 
 
-async def test_people_of_other_organisations_see_what_they_may_not_do(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_people_of_other_organisations_see_what_they_may_not_do(
+    tabs: WorkspaceTabs, workspace: WorkspaceServer
+) -> None:
     """No commands and no shortcuts. The menu of people shows who is a guest, an admin or from outside."""
     await workspace.people["ana"].say("partners", "Welcome")
-    page = await desk.open(EMIL, PARTNERS)
+    page = await tabs.open(EMIL, PARTNERS)
     await page.get_by_test_id("act-as").click()
     people = page.get_by_test_id("person")
     await expect(people).to_contain_text(["Admin", "Ben Okafor", "Guest", "External"])

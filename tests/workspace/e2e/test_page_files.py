@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
-from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, Desk, messages, replies
+from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, WorkspaceTabs, messages, replies
 
 from bot.workspace import WorkspaceServer
 from bot.workspace.model.files import MAX_FILE_BYTES, Upload
@@ -40,9 +40,11 @@ async def choose(page: Page, *files: Any) -> None:
     await page.get_by_test_id("file-chooser").first.set_input_files([*files])
 
 
-async def test_files_are_sent_shown_and_downloaded(desk: Desk, workspace: WorkspaceServer, tmp_path: Path) -> None:
+async def test_files_are_sent_shown_and_downloaded(
+    tabs: WorkspaceTabs, workspace: WorkspaceServer, tmp_path: Path
+) -> None:
     """Pictures as they are, other files with name, size and content. Hostile names stay text."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     hostile = '<img src=x onerror=alert(1)> "a".html'
     await choose(page, payload(hostile, b"<script>alert(1)</script>", "text/html"), payload("taken out.txt"))
     await choose(page, payload("point.png", png(), "image/png"))
@@ -71,11 +73,11 @@ async def test_files_are_sent_shown_and_downloaded(desk: Desk, workspace: Worksp
     await expect(messages(page)).to_have_count(0)
 
 
-async def test_files_are_dropped_into_a_thread(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_files_are_dropped_into_a_thread(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """They go only to the thread, so the page unticks and disables the box."""
     root = await workspace.people["ben"].say("docs", "What does it say?")
-    page = await desk.open(ANA, DOCS)
-    await page.goto(f"{desk.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
+    page = await tabs.open(ANA, DOCS)
+    await page.goto(f"{tabs.origin}/#as={ANA}&channel={DOCS}&thread={root.ts}")
     await expect(replies(page)).to_have_count(1)
     await page.get_by_label("Also send to #docs").check()
     await page.get_by_test_id("thread").evaluate(DROP, ["one.md", "two.md"])
@@ -86,9 +88,9 @@ async def test_files_are_dropped_into_a_thread(desk: Desk, workspace: WorkspaceS
     await expect(messages(page)).to_have_count(1)
 
 
-async def test_a_file_that_misses_the_composer_does_not_replace_the_page(desk: Desk) -> None:
+async def test_a_file_that_misses_the_composer_does_not_replace_the_page(tabs: WorkspaceTabs) -> None:
     """The browser would open it, and everything typed would be lost."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     miss = """(part) => {
       const data = new DataTransfer();
       data.items.add(new File(["x"], "x.txt"));
@@ -100,9 +102,9 @@ async def test_a_file_that_misses_the_composer_does_not_replace_the_page(desk: D
 
 
 @pytest.mark.full
-async def test_files_stay_with_the_draft_of_their_channel(desk: Desk) -> None:
+async def test_files_stay_with_the_draft_of_their_channel(tabs: WorkspaceTabs) -> None:
     """They are still there after a look at another channel."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await choose(page, payload("waits.txt"))
     await page.locator(f'[data-channel="{LEADS}"]').click()
     await expect(page.get_by_test_id("attached").first).to_be_hidden()
@@ -110,9 +112,9 @@ async def test_files_stay_with_the_draft_of_their_channel(desk: Desk) -> None:
     await expect(page.get_by_test_id("attached").first).to_contain_text("waits.txt")
 
 
-async def test_files_that_cannot_be_attached_are_reported(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_files_that_cannot_be_attached_are_reported(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """Too large, too many, or with a command: there is always a message, and the other files stay."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     problem, attached = page.get_by_test_id("composer-problem").first, page.get_by_test_id("attached").first
     await choose(page, payload("large.bin", bytes(MAX_FILE_BYTES + 1)))
     await expect(problem).to_contain_text("“large.bin” is larger than")
@@ -128,9 +130,9 @@ async def test_files_that_cannot_be_attached_are_reported(desk: Desk, workspace:
 
 
 @pytest.mark.full
-async def test_files_that_were_not_sent_are_restored(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_files_that_were_not_sent_are_restored(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """The text and the files come back when the server is unreachable."""
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await choose(page, payload("kept.txt"))
     await page.get_by_test_id("composer").fill("Keep me")
     await workspace.listener.begin_outage()
@@ -140,19 +142,19 @@ async def test_files_that_were_not_sent_are_restored(desk: Desk, workspace: Work
     await expect(page.get_by_test_id("attached").first).to_contain_text("kept.txt")
     await workspace.listener.end_outage()
     await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
-    desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
+    tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-async def test_a_file_in_a_hidden_channel_cannot_be_downloaded(desk: Desk, workspace: WorkspaceServer) -> None:
+async def test_a_file_in_a_hidden_channel_cannot_be_downloaded(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """Not even with its URL. After sharing the message it can."""
     said = await workspace.people["ben"].say("leads", "Private", files=[Upload("plan.txt", b"secret")])
     assert said.files is not None
-    address = f"{desk.origin}/page/files/{said.files[0].id}"
-    page = await desk.open(ANA, DOCS)
+    address = f"{tabs.origin}/page/files/{said.files[0].id}"
+    page = await tabs.open(ANA, DOCS)
     ask = "async (url) => { const answer = await fetch(url); return [answer.status, await answer.text()]; }"
     assert await page.evaluate(ask, f"{address}?as={BEN}") == [200, "secret"]
     assert (await page.evaluate(ask, f"{address}?as=U0GIA0001"))[0] == 404
     await workspace.people["ben"].forward("leads", said.ts, "docs")
     assert await page.evaluate(ask, f"{address}?as=U0GIA0001") == [200, "secret"]
     await expect(messages(page).last.get_by_test_id("attachment").locator(".file-name")).to_have_text("plan.txt")
-    desk.faults[:] = [fault for fault in desk.faults if "404" not in fault]  # the browser's words for what is not there
+    tabs.faults[:] = [fault for fault in tabs.faults if "404" not in fault]  # the browser's words for what is not there

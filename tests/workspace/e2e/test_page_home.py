@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import ANA, EMIL, Desk, messages, replies, write
+from support.worlds.browser_page import ANA, EMIL, WorkspaceTabs, messages, replies, write
 from support.worlds.modal_samples import PROMPT, input_block, modal, option, plain
 
 from bot.workspace import WorkspaceServer
@@ -50,7 +50,7 @@ async def open_app(page: Page) -> None:
 
 
 async def test_home_is_published_when_it_is_opened_and_updates_live(
-    desk: Desk, app: AsyncApp, slack: AsyncWebClient
+    tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient
 ) -> None:
     """The app hears when a tab is opened. An unpublished Home says so."""
     opened: asyncio.Queue[str] = asyncio.Queue()
@@ -59,7 +59,7 @@ async def test_home_is_published_when_it_is_opened_and_updates_live(
     async def note(event: Json) -> None:
         opened.put_nowait(event["tab"])
 
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await open_app(page)
     assert await asyncio.wait_for(opened.get(), 10) == "messages"
     await expect(page.get_by_test_id("tab-messages")).to_have_attribute("aria-selected", "true")
@@ -78,10 +78,10 @@ async def test_home_is_published_when_it_is_opened_and_updates_live(
 
 
 @pytest.mark.full
-async def test_the_tabs_by_keyboard(desk: Desk, slack: AsyncWebClient) -> None:
+async def test_the_tabs_by_keyboard(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     """Arrow keys move between tabs, and the Tab key leads into the content."""
     await slack.views_publish(user_id=ANA, view=home(START))
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await open_app(page)
     await page.get_by_test_id("tab-messages").focus()
     await page.keyboard.press("ArrowLeft")
@@ -93,7 +93,7 @@ async def test_the_tabs_by_keyboard(desk: Desk, slack: AsyncWebClient) -> None:
     await expect(page.get_by_role("button", name="Start a task")).to_be_focused()
 
 
-async def test_home_opens_modals_and_keeps_choices(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+async def test_home_opens_modals_and_keeps_choices(tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient) -> None:
     """A button opens a modal. Ticked boxes are in its payload and survive the next publishing."""
     heard: asyncio.Queue[Json] = asyncio.Queue()
 
@@ -109,7 +109,7 @@ async def test_home_opens_modals_and_keeps_choices(desk: Desk, app: AsyncApp, sl
         heard.put_nowait(body)
 
     await slack.views_publish(user_id=ANA, view=home(DEFAULTS, START))
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await open_app(page)
     await page.get_by_test_id("tab-home").click()
     await page.get_by_label("No mention at the end").check()
@@ -126,17 +126,19 @@ async def test_home_opens_modals_and_keeps_choices(desk: Desk, app: AsyncApp, sl
 
 
 @pytest.mark.full
-async def test_an_unanswered_button_in_home_is_reported(desk: Desk, slack: AsyncWebClient) -> None:
+async def test_an_unanswered_button_in_home_is_reported(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     """There is an error message beside it."""
     await slack.views_publish(user_id=ANA, view=home(START))
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await open_app(page)
     await page.get_by_test_id("tab-home").click()
     await page.get_by_role("button", name="Start a task").click()
     await expect(page.get_by_test_id("home").get_by_role("alert")).to_contain_text("No app is connected")
 
 
-async def test_direct_messages_and_their_threads(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
+async def test_direct_messages_and_their_threads(
+    tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer
+) -> None:
     """The app receives the messages and answers in a thread."""
 
     @app.event("message")
@@ -144,7 +146,7 @@ async def test_direct_messages_and_their_threads(desk: Desk, app: AsyncApp, work
         if not event.get("thread_ts") and not event.get("bot_id"):
             await client.chat_postMessage(channel=event["channel"], thread_ts=event["ts"], text=f"Got {event['text']}")
 
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     await open_app(page)
     await write(page, "fix the guide")
     await expect(messages(page)).to_have_count(1)
@@ -158,20 +160,20 @@ async def test_direct_messages_and_their_threads(desk: Desk, app: AsyncApp, work
 
 
 @pytest.mark.full
-async def test_people_from_outside_have_no_home(desk: Desk, slack: AsyncWebClient) -> None:
+async def test_people_from_outside_have_no_home(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     """And no direct messages with the app."""
-    page = await desk.open(EMIL)
+    page = await tabs.open(EMIL)
     await expect(page.get_by_test_id("channel")).to_have_count(1)
     await expect(page.get_by_role("tablist")).to_be_hidden()
 
 
-@pytest.mark.parametrize("desk", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
-async def test_home_in_a_narrow_window(desk: Desk, slack: AsyncWebClient) -> None:
+@pytest.mark.parametrize("tabs", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
+async def test_home_in_a_narrow_window(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     """Nothing overflows."""
     long = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 300}, "accessory": JOB["accessory"]}
     typed = input_block("name", "Name", {"type": "plain_text_input"})
     await slack.views_publish(user_id=ANA, view=home(long, DEFAULTS, START, typed))
-    page = await desk.open(ANA, width=400)
+    page = await tabs.open(ANA, width=400)
     await page.get_by_role("button", name="Channels and people").click()
     await open_app(page)
     await page.get_by_test_id("tab-home").click()

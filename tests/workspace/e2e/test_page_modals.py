@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import ANA, DOCS, LEADS, Desk, write
+from support.worlds.browser_page import ANA, DOCS, LEADS, WorkspaceTabs, write
 from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_block, modal, option, plain
 
 from bot.workspace import WorkspaceServer
@@ -60,10 +60,10 @@ async def open_modal(page: Page) -> Locator:
     return shown
 
 
-async def test_everything_entered_reaches_the_app(desk: Desk, app: AsyncApp) -> None:
+async def test_everything_entered_reaches_the_app(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """From each kind of input. The open conversation is chosen from the start."""
     heard = Heard(app, WHOLE)
-    page = await desk.open(ANA, LEADS)
+    page = await tabs.open(ANA, LEADS)
     shown = await open_modal(page)
     await expect(shown.get_by_role("heading", name="New task")).to_be_visible()
     await expect(shown.locator("strong")).to_have_text("Hand over")
@@ -87,11 +87,11 @@ async def test_everything_entered_reaches_the_app(desk: Desk, app: AsyncApp) -> 
     await expect(page.get_by_role("button", name="Shortcuts").first).to_be_focused()
 
 
-async def test_errors_are_shown_at_their_fields_and_nothing_is_lost(desk: Desk, app: AsyncApp) -> None:
+async def test_errors_are_shown_at_their_fields_and_nothing_is_lost(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """The page's own errors come before it asks the app. An error from the app focuses its field."""
     wrong = {"response_action": "errors", "errors": {"prompt": "Say which <page>."}}
     heard = Heard(app, modal(TITLE, PROMPT), answer=lambda body: wrong if value_of(body, "prompt") == "vague" else {})
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     prompt = shown.get_by_label("What to do")
     await shown.get_by_role("button", name="Start").click()
@@ -120,10 +120,10 @@ def value_of(body: Json, block_id: str) -> str | None:
 
 
 @pytest.mark.full
-async def test_an_update_keeps_what_is_being_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+async def test_an_update_keeps_what_is_being_typed(tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient) -> None:
     """Even if the app changes that block while somebody types in the middle of a line."""
     heard = Heard(app, modal(PROMPT))
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     prompt = shown.get_by_label("What to do")
     await prompt.fill("one three")
@@ -141,24 +141,24 @@ async def test_an_update_keeps_what_is_being_typed(desk: Desk, app: AsyncApp, sl
 
 @pytest.mark.full
 async def test_a_view_that_loads_first_focuses_its_input_later(
-    desk: Desk, app: AsyncApp, slack: AsyncWebClient
+    tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient
 ) -> None:
     """An app opens a view at once and fills it later."""
     loading = modal({"type": "section", "text": plain("One moment…")})
     del loading["submit"]
     heard = Heard(app, loading)
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     await expect(shown.get_by_role("button", name="Cancel")).to_be_focused()
     await slack.views_update(view_id=heard.view_id, view=modal(PROMPT))
     await expect(shown.get_by_label("What to do")).to_be_focused()
 
 
-async def test_typed_text_is_sent_before_the_modal_closes(desk: Desk, app: AsyncApp) -> None:
+async def test_typed_text_is_sent_before_the_modal_closes(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """An app can get the text while it is typed, so that it can keep a draft when Escape closes the modal."""
     element = {"type": "plain_text_input", "dispatch_action_config": {"trigger_actions_on": ["on_character_entered"]}}
     heard = Heard(app, modal(input_block("prompt", "What to do", element, dispatch_action=True), notify_on_close=True))
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     await page.clock.install(time=0)
     await page.clock.pause_at(1000)
@@ -174,10 +174,10 @@ async def test_typed_text_is_sent_before_the_modal_closes(desk: Desk, app: Async
 
 
 @pytest.mark.full
-async def test_an_update_removes_the_errors(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+async def test_an_update_removes_the_errors(tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient) -> None:
     """But it keeps what was typed."""
     heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "errors", "errors": {"prompt": "No."}})
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     prompt = shown.get_by_label("What to do")
     await prompt.fill("something")
@@ -190,13 +190,13 @@ async def test_an_update_removes_the_errors(desk: Desk, app: AsyncApp, slack: As
 
 
 @pytest.mark.full
-async def test_what_opens_in_a_modal_closes_before_it(desk: Desk, app: AsyncApp) -> None:
+async def test_what_opens_in_a_modal_closes_before_it(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """Escape first closes a menu or dialog and returns the focus to its button."""
     question = {"title": plain("Sure?"), "text": plain("All of it."), "confirm": plain("Yes"), "deny": plain("No")}
     button = {"type": "button", "action_id": "clear", "text": plain("Clear"), "confirm": question}
     menu = {"type": "overflow", "action_id": "menu", "options": [option("One", "1"), option("Two", "2")]}
     Heard(app, modal(PROMPT, {"type": "actions", "elements": [button, menu]}))
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     await shown.get_by_role("button", name="More options").click()
     await page.keyboard.press("ArrowDown")
@@ -220,10 +220,12 @@ MORE = {
 
 
 @pytest.mark.full
-async def test_closing_the_top_view_returns_to_what_was_typed(desk: Desk, app: AsyncApp, slack: AsyncWebClient) -> None:
+async def test_closing_the_top_view_returns_to_what_was_typed(
+    tabs: WorkspaceTabs, app: AsyncApp, slack: AsyncWebClient
+) -> None:
     """Escape closes one view, the cross all of them."""
     heard = Heard(app, modal(PROMPT, MORE, notify_on_close=True))
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     await shown.get_by_label("What to do").fill("below")
     await shown.get_by_role("button", name="More…").click()
@@ -247,11 +249,11 @@ async def test_closing_the_top_view_returns_to_what_was_typed(desk: Desk, app: A
 
 
 async def test_an_invalid_answer_is_reported_and_the_text_stays(
-    desk: Desk, app: AsyncApp, workspace: WorkspaceServer
+    tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer
 ) -> None:
     """The modal stays open and can be submitted again."""
     heard = Heard(app, modal(PROMPT), answer=lambda _: {"response_action": "nonsense"})
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     await shown.get_by_label("What to do").fill("Keep me")
     await shown.get_by_role("button", name="Start").click()
@@ -260,10 +262,10 @@ async def test_an_invalid_answer_is_reported_and_the_text_stays(
     await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
 
 
-async def test_a_lost_server_loses_no_text(desk: Desk, app: AsyncApp, workspace: WorkspaceServer) -> None:
+async def test_a_lost_server_loses_no_text(tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer) -> None:
     """The page reconnects by itself, and the modal is still there."""
     Heard(app, modal(PROMPT))
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     shown = await open_modal(page)
     await shown.get_by_label("What to do").fill("Keep me")
     await workspace.listener.begin_outage()
@@ -271,14 +273,14 @@ async def test_a_lost_server_loses_no_text(desk: Desk, app: AsyncApp, workspace:
     await workspace.listener.end_outage()
     await expect(page.get_by_test_id("banner")).not_to_contain_text("cannot be reached", timeout=30_000)
     await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
-    desk.faults[:] = [fault for fault in desk.faults if "net::ERR_" not in fault]  # the browser's own words for it
+    tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-@pytest.mark.parametrize("desk", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
-async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(desk: Desk, app: AsyncApp) -> None:
+@pytest.mark.parametrize("tabs", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
+async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """Every field has a label, nothing overflows, and Tab never leaves the modal."""
     Heard(app, WHOLE)
-    page = await desk.open(ANA, DOCS, width=400, height=640)
+    page = await tabs.open(ANA, DOCS, width=400, height=640)
     shown = await open_modal(page)
     box = await shown.bounding_box()
     assert box is not None
@@ -293,7 +295,7 @@ async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(desk: Desk, app: As
     assert await shown.evaluate(unnamed) == 0
 
 
-async def test_a_command_opens_a_modal_with_its_channel_chosen(desk: Desk, app: AsyncApp) -> None:
+async def test_a_command_opens_a_modal_with_its_channel_chosen(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """As Pagehand does for `/docs` without text."""
 
     @app.command("/docs")
@@ -301,7 +303,7 @@ async def test_a_command_opens_a_modal_with_its_channel_chosen(desk: Desk, app: 
         await ack()
         await client.views_open(trigger_id=body["trigger_id"], view=modal(PROMPT, CHANNEL))
 
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await write(page, "/docs")
     where = page.locator("dialog[open]").get_by_label("Where")
     assert await where.evaluate(CHOSEN) == "#docs"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 from slack_sdk.web.async_client import AsyncWebClient
-from support.worlds.browser_page import ANA, DOCS, Desk, messages
+from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages
 
 from bot.workspace import WorkspaceServer
 
@@ -57,8 +57,8 @@ MRKDWN = [
 ]
 
 
-async def test_mrkdwn(desk: Desk) -> None:
-    page = await desk.open(ANA)
+async def test_mrkdwn(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
     assert [(text, await page.evaluate(RENDER, [text, None])) for text, _ in MRKDWN] == MRKDWN
 
 
@@ -70,8 +70,8 @@ OBJECTS = [
 ]
 
 
-async def test_text_objects(desk: Desk) -> None:
-    page = await desk.open(ANA)
+async def test_text_objects(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
     assert [(text, kind, await page.evaluate(RENDER, [text, kind])) for text, kind, _ in OBJECTS] == OBJECTS
 
 
@@ -83,9 +83,9 @@ MARKDOWN = [
 ]
 
 
-async def test_tables_and_tasks_of_the_markdown_block(desk: Desk) -> None:
+async def test_tables_and_tasks_of_the_markdown_block(tabs: WorkspaceTabs) -> None:
     """Text that only resembles a table or task stays text."""
-    page = await desk.open(ANA)
+    page = await tabs.open(ANA)
     render = """async (text) => {
       const { markdown } = await import("/page/static/text/markdown.js");
       const box = markdown(text, { person: () => undefined, channel: () => undefined, href: () => "#" });
@@ -117,8 +117,8 @@ HOSTILE = [
 ]
 
 
-async def test_hostile_text_stays_text(desk: Desk) -> None:
-    page = await desk.open(ANA)
+async def test_hostile_text_stays_text(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
     for text in HOSTILE:
         for kind in (None, {"type": "mrkdwn"}, {"type": "plain_text"}):
             html = await page.evaluate(RENDER, [text, kind])
@@ -126,7 +126,9 @@ async def test_hostile_text_stays_text(desk: Desk) -> None:
             assert "<b " not in html
 
 
-async def test_hostile_messages_stay_messages(desk: Desk, workspace: WorkspaceServer, slack: AsyncWebClient) -> None:
+async def test_hostile_messages_stay_messages(
+    tabs: WorkspaceTabs, workspace: WorkspaceServer, slack: AsyncWebClient
+) -> None:
     markup = "<img src=x onerror=alert(1)><script>alert(1)</script>"
     blocks: list[dict[str, Any]] = [
         {"type": "header", "text": {"type": "plain_text", "text": markup}},
@@ -135,7 +137,7 @@ async def test_hostile_messages_stay_messages(desk: Desk, workspace: WorkspaceSe
     ]
     await slack.chat_postMessage(channel=DOCS, text="blocks", blocks=json.loads(json.dumps(blocks)))
     await workspace.people["ben"].say("docs", markup + "\n" + "x *y* " * 5_000)
-    page = await desk.open(ANA, DOCS)
+    page = await tabs.open(ANA, DOCS)
     await expect(messages(page)).to_have_count(2)
     row = messages(page).first
     await expect(row.locator("h3")).to_have_text(markup)
@@ -146,8 +148,8 @@ async def test_hostile_messages_stay_messages(desk: Desk, workspace: WorkspaceSe
     await expect(messages(page).last.get_by_role("button", name="Show the whole message")).to_be_visible()
 
 
-async def test_unknown_blocks_do_no_harm(desk: Desk) -> None:
-    page = await desk.open(ANA)
+async def test_unknown_blocks_do_no_harm(tabs: WorkspaceTabs) -> None:
+    page = await tabs.open(ANA)
     render = """async (list) => {
       const { blocks } = await import("/page/static/blocks/blocks.js");
       const view = { me: { id: "U1" }, person: () => undefined, channel: () => undefined, href: () => "#" };
