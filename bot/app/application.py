@@ -19,7 +19,7 @@ from bot.app.startup import token_refused
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.last_times import LastTime
 from bot.domain.people.permissions import PermissionRules
-from bot.domain.projects import followed
+from bot.domain.projects import with_aliases
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.errors import CannotStart, ChatError, StoreError
 from bot.jobs.settings import MOST_CONNECTIONS
@@ -97,7 +97,7 @@ class App:
         self._supervisor = Supervisor(recovery=self._timings.recovery)
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
         self._happened: set[LastTime] = set()
-        self._projects = config.known_projects.following(edges.known_channels)
+        self._projects = config.known_projects.with_channel_aliases(edges.channel_aliases)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
         terms = ReplyTerms(self._projects.replies, config.merge_seconds)
@@ -271,6 +271,6 @@ def _permission_rules(config: Config, edges: Edges) -> PermissionRules:
         allow_shared_channels=config.allow_shared_channels,
         people=config.allowed_people,
         groups=config.allowed_groups,
-        channels=followed(config.allowed_channels, edges.known_channels),
+        channels=with_aliases(config.allowed_channels, edges.channel_aliases),
         hourly_limit=config.hourly_limit,
     )

@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.settings.config import Config
 from bot.app.settings.projects.variables import ProjectSettings
-from bot.app.startup import SharedBudget, known_ids, newest_id, open_current_store, wait_for_identity
+from bot.app.startup import SharedBudget, channel_aliases, newest_id, open_current_store, wait_for_identity
 from bot.domain.jobs.poll_pace import HOLD_BACK
 from bot.domain.notices.notification import NotificationSettings
 from bot.domain.projects import Projects
@@ -81,7 +81,7 @@ class Edges:
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
-    known_channels: Mapping[str, str] = field(default_factory=dict)
+    channel_aliases: Mapping[str, str] = field(default_factory=dict)
     """For each channel in the settings whose id Slack has changed: the id under which the database knows it."""
 
 
@@ -113,10 +113,10 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         check_scopes(identity.granted_scopes, missing)
         job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
         stack.push_async_callback(job_api.aclose)
-        known_channels = await known_ids(store, config.known_projects.channel_ids | config.allowed_channels)
-        projects = config.known_projects.following(known_channels)
+        aliases = await channel_aliases(store, config.known_projects.channel_ids | config.allowed_channels)
+        projects = config.known_projects.with_channel_aliases(aliases)
         edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
-        edges.known_channels = known_channels
+        edges.channel_aliases = aliases
         edges.missing_scopes, edges.timings = missing, timings
         edges.closing = stack.pop_all()
         return edges
@@ -166,7 +166,7 @@ def _slack_edges(
         people,
         reading,
         ModalEdges(views, reading.conversations, people, names, SecretMasker(tuple(config.secrets))),
-        SlackRequesters(permalinks, people) if projects.told_who_asks else None,
+        SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
     )
 
 

@@ -44,20 +44,20 @@ def token_refused(error: ChatError, setting: str, page: str) -> CannotStart:
     )
 
 
-async def known_ids(store: Store, channel_ids: Collection[str]) -> Mapping[str, str]:
-    """Returns the ids under which the database knows channels whose id Slack has changed.
+async def channel_aliases(store: Store, channel_ids: Collection[str]) -> Mapping[str, str]:
+    """Maps channel ids that Slack has changed to the ids under which the database knows the channels.
 
     Logs a warning about each of `channel_ids` that is no longer current.
     """
-    known: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for channel_id in sorted(channel_ids):
         ids = await _all_ids(store, channel_id)
         first, newest = ids[0], ids[-1]
         if first != channel_id:
-            known[channel_id] = first
+            aliases[channel_id] = first
         if newest != channel_id:
             logger.warning("The id of channel %s is now %s: please update the settings.", channel_id, newest)
-    return known
+    return aliases
 
 
 async def newest_id(store: Store, channel_id: str) -> str:

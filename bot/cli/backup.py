@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bot.app.settings.config import database_url
-from bot.cli.restored import put_in_doubt
+from bot.cli.restored import mark_in_doubt
 from bot.domain.last_times import LastTime
 from bot.errors import SchemaMismatch
 from bot.store.database.backup import backup
@@ -34,4 +34,4 @@ async def _back_up_and_note(url: str, file: Path) -> None:
 
 async def back_up(url: str, file: Path) -> None:
     """Copies a database to a new file, in which all open work is marked as in doubt. Raises ConfigError, StoreError."""
-    await backup(url, file, put_in_doubt=put_in_doubt)
+    await backup(url, file, mark_in_doubt=mark_in_doubt)

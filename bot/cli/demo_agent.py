@@ -27,7 +27,7 @@ def settings_with_agent(agent: str, **given: object) -> JobServerSettings:
     settings = JobServerSettings.from_environment(_agent_variables(os.environ), (), **overrides)
     launch = agent_launch(settings, os.environ)
     findings = (installed(launch.agent.command, launch.agent.install), model_finding(launch, settings))
-    if missing := next((finding.words for finding in findings if not finding.is_ok), ""):
+    if missing := next((finding.message for finding in findings if not finding.is_ok), ""):
         raise CannotStart(f"{missing}.")
     close_to_others()
     return settings

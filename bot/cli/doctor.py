@@ -100,8 +100,8 @@ async def _job_server_findings(environ: Mapping[str, str]) -> Sequence[Finding]:
     def finding(found: JobServerFinding) -> Finding:
         check = f"{JOB_SERVER}.{found.name.replace(' ', '_')}"
         if found.is_ok is not False:
-            return Finding.ok(check, found.words)
-        return Finding.error(check, found.words, why="Jobs fail.", fix="bot/jobserver/README.md has what it needs.")
+            return Finding.ok(check, found.message)
+        return Finding.error(check, found.message, why="Jobs fail.", fix="bot/jobserver/README.md has what it needs.")
 
     try:
         return [finding(found) async for found in find_faults(environ)]

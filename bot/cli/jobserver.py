@@ -50,7 +50,7 @@ def check_job_server(environ: Mapping[str, str]) -> int:
 async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str]) -> int:
     exit_code = 0
     async for found in _findings(settings, environ):
-        click.echo(f"{_sign(found.is_ok):<5}{found.name:<14} {found.words}")
+        click.echo(f"{_sign(found.is_ok):<5}{found.name:<14} {found.message}")
         exit_code = 1 if found.is_ok is False else exit_code
     return exit_code
 
@@ -60,7 +60,7 @@ class JobServerFinding:
     """What was looked at, and how it is; `is_ok` is None for what is only noted."""
 
     name: str
-    words: str
+    message: str
     is_ok: bool | None
 
 
@@ -76,11 +76,11 @@ async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> 
     if settings.runs_programs:
         yield JobServerFinding("limits", str(groups), True if groups.folder else None)
     async for found in check_setup(settings):
-        yield JobServerFinding(found.name, found.words, found.is_ok)
+        yield JobServerFinding(found.name, found.message, found.is_ok)
     async for finding in check_editor(settings, environ, groups=groups.folder):
-        yield JobServerFinding(finding.name, finding.words, finding.is_ok)
+        yield JobServerFinding(finding.name, finding.message, finding.is_ok)
     for result in await check_github(settings):
-        yield JobServerFinding(result.name, result.words, result.is_ok)
+        yield JobServerFinding(result.name, result.message, result.is_ok)
 
 
 def _groups(settings: JobServerSettings) -> ControlGroups | NoControlGroups:

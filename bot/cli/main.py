@@ -288,9 +288,9 @@ def restored() -> None:
     no answer.
     """
     with exit_on_error("Nothing can be put in doubt", "Not all was put in doubt"):
-        from bot.cli.restored import put_restored_in_doubt
+        from bot.cli.restored import mark_restored_in_doubt
 
-        click.echo(put_restored_in_doubt(os.environ))
+        click.echo(mark_restored_in_doubt(os.environ))
 
 
 def _run_bot(role: Literal["run", "web", "worker"]) -> None:

@@ -36,7 +36,7 @@ _WHY = "it was open when the backup was made"
 
 
 @dataclass(frozen=True)
-class PutInDoubt:
+class InDoubtWork:
     """How many of each may have been sent since the backup."""
 
     requests: int = 0
@@ -44,16 +44,16 @@ class PutInDoubt:
     notices: int = 0
 
 
-def put_restored_in_doubt(environ: Mapping[str, str]) -> str:
+def mark_restored_in_doubt(environ: Mapping[str, str]) -> str:
     """Marks open work in a restored database as in doubt, and returns a summary. Raises ConfigError, StoreError."""
     url = database_url(environ)
     existing_file(url)
     return in_words(asyncio.run(_unless_in_use(url)))
 
 
-def in_words(doubted: PutInDoubt) -> str:
+def in_words(doubted: InDoubtWork) -> str:
     """Returns a summary for the operator: what is in doubt, and how that is resolved."""
-    if doubted == PutInDoubt():
+    if doubted == InDoubtWork():
         return "Nothing was open when this backup was made: nothing is in doubt."
     return (
         f"In doubt: {doubted.requests} for the agent, {doubted.actions} of buttons, words and stops, "
@@ -61,36 +61,36 @@ def in_words(doubted: PutInDoubt) -> str:
     )
 
 
-async def _unless_in_use(url: str) -> PutInDoubt:
+async def _unless_in_use(url: str) -> InDoubtWork:
     if await is_in_use(url):
         raise StoreUnavailable(
             "an instance of Pagehand is using this database, or was less than a minute ago. Stop every instance, wait "
             "a minute, and try again."
         )
-    return await put_in_doubt(url)
+    return await mark_in_doubt(url)
 
 
-async def put_in_doubt(url: str) -> PutInDoubt:
+async def mark_in_doubt(url: str) -> InDoubtWork:
     """Marks open work as in doubt in a database that no process uses. Raises ConfigError, StoreError."""
     store = await open_store(url)
     try:
-        return await doubt_all(store)
+        return await mark_all_in_doubt(store)
     finally:
         await store.close()
 
 
-async def doubt_all(store: Store) -> PutInDoubt:
+async def mark_all_in_doubt(store: Store) -> InDoubtWork:
     """Does the same in a store. After an interruption, it can be run again."""
-    requests = await store.transact(lambda tx: tx.restoration.doubt_requests())
+    requests = await store.transact(lambda tx: tx.restoration.mark_requests_in_doubt())
     actions = await _end_actions(store)
     for thread_id in await store.transact(lambda tx: tx.restoration.open_threads()):
-        await _doubt_news(store, thread_id)
-    notices = await store.transact(lambda tx: tx.restoration.doubt_notices())
-    await _doubt_reactions(store)
-    return PutInDoubt(requests, actions, notices)
+        await _mark_news_in_doubt(store, thread_id)
+    notices = await store.transact(lambda tx: tx.restoration.mark_notices_in_doubt())
+    await _mark_reactions_in_doubt(store)
+    return InDoubtWork(requests, actions, notices)
 
 
-async def _doubt_news(store: Store, thread_id: str) -> None:
+async def _mark_news_in_doubt(store: Store, thread_id: str) -> None:
     async def work(tx: Transaction) -> None:
         thread = await tx.threads.get(thread_id)
         if thread is not None:
@@ -102,14 +102,14 @@ async def _doubt_news(store: Store, thread_id: str) -> None:
         await store.transact(work)
 
 
-async def _doubt_reactions(store: Store) -> None:
+async def _mark_reactions_in_doubt(store: Store) -> None:
     done: int | None = 0
     while done is not None:
-        done = await _doubt_some_reactions(store, after=done)
+        done = await _mark_some_reactions_in_doubt(store, after=done)
 
 
-async def _doubt_some_reactions(store: Store, *, after: int) -> int | None:
-    return await store.transact(lambda tx: tx.restoration.doubt_reactions(after=after, limit=BATCH_SIZE))
+async def _mark_some_reactions_in_doubt(store: Store, *, after: int) -> int | None:
+    return await store.transact(lambda tx: tx.restoration.mark_reactions_in_doubt(after=after, limit=BATCH_SIZE))
 
 
 async def _end_actions(store: Store) -> int:
@@ -129,7 +129,7 @@ async def _end(tx: Transaction, request_id: str) -> int:
     if request is None:
         return 0
     if request.kind is RequestKind.STOP:
-        await _doubt_stop(tx, request)
+        await _mark_stop_in_doubt(tx, request)
     else:
         told = ActionAnswered(request.person_id, ActionAnswer.RESTORED)
         await tx.notices.add(request.thread_id, NewNotice(keys.action_answered(request.source_key), told))
@@ -137,7 +137,7 @@ async def _end(tx: Transaction, request_id: str) -> int:
     return 1
 
 
-async def _doubt_stop(tx: Transaction, stop: Request) -> None:
+async def _mark_stop_in_doubt(tx: Transaction, stop: Request) -> None:
     """A stop ends only work that started before it. What is running now may be newer."""
     thread = await tx.threads.get(stop.thread_id)
     if thread is not None:

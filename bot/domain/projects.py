@@ -103,14 +103,14 @@ class Projects:
         return frozenset(self.channels).union(*(project.channels for project in self.all))
 
     @property
-    def told_who_asks(self) -> bool:
+    def any_accepts_requester(self) -> bool:
         """Whether any project's job API accepts the requester's name."""
         return any(project.abilities.requester for project in self.all)
 
-    def following(self, known_as: Mapping[str, str]) -> "Projects":
-        """Returns a copy in which the settings of channels also apply to the other ids under which they are known."""
-        moved = {known_as[each]: settings for each, settings in self.channels.items() if each in known_as}
-        projects = tuple(replace(each, channels=followed(each.channels, known_as)) for each in self.all)
+    def with_channel_aliases(self, aliases: Mapping[str, str]) -> "Projects":
+        """Returns a copy in which the settings of channels also apply to other ids of the same channels."""
+        moved = {aliases[each]: settings for each, settings in self.channels.items() if each in aliases}
+        projects = tuple(replace(each, channels=with_aliases(each.channels, aliases)) for each in self.all)
         return replace(self, all=projects, channels={**self.channels, **moved})
 
     @property
@@ -173,9 +173,9 @@ def name_among(names: Sequence[str], said: str) -> str:
     return next((name for name in names if name.casefold() == said.casefold()), "")
 
 
-def followed(channel_ids: frozenset[str], known_as: Mapping[str, str]) -> frozenset[str]:
-    """Returns the channel ids, and the other ids under which some of them are known."""
-    return channel_ids | {known_as[each] for each in channel_ids & known_as.keys()}
+def with_aliases(channel_ids: frozenset[str], aliases: Mapping[str, str]) -> frozenset[str]:
+    """Returns the channel ids and their aliases."""
+    return channel_ids | {aliases[each] for each in channel_ids & aliases.keys()}
 
 
 def route(

@@ -9,4 +9,4 @@ class SetupFinding:
 
     name: str
     is_ok: bool | None
-    words: str = ""
+    message: str = ""

@@ -199,9 +199,9 @@ class QuestionField(ApiModel):
 
 @dataclass(frozen=True)
 class Question:
-    """An agent's question. `words`: the whole question, in Markdown; `fields`: what can be chosen."""
+    """An agent's question. `text`: the whole question, in Markdown; `fields`: what can be chosen."""
 
-    words: str
+    text: str
     fields: tuple[QuestionField, ...] = ()
 
 

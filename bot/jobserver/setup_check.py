@@ -48,7 +48,7 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
                 async for finding in _repository(git, settings, Path(directory)):
                     yield finding
     except JobServerError as error:
-        yield SetupFinding("repository", is_ok=False, words=str(error))
+        yield SetupFinding("repository", is_ok=False, message=str(error))
 
 
 def _data_directory(directory: Path) -> SetupFinding:
@@ -60,11 +60,11 @@ def _data_directory(directory: Path) -> SetupFinding:
             stream.write(b"written")
         free = shutil.disk_usage(directory).free
     except OSError as error:
-        return SetupFinding("data", is_ok=False, words=f"{directory} cannot be written: {error.strerror}")
+        return SetupFinding("data", is_ok=False, message=f"{directory} cannot be written: {error.strerror}")
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
-    return SetupFinding("data", is_ok=True, words=f"{directory} can be written, {free / 1e9:.1f} GB are free")
+    return SetupFinding("data", is_ok=True, message=f"{directory} can be written, {free / 1e9:.1f} GB are free")
 
 
 def _port(settings: JobServerSettings) -> SetupFinding:
@@ -74,35 +74,35 @@ def _port(settings: JobServerSettings) -> SetupFinding:
     except OSError as error:
         is_taken = errno.EADDRINUSE in {error.errno, getattr(error.__cause__, "errno", None)}
         words = f"{where} is in use: by a job server that runs already?" if is_taken else f"{where}: {error.strerror}"
-        return SetupFinding("port", is_ok=None if is_taken else False, words=words)
-    return SetupFinding("port", is_ok=True, words=f"it can listen on {where}")
+        return SetupFinding("port", is_ok=None if is_taken else False, message=words)
+    return SetupFinding("port", is_ok=True, message=f"it can listen on {where}")
 
 
 def _pages(settings: JobServerSettings) -> Iterator[SetupFinding]:
     if settings.nobody_can_read_pages:
         words = f"nobody can read the pull request pages: give each reviewer a key in {PREFIX}REVIEWERS"
-        yield SetupFinding("pages", is_ok=None, words=words)
+        yield SetupFinding("pages", is_ok=None, message=words)
 
 
 async def _egress(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
     try:
         egress_for(settings)
     except JobServerError as error:
-        yield SetupFinding("egress", is_ok=False, words=str(error))
+        yield SetupFinding("egress", is_ok=False, message=str(error))
     if words := await egress_warning(settings, resolve):
-        yield SetupFinding("egress", is_ok=None, words=words)
+        yield SetupFinding("egress", is_ok=None, message=words)
 
 
 def _check_programs(settings: JobServerSettings) -> Iterator[SetupFinding]:
     """Looks for the programs of CHECKS; one with a path inside the repository exists only in a job's copy."""
     for program in dict.fromkeys(command[0] for command in settings.checks if command):
         if "/" in program and not program.startswith("/"):
-            yield SetupFinding("checks", is_ok=None, words=f"{program} will be looked for in each job's copy")
+            yield SetupFinding("checks", is_ok=None, message=f"{program} will be looked for in each job's copy")
         elif shutil.which(program) is None:
             words = f"there is no program {program} here: install it, or change {PREFIX}CHECKS"
-            yield SetupFinding("checks", is_ok=False, words=words)
+            yield SetupFinding("checks", is_ok=False, message=words)
         else:
-            yield SetupFinding("checks", is_ok=True, words=f"{program} is installed")
+            yield SetupFinding("checks", is_ok=True, message=f"{program} is installed")
 
 
 async def _repository(git: Git, settings: JobServerSettings, directory: Path) -> AsyncIterator[SetupFinding]:
@@ -114,9 +114,9 @@ async def _repository(git: Git, settings: JobServerSettings, directory: Path) ->
         async with asyncio.timeout(_HOST_S):
             found = await _base(git, settings, directory)
     except TimeoutError:
-        found = SetupFinding("repository", is_ok=False, words=f"its host does not answer within {_HOST_S:g} s")
+        found = SetupFinding("repository", is_ok=False, message=f"its host does not answer within {_HOST_S:g} s")
     except (GitError, CodeHostError) as error:
-        found = SetupFinding("repository", is_ok=False, words=str(error))
+        found = SetupFinding("repository", is_ok=False, message=str(error))
     yield found
     if found.is_ok:
         yield await _push(git, directory)
@@ -128,22 +128,22 @@ async def _git_version(git: Git, directory: Path) -> SetupFinding:
     try:
         started = (await git.run(directory, "--version")).strip()
     except GitError as error:
-        return SetupFinding("git", is_ok=False, words=str(error))
+        return SetupFinding("git", is_ok=False, message=str(error))
     found = _VERSION.search(started)
     is_new = found is not None and (int(found[1]), int(found[2])) >= _OLDEST_GIT
-    return SetupFinding("git", is_ok=is_new, words=started if is_new else f"{started}: 2.38 or newer is needed")
+    return SetupFinding("git", is_ok=is_new, message=started if is_new else f"{started}: 2.38 or newer is needed")
 
 
 async def _base(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding:
     """Reads the repository and looks for the branch that jobs start from."""
     if await asyncio.to_thread(git.is_shallow):
-        return SetupFinding("repository", is_ok=False, words=IS_SHALLOW)
+        return SetupFinding("repository", is_ok=False, message=IS_SHALLOW)
     default = None if settings.base_branch else await git.default_branch(directory)
     branch = settings.base_branch or default or ""
     if await git.has_branch(directory, branch):
-        return SetupFinding("repository", is_ok=True, words=f"it can be read, and jobs start from {branch}")
+        return SetupFinding("repository", is_ok=True, message=f"it can be read, and jobs start from {branch}")
     words = f"it has no branch {branch}: set {PREFIX}BASE_BRANCH to one that exists"
-    return SetupFinding("repository", is_ok=False, words=words)
+    return SetupFinding("repository", is_ok=False, message=words)
 
 
 async def _push(git: Git, directory: Path) -> SetupFinding:
@@ -158,16 +158,16 @@ async def _push(git: Git, directory: Path) -> SetupFinding:
             pushed = await git.push(place, commit, branch)
             if pushed.exit_code:
                 words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
-                return SetupFinding("push", is_ok=False, words=f"a branch could not be pushed: {words}")
+                return SetupFinding("push", is_ok=False, message=f"a branch could not be pushed: {words}")
             deleted = await git.push(place, "", branch)
     except TimeoutError:
-        return SetupFinding("push", is_ok=False, words=f"the repository's host does not answer within {_HOST_S:g} s")
+        return SetupFinding("push", is_ok=False, message=f"the repository's host does not answer within {_HOST_S:g} s")
     except JobServerError as error:
-        return SetupFinding("push", is_ok=False, words=str(error))
+        return SetupFinding("push", is_ok=False, message=str(error))
     if deleted.exit_code:
         words = f"a branch can be pushed but not deleted: delete {branch} by hand"
-        return SetupFinding("push", is_ok=None, words=words)
-    return SetupFinding("push", is_ok=True, words="a branch was pushed and deleted again")
+        return SetupFinding("push", is_ok=None, message=words)
+    return SetupFinding("push", is_ok=True, message="a branch was pushed and deleted again")
 
 
 async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> SetupFinding | None:
@@ -178,7 +178,7 @@ async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> 
             files = await _workflow_files(git, directory, branch)
     except (TimeoutError, JobServerError) as error:
         words = f"the base branch's workflows cannot be read: {str(error) or 'its host does not answer'}"
-        return SetupFinding("workflows", is_ok=None, words=words)
+        return SetupFinding("workflows", is_ok=None, message=words)
     if not files:
         return None
     started = await asyncio.to_thread(_started_by_push, files)
@@ -187,8 +187,8 @@ async def _workflows(git: Git, settings: JobServerSettings, directory: Path) -> 
             f"a push to pagehand/* starts {', '.join(started)}, which run what a job has changed: exclude these "
             "branches there (branches-ignore: ['pagehand/**']), or make sure that the workflows have no secrets"
         )
-        return SetupFinding("workflows", is_ok=None, words=words)
-    return SetupFinding("workflows", is_ok=True, words="a push to pagehand/* starts none")
+        return SetupFinding("workflows", is_ok=None, message=words)
+    return SetupFinding("workflows", is_ok=True, message="a push to pagehand/* starts none")
 
 
 def _started_by_push(files: Mapping[str, str]) -> list[str]:

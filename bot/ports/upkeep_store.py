@@ -125,7 +125,7 @@ class Quotations(Protocol):
 class Restoration(Protocol):
     """Marks as uncertain, in a database restored from a backup, what may have gone out since the backup was made."""
 
-    async def doubt_requests(self) -> int:
+    async def mark_requests_in_doubt(self) -> int:
         """Marks requests that were on their way to the agent as possibly arrived; returns how many. Those not sent yet
         count as never tried (`Request.restored`).
         """
@@ -136,10 +136,10 @@ class Restoration(Protocol):
     async def open_threads(self) -> Sequence[str]:
         """The ids of all threads in which anything is polled, requested or owed."""
 
-    async def doubt_notices(self) -> int:
+    async def mark_notices_in_doubt(self) -> int:
         """Has owed notices looked for in Slack before they are posted; returns how many."""
 
-    async def doubt_reactions(self, *, after: int, limit: int) -> int | None:
+    async def mark_reactions_in_doubt(self, *, after: int, limit: int) -> int | None:
         """Marks the replies of the next `limit` notices after an id as possibly carrying any reaction; returns the last
         of these ids, None if there are no more.
         """

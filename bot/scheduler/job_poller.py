@@ -14,7 +14,7 @@ from bot.domain.jobs.observe import (
     JobObserved,
     Observation,
     decide,
-    means_nothing_for_good,
+    never_has_consequences,
 )
 from bot.domain.jobs.poll_pace import Polling, PollPace, pace_of
 from bot.domain.notices.notification import PostModes, everything
@@ -252,7 +252,7 @@ class JobPoller(JobApiWorker[DuePoll]):
             isinstance(look, SeenJob)
             and isinstance(seen, JobObserved)
             and pace is not None
-            and means_nothing_for_good(thread.state, seen, decision, now, polling)
+            and never_has_consequences(thread.state, seen, decision, now, polling)
         ):
             self._memory.remember(thread.id, KnownLook(thread.revision, look.fingerprint, pace))
         else:

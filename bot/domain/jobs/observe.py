@@ -270,7 +270,7 @@ _EVER = 1e9
 """Seconds: longer than anything is held back."""
 
 
-def means_nothing_for_good(
+def never_has_consequences(
     state: ThreadState, seen: JobObserved, decision: Decision, now: float, polling: Polling
 ) -> bool:
     """Returns whether the same observation of the same state will never have consequences, except for the next poll.

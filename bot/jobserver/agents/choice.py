@@ -120,7 +120,7 @@ async def check_editor(
     """
     match settings.editor:
         case "builtin":
-            yield SetupFinding("editor", is_ok=True, words="the built-in one: it needs no setup")
+            yield SetupFinding("editor", is_ok=True, message="the built-in one: it needs no setup")
         case "command":
             yield installed(settings.command, "")
         case "agent":
@@ -134,7 +134,7 @@ def installed(command: Sequence[str], install: str) -> SetupFinding:
     """Looks for a program on the PATH."""
     found = shutil.which(command[0])
     missing = f"there is no program {command[0]} here" + (f"; {install} installs it" if install else "")
-    return SetupFinding("installed", is_ok=found is not None, words=found or missing)
+    return SetupFinding("installed", is_ok=found is not None, message=found or missing)
 
 
 async def _check_agent(
@@ -149,14 +149,14 @@ async def _check_agent(
         if relays_models(settings):
             yield model_finding(launch, settings)
         sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
-        yield SetupFinding("sandbox", is_ok=True, words=f"{settings.sandbox}; {sandbox.users}")
+        yield SetupFinding("sandbox", is_ok=True, message=f"{settings.sandbox}; {sandbox.users}")
         limits = RunLimits.for_settings(settings, groups)
         editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
             async for finding in _run_trial(editor, Path(directory), limit):
                 yield finding
     except JobServerError as error:
-        yield SetupFinding("agent", is_ok=False, words=one_line(str(error), 1000))
+        yield SetupFinding("agent", is_ok=False, message=one_line(str(error), 1000))
 
 
 def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFinding:
@@ -164,14 +164,14 @@ def model_finding(launch: AgentLaunch, settings: JobServerSettings) -> SetupFind
     if launch.door is not None:
         login = launch.door.login
         return SetupFinding(
-            "model", is_ok=True, words=f"by the relay, which calls {login.upstream} with {login.key_variable}"
+            "model", is_ok=True, message=f"by the relay, which calls {login.upstream} with {login.key_variable}"
         )
     if launch.agent.name not in NAMED:
-        return SetupFinding("model", is_ok=True, words=f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
+        return SetupFinding("model", is_ok=True, message=f"none: {PREFIX}MODEL_API and {PREFIX}MODEL_KEY give it one")
     if settings.agent_home is not None or settings.egress:
-        return SetupFinding("model", is_ok=True, words=_NOT_RELAYED)
+        return SetupFinding("model", is_ok=True, message=_NOT_RELAYED)
     return SetupFinding(
-        "model", is_ok=False, words=f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}"
+        "model", is_ok=False, message=f"there is no key that the relay could use: {launch.agent.login}. {_SIGNED}"
     )
 
 
@@ -182,14 +182,14 @@ async def _run_trial(editor: AgentEditor, directory: Path, limit: float) -> Asyn
     try:
         started = await editor.started(task)
     except EditError as error:
-        yield SetupFinding("starts", is_ok=False, words=str(error))
+        yield SetupFinding("starts", is_ok=False, message=str(error))
         return
-    yield SetupFinding("starts", is_ok=True, words=started.version)
+    yield SetupFinding("starts", is_ok=True, message=started.version)
     if started.refusal:
-        yield SetupFinding("options", is_ok=False, words=started.refusal)
+        yield SetupFinding("options", is_ok=False, message=started.refusal)
         return
     if started.options:
-        yield SetupFinding("options", is_ok=True, words=started.options)
+        yield SetupFinding("options", is_ok=True, message=started.options)
     now = asyncio.get_running_loop().time
     began = now()
     try:
@@ -197,10 +197,10 @@ async def _run_trial(editor: AgentEditor, directory: Path, limit: float) -> Asyn
     except EditError as error:
         is_hung = now() - began >= limit
         words = f"nothing came from its model within {limit:g} s: {_HUNG}" if is_hung else str(error)
-        yield SetupFinding("answers", is_ok=False, words=words)
+        yield SetupFinding("answers", is_ok=False, message=words)
         return
     words = f"“{one_line(answer, 60)}”, after {now() - began:.1f} s" if answer else "nothing was said"
-    yield SetupFinding("answers", is_ok=bool(answer), words=words)
+    yield SetupFinding("answers", is_ok=bool(answer), message=words)
 
 
 class _Unheard:

@@ -39,6 +39,7 @@ from pydantic import BaseModel, ValidationError
 from bot import __version__
 from bot.jobserver.agents.content import Content
 from bot.jobserver.agents.failures import LOGIN_NEEDED, request_failed
+from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.options import (
     AgentSession,
@@ -50,7 +51,6 @@ from bot.jobserver.agents.options import (
     options_of,
 )
 from bot.jobserver.agents.process import LINE_LIMIT, AgentMessages, AgentProcess, Message
-from bot.jobserver.agents.text import AgentLog
 from bot.jobserver.errors import EditError, NotOfferedError
 from bot.jobserver.text import one_line
 

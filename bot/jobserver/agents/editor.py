@@ -14,12 +14,12 @@ from bot.jobserver.agents.connection import AgentConnection, Started, started, w
 from bot.jobserver.agents.content import AttachedFiles, Content, first_prompt, next_prompt
 from bot.jobserver.agents.failures import TurnEnd
 from bot.jobserver.agents.launch import AgentLaunch
+from bot.jobserver.agents.log import AgentLog, Redactor, open_log
 from bot.jobserver.agents.options import AgentSession, current_in_words
 from bot.jobserver.agents.permissions import CopyPaths, PendingPermissions, PermissionPolicy
 from bot.jobserver.agents.process import AgentProcess, uninterrupted
 from bot.jobserver.agents.progress import TurnProgress
 from bot.jobserver.agents.questions import Questions, TimeLimit
-from bot.jobserver.agents.text import AgentLog, Redactor, open_log
 from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line

@@ -22,9 +22,9 @@ class Category(Enum):
     EFFORT = "thought_level", "effort"
     MODE = "mode", "mode"
 
-    def __init__(self, category: str, words: str) -> None:
+    def __init__(self, category: str, label: str) -> None:
         self.category = category
-        self.words = words
+        self.label = label
 
 
 @dataclass(frozen=True)
@@ -89,25 +89,25 @@ def option_to_set(agent: str, category: Category, value: str, options: Options) 
         return None
     if value in option.values:
         return option
-    raise NotOfferedError(f"{agent} has no {category.words} “{_shown(value)}”: {_remedy(category, option)}")
+    raise NotOfferedError(f"{agent} has no {category.label} “{_shown(value)}”: {_remedy(category, option)}")
 
 
 def check_set(agent: str, category: Category, value: str, options: Options) -> None:
     """Raises NotOfferedError if the agent did not set the value."""
     if category not in options or options[category].current != value:
-        raise NotOfferedError(f"{agent} did not accept the {category.words} “{_shown(value)}”, though it lists it")
+        raise NotOfferedError(f"{agent} did not accept the {category.label} “{_shown(value)}”, though it lists it")
 
 
 def in_words(options: Options) -> str:
     """Returns each option's value and choices, in one line."""
-    chosen = ((category.words, options[category]) for category in Category if category in options)
+    chosen = ((category.label, options[category]) for category in Category if category in options)
     return "; ".join(f"{words} {_shown(option.current)} (of {_listed(option)})" for words, option in chosen)
 
 
 def current_in_words(options: Options) -> str:
     """Returns each option's value, in one line."""
     return ", ".join(
-        f"{category.words} {_shown(options[category].current)}" for category in Category if category in options
+        f"{category.label} {_shown(options[category].current)}" for category in Category if category in options
     )
 
 

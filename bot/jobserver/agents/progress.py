@@ -24,7 +24,7 @@ from acp.schema import (
 )
 
 from bot.jobserver.agents.failures import nested
-from bot.jobserver.agents.text import Redactor
+from bot.jobserver.agents.log import Redactor
 from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.models import PlanStep, StepStatus
 from bot.jobserver.text import one_line

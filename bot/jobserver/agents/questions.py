@@ -14,7 +14,7 @@ from acp.schema import (
 )
 
 from bot.jobserver.agents.elicitation import Form, form_content, read_form
-from bot.jobserver.agents.text import Redactor
+from bot.jobserver.agents.log import Redactor
 from bot.jobserver.editors.interface import EditProgress
 from bot.jobserver.models import Question
 

@@ -16,11 +16,11 @@ from acp.schema import (
 
 from bot.jobserver.agents.content import ends_with_question, last_paragraph
 from bot.jobserver.agents.failures import TurnEnd, failed, stopped_early
+from bot.jobserver.agents.log import AgentLog
 from bot.jobserver.agents.named import Agent
 from bot.jobserver.agents.permissions import PermissionPolicy
 from bot.jobserver.agents.progress import Repetition, TurnProgress
 from bot.jobserver.agents.questions import Questions
-from bot.jobserver.agents.text import AgentLog
 from bot.jobserver.editors.interface import EditResult
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import Question
@@ -138,7 +138,7 @@ def result(
     if asked:
         return EditResult(summary=end.answer, question=permission_question(asked))
     if unanswered:
-        return EditResult(summary=end.answer, question=unanswered.words, question_fields=unanswered.fields)
+        return EditResult(summary=end.answer, question=unanswered.text, question_fields=unanswered.fields)
     if not is_changed and not asks_by_form and ends_with_question(end.answer):
         return EditResult(summary=end.answer, question=last_paragraph(end.answer))
     return EditResult(summary=end.answer, reason="" if is_changed else refusal_reason(refused))

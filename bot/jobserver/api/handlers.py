@@ -29,7 +29,7 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
-from bot.runtime.http.connection import vouch_for
+from bot.runtime.http.connection import mark_authenticated
 
 Body = TypeVar("Body", bound=BaseModel)
 _STATUS: dict[type[RequestRejectedError], int] = {
@@ -164,7 +164,7 @@ class JobApiHandlers:
             response = error_response(request, 401, "the API key is missing or wrong: send Authorization: Bearer <key>")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
-        vouch_for(request)
+        mark_authenticated(request)
         if request.match_info["project_id"] != self._settings.project_id:
             return error_response(request, 404, "there is no such project here")
         return None

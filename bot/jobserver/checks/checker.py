@@ -79,7 +79,7 @@ class LineFault:
 
     path: PurePosixPath
     line: int
-    words: str
+    message: str
     missing: PurePosixPath | None = None
     """The file that was not found, if that is the fault."""
 

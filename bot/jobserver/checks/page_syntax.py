@@ -21,7 +21,7 @@ class Fault:
     """Why a page does not compile; `position` is an index into its text."""
 
     position: int
-    words: str
+    message: str
 
 
 def applies_to(change: CheckedChange) -> bool:
@@ -38,7 +38,7 @@ def broken_mdx(change: CheckedChange) -> Iterator[str]:
         if before is None or mdx_fault(before) is None:
             line = page.text.count("\n", 0, fault.position) + 1
             column = fault.position - page.text.rfind("\n", 0, fault.position)
-            yield f"{path}:{line}:{column}: {fault.words}"
+            yield f"{path}:{line}:{column}: {fault.message}"
 
 
 def _is_mdx(path: PurePosixPath) -> bool:

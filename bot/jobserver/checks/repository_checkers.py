@@ -90,7 +90,7 @@ def _of_new_lines(findings: Sequence[LineFault], change: CheckedChange) -> list[
     paths = {finding.path for finding in findings}.intersection(change.changed_pages)
     new = {path: change.new_lines(path) for path in paths}
     told = [
-        f"{finding.path}:{finding.line}: {finding.words}"
+        f"{finding.path}:{finding.line}: {finding.message}"
         for finding in findings
         if finding.line in new.get(finding.path, ()) and finding.missing not in change.paths
     ]

@@ -187,7 +187,7 @@ class _Relay:
 
     def _refuse(self, request: web.Request, refused: RefusedRequest, *, status: int = 403) -> web.Response:
         self._tell_refused(f"its model's API ({refused.what})")
-        return self._error(request, status, refused.words)
+        return self._error(request, status, refused.message)
 
     def _error(self, request: web.Request, status: int, words: str) -> web.Response:
         response = web.json_response(error_body(self._access.policy.api.dialect, status, words), status=status)

@@ -42,10 +42,10 @@ _NOT_THERE = "This host cannot be reached. This server's own proxy does not conn
 class _Refusal(Exception):
     """The error response to a request."""
 
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
-        self.words = words
+        self.message = message
 
 
 class _PlainRequest(_Refusal):
@@ -110,7 +110,7 @@ class ConnectProxy:
         except _Refusal as refusal:
             if isinstance(refusal, _PlainRequest):
                 self._count(refusal.address)
-            inner[1].write(_response(refusal.status, refusal.words))
+            inner[1].write(_response(refusal.status, refusal.message))
         finally:
             inner[1].close()  # what was written is still sent
 

@@ -12,10 +12,10 @@ _SHOWN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,48}")
 
 @dataclass(frozen=True)
 class RefusedRequest:
-    """`what` is short, for counting: a field, a tool, a path. `words` go to the agent."""
+    """`what` is short, for counting: a field, a tool, a path. `message` goes to the agent."""
 
     what: str
-    words: str
+    message: str
 
 
 Refusals = Iterator[RefusedRequest]

@@ -46,7 +46,7 @@ def safe_result(result: EditResult, mask: Mask) -> EditResult:
 
 def safe_question(question: Question, mask: Mask) -> Question:
     fields = tuple(field.with_words(mask) for field in question.fields)
-    return Question(shortened(mask(question.words), MAX_QUESTION), fields)
+    return Question(shortened(mask(question.text), MAX_QUESTION), fields)
 
 
 def bounded_plan(steps: Sequence[PlanStep]) -> tuple[PlanStep, ...]:

@@ -13,7 +13,7 @@ from bot.jobserver.executor.foreign_text import MAX_REASON
 from bot.jobserver.models import AgentJob, CheckResult, ProposalState, PullRequestDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest, PullRequests
 from bot.jobserver.store.proposals import ProposalStore
-from bot.jobserver.store.records import OwedProposal
+from bot.jobserver.store.records import PendingProposal
 from bot.jobserver.text import shortened
 from bot.runtime.backoff import Backoff
 from bot.runtime.tasks import BackgroundTasks
@@ -46,40 +46,40 @@ class Proposing:
     records: ProposalStore
     jitter: Callable[[], float] = random.random
 
-    async def propose(self, owed: OwedProposal) -> Proposed:
+    async def propose(self, pending: PendingProposal) -> Proposed:
         """Tries once; a failure is recorded and retried later."""
         try:
-            pull_request, missing = await self._open_or_update(owed)
+            pull_request, missing = await self._open_or_update(pending)
         except NothingToProposeError as error:
-            await self.records.drop(owed)
+            await self.records.drop(pending)
             return Proposed(reason=str(error))
         except JobServerError as error:
-            return await self._refused(owed, error)
-        reported = pull_request_details(pull_request, owed.checks).model_copy(update={"reason": _in_words(missing)})
+            return await self._refused(pending, error)
+        reported = pull_request_details(pull_request, pending.checks).model_copy(update={"reason": _in_words(missing)})
         extras = [one.extra for one in missing]
         details = await self.records.record_proposed(
-            owed, reported, pull_request.link, missing=extras, pause=self._pause_after(owed)
+            pending, reported, pull_request.link, missing=extras, pause=self._pause_after(pending)
         )
-        _log_proposed(owed, pull_request, missing)
+        _log_proposed(pending, pull_request, missing)
         return Proposed(pull_request.link, details)
 
-    async def _open_or_update(self, owed: OwedProposal) -> tuple[OpenedPullRequest, tuple[MissingExtra, ...]]:
-        pull_request = await self.pull_requests.find(owed.branch)
+    async def _open_or_update(self, pending: PendingProposal) -> tuple[OpenedPullRequest, tuple[MissingExtra, ...]]:
+        pull_request = await self.pull_requests.find(pending.branch)
         if pull_request is None:
-            new = NewPullRequest(owed.branch, owed.title, owed.description, owed.requester)
+            new = NewPullRequest(pending.branch, pending.title, pending.description, pending.requester)
             pull_request = await self.pull_requests.open(new)
         # A pull request that ended while this server was down either contains the pushed commit or rejected it.
         elif pull_request.state is not PullRequestState.OPEN:
             return pull_request, ()
-        elif owed.description:
-            await self.pull_requests.update(pull_request, owed.description)
-        return pull_request, await self.pull_requests.add_extras(pull_request, owed.extras, owed.requester)
+        elif pending.description:
+            await self.pull_requests.update(pull_request, pending.description)
+        return pull_request, await self.pull_requests.add_extras(pull_request, pending.extras, pending.requester)
 
-    async def _refused(self, owed: OwedProposal, error: JobServerError) -> Proposed:
+    async def _refused(self, pending: PendingProposal, error: JobServerError) -> Proposed:
         reason = shortened(str(error), MAX_REASON)
-        if owed.failures == 0:
-            logger.warning("job %s has no pull request yet, will try again: %s", owed.job_id, reason)
-        return Proposed(details=await self.records.record_refused(owed, reason, pause=self._pause_after(owed)))
+        if pending.failures == 0:
+            logger.warning("job %s has no pull request yet, will try again: %s", pending.job_id, reason)
+        return Proposed(details=await self.records.record_refused(pending, reason, pause=self._pause_after(pending)))
 
     async def retry_forever(self) -> None:
         """Retries all failed proposals at once, then each when it is due; never returns."""
@@ -93,11 +93,11 @@ class Proposing:
 
     async def retry_due(self) -> None:
         while batch := await self.records.due():
-            for owed in batch:
-                await self.propose(owed)
+            for pending in batch:
+                await self.propose(pending)
 
-    def _pause_after(self, owed: OwedProposal) -> timedelta:
-        return timedelta(seconds=_RETRIES.delay(owed.failures + 1, jitter=self.jitter()))
+    def _pause_after(self, pending: PendingProposal) -> timedelta:
+        return timedelta(seconds=_RETRIES.delay(pending.failures + 1, jitter=self.jitter()))
 
 
 class PullRequestStates:
@@ -163,8 +163,8 @@ def _in_words(missing: Sequence[MissingExtra]) -> str | None:
     return shortened(words, MAX_REASON) if words else None
 
 
-def _log_proposed(owed: OwedProposal, pull_request: OpenedPullRequest, missing: Sequence[MissingExtra]) -> None:
-    for one in missing if owed.failures == 0 else ():
+def _log_proposed(pending: PendingProposal, pull_request: OpenedPullRequest, missing: Sequence[MissingExtra]) -> None:
+    for one in missing if pending.failures == 0 else ():
         logger.warning("pull request %d: %s", pull_request.number, one.reason)
-    if owed.failures and not missing:
-        logger.info("job %s: pull request %d is complete", owed.job_id, pull_request.number)
+    if pending.failures and not missing:
+        logger.info("job %s: pull request %d is complete", pending.job_id, pull_request.number)

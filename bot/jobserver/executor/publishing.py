@@ -21,7 +21,7 @@ from bot.jobserver.models import CheckResult
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.git_repository import GitRepository, StartingPoint
 from bot.jobserver.store.instruction_queue import InstructionQueue
-from bot.jobserver.store.records import Instruction, Outcome, OwedProposal
+from bot.jobserver.store.records import Instruction, Outcome, PendingProposal
 from bot.jobserver.usage import Spent
 
 _PUSHES = 3
@@ -85,8 +85,8 @@ class Publishing:
         described_as = await described(instruction, self.masking)
         summary = await asyncio.to_thread(self.masking.all, change.result.summary)
         proposal = _proposal(described_as, change, summary, await self.records.spent(instruction.job_id))
-        owed = await self._owe(described_as, proposal, change.checks)
-        proposed = await self.proposing.propose(owed)
+        pending = await self._record(described_as, proposal, change.checks)
+        proposed = await self.proposing.propose(pending)
         commit = _commit_of(change)
         published = {"changes": change.changes, "pull_request": proposed.details, "revision": commit}
         details = change.details.model_copy(update={"reason": proposed.reason, **published})
@@ -94,26 +94,28 @@ class Publishing:
 
     async def propose_earlier(self, instruction: Instruction, start: StartingPoint) -> Proposed:
         """Proposes what earlier instructions pushed, for one that changed nothing."""
-        owed = await self.proposing.records.of_job(instruction.job_id)
-        if owed is None or owed.branch != instruction.branch:
+        pending = await self.proposing.records.of_job(instruction.job_id)
+        if pending is None or pending.branch != instruction.branch:
             is_ahead = start.parents[0] != start.base
             if not is_ahead or await self.pull_requests.find(instruction.branch):
                 return Proposed()
-            owed = await self._owe_branch(instruction, start)
-        return await self.proposing.propose(owed)
+            pending = await self._record_branch(instruction, start)
+        return await self.proposing.propose(pending)
 
-    async def _owe_branch(self, instruction: Instruction, start: StartingPoint) -> OwedProposal:
+    async def _record_branch(self, instruction: Instruction, start: StartingPoint) -> PendingProposal:
         """Records a proposal for a branch that has none."""
         prompt = next((earlier.prompt for earlier in instruction.conversation), instruction.prompt)
         changes = await self.repository.changes(start.base, start.parents[0])
         described_as = await described(replace(instruction, prompt=prompt), self.masking)
-        return await self._owe(
+        return await self._record(
             described_as, Proposal(described_as.prompt, requester=described_as.requester, changes=changes), ()
         )
 
-    async def _owe(self, described_as: Instruction, proposal: Proposal, checks: Sequence[CheckResult]) -> OwedProposal:
+    async def _record(
+        self, described_as: Instruction, proposal: Proposal, checks: Sequence[CheckResult]
+    ) -> PendingProposal:
         description = self.masking.known(pull_request_description(proposal))
-        return await self.proposing.records.owe(
+        return await self.proposing.records.record_change(
             described_as, title=subject(proposal.prompt), description=description, checks=checks
         )
 

@@ -52,16 +52,16 @@ class RemovedFiles:
     """The paths that were removed from a working copy, and descriptions of them."""
 
     paths: set[PurePosixPath] = field(default_factory=set)
-    words: list[str] = field(default_factory=list)
+    descriptions: list[str] = field(default_factory=list)
 
     def covers(self, path: PurePosixPath) -> bool:
         """Tells whether this path or a folder above it was removed."""
         return bool(self.paths) and (path in self.paths or any(parent in self.paths for parent in path.parents))
 
-    def note(self, path: PurePosixPath, words: str) -> None:
+    def note(self, path: PurePosixPath, description: str) -> None:
         if path not in self.paths:
             self.paths.add(path)
-            self.words.append(words)
+            self.descriptions.append(description)
 
 
 def sweep(directory: Path, known_folders: Collection[PurePosixPath]) -> RemovedFiles:

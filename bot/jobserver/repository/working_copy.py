@@ -104,7 +104,7 @@ class WorkingCopy:
             return Collected(tree, (self._too_many(len(taken)),))
         await asyncio.to_thread(settle_modes, taken, before.of_mode(Mode.PROGRAM), self._directory)
         await self._run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=_joined(taken))
-        words = _in_words([*held.in_words(), *removed.words, *left_out])
+        words = _in_words([*held.in_words(), *removed.descriptions, *left_out])
         notes = await asyncio.to_thread(self._odd_names, taken, before)
         return Collected((await self._run("write-tree")).strip(), words, _in_words(notes))
 

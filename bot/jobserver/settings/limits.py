@@ -1,19 +1,17 @@
-"""Settings that limit changes, uploads, tokens and retention, and the checks of a change."""
+"""Settings that limit changes, uploads, tokens and retention."""
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field
 
-from bot.jobserver.settings.values import Allowances, Duration, Names, Patterns, split_words
+from bot.jobserver.settings.values import Allowances, Duration, Patterns
 from bot.runtime.settings import Settings
 
 _PART = re.compile(r"(?P<name>job|day)=(?P<number>\d{1,12}(?:\.\d{1,6})?)(?P<unit>[kM]?)", re.ASCII)
 _UNITS = {"": 1, "k": 1_000, "M": 1_000_000}
-_LISTS = TypeAdapter(list[list[str]])
 
 
 @dataclass(frozen=True)
@@ -79,27 +77,4 @@ class LimitSettings(Settings):
         timedelta(days=90),
         description="how long an archived job is kept; then it is deleted with its texts, log, folders and ended "
         "branches (seconds or ISO 8601)",
-    )
-
-
-def _commands(value: object) -> object:
-    """Reads a JSON list of commands, each a list of words; or one command a line, in shell quoting."""
-    if not isinstance(value, str):
-        return value
-    if not value.lstrip().startswith("["):
-        return [split_words(line) for line in value.splitlines() if line.strip()]
-    try:
-        return _LISTS.validate_python(json.loads(value))
-    except (ValueError, ValidationError):
-        raise ValueError("must be one command a line, or a JSON list of lists of words") from None
-
-
-class CheckSettings(Settings):
-    """Commands that check a change before it is proposed."""
-
-    checks: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_commands)] = Field(
-        (), description="your own commands that check a change, one a line; a failure goes back to the editor"
-    )
-    checks_pass_environment: Names = Field(
-        (), description="names of variables that these commands get besides PATH, HOME, language and the like"
     )

@@ -1,14 +1,15 @@
-"""Settings for programs in the sandbox: what they can see, reach and use up."""
+"""Settings for programs in the sandbox: what they can see, reach and use up, and the commands that check a change."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import idna
-from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, TypeAdapter, ValidationError, field_validator
 
-from bot.jobserver.settings.values import PREFIX, Folders
+from bot.jobserver.settings.values import PREFIX, Folders, Names, split_words
 from bot.runtime.settings import Settings
 
 PRIVATE = "private:"
@@ -22,6 +23,7 @@ _SMALLEST = 16 * 2**20
 OPEN: Literal["open"] = "open"
 """Programs and agents reach whatever this machine can reach."""
 _NONE = "none"
+_COMMANDS = TypeAdapter(list[list[str]])
 
 
 @dataclass(frozen=True)
@@ -131,3 +133,26 @@ class SandboxSettings(Settings):
         if value is not None:
             raise ValueError("has ended")
         return value
+
+
+def _commands(value: object) -> object:
+    """Reads a JSON list of commands, each a list of words; or one command a line, in shell quoting."""
+    if not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith("["):
+        return [split_words(line) for line in value.splitlines() if line.strip()]
+    try:
+        return _COMMANDS.validate_python(json.loads(value))
+    except (ValueError, ValidationError):
+        raise ValueError("must be one command a line, or a JSON list of lists of words") from None
+
+
+class CheckSettings(Settings):
+    """Commands that check a change before it is proposed; they run in the sandbox."""
+
+    checks: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_commands)] = Field(
+        (), description="your own commands that check a change, one a line; a failure goes back to the editor"
+    )
+    checks_pass_environment: Names = Field(
+        (), description="names of variables that these commands get besides PATH, HOME, language and the like"
+    )

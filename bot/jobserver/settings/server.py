@@ -9,9 +9,9 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_val
 from pydantic_settings import SettingsConfigDict
 
 from bot.jobserver.settings.github import GitHubSettings
-from bot.jobserver.settings.limits import CheckSettings, LimitSettings
+from bot.jobserver.settings.limits import LimitSettings
 from bot.jobserver.settings.pages import PageSettings
-from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
+from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
 from bot.runtime.settings import Settings, read_variable
 

@@ -10,7 +10,7 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.models import CheckResult, Extra, ProposalState, PullRequestDetails
 from bot.jobserver.store.database import Database, fetch_row
 from bot.jobserver.store.job_rows import read_details, write_details
-from bot.jobserver.store.records import Instruction, OwedProposal, as_text, requester_from_row
+from bot.jobserver.store.records import Instruction, PendingProposal, as_text, requester_from_row
 
 _CHECKS = TypeAdapter(tuple[CheckResult, ...])
 _BATCH_SIZE = 20
@@ -25,22 +25,22 @@ class ProposalStore:
         self._database = database
         self._now = now
 
-    async def owe(
+    async def record_change(
         self, instruction: Instruction, *, title: str, description: str, checks: Sequence[CheckResult]
-    ) -> OwedProposal:
-        """Records what an instruction pushed, appended to what is already owed; no text is appended twice."""
+    ) -> PendingProposal:
+        """Records what an instruction pushed, appended to a pending proposal; no text is appended twice."""
         async with self._database.transaction() as connection:
             known = await _read(connection, instruction.job_id)
             if known is not None and known.branch == instruction.branch:
                 await self._add(connection, known, description, _as_json(checks))
             else:
                 await self._insert(connection, instruction, title, description, _as_json(checks))
-            owed = await _read(connection, instruction.job_id)
-            if owed is None:
+            pending = await _read(connection, instruction.job_id)
+            if pending is None:
                 raise JobServerError("the database did not keep what is to be proposed")
-            return owed
+            return pending
 
-    async def _add(self, connection: aiosqlite.Connection, known: OwedProposal, addition: str, checks: str) -> None:
+    async def _add(self, connection: aiosqlite.Connection, known: PendingProposal, addition: str, checks: str) -> None:
         whole = "\n\n".join(filter(None, (known.description, addition)))
         is_new = addition not in known.description and len(whole) <= _LONGEST_DESCRIPTION
         await connection.execute(
@@ -62,7 +62,7 @@ class ProposalStore:
             ),
         )  # fmt: skip
 
-    async def of_job(self, job_id: str) -> OwedProposal | None:
+    async def of_job(self, job_id: str) -> PendingProposal | None:
         async with self._database.transaction() as connection:
             return await _read(connection, job_id)
 
@@ -71,7 +71,7 @@ class ProposalStore:
         async with self._database.transaction() as connection:
             await connection.execute("UPDATE proposals SET due_at = ?", (as_text(self._now()),))
 
-    async def due(self) -> list[OwedProposal]:
+    async def due(self) -> list[PendingProposal]:
         """Returns a batch of due proposals, without those of active jobs, which propose their own changes."""
         async with self._database.transaction() as connection:
             rows = await connection.execute_fetchall(
@@ -82,34 +82,40 @@ class ProposalStore:
             return [_from_row(row) for row in rows]
 
     async def record_proposed(
-        self, owed: OwedProposal, told: PullRequestDetails, link: str, *, missing: Collection[Extra], pause: timedelta
+        self,
+        pending: PendingProposal,
+        told: PullRequestDetails,
+        link: str,
+        *,
+        missing: Collection[Extra],
+        pause: timedelta,
     ) -> PullRequestDetails:
         """Records the pull request; what it lacks is tried again after `pause`."""
         async with self._database.transaction() as connection:
             await connection.execute(
-                "UPDATE jobs SET pr_link = ?, pr_branch = ? WHERE id = ?", (link, owed.branch, owed.job_id)
+                "UPDATE jobs SET pr_link = ?, pr_branch = ? WHERE id = ?", (link, pending.branch, pending.job_id)
             )
             if missing:
                 await connection.execute(
                     "UPDATE proposals SET description = '', extras = ?, failures = failures + 1, due_at = ? "
                     "WHERE job_id = ? AND version = ?",
-                    (",".join(missing), self._later(pause), owed.job_id, owed.version),
+                    (",".join(missing), self._later(pause), pending.job_id, pending.version),
                 )
             else:
-                await _delete(connection, owed)
-            return await _record_details(connection, owed, told)
+                await _delete(connection, pending)
+            return await _record_details(connection, pending, told)
 
-    async def record_refused(self, owed: OwedProposal, reason: str, *, pause: timedelta) -> PullRequestDetails:
+    async def record_refused(self, pending: PendingProposal, reason: str, *, pause: timedelta) -> PullRequestDetails:
         """Records why the change could not be proposed; it is tried again after `pause`."""
         async with self._database.transaction() as connection:
             await connection.execute(
                 "UPDATE proposals SET failures = failures + 1, due_at = ? WHERE job_id = ? AND version = ?",
-                (self._later(pause), owed.job_id, owed.version),
+                (self._later(pause), pending.job_id, pending.version),
             )
-            known = (await read_details(connection, owed.job_id)).pull_request
-            if known is None or not await _is_open(connection, owed):
-                known = PullRequestDetails(state=ProposalState.PENDING, checks=owed.checks)
-            return await _record_details(connection, owed, known.model_copy(update={"reason": reason}))
+            known = (await read_details(connection, pending.job_id)).pull_request
+            if known is None or not await _is_open(connection, pending):
+                known = PullRequestDetails(state=ProposalState.PENDING, checks=pending.checks)
+            return await _record_details(connection, pending, known.model_copy(update={"reason": reason}))
 
     async def record_state(self, job_id: str, number: int, state: ProposalState) -> None:
         """Records the state of a pull request, if it is still the job's current one."""
@@ -120,38 +126,40 @@ class ProposalStore:
                 told = details.model_copy(update={"pull_request": known.model_copy(update={"state": state})})
                 await write_details(connection, job_id, told)
 
-    async def drop(self, owed: OwedProposal) -> None:
+    async def drop(self, pending: PendingProposal) -> None:
         """Drops a proposal that turned out to be empty."""
         async with self._database.transaction() as connection:
-            await _delete(connection, owed)
-            details = await read_details(connection, owed.job_id)
+            await _delete(connection, pending)
+            details = await read_details(connection, pending.job_id)
             if details.pull_request and details.pull_request.state is ProposalState.PENDING:
-                await write_details(connection, owed.job_id, details.model_copy(update={"pull_request": None}))
+                await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": None}))
 
     def _later(self, pause: timedelta) -> str:
         return as_text(self._now() + pause)
 
 
-async def _read(connection: aiosqlite.Connection, job_id: str) -> OwedProposal | None:
+async def _read(connection: aiosqlite.Connection, job_id: str) -> PendingProposal | None:
     row = await fetch_row(connection, "SELECT * FROM proposals WHERE job_id = ?", (job_id,))
     return _from_row(row) if row else None
 
 
-async def _is_open(connection: aiosqlite.Connection, owed: OwedProposal) -> bool:
+async def _is_open(connection: aiosqlite.Connection, pending: PendingProposal) -> bool:
     """Whether the job's pull request is for this branch."""
-    row = await fetch_row(connection, "SELECT pr_branch FROM jobs WHERE id = ?", (owed.job_id,))
-    return row is not None and row["pr_branch"] == owed.branch
+    row = await fetch_row(connection, "SELECT pr_branch FROM jobs WHERE id = ?", (pending.job_id,))
+    return row is not None and row["pr_branch"] == pending.branch
 
 
-async def _delete(connection: aiosqlite.Connection, owed: OwedProposal) -> None:
-    await connection.execute("DELETE FROM proposals WHERE job_id = ? AND version = ?", (owed.job_id, owed.version))
+async def _delete(connection: aiosqlite.Connection, pending: PendingProposal) -> None:
+    await connection.execute(
+        "DELETE FROM proposals WHERE job_id = ? AND version = ?", (pending.job_id, pending.version)
+    )
 
 
 async def _record_details(
-    connection: aiosqlite.Connection, owed: OwedProposal, told: PullRequestDetails
+    connection: aiosqlite.Connection, pending: PendingProposal, told: PullRequestDetails
 ) -> PullRequestDetails:
-    details = await read_details(connection, owed.job_id)
-    await write_details(connection, owed.job_id, details.model_copy(update={"pull_request": told}))
+    details = await read_details(connection, pending.job_id)
+    await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": told}))
     return told
 
 
@@ -159,8 +167,8 @@ def _as_json(checks: Sequence[CheckResult]) -> str:
     return _CHECKS.dump_json(tuple(checks)).decode()
 
 
-def _from_row(row: aiosqlite.Row) -> OwedProposal:
-    return OwedProposal(
+def _from_row(row: aiosqlite.Row) -> PendingProposal:
+    return PendingProposal(
         job_id=row["job_id"],
         branch=row["branch"],
         title=row["title"],

@@ -127,7 +127,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class OwedProposal:
+class PendingProposal:
     """What was pushed for a job, and what its pull request still lacks.
 
     `description` is empty if the pull request is open and only `extras` are missing. `checks` are those of the newest
@@ -188,7 +188,7 @@ def job_from_row(row: aiosqlite.Row) -> AgentJob:
 
 def question_as_json(question: Question) -> str:
     """Returns an open question as it is stored."""
-    return JobDetails(question=question.words, question_fields=question.fields).model_dump_json(exclude_defaults=True)
+    return JobDetails(question=question.text, question_fields=question.fields).model_dump_json(exclude_defaults=True)
 
 
 def _open_question(row: aiosqlite.Row) -> dict[str, object]:

@@ -58,7 +58,7 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
         )
         self._server = server
         self._deadline: asyncio.TimerHandle | None = None
-        self._has_begun = self._is_answering = self._is_vouched_for = False
+        self._has_begun = self._is_answering = self._is_authenticated = False
         self._request: web.Request | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -83,7 +83,7 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
             if not self._has_begun and not self._is_answering:
                 self._close_after(self._server.request_seconds)
             self._has_begun = True
-            if not self._is_vouched_for and not self._server.count_pending(self, len(data)):
+            if not self._is_authenticated and not self._server.count_pending(self, len(data)):
                 return
         super().data_received(data)
 
@@ -102,14 +102,14 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
     def request_answered(self) -> None:
         """The response is sent. Bytes that have arrived since the request count as the start of the next one."""
         self._request = None
-        self._is_answering = self._is_vouched_for = False
+        self._is_answering = self._is_authenticated = False
         self._server.clear_pending(self)
         self._server.idle(self)
         self._close_after(self._server.request_seconds if self._has_begun else self._server.idle_seconds)
 
-    def vouched_for(self) -> None:
+    def authenticated(self) -> None:
         """The request's sender is known."""
-        self._is_vouched_for = True
+        self._is_authenticated = True
         self._server.clear_pending(self)
 
     def abort(self) -> None:
@@ -154,10 +154,10 @@ class HttpConnection(web.RequestHandler, asyncio.BufferedProtocol):
             self._deadline = None
 
 
-def vouch_for(request: web.BaseRequest) -> None:
-    """Declares that a request's sender is known, so its bytes no longer count towards the limit for strangers."""
+def mark_authenticated(request: web.BaseRequest) -> None:
+    """Marks a request's sender as known: its bytes no longer count towards the limit for unknown senders."""
     if isinstance(request.protocol, HttpConnection):
-        request.protocol.vouched_for()
+        request.protocol.authenticated()
 
 
 @web.middleware

@@ -105,8 +105,8 @@ class HttpServer(Server):
 
     Above `most_connections`, the connection that has been idle longest is closed, so a client that sends a request at
     once gets through even if many others hang. Above `most_pending_bytes` of unanswered requests from unknown senders
-    (see `vouch_for`), the largest and slowest are closed. Bodies are not decompressed. With `handler_cancellation`, a
-    handler is cancelled when its client disconnects.
+    (see `mark_authenticated`), the largest and slowest are closed. Bodies are not decompressed. With
+    `handler_cancellation`, a handler is cancelled when its client disconnects.
     """
 
     def __init__(

@@ -27,8 +27,8 @@ of these names a column that an older schema lacks.
 """
 
 
-async def backup(url: str, target: Path, *, put_in_doubt: Callable[[str], Awaitable[object]]) -> None:
-    """Copies the SQLite database at `url` into a new file while it is in use. `put_in_doubt` gets the URL of a copy
+async def backup(url: str, target: Path, *, mark_in_doubt: Callable[[str], Awaitable[object]]) -> None:
+    """Copies the SQLite database at `url` into a new file while it is in use. `mark_in_doubt` gets the URL of a copy
     whose schema is current. Raises ConfigError for any other database, StoreUnavailable if the file exists or the copy
     fails.
     """
@@ -41,9 +41,9 @@ async def backup(url: str, target: Path, *, put_in_doubt: Callable[[str], Awaita
         await asyncio.to_thread(_copy, source, target)
         copy = f"sqlite:///{target}"
         if await schema_state(copy) is SchemaState.CURRENT:
-            await put_in_doubt(copy)
+            await mark_in_doubt(copy)
         else:
-            await asyncio.to_thread(_doubt_older, target)
+            await asyncio.to_thread(_mark_older_in_doubt, target)
     except BaseException as error:
         # Without this, a restored copy would say and send again what is open in it.
         await asyncio.to_thread(target.unlink, missing_ok=True)
@@ -58,7 +58,7 @@ def _copy(source: Path, target: Path) -> None:
         database.execute("VACUUM INTO ?", (str(target),))
 
 
-def _doubt_older(target: Path) -> None:
+def _mark_older_in_doubt(target: Path) -> None:
     with closing(sqlite3.connect(target)) as copy, copy:
         for statement in _OLDER_IN_DOUBT:
             copy.execute(statement)

@@ -71,7 +71,7 @@ class SqlRestoration:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def doubt_requests(self) -> int:
+    async def mark_requests_in_doubt(self) -> int:
         session = self._session
         await session.execute(_TRIED)
         await session.execute(_UNTRIED)
@@ -85,10 +85,10 @@ class SqlRestoration:
         found = [row["thread_id"] for statement in _OPEN_THREADS for row in await self._session.rows(statement)]
         return tuple(dict.fromkeys(found))
 
-    async def doubt_notices(self) -> int:
+    async def mark_notices_in_doubt(self) -> int:
         return (await self._session.execute(_NOTICES)).rowcount
 
-    async def doubt_reactions(self, *, after: int, limit: int) -> int | None:
+    async def mark_reactions_in_doubt(self, *, after: int, limit: int) -> int | None:
         ids = [row[notices.c.id] for row in await self._session.rows(_SOME_NOTICES, after=after, most=limit)]
         if not ids:
             return None

@@ -18,7 +18,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.direct_lines import ADD, NEW_JOB, answer, write_line
 from support.worlds.fault_world import JobApiOutside
 
-from bot.cli.restored import doubt_all, put_restored_in_doubt
+from bot.cli.restored import mark_all_in_doubt, mark_restored_in_doubt
 from bot.domain.context.slack_files import FileContent, SlackFile
 from bot.domain.notices.messages import ActionAnswer
 from bot.domain.people.members import Member
@@ -193,7 +193,7 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
     """An instance goes on with a copy, after the whole day."""
     after = deepcopy(outside)
     restored = await open_store(f"sqlite:///{copy}", clock=after.clock)
-    await doubt_all(restored)
+    await mark_all_in_doubt(restored)
     await run_on(after.world(restored))
     assert not after.taken() - outside.taken(), copy
     assert not after.repeated(), copy
@@ -260,7 +260,7 @@ async def much_written(world: CoreWorld, postgres: PostgresServer, url: str, arc
 async def take_over(url: str, outside: Outside) -> None:
     """An instance goes on with a restored database."""
     after = deepcopy(outside)
-    said = await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": url})
+    said = await asyncio.to_thread(mark_restored_in_doubt, {"DATABASE_URL": url})
     assert said.startswith("In doubt: ")
     restored = await open_store(url, clock=after.clock)
     await run_on(after.world(restored, "three"))
@@ -284,9 +284,9 @@ async def test_an_instance_that_is_at_work_is_not_disturbed(database: str) -> No
     store = await open_store(database)
     await store.transact(lambda tx: tx.claims.release("nobody"))
     with pytest.raises(StoreUnavailable, match="using this database"):
-        await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": database})
+        await asyncio.to_thread(mark_restored_in_doubt, {"DATABASE_URL": database})
     await store.close()
-    said = await asyncio.to_thread(put_restored_in_doubt, {"DATABASE_URL": database})
+    said = await asyncio.to_thread(mark_restored_in_doubt, {"DATABASE_URL": database})
     assert said == "Nothing was open when this backup was made: nothing is in doubt."
 
 
@@ -300,7 +300,7 @@ async def test_what_people_did_about_jobs_is_not_done_again(store: Store, clock:
     await act(world, RequestKind.STOP, thread_id, "stop")
     await act(world, RequestKind.RETRY, thread_id, "retry")
     await act(world, RequestKind.MUTE, thread_id, "mute")
-    assert (await doubt_all(store)).actions == 2
+    assert (await mark_all_in_doubt(store)).actions == 2
     await run_on(world)
     assert not outside.job_api.cancelled
     assert outside.job_api.created == ["Do it"]
@@ -314,7 +314,7 @@ async def test_a_refusal_is_still_found_out_before_anything_is_said(store: Store
     world = outside.world(store)
     world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
     await ask(world, "secret plans", "k1")
-    await doubt_all(store)
+    await mark_all_in_doubt(store)
     await run_on(world)
     assert outside.chat.told_to() == [("UANA", "request_refused")]
     assert not outside.chat.messages
@@ -329,7 +329,7 @@ async def test_after_a_new_request_news_is_told_again(store: Store, clock: FakeC
     outside.job_api.show("job-1", "completed")
     await run_on(world)
     await write(world, ts, "again")
-    await doubt_all(store)
+    await mark_all_in_doubt(store)
     assert (await world.thread(ts)).state.told.restored
     await run_on(world)
     (uncertain,) = await requests_in(store, RequestState.UNCERTAIN)

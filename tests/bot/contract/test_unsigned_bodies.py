@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from bot.runtime.http.connection import vouch_for
+from bot.runtime.http.connection import mark_authenticated
 from bot.runtime.http.server import MOST_PENDING_BYTES, HttpServer, listening_socket
 from bot.slack.receiving.transports.http_receiver import signature_of
 
@@ -162,7 +162,7 @@ async def counting() -> AsyncIterator[Counting]:
 
     async def read(request: web.Request) -> web.Response:
         if request.path == "/known":
-            vouch_for(request)
+            mark_authenticated(request)
         await request.read()
         await may_answer.wait()
         return web.Response(text="here you are")

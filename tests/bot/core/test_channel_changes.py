@@ -6,10 +6,10 @@ import pytest
 from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.app.startup import known_ids, newest_id
+from bot.app.startup import channel_aliases, newest_id
 from bot.cli.forget import _forget_batch
 from bot.domain.people.permissions import PermissionRules
-from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, followed
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode, with_aliases
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, MessageVersion, Person, Reply, RequestKind, WayIn
 from bot.slack.receiving.slack_app import SlackApp
@@ -87,15 +87,15 @@ async def test_an_edit_and_a_deletion_by_the_new_id_are_of_the_same_message(worl
 
 
 async def test_a_job_that_is_asked_for_by_the_new_id_has_the_settings_of_the_first(world: CoreWorld) -> None:
-    """And where the settings have the new id, that is followed to the first, which is said."""
+    """A new id in the settings counts as the first one; an old id is logged."""
     await changed(world, "C1", "C2")
-    known = await known_ids(world.store, {"C2", "C9"})
+    known = await channel_aliases(world.store, {"C2", "C9"})
     assert known == {"C2": "C1"}
     for channel in ("C1", "C2"):
         mentions = ChannelSettings(ReplyMode.MENTIONS)
         api, other = Project("api", frozenset({channel})), Project("other")
-        world.projects = Projects((other, api), {channel: mentions}).following(known)
-        world.rules = PermissionRules("T1", channels=followed(frozenset({channel}), known))
+        world.projects = Projects((other, api), {channel: mentions}).with_channel_aliases(known)
+        world.rules = PermissionRules("T1", channels=with_aliases(frozenset({channel}), known))
         world.assemble()
         await world.start(f"for {channel}", channel="C2", key=channel)
         await world.settle()
@@ -106,7 +106,7 @@ async def test_a_job_that_is_asked_for_by_the_new_id_has_the_settings_of_the_fir
 
 async def test_an_old_id_in_the_settings_is_named(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     await changed(world, "C1", "C2")
-    await known_ids(world.store, {"C1"})
+    await channel_aliases(world.store, {"C1"})
     assert "The id of channel C1 is now C2: please update the settings." in caplog.text
 
 
@@ -123,7 +123,7 @@ async def test_a_channel_is_forgotten_by_any_of_its_ids(world: CoreWorld, channe
 
 
 @pytest.mark.parametrize(
-    ("event", "followed"),
+    ("event", "is_followed"),
     [
         ({"old_channel_id": "C1", "new_channel_id": "C2", "event_ts": "1612206778.000000"}, True),
         ({"old_channel_id": "C1", "new_channel_id": "C1", "event_ts": "1612206778.000000"}, False),
@@ -133,7 +133,9 @@ async def test_a_channel_is_forgotten_by_any_of_its_ids(world: CoreWorld, channe
         ({}, False),
     ],
 )
-async def test_slacks_event_is_taken_as_documented(world: CoreWorld, event: dict[str, Any], *, followed: bool) -> None:
+async def test_slacks_event_is_taken_as_documented(
+    world: CoreWorld, event: dict[str, Any], *, is_followed: bool
+) -> None:
     async with new_session() as session:
         app = SlackApp(
             world.service,
@@ -143,7 +145,7 @@ async def test_slacks_event_is_taken_as_documented(world: CoreWorld, event: dict
         )
         payload = {"type": "event_callback", "team_id": "T1", "event": {"type": "channel_id_changed"} | event}
         assert (await app.handle_payload(payload)).status == 200
-    assert await newest_id(world.store, "C1") == ("C2" if followed else "C1")
+    assert await newest_id(world.store, "C1") == ("C2" if is_followed else "C1")
 
 
 async def test_whoever_writes_by_the_new_id_is_checked_as_before(world: CoreWorld) -> None:

@@ -12,7 +12,7 @@ from bot.domain.jobs.observe import (
     JobObserved,
     Observation,
     decide,
-    means_nothing_for_good,
+    never_has_consequences,
     open_round,
 )
 from bot.domain.jobs.poll_pace import PENDING_FOR, Polling, pace_of
@@ -69,7 +69,7 @@ def test_what_is_skipped_would_have_come_to_nothing_at_any_later_time(
     seen, now = JobObserved(job), now + passed
     state = decide(state, seen, now, POLLING).state
     decision = decide(state, seen, now, POLLING)
-    if not means_nothing_for_good(state, seen, decision, now, POLLING):
+    if not never_has_consequences(state, seen, decision, now, POLLING):
         return
     pace = pace_of(state)
     for at in sorted(
@@ -83,7 +83,7 @@ def test_what_is_skipped_would_have_come_to_nothing_at_any_later_time(
 def test_a_job_at_work_that_shows_nothing_new_is_skipped() -> None:
     seen = JobObserved(Job("j1", "active", details=JobDetails(plan=STEPS)))
     state, now = reached([(False, seen, 0.0)])
-    assert means_nothing_for_good(state, seen, decide(state, seen, now, POLLING), now, POLLING)
+    assert never_has_consequences(state, seen, decide(state, seen, now, POLLING), now, POLLING)
 
 
 def test_progress_that_is_held_back_is_not() -> None:
@@ -92,4 +92,4 @@ def test_progress_that_is_held_back_is_not() -> None:
     state, now = reached([(False, JobObserved(Job("j1", "active", details=JobDetails(activity="Reading"))), 0.0)])
     decision = decide(state, seen, now + 1.0, POLLING)
     assert decision.state == state
-    assert not means_nothing_for_good(state, seen, decision, now + 1.0, POLLING)
+    assert not never_has_consequences(state, seen, decision, now + 1.0, POLLING)

@@ -79,7 +79,7 @@ async def findings(tmp_path: Path, **given: Any) -> list[tuple[str, bool | None,
         repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
         egress="open", agent=shlex.join(scripted(tmp_path, LISTS).command), **given,
     )  # fmt: skip
-    return [(one.name, one.is_ok, one.words) async for one in check_editor(settings, os.environ)]
+    return [(one.name, one.is_ok, one.message) async for one in check_editor(settings, os.environ)]
 
 
 async def test_the_check_tells_what_is_chosen_and_what_else_there_is(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ async def test_the_answer_goes_back_to_the_agent(tmp_path: Path) -> None:
     world.progress.reply = "443"
     assert await world.edit("Describe the port") == EditResult(summary="accept {'port': '443'}")
     (question,) = world.progress.questions
-    assert question.words == "Which port?\n- 80\n- 443"
+    assert question.text == "Which port?\n- 80\n- 443"
     assert [option.label for option in question.fields[0].options] == ["80", "443"]
     assert world.received("initialize")[0]["clientCapabilities"]["elicitation"] == {"form": {}}
 

@@ -187,7 +187,7 @@ async def test_the_check_of_a_model_that_hangs_says_so_in_time(tmp_path: Path) -
     )  # fmt: skip
     found = [finding async for finding in check_editor(settings, os.environ, answer_within=2.0)]
     assert [(finding.name, finding.is_ok) for finding in found[-2:]] == [("starts", True), ("answers", False)]
-    assert found[-1].words.startswith("nothing came from its model within 2 s: check its address")
+    assert found[-1].message.startswith("nothing came from its model within 2 s: check its address")
     assert CHECK_S == 30.0
 
 

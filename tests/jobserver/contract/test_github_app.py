@@ -94,7 +94,7 @@ async def test_faults_while_a_token_is_made_pass(server: GitHubServer) -> None:
 
 async def shown(settings: JobServerSettings) -> list[str]:
     signs = {True: "ok", False: "failed", None: "note"}
-    return [f"{signs[result.is_ok]}: {result.name}: {result.words}" for result in await check_github(settings)]
+    return [f"{signs[result.is_ok]}: {result.name}: {result.message}" for result in await check_github(settings)]
 
 
 @pytest.mark.parametrize("identity", [{}, as_app()], ids=["token", "app"])

@@ -128,8 +128,8 @@ async def test_a_branch_of_which_nothing_is_written_down_is_proposed_by_the_next
     """An older version recorded nothing; the branch itself says that there is something."""
     async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
         job = await pushed_in_vain(world)
-        (owed,) = [one for one in [await world.proposals.of_job(job.id)] if one]
-        await world.proposals.drop(owed)
+        (pending,) = [one for one in [await world.proposals.of_job(job.id)] if one]
+        await world.proposals.drop(pending)
         world.pull_requests.outage = None
         again = await world.done("two", job.id)
         assert again.pr_link == "https://host/pulls/1"
@@ -225,7 +225,7 @@ async def test_what_is_owed_goes_with_the_job(tmp_path: Path) -> None:
 
 
 async def test_words_that_came_meanwhile_are_not_taken_for_settled(tmp_path: Path) -> None:
-    """An instruction may add to what is owed while a retry is under way."""
+    """An instruction may add to a pending proposal while a retry is under way."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
         before = await world.proposals.of_job(job.id)

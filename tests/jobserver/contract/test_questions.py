@@ -18,7 +18,7 @@ async def asks(task: EditTask, progress: EditProgress) -> EditResult:
     """Asks once, and again where it is not told."""
     reply = await progress.ask(ASKED, lambda text: text.isdigit())
     if reply is None:
-        return EditResult("Not told.", question=ASKED.words, question_fields=ASKED.fields)
+        return EditResult("Not told.", question=ASKED.text, question_fields=ASKED.fields)
     (task.workspace.copy / "port.md").write_text(reply)
     return EditResult(f"Port {reply}.")
 

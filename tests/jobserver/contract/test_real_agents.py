@@ -133,12 +133,12 @@ async def test_what_an_agent_asks_with_choices_is_answered_while_it_works(name: 
         before = len(world.model.requests)
         result = await world.edit("Fix the spelling")
         question = world.progress.questions[-1]
-        assert "Which spelling?" in question.words
+        assert "Which spelling?" in question.text
         assert [option.label for option in question.fields[0].options] == ["American", "British"]
         assert question.fields[0].own_words
         told = world.model.requests[before + 1]
         assert told.holds(reply or QUESTIONS[name].name)
-        assert result.question == ("" if reply else question.words)
+        assert result.question == ("" if reply else question.text)
         assert result.question_fields == (() if reply else question.fields)
 
 

@@ -38,7 +38,7 @@ async def test_what_has_all_that_it_needs_is_left_as_it_was(tmp_path: Path, bare
     assert [(name, one.is_ok) for name, one in findings.items()] == [
         ("data", True), ("port", True), ("checks", True), ("git", True), ("repository", True), ("push", True)
     ]  # fmt: skip
-    assert "jobs start from main" in findings["repository"].words
+    assert "jobs start from main" in findings["repository"].message
     assert git(bare, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
     assert not (tmp_path / "data").exists()
 
@@ -47,7 +47,7 @@ async def test_pages_that_nobody_can_read_are_said_to_be_that(tmp_path: Path, ba
     """Where a program runs they are for reviewers, of whom there is none; the jobs themselves need nobody."""
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),))
     assert findings["pages"].is_ok is None
-    assert "PAGEHAND_JOBSERVER_REVIEWERS" in findings["pages"].words
+    assert "PAGEHAND_JOBSERVER_REVIEWERS" in findings["pages"].message
     assert "pages" not in await found(tmp_path, repository=str(bare))
 
 
@@ -56,7 +56,7 @@ async def test_a_way_out_that_is_open_is_said_to_be_that(tmp_path: Path, bare: P
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
     findings = await found(tmp_path, **runs, egress="open")
     assert findings["egress"].is_ok is None
-    assert "PAGEHAND_JOBSERVER_EGRESS" in findings["egress"].words
+    assert "PAGEHAND_JOBSERVER_EGRESS" in findings["egress"].message
     assert "egress" not in await found(tmp_path, **runs)
     assert "egress" not in await found(tmp_path, repository=str(bare), egress="open")
 
@@ -66,7 +66,7 @@ async def test_listed_hosts_that_lead_to_this_machine_are_named(tmp_path: Path, 
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
     findings = await found(tmp_path, **runs, egress="private:localhost:5432, private:localhost:6379")
     assert findings["egress"].is_ok is None
-    assert "localhost:5432, localhost:6379 on this machine itself" in findings["egress"].words
+    assert "localhost:5432, localhost:6379 on this machine itself" in findings["egress"].message
     assert "egress" not in await found(tmp_path, **runs, egress="private:no-such-host.invalid:443")
 
 
@@ -78,7 +78,7 @@ async def test_a_proxy_that_cannot_be_used_is_a_fault(
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
     findings = await found(tmp_path, **runs, egress="no-such-host.invalid:443")
     assert findings["egress"].is_ok is False
-    assert "planted" not in findings["egress"].words
+    assert "planted" not in findings["egress"].message
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ async def test_what_a_job_would_fail_of_is_said(
     """Each of them ended every job, and the check said that all was well."""
     findings = await found(tmp_path, **({"repository": str(bare)} | settings))
     assert faults(findings) == [name]
-    assert words in findings[name].words
+    assert words in findings[name].message
 
 
 async def test_a_shallow_clone_is_said(tmp_path: Path, bare: Path) -> None:
     """It can be read, and nothing can be taken from it."""
     (bare / "shallow").write_text("")
-    assert "is a shallow clone" in (await found(tmp_path, repository=str(bare)))["repository"].words
+    assert "is a shallow clone" in (await found(tmp_path, repository=str(bare)))["repository"].message
 
 
 async def test_a_token_that_may_not_push_is_said(tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ async def test_a_token_that_may_not_push_is_said(tmp_path: Path) -> None:
         assert (await found(tmp_path, **settings))["push"].is_ok
         assert server.repository.git.git("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
         server.tokens[TOKEN] = ALL_PERMISSIONS - {"contents:write"}
-        assert "Contents: read and write" in (await found(tmp_path, **settings))["push"].words
+        assert "Contents: read and write" in (await found(tmp_path, **settings))["push"].message
         server.tokens[TOKEN] = ALL_PERMISSIONS
         server.repository.git.protect("pagehand/*")
-        assert "protected at its host" in (await found(tmp_path, **settings))["push"].words
+        assert "protected at its host" in (await found(tmp_path, **settings))["push"].message
 
 
 async def test_a_port_that_is_taken_is_no_fault(tmp_path: Path, bare: Path) -> None:
@@ -125,7 +125,7 @@ async def test_a_port_that_is_taken_is_no_fault(tmp_path: Path, bare: Path) -> N
     with socket.create_server(("127.0.0.1", 0)) as taken:
         findings = await found(tmp_path, repository=str(bare), port=taken.getsockname()[1])
     assert findings["port"].is_ok is None
-    assert "is in use" in findings["port"].words
+    assert "is in use" in findings["port"].message
 
 
 async def test_a_check_of_the_repository_itself_is_looked_for_later(tmp_path: Path, bare: Path) -> None:
@@ -146,7 +146,7 @@ async def test_workflows_that_a_jobs_push_starts_are_named(tmp_path: Path) -> No
     bare = make_bare(tmp_path / "ci.git", files)
     finding = (await found(tmp_path, repository=str(bare)))["workflows"]
     assert finding.is_ok is None
-    assert "starts .github/workflows/ci.yml, .github/workflows/odd.yml perhaps" in finding.words
+    assert "starts .github/workflows/ci.yml, .github/workflows/odd.yml perhaps" in finding.message
     quiet = make_bare(tmp_path / "quiet.git", {name: text for name, text in files.items() if "main" in name})
     assert (await found(tmp_path, repository=str(quiet)))["workflows"].is_ok
     assert "workflows" not in await found(tmp_path, repository=str(make_bare(tmp_path / "none.git", {"a.md": "A\n"})))

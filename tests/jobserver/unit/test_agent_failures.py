@@ -16,9 +16,9 @@ from bot.jobserver.agents.failures import (
     request_failed,
     stopped_early,
 )
+from bot.jobserver.agents.log import Redactor
 from bot.jobserver.agents.permissions import says_yes
 from bot.jobserver.agents.progress import ANSWER_LIMIT, FinalMessage
-from bot.jobserver.agents.text import Redactor
 from bot.jobserver.agents.turn import askable, permission_question, refusal_reason, result
 from bot.jobserver.editors.interface import EditResult, Exchange
 from bot.jobserver.executor.foreign_text import MAX_QUESTION

@@ -242,5 +242,5 @@ def test_the_check_says_how_the_model_is_reached(
     configured = settings(**given)
     found = model_finding(agent_launch(configured, environment), configured)
     assert found.is_ok == is_good
-    assert said in found.words
-    assert KEY not in found.words
+    assert said in found.message
+    assert KEY not in found.message

@@ -173,7 +173,7 @@ def test_what_leads_elsewhere_is_refused_by_name(target: str, body: dict[str, An
     refused = looked_at(target, body)
     assert refused is not None
     assert refused.what == what or (what == "" and refused.what == "a tool")
-    assert refused.words.startswith("Pagehand's model relay refuses this")
+    assert refused.message.startswith("Pagehand's model relay refuses this")
 
 
 HOSTILE = {
@@ -218,7 +218,7 @@ FIELDS = st.sampled_from(["messages", "system", "tools", "input", "contents", "s
 @given(st.sampled_from(sorted(TARGETS)), st.dictionaries(FIELDS, JSON, max_size=4))
 def test_whatever_a_body_holds_it_is_either_let_through_or_refused(target: str, body: dict[str, Any]) -> None:
     refused = looked_at(target, json.dumps(body).encode())
-    assert refused is None or refused.words
+    assert refused is None or refused.message
 
 
 @given(st.sampled_from(["messages", "responses"]), JSON)
@@ -231,7 +231,7 @@ def test_a_tool_is_let_through_only_by_a_type_that_is_known(target: str, tool: o
 @given(st.text(max_size=60))
 def test_a_name_of_the_agents_own_is_told_only_where_it_is_a_plain_one(name: str) -> None:
     refused = looked_at("messages", {"tools": [{"type": name}]})
-    assert refused is None or (len(refused.what) < 50 and refused.what.isprintable() and "\n" not in refused.words)
+    assert refused is None or (len(refused.what) < 50 and refused.what.isprintable() and "\n" not in refused.message)
 
 
 @pytest.mark.parametrize(

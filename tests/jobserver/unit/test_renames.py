@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.builtin_editor import work
 
-from bot.jobserver.editors.builtin.renaming import with_new_address, with_redirect
+from bot.jobserver.editors.builtin.page_rewrites import with_new_address, with_redirect
 
 RENAME = "Rename the getting started page to Quickstart"
 

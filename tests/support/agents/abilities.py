@@ -27,9 +27,9 @@ from support.servers.model_server import ModelServer
 
 from bot.jobserver.agents.choice import agent_launch
 from bot.jobserver.agents.connection import AgentConnection, with_options
+from bot.jobserver.agents.log import open_log
 from bot.jobserver.agents.options import AgentSession, Category
 from bot.jobserver.agents.process import AgentProcess
-from bot.jobserver.agents.text import open_log
 from bot.jobserver.sandbox.choice import NoSandbox
 from bot.jobserver.sandbox.interface import Workspace
 from bot.jobserver.settings import JobServerSettings
@@ -88,7 +88,7 @@ class Abilities:
             package_of(self.real.agent).version,
             _yes(offered and offered.load_session),
             _yes(sessions and sessions.resume is not None),
-            _those((category.words, category in self.session.options) for category in Category),
+            _those((category.label, category in self.session.options) for category in Category),
             _yes(self.heard.is_asked),
             _yes(sessions and sessions.additional_directories is not None),
             _those([("tokens", self.end.usage is not None), ("money", self.heard.is_told_money)]),

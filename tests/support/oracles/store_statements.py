@@ -390,11 +390,11 @@ async def _look_after(store: Store, clock: FakeClock) -> None:
 
 async def _restore(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread("r1", ts="7.1"), a_start("r1"), a_follow_up("7.2", "r1"), say=[a_post("r")])
-    await store.transact(lambda tx: tx.restoration.doubt_requests())
+    await store.transact(lambda tx: tx.restoration.mark_requests_in_doubt())
     assert await store.transact(lambda tx: tx.restoration.open_of_kinds([RequestKind.FOLLOW_UP]))
     assert await store.transact(lambda tx: tx.restoration.open_threads())
-    assert await store.transact(lambda tx: tx.restoration.doubt_notices())
-    assert await store.transact(lambda tx: tx.restoration.doubt_reactions(after=0, limit=5))
+    assert await store.transact(lambda tx: tx.restoration.mark_notices_in_doubt())
+    assert await store.transact(lambda tx: tx.restoration.mark_reactions_in_doubt(after=0, limit=5))
 
 
 async def _delete_old(kind: OldRows, before: float, tx: Transaction) -> int:

@@ -24,8 +24,8 @@ from bot.jobserver.editors.builtin.edits import (
 )
 from bot.jobserver.editors.builtin.files import LowerFiles, WorkingFiles
 from bot.jobserver.editors.builtin.page_edits import add_page, add_section
+from bot.jobserver.editors.builtin.page_renames import rename, rename_page
 from bot.jobserver.editors.builtin.prompt_parser import not_understood, parse
-from bot.jobserver.editors.builtin.renames import rename, rename_page
 from bot.jobserver.editors.builtin.word_edits import correct_spelling, replace
 from bot.jobserver.errors import EditError
 from bot.jobserver.repository.git_reader import GitReader, GitTask

@@ -26,11 +26,11 @@ async def _check(connection: GitHubConnection, base: str | None) -> AsyncIterato
     try:
         found = await connection.repository.describe()
     except CodeHostError as error:
-        yield SetupFinding("GitHub", is_ok=False, words=str(error))
+        yield SetupFinding("GitHub", is_ok=False, message=str(error))
         return
-    yield SetupFinding("GitHub", is_ok=True, words=f"the repository {found.full_name} can be read")
+    yield SetupFinding("GitHub", is_ok=True, message=f"the repository {found.full_name} can be read")
     if found.archived:
-        yield SetupFinding("push", is_ok=False, words="the repository is archived: nobody can change it")
+        yield SetupFinding("push", is_ok=False, message="the repository is archived: nobody can change it")
         return
     yield await _check_push(connection, found.clone_url)
     base = base or found.default_branch
@@ -43,9 +43,9 @@ async def _check_push(connection: GitHubConnection, clone_url: str) -> SetupFind
     """Sends the request that git sends before a push, which GitHub answers only if pushing is allowed."""
     credentials = connection.credentials
     if credentials is None:
-        return SetupFinding("push", is_ok=None, words="git uses SSH here, which was not tried")
+        return SetupFinding("push", is_ok=None, message="git uses SSH here, which was not tried")
     if not clone_url.startswith(f"{credentials.origin}/"):
-        return SetupFinding("push", is_ok=None, words="git's address at GitHub is another one, which was not tried")
+        return SetupFinding("push", is_ok=None, message="git's address at GitHub is another one, which was not tried")
     try:
         credential = await credentials.credential()
         encoded = base64.b64encode(f"{credential.username}:{credential.secret}".encode()).decode()
@@ -54,15 +54,15 @@ async def _check_push(connection: GitHubConnection, clone_url: str) -> SetupFind
         async with connection.session.get(url, headers=headers, allow_redirects=False, timeout=_TIMEOUT) as answer:
             status = answer.status
     except CodeHostError as error:
-        return SetupFinding("push", is_ok=False, words=str(error))
+        return SetupFinding("push", is_ok=False, message=str(error))
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        return SetupFinding("push", is_ok=False, words=f"git's address cannot be reached ({type(error).__name__})")
+        return SetupFinding("push", is_ok=False, message=f"git's address cannot be reached ({type(error).__name__})")
     if status == HTTPStatus.OK:
-        return SetupFinding("push", is_ok=True, words="branches can be pushed")
+        return SetupFinding("push", is_ok=True, message="branches can be pushed")
     return SetupFinding(
         "push",
         is_ok=False,
-        words=f"branches cannot be pushed ({status}): give the token or App the permission Contents: read and write",
+        message=f"branches cannot be pushed ({status}): give the token or App the permission Contents: read and write",
     )
 
 
@@ -73,15 +73,15 @@ async def _check_pull_requests(repository: RepositoryApi, base: str) -> SetupFin
         await repository.post("/pulls", OPEN, body, is_repeatable=False)
     except RefusedError as error:
         if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
-            return SetupFinding("pull requests", is_ok=False, words=str(error))
+            return SetupFinding("pull requests", is_ok=False, message=str(error))
     except CodeHostError as error:
-        return SetupFinding("pull requests", is_ok=False, words=str(error))
-    return SetupFinding("pull requests", is_ok=True, words="they can be opened")
+        return SetupFinding("pull requests", is_ok=False, message=str(error))
+    return SetupFinding("pull requests", is_ok=True, message="they can be opened")
 
 
 async def _check_reading(repository: RepositoryApi, path: str, purpose: Purpose, ref: str) -> SetupFinding:
     try:
         await repository.get(path, purpose, ref=ref)
     except CodeHostError as error:
-        return SetupFinding("checks", is_ok=None, words=f"they are not shown: {error}")
-    return SetupFinding("checks", is_ok=True, words=f"it can {purpose.doing}")
+        return SetupFinding("checks", is_ok=None, message=f"they are not shown: {error}")
+    return SetupFinding("checks", is_ok=True, message=f"it can {purpose.doing}")

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
 from bot.domain.last_times import LastTime
-from bot.runtime.http.connection import vouch_for
+from bot.runtime.http.connection import mark_authenticated
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.tasks import BackgroundTasks
@@ -122,7 +122,7 @@ class HttpReceiver:
         if not is_signed(secret, *_signature(request), body, now=self._now()):
             self._note(LastTime.BAD_SIGNATURE)
             raise self._not_signed()
-        vouch_for(request)
+        mark_authenticated(request)
         try:
             text = body.decode()
         except UnicodeDecodeError:

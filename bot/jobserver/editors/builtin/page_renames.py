@@ -12,8 +12,7 @@ from bot.jobserver.documents.navigation_entries import scalar
 from bot.jobserver.documents.parsing import PAGE_SUFFIXES, parse_page
 from bot.jobserver.editors.builtin.edits import Note, Rename, RenamePage, Replace, chosen, listed, plural, short
 from bot.jobserver.editors.builtin.files import WorkingFiles
-from bot.jobserver.editors.builtin.places import find_page
-from bot.jobserver.editors.builtin.renaming import (
+from bot.jobserver.editors.builtin.page_rewrites import (
     Relinker,
     Renaming,
     new_path,
@@ -21,6 +20,7 @@ from bot.jobserver.editors.builtin.renaming import (
     with_new_address,
     with_redirect,
 )
+from bot.jobserver.editors.builtin.places import find_page
 from bot.jobserver.editors.builtin.word_edits import replace
 
 _FIRST_PAGES = frozenset(("index", "readme", "_index", "home", "summary", "_sidebar", "_toc"))
