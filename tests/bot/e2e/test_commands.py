@@ -355,7 +355,7 @@ async def test_forgetting_asks_first(kept: Kept) -> None:
     all_of_it = kept.texts()
     for code, said in await asyncio.gather(*(kept.run("forget", "--user", "UANA", typed=t) for t in ("", "n\n"))):
         assert code == 1
-        assert "Go on?" in said
+        assert "Continue?" in said
         assert "Aborted!" in said
     assert kept.texts() == all_of_it
     code, said = await kept.run("forget", "--user", "UANA", typed="y\n")
@@ -371,7 +371,7 @@ async def test_forgetting_needs_one_person_or_one_channel(kept: Kept) -> None:
     for code, said in await asyncio.gather(*(kept.run("forget", *arguments) for arguments in wrong)):
         assert code == 2
         assert "Give either --user or --channel." in said
-        assert "Go on?" not in said
+        assert "Continue?" not in said
     assert kept.texts() == all_of_it
 
 
