@@ -485,7 +485,7 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
     repository = make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
     gate, program = shell.directory / "gate", shell.directory / "editor.py"
     program.write_text(WAITS, encoding="utf-8")
-    workspace = FaultyWorkspace(app, credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET))
+    workspace = FaultyWorkspace(app, credentials=Credentials(BOT_TOKEN, APP_TOKEN, signing_secret=SIGNING_SECRET))
     command = (sys.executable, str(program), str(gate))
     async with AsyncExitStack() as stack:
         jobs = await stack.enter_async_context(

@@ -147,7 +147,7 @@ class Scene:
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
     workspace = FaultyWorkspace(
-        manifest(), credentials=Credentials(BOT_TOKEN, APP_TOKEN, SIGNING_SECRET), ack_timeout=0.5
+        manifest(), credentials=Credentials(BOT_TOKEN, APP_TOKEN, signing_secret=SIGNING_SECRET), ack_timeout=0.5
     )
     fake_job_api = FakeJobApiServer()
     await workspace.start()
