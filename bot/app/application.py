@@ -7,12 +7,15 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
 from pydantic import SecretStr
 
+from bot.app.checks.tokens import APP_TOKEN
+from bot.app.checks.watch import SetupWatch, WatchTimings
+from bot.app.checks.whole import checks_of, clients_of
 from bot.app.edges import Edges, open_edges
 from bot.app.settings.config import Config
 from bot.app.startup import token_refused
@@ -82,6 +85,7 @@ class HealthTimings:
     recording_recovery: float = RECORDING_RECOVERY_SECONDS
     probe_every: float = PROBE_EVERY
     probe_retry: float = PROBE_RETRY
+    watch: WatchTimings = field(default_factory=WatchTimings)
 
 
 class App:
@@ -100,6 +104,7 @@ class App:
         self._projects = config.known_projects.with_channel_aliases(edges.channel_aliases)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
+        self._watch = self._build_watch(config)
         terms = ReplyTerms(self._projects.replies, config.merge_seconds)
         self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
         self.health = self._build_health()
@@ -115,13 +120,14 @@ class App:
             if self._page is not None:
                 await self._page.start()
         except ChatError as error:
-            raise token_refused(error, "SLACK_APP_TOKEN", "Basic Information, App-Level Tokens") from None
+            raise token_refused(error, APP_TOKEN) from None
         except OSError as error:
             raise CannotStart(f"it {error.strerror or error}. Choose another port or address.") from None
         if self._scheduler is not None:
             self._scheduler.start(self._supervisor)
         self._supervisor.start(type(self.health).__name__, self.health.run)
         self._supervisor.start(type(self._check).__name__, self._check.run)
+        self._supervisor.start(type(self._watch).__name__, self._watch.run)
         if self._role is Role.WEB and self.receiver is None:
             logger.info("SLACK_APP_TOKEN is set: workers receive from Slack, this process only serves health checks")
         logger.info("Pagehand is at work as %s (%s)", self.owner, self._role.value)
@@ -176,7 +182,14 @@ class App:
             slack_limits=edges.timings.slack_limits,
         )
         scheduler_edges = SchedulerEdges(
-            edges.store, edges.job_api, edges.chat, edges.people, edges.reading, edges.modals.views, edges.requesters
+            edges.store,
+            edges.job_api,
+            edges.chat,
+            edges.people,
+            edges.reading,
+            edges.modals.views,
+            edges.requesters,
+            edges.operator,
         )
         return Scheduler(settings, scheduler_edges, parts=lambda: list(self._statuses()))
 
@@ -190,8 +203,22 @@ class App:
             probe_retry=self._timings.probe_retry,
         )
 
+    def _build_watch(self, config: Config) -> SetupWatch:
+        edges = self._edges
+        return SetupWatch(
+            checks_of(config, clients_of(config, edges.session)),
+            edges.store if self._scheduler is not None else None,
+            tells=edges.operator is not None,
+            secrets=config.secrets,
+            missing_scopes=edges.missing_scopes,
+            token_refused=edges.token_refused,
+            monotonic=SteadyClock().monotonic,
+            timings=self._timings.watch,
+        )
+
     def _build_health(self) -> Health:
-        warnings = [self._recording_health.warning, self._check.warning, self._edges.missing_scopes.warning]
+        edges, recording = self._edges, self._recording_health
+        warnings = [recording.warning, self._check.warning, edges.missing_scopes.warning, self._watch.warning]
         return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)
 
     def _build_receiver(self, config: Config) -> Receiver:
@@ -240,6 +267,7 @@ class App:
             down = self.receiver.health().down_seconds
             yield ComponentStatus("slack connection", down, "no connection is open", critical=True)
         yield self._recording_health.status()
+        yield self._watch.status()
         yield from self._supervisor.statuses()
 
 

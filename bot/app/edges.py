@@ -1,5 +1,6 @@
 """Opens the edges, Pagehand's connections to the outside: the database, the job APIs, and Slack."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, DisplayNames, SlackReading
+from bot.ports.slack import Chat, DisplayNames, Operator, SlackReading
 from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
@@ -32,6 +33,7 @@ from bot.slack.sending.conversations import SlackChannels, SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.files import SlackFiles
 from bot.slack.sending.identity import Identity
+from bot.slack.sending.operator import SlackOperator
 from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.permalinks import Permalinks, SlackRequesters
 from bot.slack.sending.scopes import MissingScopes, check_scopes
@@ -81,6 +83,9 @@ class Edges:
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
+    operator: Operator | None = None
+    token_refused: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when Slack refuses the bot token."""
     channel_aliases: Mapping[str, str] = field(default_factory=dict)
     """For each channel in the settings whose id Slack has changed: the id under which the database knows it."""
 
@@ -96,7 +101,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
     async with contextlib.AsyncExitStack() as stack:
         store = await open_current_store(config.database_url.get_secret_value())
         stack.push_async_callback(store.close)
-        session, missing = new_session(), MissingScopes()
+        session, missing, refused = new_session(), MissingScopes(), asyncio.Event()
         stack.push_async_callback(session.close)
         token, address = config.slack_bot_token.get_secret_value(), f"{config.slack_api_url}/"
         client = new_client(
@@ -107,6 +112,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             channel_ids=NewestChannelIds(lambda channel_id: newest_id(store, channel_id)),
             gate=CallGate(SharedBudget(store), timings.slack_limits),
             call_seconds=timings.slack_call,
+            token_refused=refused,
         )
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
@@ -117,7 +123,9 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         projects = config.known_projects.with_channel_aliases(aliases)
         edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
         edges.channel_aliases = aliases
-        edges.missing_scopes, edges.timings = missing, timings
+        edges.missing_scopes, edges.timings, edges.token_refused = missing, timings, refused
+        if config.admin_address is not None:
+            edges.operator = SlackOperator(client, identity, config.admin_address)
         edges.closing = stack.pop_all()
         return edges
 

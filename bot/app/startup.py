@@ -7,6 +7,7 @@ from pathlib import Path
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.app.checks.tokens import BOT_TOKEN, TokenSetting, refusal
 from bot.domain.slack_limits import Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.ports.transaction import Store
@@ -33,15 +34,12 @@ async def wait_for_identity(client: AsyncWebClient) -> Identity:
                 logger.warning(message, error.reason)
             await asyncio.sleep(BACKOFF.delay(failures))
         except ChatError as error:
-            raise token_refused(error, "SLACK_BOT_TOKEN", "OAuth & Permissions") from None
+            raise token_refused(error, BOT_TOKEN) from None
 
 
-def token_refused(error: ChatError, setting: str, page: str) -> CannotStart:
-    """Returns the error for a token that Slack rejects. `page` is the page of the app's settings that shows it."""
-    return CannotStart(
-        f"Slack does not accept {setting} ({error.reason}). Check the token and its scopes on your app's page at "
-        f"api.slack.com/apps, under {page}."
-    )
+def token_refused(error: ChatError, setting: TokenSetting) -> CannotStart:
+    """Returns the error for a token that Slack rejects."""
+    return CannotStart(f"{refusal(setting, error.reason)} {setting.where}")
 
 
 async def channel_aliases(store: Store, channel_ids: Collection[str]) -> Mapping[str, str]:

@@ -16,3 +16,5 @@ class LastTime(StrEnum):
     """A request came over HTTP that was not signed with our secret."""
     BACKUP = "backup"
     """`pagehand backup` copied the database."""
+    CHECKS = "checks"
+    """The checks of the set-up were run, and their findings recorded."""

@@ -33,7 +33,8 @@ class Faults(Protocol):
 
     async def record(self, findings: Sequence[Finding], *, tell: bool) -> None:
         """Records what a look found. A finding that is well clears the faults by its name, and by names with one
-        part more. A fault that is new is due to be told where `tell` says so.
+        part more. A fault that is new since the first look is due to be told if `tell` says so: what that look found is
+        known to whoever set Pagehand up.
         """
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFault]:

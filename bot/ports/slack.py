@@ -114,6 +114,15 @@ class Chat(Protocol):
         """
 
 
+class Operator(Protocol):
+    """Whoever runs Pagehand. Raises only ChatError's classes, within a bounded time."""
+
+    async def tell(self, words: str, key: str, *, since: float) -> None:
+        """Tells them something, unless a message with this key since then shows that they were told. Whether a direct
+        message arrived cannot be looked up.
+        """
+
+
 class DisplayNames(Protocol):
     """The names of the workspace's people, channels and user groups."""
 

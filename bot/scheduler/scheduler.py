@@ -11,13 +11,14 @@ from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, DisplayNames, HomeViews, SlackReading
+from bot.ports.slack import Chat, DisplayNames, HomeViews, Operator, SlackReading
 from bot.ports.transaction import Clock, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
+from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
@@ -88,7 +89,9 @@ class SchedulerSettings:
 
 @dataclass(frozen=True)
 class SchedulerEdges:
-    """The ports that the workers use. `requesters`: the job API is told who asked."""
+    """The ports that the workers use. `requesters`: the job API is told who asked; `operator`: who can be told in Slack
+    about faults of the set-up.
+    """
 
     store: Store
     job_api: JobApi
@@ -97,6 +100,7 @@ class SchedulerEdges:
     reading: SlackReading
     views: HomeViews
     requesters: Requesters | None = None
+    operator: Operator | None = None
 
 
 class Scheduler:
@@ -140,7 +144,8 @@ class Scheduler:
         terms, limits = ReplyTerms(settings.projects.replies, settings.merge_seconds), settings.slack_limits
         outbox = Outbox(store, edges.chat, chat, answers=WholeAnswers(job_api), terms=terms, limits=limits)
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
-        self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes)
+        reporters = [FaultReporter(store, edges.operator, chat)] if edges.operator is not None else []
+        self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes, *reporters)
         woken: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox)
         self._workers_for = dict(zip(DueWork, woken, strict=True))
         self._homes = homes

@@ -105,11 +105,16 @@ async def _database(url: str, *, command: str, by_socket: bool, now: Callable[[]
 @contextlib.asynccontextmanager
 async def _clients(config: Config, configuration_token: str) -> AsyncIterator[SlackClients]:
     async with new_session() as session:
-        yield SlackClients(
-            _client(config, session, config.slack_bot_token.get_secret_value()),
-            _client(config, session, config.slack_app_token.get_secret_value()) if config.slack_app_token else None,
-            _client(config, session, configuration_token) if configuration_token else None,
-        )
+        yield clients_of(config, session, configuration_token)
+
+
+def clients_of(config: Config, session: aiohttp.ClientSession, configuration_token: str = "") -> SlackClients:
+    """Returns clients with the tokens of the settings, and with a configuration token if there is one."""
+    return SlackClients(
+        _client(config, session, config.slack_bot_token.get_secret_value()),
+        _client(config, session, config.slack_app_token.get_secret_value()) if config.slack_app_token else None,
+        _client(config, session, configuration_token) if configuration_token else None,
+    )
 
 
 def _client(config: Config, session: aiohttp.ClientSession, token: str) -> AsyncWebClient:

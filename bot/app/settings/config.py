@@ -63,7 +63,7 @@ class Config(JobApiVariables):
         default="",
         alias="PAGEHAND_ADMIN",
         max_length=80,
-        description="whom people should ask about problems with the setup: a Slack user id or a few words",
+        description="whom people should ask about problems: the id of a Slack user or channel, or a few words",
     )
     merge_seconds: float = Field(
         default=3.0,

@@ -15,6 +15,7 @@ _APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9_-]{8,}")
 _SIGNING_SECRET = re.compile(r"(?!xox|xapp-)[A-Za-z0-9_-]{16,}")
 _CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{1,30}")
 _PERSON_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
+_ADDRESS = re.compile(r"(?=.*[0-9])[CGUW][A-Z0-9]{7,30}")
 _GROUP_ID = re.compile(r"S[A-Z0-9]{1,30}")
 
 
@@ -87,8 +88,8 @@ def _channel_id(value: str) -> str:
 
 
 def is_address(value: str) -> bool:
-    """Whether a value is the id of a person or of a channel in Slack."""
-    return bool(_PERSON_ID.fullmatch(value) or _CHANNEL_ID.fullmatch(value))
+    """Whether a value is the id of a person or of a channel in Slack, and not a word in capitals."""
+    return bool(_ADDRESS.fullmatch(value))
 
 
 def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:

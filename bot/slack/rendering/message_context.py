@@ -1,19 +1,22 @@
 """The facts about the installation that Pagehand's messages mention, and links to a message's thread."""
 
+import re
 from dataclasses import dataclass
 
 from bot.slack.rendering.blocks import ChatMessage, section
-from bot.slack.rendering.text import Markup, escape, one_line, person, safe_url
+from bot.slack.rendering.text import Markup, channel, escape, one_line, person, safe_url
 from bot.slack.rendering.words import names
 from bot.slack.rendering.words.answers import LINK_TO_JOB
+
+_CHANNEL = re.compile(r"(?=.*[0-9])[CG][A-Z0-9]{7,30}")
 
 
 @dataclass(frozen=True)
 class MessageContext:
     """Facts about the installation.
 
-    `command` is the slash command, `admin` a Slack user id or a few words, `bot_user_id` the user to invite, and
-    `workspace` the workspace's name. With `several_projects`, each job's project is shown.
+    `command` is the slash command, `admin` the id of a Slack user or channel, or a few words, `bot_user_id` the user to
+    invite, and `workspace` the workspace's name. With `several_projects`, each job's project is shown.
     """
 
     command: str = "/docs"
@@ -25,6 +28,8 @@ class MessageContext:
     @property
     def ask(self) -> Markup:
         """Whom to ask, as markup."""
+        if _CHANNEL.fullmatch(self.admin):
+            return channel(self.admin)
         return person(self.admin) if self.admin else names.WHOEVER_INSTALLED
 
     @property

@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits, SlackMethod
-from bot.errors import ChatMissingScope, ChatOverBudget, ChatRateLimited, ChatUncertain, StoreError
+from bot.errors import ChatMissingScope, ChatNotAllowed, ChatOverBudget, ChatRateLimited, ChatUncertain, StoreError
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.channel_ids import NewestChannelIds
@@ -149,6 +149,7 @@ class _Client(AsyncWebClient):
     def __init__(
         self,
         *,
+        token_refused: asyncio.Event,
         missing_scopes: MissingScopes,
         channel_ids: NewestChannelIds,
         gate: CallGate | None,
@@ -159,6 +160,7 @@ class _Client(AsyncWebClient):
         self._gate = gate
         self._channel_ids = channel_ids
         self._missing_scopes = missing_scopes
+        self._token_refused = token_refused
         self._call_seconds = call_seconds
 
     async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
@@ -189,6 +191,8 @@ class _Client(AsyncWebClient):
             chat_error = chat_error_from(error)
             if isinstance(chat_error, ChatMissingScope):
                 self._missing_scopes.add(chat_error.scopes)
+            if isinstance(chat_error, ChatNotAllowed):
+                self._token_refused.set()
             if isinstance(chat_error, ChatRateLimited):
                 raise await self._refused(api_method, chat_error) from None
             raise
@@ -223,6 +227,7 @@ def new_client(
     channel_ids: NewestChannelIds | None = None,
     gate: CallGate | None = None,
     call_seconds: float = CALL_SECONDS,
+    token_refused: asyncio.Event | None = None,
 ) -> AsyncWebClient:
     """Returns a client that never retries automatically. A retried post could appear twice; the outbox prevents that.
 
@@ -234,6 +239,7 @@ def new_client(
         channel_ids: The current ids of channels whose id Slack has changed.
         gate: Delays calls until Slack's limits allow them.
         call_seconds: The timeout of a call.
+        token_refused: Is set if Slack refuses the token.
     """
     quiet_libraries()
     client = _Client(
@@ -241,6 +247,7 @@ def new_client(
         channel_ids=channel_ids or NewestChannelIds(),
         gate=gate,
         call_seconds=call_seconds,
+        token_refused=token_refused or asyncio.Event(),
         token=token,
         base_url=base_url or AsyncWebClient.BASE_URL,
         session=session,

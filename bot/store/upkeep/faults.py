@@ -6,10 +6,12 @@ from typing import Any
 from sqlalchemy import Double, and_, bindparam, select, update
 
 from bot.domain.findings import Finding, FindingStatus
+from bot.domain.last_times import LastTime
 from bot.ports.operator_store import ClaimedFault
 from bot.store.claims import CLAIM, FREE, LIMIT, claim_of, due
-from bot.store.schema.operator_tables import faults
+from bot.store.schema.operator_tables import faults, last_times
 from bot.store.session import Session, for_each_dialect
+from bot.store.upkeep.last_times import SqlLastTimes
 
 DAY = 86_400.0
 """Seconds for which a fault that comes and goes is told no more."""
@@ -46,6 +48,8 @@ _RESULT = (
     .values(due_at=bindparam("next_at", type_=Double), **FREE)
 )
 
+_LOOKED_BEFORE = select(last_times.c.kind).where(last_times.c.kind == LastTime.CHECKS)
+
 
 class SqlFaults:
     """ports.Faults."""
@@ -58,8 +62,10 @@ class SqlFaults:
         well = [finding.check for finding in findings if finding.status is FindingStatus.OK]
         for clear in _CLEAR if well else ():
             await self._session.execute(clear, {"well": well, "found": list(found), "now": self._session.now})
+        looked_before = bool(await self._session.rows(_LOOKED_BEFORE))
         for key, words in sorted(found.items()):
-            await self._found(key, words, tell=tell)
+            await self._found(key, words, tell=tell and looked_before)
+        await SqlLastTimes(self._session).note([LastTime.CHECKS])
 
     async def _found(self, key: str, words: str, *, tell: bool) -> None:
         session, now = self._session, self._session.now

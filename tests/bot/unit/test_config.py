@@ -7,6 +7,7 @@ import pytest
 from bot.app.settings.config import database_url, load, passwords_in
 from bot.errors import ConfigError
 from bot.runtime.logging import SecretMaskingFormatter
+from bot.slack.rendering.message_context import MessageContext
 
 COMPLETE = {
     "SLACK_BOT_TOKEN": "xoxb-planted-bot",
@@ -221,3 +222,16 @@ def test_a_databases_password_is_known_to_the_log_even_where_its_url_cannot_be_u
 
 def test_a_password_with_unencoded_characters_is_known_to_the_log_as_a_whole() -> None:
     assert "a@b/c" in load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@b/c@db/pagehand"}).secrets
+
+
+@pytest.mark.parametrize(
+    ("admin", "address"),
+    [("U0123ABCD", "U0123ABCD"), ("C0123ABCD", "C0123ABCD"), ("the docs team", None), ("CEO", None), ("", None)],
+)
+def test_an_administrator_by_an_id_can_be_told_in_slack(admin: str, address: str | None) -> None:
+    assert load({**COMPLETE, "PAGEHAND_ADMIN": admin}).admin_address == address
+
+
+def test_an_administrator_is_mentioned_and_a_channel_linked() -> None:
+    shown = [MessageContext(admin=admin).ask for admin in ("U0123ABCD", "C0123ABCD", "the CEO")]
+    assert shown == ["<@U0123ABCD>", "<#C0123ABCD>", "the CEO"]

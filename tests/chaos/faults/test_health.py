@@ -13,6 +13,7 @@ from support.servers.free_ports import free_port
 from support.worlds.app_world import AppWorld
 
 from bot.app.application import App, HealthTimings
+from bot.app.checks.watch import WatchTimings
 from bot.app.edges import open_edges
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.health import report
@@ -84,7 +85,7 @@ async def test_a_task_that_dies_is_in_the_health_till_it_has_worked_for_a_while(
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
 
             async def shown() -> str:
-                return str((await _ask(session))[2].get("Retention task", ""))
+                return str((await _ask(session))[2].get("RetentionSweeper task", ""))
 
             await world.until_true(lambda: _shows(shown, "it ended unexpectedly (KeyError)"))
             assert (await _ask(session))[:2] == (200, True), "for the moment it harms nobody"
@@ -92,7 +93,7 @@ async def test_a_task_that_dies_is_in_the_health_till_it_has_worked_for_a_while(
             await world.until_true(lambda: _shows(shown, ""))
     finally:
         await app.stop()
-    assert caplog.text.count("Retention ended unexpectedly; it is restarted") == 1
+    assert caplog.text.count("RetentionSweeper ended unexpectedly; it is restarted") == 1
 
 
 async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
@@ -102,7 +103,7 @@ async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
 
 def _all_well() -> dict[str, str]:
     workers = ("request preparer", "file uploader", "request sender", "job poller", "outbox", "home publisher")
-    return dict.fromkeys((*workers, "job API of docs", "slack connection", "recording"), "works")
+    return dict.fromkeys((*workers, "job API of docs", "slack connection", "recording", "set-up"), "works")
 
 
 async def _ask(session: aiohttp.ClientSession) -> tuple[int, bool, dict[str, Any]]:
@@ -122,3 +123,16 @@ async def _logged(caplog: pytest.LogCaptureFixture, level: str, words: str) -> b
 def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     """What the health has logged of trouble."""
     return [record for record in caplog.records if record.name == report.__name__ and record.levelno > logging.INFO]
+
+
+async def test_a_set_up_that_breaks_later_shows_in_the_health_until_it_is_well_again(world: AppWorld) -> None:
+    port, often = free_port(), WatchTimings(first=0.05, slack=0.05, retry=0.05)
+    await world.start(timings=HealthTimings(watch=often), PAGEHAND_HEALTH_PORT=str(port))
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+        await world.until_true(lambda: _is(session, 200))
+        world.workspace.credentials.revoke()
+        await world.until_true(lambda: _is(session, 503))
+        _, _, parts = await _ask(session)
+        assert "Slack does not accept SLACK_BOT_TOKEN (token_revoked): it was revoked." in parts["set-up"]
+        world.workspace.credentials.restore()
+        await world.until_true(lambda: _is(session, 200))

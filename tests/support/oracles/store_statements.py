@@ -321,6 +321,7 @@ async def _operator(store: Store, clock: FakeClock) -> None:
 
     async def work(tx: Transaction) -> None:
         await tx.last_times.note([LastTime.EVENT])
+        await tx.faults.record([well], tell=True)  # what the first look finds is known
         await tx.faults.record([fault], tell=True)
         (claimed,) = await tx.faults.claim("one", lease=LEASE, limit=1)
         await tx.faults.postpone(claimed.key, "one", due_in=0.0)

@@ -23,6 +23,7 @@ from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.slack_faults import FaultyWorkspace
 
 from bot.app.application import App, HealthTimings, Role
+from bot.app.checks.watch import WatchTimings
 from bot.app.edges import Edges, EdgeTimings, open_edges
 from bot.app.settings.config import Config, load
 from bot.cli.demo_services import manifest
@@ -39,6 +40,8 @@ from bot.workspace.web_api.endpoint import RateLimits
 
 Found = TypeVar("Found")
 
+UNWATCHED = HealthTimings(watch=WatchTimings(first=3_600.0))
+"""Calls that go wrong are those of the test, and no check's."""
 AT_ONCE = EdgeTimings(slack_limits=ANY_NUMBER, hold_back=0.0)
 """Slack may be called at any time, and no line is held back."""
 PATIENCE = 60.0
@@ -107,7 +110,7 @@ class AppWorld:
         """Starts one more bot, or that part of one."""
         config = self.config(**settings)
         edges = await open_edges(config, self.edge_timings)
-        instance = Instance(App(config, edges, role, timings=timings), edges)
+        instance = Instance(App(config, edges, role, timings=timings or UNWATCHED), edges)
         await instance.app.start()
         self.instances.append(instance)
         return instance

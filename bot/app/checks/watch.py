@@ -1,0 +1,141 @@
+"""Runs the checks while the bot is at work: what breaks later is logged, shown by the health, and told."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.app.checks.running import Check, run_all
+from bot.app.checks.slack import SCOPES
+from bot.app.checks.whole import without_secrets
+from bot.domain.findings import Finding, FindingStatus
+from bot.errors import StoreError
+from bot.ports.transaction import Store
+from bot.runtime.health.report import ComponentStatus
+from bot.slack.sending.scopes import MissingScopes
+
+logger = logging.getLogger(__name__)
+
+_ONLY_AT_SET_UP = ("arrivals.", "database.backup")
+"""What is no fault of a bot at work: nobody may have asked for anything yet, and copies can be made in other ways."""
+
+
+@dataclass(frozen=True)
+class WatchTimings:
+    """Times are in seconds.
+
+    Attributes:
+        first: From the start to the first look.
+        every: Between two looks at everything.
+        slack: Between two looks at Slack's tokens and scopes.
+        retry: The same while there is an error, or after Slack refused a token.
+    """
+
+    first: float = 60.0
+    every: float = 86_400.0
+    slack: float = 300.0
+    retry: float = 30.0
+
+
+class SetupWatch:
+    """Looks at the set-up again and again.
+
+    Args:
+        checks: All of them; those whose name begins with `slack` are run more often.
+        store: Where faults are recorded that are to be told; None: this process leaves that to others.
+        tells: Whether PAGEHAND_ADMIN names somebody who can be told in Slack.
+        secrets: What no finding may contain.
+        missing_scopes: Is told of scopes that are missing.
+        token_refused: Is set when Slack refuses a token.
+        monotonic: Tells the time in seconds.
+    """
+
+    def __init__(
+        self,
+        checks: Sequence[Check],
+        store: Store | None,
+        *,
+        tells: bool,
+        secrets: Iterable[str],
+        missing_scopes: MissingScopes,
+        token_refused: asyncio.Event,
+        monotonic: Callable[[], float],
+        timings: WatchTimings | None = None,
+    ) -> None:
+        self._checks = checks
+        self._slack_checks = [check for check in checks if check.name.startswith("slack")]
+        self._store = store
+        self._tells = tells
+        self._secrets = tuple(secrets)
+        self._missing_scopes = missing_scopes
+        self._token_refused = token_refused
+        self._monotonic = monotonic
+        self._timings = timings or WatchTimings()
+        self._faults: dict[str, tuple[Finding, float]] = {}
+        """Each fault, with the time at which it was first seen."""
+
+    async def run(self) -> None:
+        """Looks forever."""
+        await self._pause(self._timings.first)
+        whole_at = self._monotonic()
+        while True:
+            whole = self._monotonic() >= whole_at
+            if whole:
+                whole_at = self._monotonic() + self._timings.every
+            await self.look(self._checks if whole else self._slack_checks)
+            await self._pause(self._timings.retry if self._errors() else self._timings.slack)
+
+    async def look(self, checks: Sequence[Check]) -> None:
+        """Runs some checks once."""
+        found = without_secrets(await run_all(checks), self._secrets)
+        findings = [each for each in found if not each.check.startswith(_ONLY_AT_SET_UP)]
+        self._note(findings)
+        if self._store is not None:
+            with contextlib.suppress(StoreError):  # the database probe reports it, and the next look records it
+                await self._store.transact(lambda tx: tx.faults.record(findings, tell=self._tells))
+
+    def status(self) -> ComponentStatus:
+        """Returns the errors of the set-up that do not pass by themselves."""
+        errors = self._errors()
+        since = min((at for _, at in errors), default=self._monotonic())
+        seconds = max(self._monotonic() - since, 0.001) if errors else 0.0
+        return ComponentStatus("set-up", seconds, " ".join(each.words for each, _ in errors), grace_seconds=0.0)
+
+    def warning(self) -> str:
+        """Returns the faults that only warn, without missing scopes, which have a warning of their own."""
+        warnings = (each for each, _ in self._faults.values() if each.status is FindingStatus.WARNING)
+        return " ".join(each.words for each in warnings if not each.check.startswith(SCOPES))
+
+    def _errors(self) -> list[tuple[Finding, float]]:
+        return [(each, at) for each, at in self._faults.values() if each.status is FindingStatus.ERROR]
+
+    def _note(self, findings: Sequence[Finding]) -> None:
+        for each in findings:
+            if each.status is FindingStatus.OK:
+                self._clear(each.check, still={other.check for other in findings if other.is_fault})
+            elif each.is_fault and not each.passing and each.check not in self._faults:
+                self._faults[each.check] = (each, self._monotonic())
+                self._log(each)
+
+    def _clear(self, check: str, *, still: set[str]) -> None:
+        for name in list(self._faults):
+            if name not in still and check in {name, name.rpartition(".")[0]}:
+                del self._faults[name]
+                logger.warning("%s: is well again", name)
+
+    def _log(self, fault: Finding) -> None:
+        if fault.check.startswith(f"{SCOPES}."):
+            self._missing_scopes.add([fault.check.removeprefix(f"{SCOPES}.")])
+        else:
+            level = logging.ERROR if fault.status is FindingStatus.ERROR else logging.WARNING
+            logger.log(level, "%s: %s", fault.check, fault.words)
+
+    async def _pause(self, seconds: float) -> None:
+        if self._errors():  # a token that is refused is known by now, and refused again and again
+            await asyncio.sleep(seconds)
+        else:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._token_refused.wait()
+        self._token_refused.clear()

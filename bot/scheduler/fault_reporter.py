@@ -1,0 +1,68 @@
+"""The fault reporter: tells the administrator in Slack, once, about each fault of the set-up that the checks found."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from bot.errors import ChatError, ChatRejected, ChatUnreachable
+from bot.ports.operator_store import ClaimedFault
+from bot.ports.slack import Operator
+from bot.ports.transaction import Store
+from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+_RETRY, _LONGEST_RETRY = 30.0, 3_600.0
+"""Seconds between two attempts: the first, and at most."""
+_MOST_ATTEMPTS = 50
+"""About two days; until then the health and the log report the fault as well."""
+_CLAIM_INTERVAL = 5.0
+"""Seconds: nobody waits for it."""
+DAY = 86_400
+
+
+class FaultReporter(Worker[ClaimedFault]):
+    """Reports the faults that are due."""
+
+    name = "fault reporter"
+
+    def __init__(self, store: Store, operator: Operator, settings: WorkerSettings) -> None:
+        super().__init__(store, settings, concurrency=2)
+        self._operator = operator
+
+    def claim_interval(self, claimed: int) -> float:  # noqa: ARG002 - the frame's signature
+        """See Worker."""
+        return _CLAIM_INTERVAL
+
+    async def claim(self, limit: int) -> Sequence[ClaimedFault]:
+        """Claims faults that are due."""
+        return await self._store.transact(lambda tx: tx.faults.claim(self._owner, lease=self._lease, limit=limit))
+
+    async def process(self, item: ClaimedFault, claimed_at: float) -> None:
+        """Reports one fault. Its key contains the day on which it was found, so that it is reported again if it is
+        fixed and comes back on another day.
+        """
+        if not self.lease_covers_call(claimed_at):
+            return
+        again_in = await self._tell(item)
+        if again_in is None:
+            await self.record(lambda tx: tx.faults.settled(item.key, self._owner), leaves=NOTHING)
+        else:
+            await self.record(lambda tx: tx.faults.postpone(item.key, self._owner, due_in=again_in), leaves=NOTHING)
+
+    async def _tell(self, item: ClaimedFault) -> float | None:
+        """Returns the seconds until the next attempt; None if there is none."""
+        key = f"{item.key}/{item.found_at // DAY:.0f}"
+        try:
+            async with asyncio.timeout(self._settings.call_timeout):
+                await self._operator.tell(item.words, key, since=item.found_at)
+        except ChatRejected as error:
+            logger.warning("PAGEHAND_ADMIN cannot be told in Slack (%s): %s", error.reason, item.words)
+            return None
+        except (ChatError, TimeoutError) as error:
+            if item.attempts >= _MOST_ATTEMPTS:
+                logger.warning("PAGEHAND_ADMIN could not be told in Slack: %s", item.words)
+                return None
+            asked = error.retry_after if isinstance(error, ChatUnreachable) else None
+            return asked or min(_RETRY * 2 ** min(item.attempts, 10), _LONGEST_RETRY)
+        return None

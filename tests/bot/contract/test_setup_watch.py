@@ -1,0 +1,250 @@
+"""What breaks in the set-up while the bot is at work shows in the log and the health, and is told in Slack once."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.servers.slack_faults import FaultyWorkspace
+from support.worlds.store_world import Opener
+
+from bot.app.checks.running import Check
+from bot.app.checks.slack import check_app_token, check_bot
+from bot.app.checks.watch import SetupWatch, WatchTimings
+from bot.cli.demo_services import manifest
+from bot.domain.findings import Finding
+from bot.ports.transaction import Store
+from bot.runtime.health.report import Health
+from bot.scheduler.fault_reporter import FaultReporter
+from bot.scheduler.worker import WorkerSettings
+from bot.slack.sending.identity import identify
+from bot.slack.sending.operator import SlackOperator
+from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.web_api import new_client, new_session
+
+DAY = 86_400.0
+
+
+@dataclass
+class Instance:
+    """A bot's watch and its reporter."""
+
+    watch: SetupWatch
+    reporter: FaultReporter
+    missing_scopes: MissingScopes
+    checks: Sequence[Check]
+    clock: FakeClock
+
+    async def look(self) -> None:
+        await self.watch.look(self.checks)
+
+    async def report(self) -> None:
+        """Reports whatever is due."""
+        for item in await self.reporter.claim(10):
+            await self.reporter.process(item, self.clock.monotonic())
+
+    def health(self) -> Health:
+        return Health(lambda: [self.watch.status()], [self.watch.warning, self.missing_scopes.warning])
+
+
+@dataclass
+class World:
+    """A workspace with an operator, and any number of instances on one database."""
+
+    workspace: FaultyWorkspace
+    another_store: Opener
+    clock: FakeClock
+    address: str
+    more: list[Finding] = field(default_factory=list)
+    """What another check finds."""
+    _closing: list[object] = field(default_factory=list)
+
+    async def instance(self, owner: str = "one") -> Instance:
+        credentials, session = self.workspace.credentials, new_session()
+        self._closing.append(session)
+        client = new_client(credentials.bot_token, session, base_url=self.workspace.api_url)
+        app_client = new_client(credentials.app_token, session, base_url=self.workspace.api_url)
+        store, missing = await self.another_store(), MissingScopes()
+
+        async def slack() -> Sequence[Finding]:
+            return await check_bot(client, now=time.time())
+
+        async def app_token() -> Sequence[Finding]:
+            return await check_app_token(app_client)
+
+        async def more() -> Sequence[Finding]:
+            return self.more
+
+        checks = [Check("slack", slack), Check("slack.app_token", app_token), Check("more", more)]
+        operator = SlackOperator(client, await identify(client), self.address)
+        settings = WorkerSettings(owner, self.clock, lease=30.0, call_timeout=14.0, on_commit=lambda _: None)
+        return Instance(
+            self._watch(checks, store, missing), FaultReporter(store, operator, settings), missing, checks, self.clock
+        )
+
+    def _watch(self, checks: Sequence[Check], store: Store, missing: MissingScopes) -> SetupWatch:
+        return SetupWatch(
+            checks,
+            store,
+            tells=True,
+            secrets=[self.workspace.credentials.bot_token],
+            missing_scopes=missing,
+            token_refused=asyncio.Event(),
+            monotonic=self.clock.monotonic,
+        )
+
+    def told(self) -> list[str]:
+        messages = self.workspace.channels.messages("docs")
+        return [message.text for message in messages if "set-up broke" in message.text]
+
+    async def close(self) -> None:
+        for session in self._closing:
+            await session.close()  # type: ignore[attr-defined]
+        await self.workspace.stop()
+
+
+@pytest.fixture
+async def world(another_store: Opener, clock: FakeClock) -> AsyncIterator[World]:
+    workspace = FaultyWorkspace(manifest())
+    await workspace.start()
+    made = World(workspace, another_store, clock, workspace.channels["docs"].id)
+    yield made
+    await made.close()
+
+
+@pytest.mark.either_database
+async def test_a_scope_that_is_removed_is_told_once_by_all_instances_and_again_when_it_goes_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = await world.instance("one"), await world.instance("two")
+    await one.look()
+    await one.report()
+    assert world.told() == []
+    world.workspace.credentials.remove_scopes("files:read")
+    with caplog.at_level(logging.WARNING):
+        await asyncio.gather(one.look(), two.look())
+    assert [record.levelname for record in caplog.records if "files:read" in record.message] == ["WARNING"] * 2
+    assert one.health().report()["ok"] is True
+    assert "files:read" in str(one.health().report()["warnings"])
+    await asyncio.gather(one.report(), two.report())
+    await (restarted := await world.instance("three")).look()
+    await restarted.report()
+    (words,) = world.told()
+    assert "files:read" in words
+    assert "Reinstall to Workspace" in words
+
+    world.workspace.credentials.reinstall()
+    await one.look()
+    world.workspace.credentials.remove_scopes("files:read")
+    await one.look()
+    await one.report()
+    assert len(world.told()) == 1, "what comes and goes in a day is told once"
+    world.workspace.credentials.reinstall()
+    await one.look()
+    world.clock.advance(DAY + 1)
+    world.workspace.credentials.remove_scopes("files:read")
+    await one.look()
+    await one.report()
+    assert len(world.told()) == 2
+
+
+@pytest.mark.either_database
+async def test_what_the_first_look_finds_is_known_to_whoever_set_it_up(world: World) -> None:
+    world.workspace.credentials.remove_scopes("files:read")
+    instance = await world.instance()
+    await instance.look()
+    world.workspace.credentials.remove_scopes("reactions:write")
+    await instance.look()
+    await instance.report()
+    (words,) = world.told()
+    assert "reactions:write" in words
+
+
+@pytest.mark.either_database
+async def test_what_may_have_been_told_is_looked_for_first(world: World) -> None:
+    instance = await world.instance()
+    await instance.look()
+    world.more = [Finding.error("more", "It broke.", why="It matters.", fix="Mend it <now>.")]
+    await instance.look()
+    world.workspace.faults.drop(applied=True, method="chat.postMessage")
+    await instance.report()
+    assert len(world.told()) == 1
+    for _ in range(3):
+        world.clock.advance(DAY / 24 + 1)
+        await instance.report()
+    assert len(world.told()) == 1
+    assert "It broke. It matters. Mend it &lt;now&gt;." in world.told()[0]
+
+
+@pytest.mark.either_database
+async def test_an_outage_that_may_pass_is_not_told_and_clears_nothing(world: World) -> None:
+    instance = await world.instance()
+    await instance.look()
+    world.more = [Finding.error("more", "Away.", why="Away.", fix="Wait.", passing=True)]
+    await instance.look()
+    await instance.report()
+    assert world.told() == []
+    assert instance.health().report()["ok"] is True
+
+
+@pytest.mark.either_database
+async def test_a_person_is_told_in_a_direct_message(world: World) -> None:
+    world.address = world.workspace.people["ana"].user.id
+    instance = await world.instance()
+    await instance.look()
+    world.more = [Finding.warning("more", "It broke.", why="It matters.", fix="Mend it.")]
+    await instance.look()
+    await instance.report()
+    assert "It broke." in world.workspace.channels.messages("ana")[-1].text
+
+
+async def test_a_token_that_is_revoked_turns_the_health_and_says_the_words_of_the_start(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    instance = await world.instance()
+    await instance.look()
+    assert instance.health().report()["ok"] is True
+    world.workspace.credentials.revoke()
+    with caplog.at_level(logging.ERROR):
+        await instance.look()
+    assert "Slack does not accept SLACK_BOT_TOKEN (token_revoked): it was revoked." in caplog.text
+    report = instance.health().report()
+    assert report["ok"] is False
+    assert "OAuth & Permissions" in str(report["parts"])
+    world.workspace.credentials.restore()
+    await instance.look()
+    assert instance.health().report()["ok"] is True
+
+
+async def test_a_refused_call_has_it_look_at_once(world: World) -> None:
+    refused, looked = asyncio.Event(), asyncio.Event()
+
+    async def look() -> Sequence[Finding]:
+        looked.set()
+        return []
+
+    checks = [Check("slack", look)]
+    never = WatchTimings(first=3_600.0, every=3_600.0, slack=3_600.0)
+    watch = SetupWatch(
+        checks,
+        None,
+        tells=False,
+        secrets=[],
+        missing_scopes=MissingScopes(),
+        token_refused=refused,
+        monotonic=world.clock.monotonic,
+        timings=never,
+    )
+    running = asyncio.create_task(watch.run())
+    async with new_session() as session:
+        client = new_client("xoxb-planted-other", session, base_url=world.workspace.api_url, token_refused=refused)
+        await asyncio.sleep(0)
+        assert not looked.is_set()
+        with pytest.raises(Exception, match="invalid_auth"):
+            await client.auth_test()
+    async with asyncio.timeout(10):
+        await looked.wait()
+    running.cancel()
