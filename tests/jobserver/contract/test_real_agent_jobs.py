@@ -87,7 +87,7 @@ async def test_a_job_whose_budget_is_used_up_goes_on_after_a_reply(
     async with running(repository, tmp_path / "data", **goose, budget="job=12") as world:
         job = await world.done("Make it American")
         assert (job["status"], job["details"]["reason"]) == ("failed", "the job's budget of 12 tokens is used up")
-        assert "May it go on" in job["details"]["question"]
+        assert "May it use" in job["details"]["question"]
         assert job["details"]["usage"]["tokensAnswered"] >= 6
         assert 1 <= job["details"]["partialWork"]["files"] < 10
         (await world.message(job["id"], "Go on")).raise_for_status()
