@@ -7,10 +7,11 @@ and a mistake in the options are therefore answered at once, and this module's o
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal, NoReturn
 
 import click
@@ -20,7 +21,7 @@ from bot.errors import ConfigError, PagehandError
 
 Extra = Literal["jobserver", "demo"]
 
-_JOB_SERVER_MODULES = ("acp", "gidgethub", "h11", "jinja2", "mdit_py_plugins", "rapidfuzz", "yaml")
+_JOB_SERVER_MODULES = ("acp", "gidgethub", "h11", "jinja2", "mdit_py_plugins", "rapidfuzz")
 MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "demo": _JOB_SERVER_MODULES}
 """The modules that each extra provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
 
@@ -64,16 +65,50 @@ PORT = click.IntRange(0, 65535)
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="pagehand")
-def main() -> None:
+@click.option(
+    "--env-file",
+    "env_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Read settings from this file: a line NAME=value for each. Can be given more than once.  [default: .env here, "
+    "if there is one; `jobserver` reads jobserver.env, `doctor` both]",
+)
+@click.pass_context
+def main(context: click.Context, env_files: tuple[Path, ...]) -> None:
     """Hand documentation tasks from Slack to a background agent, and bring the pull request back.
 
     New here? `pagehand demo` shows the whole loop on this machine. It needs no account anywhere.
+
+    Settings come from the environment and, for what is not set there, from the file .env in the current directory.
     """
+    context.obj = env_files
+
+
+BOT_FILE, JOB_SERVER_FILE = ".env", "jobserver.env"
+"""The files with settings. The job server has one of its own, so that neither it nor its agents know Slack's tokens."""
+
+
+def environment(*names: str) -> MutableMapping[str, str]:
+    """Returns the process's environment, completed from the files of --env-file or, if there are none, from files of
+    these names in the current directory. Exits with 2 if one cannot be read.
+    """
+    from bot.runtime.env_file import add_env_file
+
+    given: tuple[Path, ...] = click.get_current_context().find_root().obj
+    for file in given or filter(Path.is_file, map(Path, names)):
+        try:
+            add_env_file(os.environ, file)
+        except ConfigError as error:
+            _exit(f"{error}.", 2)
+        except OSError as error:
+            _exit(f"{file} cannot be read: {error.strerror}.", 2)
+    return os.environ
 
 
 @main.command()
 def run() -> None:
-    """Run the bot. Its settings come from the environment; bot/README.md lists them.
+    """Run the bot. Its settings come from the environment or from .env; bot/README.md lists them.
 
     \b
     Needed: SLACK_BOT_TOKEN, SLACK_APP_TOKEN (or SLACK_SIGNING_SECRET),
@@ -166,9 +201,10 @@ def jobserver(*, check: bool) -> None:
         require_extra("jobserver")
         from bot.cli.jobserver import check_job_server, run_job_server
 
+        environ = environment(JOB_SERVER_FILE)
         if check:
-            sys.exit(check_job_server(os.environ))
-        run_job_server(os.environ)
+            sys.exit(check_job_server(environ))
+        run_job_server(environ)
 
 
 @main.command()
@@ -196,7 +232,48 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
     with exit_on_error("The set-up cannot be checked", "The set-up was not checked"):
         from bot.cli.doctor import run_doctor
 
-        sys.exit(run_doctor(os.environ, configuration_token=configuration_token, as_json=as_json))
+        environ = environment(BOT_FILE, JOB_SERVER_FILE)
+        sys.exit(run_doctor(environ, configuration_token=configuration_token, as_json=as_json))
+
+
+FEATURES = ("direct-messages", "files", "joining", "private-channels", "reactions", "user-groups")
+
+
+@main.command()
+@click.option("--http", "address", metavar="URL", default="", help="Receive signed HTTP requests at https://YOUR-HOST.")
+@click.option("--command", metavar="/NAME", default="/docs", show_default=True, help="The slash command.")
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice(FEATURES),
+    help="Leave a feature out, with its scopes and events. Can be given more than once.",
+)
+def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
+    """Print the manifest of the Slack app: paste it at api.slack.com/apps, Create New App, From a manifest.
+
+    \b
+    pagehand manifest                                          for Socket Mode: the same as manifest.yml
+    pagehand manifest --http https://pagehand.example.org      for signed HTTP requests
+    pagehand manifest --command /write --without files         another command, and no files
+
+    \b
+    direct-messages    direct messages start jobs
+    files              the agent gets what is in attached files, not only their names
+    joining            Pagehand joins a public channel by itself
+    private-channels   private channels that Pagehand was invited to
+    reactions          marks on replies, and :x: on a card
+    user-groups        user groups that may start jobs
+
+    With another command, set PAGEHAND_COMMAND to it, too.
+    """
+    with exit_on_error("The manifest cannot be made", "The manifest was not made"):
+        from bot.app.setup.manifest_text import Feature, ManifestChoices, manifest_text
+
+        try:
+            choices = ManifestChoices(command, address, frozenset(map(Feature, without)))
+        except ConfigError as error:
+            raise click.UsageError(f"{error}.") from None
+        click.echo(manifest_text(choices), nl=False)
 
 
 @main.command()
@@ -205,7 +282,7 @@ def migrate() -> None:
     with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):
         from bot.cli.migrate import migrate_database
 
-        migrate_database(os.environ)
+        migrate_database(environment(BOT_FILE))
         click.echo("The database is up to date.")
 
 
@@ -227,7 +304,7 @@ def forget(user: str, channel: str, *, yes: bool) -> None:
     with exit_on_error("Nothing can be deleted", "Not all was deleted"):
         from bot.cli.forget import existing_database, forget_all
 
-        url = existing_database(os.environ)
+        url = existing_database(environment(BOT_FILE))
         if not yes:
             click.confirm("This permanently deletes data, including unfinished jobs. Continue?", abort=True)
         click.echo(forget_all(url, person_id=user, channel_id=channel))
@@ -252,7 +329,7 @@ def export(since: str, until: str) -> None:
     with exit_on_error("Nothing can be exported", "Not all was exported"):
         from bot.cli import export as audit_trail
 
-        audit_trail.export(os.environ, audit_trail.period(since, until, now=datetime.now(UTC)))
+        audit_trail.export(environment(BOT_FILE), audit_trail.period(since, until, now=datetime.now(UTC)))
 
 
 @main.command()
@@ -267,7 +344,7 @@ def backup(file: str) -> None:
     with exit_on_error("Nothing can be copied", "Nothing was copied"):
         from bot.cli.backup import back_up_database
 
-        back_up_database(os.environ, file)
+        back_up_database(environment(BOT_FILE), file)
         click.echo(f"Copied to {file}.")
 
 
@@ -290,11 +367,11 @@ def restored() -> None:
     with exit_on_error("Nothing can be put in doubt", "Not all was put in doubt"):
         from bot.cli.restored import mark_restored_in_doubt
 
-        click.echo(mark_restored_in_doubt(os.environ))
+        click.echo(mark_restored_in_doubt(environment(BOT_FILE)))
 
 
 def _run_bot(role: Literal["run", "web", "worker"]) -> None:
     with exit_on_error("Pagehand cannot start", "Pagehand stopped"):
         from bot.cli.run import run_bot
 
-        run_bot(role, os.environ)
+        run_bot(role, environment(BOT_FILE))

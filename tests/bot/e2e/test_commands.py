@@ -186,6 +186,21 @@ async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
     assert "sqlite:/// or postgresql://" in said
 
 
+async def test_settings_come_from_env_files_where_the_environment_has_none(shell: Shell) -> None:
+    made = {name: shell.directory / f"{name}.sqlite3" for name in ("default", "given", "environment")}
+    (shell.directory / ".env").write_text(f"DATABASE_URL=sqlite:///{made['default']}\n")
+    (shell.directory / "other.env").write_text(f"DATABASE_URL=sqlite:///{made['given']}\n")
+    (shell.directory / "other.env").chmod(0o600)
+    code, said = await shell.run("migrate")
+    assert code == 0
+    assert "chmod 600 .env" in said
+    assert await shell.run("--env-file", "other.env", "migrate") == (0, "The database is up to date.\n")
+    await shell.run("migrate", DATABASE_URL=f"sqlite:///{made['environment']}")
+    assert [name for name, path in made.items() if not path.exists()] == []
+    (shell.directory / "jobserver.env").write_text("PAGEHAND_JOBSERVER_REPOSITORY: planted\n")
+    assert await shell.run("jobserver") == (2, "jobserver.env: line 1 is not NAME=value.\n")
+
+
 async def test_each_command_says_in_its_own_words_what_it_cannot_do(shell: Shell) -> None:
     (shell.directory / "taken.sqlite3").touch()
     of_no_database = {"DATABASE_URL": "oracle://someone:planted-key-of-the-job-server@host/name"}

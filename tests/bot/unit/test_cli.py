@@ -96,7 +96,7 @@ def test_the_bot_needs_no_extra() -> None:
 def test_the_extras_are_those_of_the_package(extra: Extra) -> None:
     """`typos` is a program, and some packages are imported by another name."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    imported = {"agent-client-protocol": "acp", "pyyaml": "yaml"}
+    imported = {"agent-client-protocol": "acp"}
     named = [re.split(r"[\[>=]", requirement)[0] for requirement in extras["jobserver"]]
     modules = [imported.get(name, name.replace("-", "_")) for name in named if name != "typos"]
     assert sorted(modules) == sorted(MODULES[extra])

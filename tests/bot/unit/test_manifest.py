@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
+from bot.app.checks.manifest import Receiving, manifest_findings
+from bot.app.setup.manifest_text import Feature, ManifestChoices, manifest_text
+from bot.cli.main import FEATURES, main
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
+from bot.slack.sending.scopes import NEEDED_SCOPES
 
 ROOT = Path(__file__).resolve().parents[3]
 SCHEMA = ROOT.parent / "shared" / "data" / "manifest-schema"
@@ -71,8 +76,27 @@ def called_methods() -> set[str]:
     return {re.sub(r"_(\w+)$", r".\1", name) for name in names}
 
 
-@pytest.mark.skipif(not SCHEMA.is_dir(), reason="Slack's manifest schema is not beside this repository")
-def test_it_is_valid_by_slacks_schema(manifest: dict[str, Any]) -> None:
+VARIANTS = (
+    ManifestChoices(),
+    ManifestChoices(address="https://pagehand.example.org", command="/write"),
+    ManifestChoices(without=frozenset(Feature), address="https://example.org/pagehand/slack/events"),
+    *(ManifestChoices(without=frozenset({feature})) for feature in Feature),
+)
+
+
+def made(choices: ManifestChoices) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(manifest_text(choices))
+    return loaded
+
+
+def names(manifest: dict[str, Any]) -> set[str]:
+    """The scopes and events."""
+    scopes, events = manifest["oauth_config"]["scopes"], manifest["settings"]["event_subscriptions"]["bot_events"]
+    return {*scopes["bot"], *events}
+
+
+@pytest.fixture(scope="module")
+def schema() -> Draft7Validator:
     whole = json.loads((SCHEMA / "manifest.schema.json").read_text())
     references = set(re.findall(r'"\$ref": "([^"#]+)"', json.dumps(whole)))
     resources = []
@@ -81,8 +105,80 @@ def test_it_is_valid_by_slacks_schema(manifest: dict[str, Any]) -> None:
         uri = next(reference for reference in references if reference.endswith(f"manifest.schema.{version}.json"))
         resources.append((uri, Resource.from_contents(contents)))
     registry: Registry[Any] = Registry().with_resources(resources)
-    faults = [error.message for error in Draft7Validator(whole, registry=registry).iter_errors(manifest)]
-    assert faults == []
+    return Draft7Validator(whole, registry=registry)
+
+
+@pytest.mark.skipif(not SCHEMA.is_dir(), reason="Slack's manifest schema is not beside this repository")
+@pytest.mark.parametrize("choices", VARIANTS)
+def test_it_is_valid_by_slacks_schema(schema: Draft7Validator, choices: ManifestChoices) -> None:
+    assert [error.message for error in schema.iter_errors(made(choices))] == []
+
+
+def test_by_default_it_is_the_file_at_the_top_to_the_letter() -> None:
+    printed = CliRunner().invoke(main, ["manifest"])
+    assert printed.output == (ROOT / "manifest.yml").read_text(encoding="utf-8")
+
+
+def test_over_http_everything_goes_to_one_address(manifest: dict[str, Any]) -> None:
+    over_http = made(ManifestChoices(command="/write", address="https://pagehand.example.org/"))
+    receiving = Receiving("/write", by_socket=False)
+    assert [finding.check for finding in manifest_findings(over_http, receiving) if finding.is_fault] == []
+    (command,) = over_http["features"]["slash_commands"]
+    assert command.pop("url") == "https://pagehand.example.org/slack/events"
+    command["command"] = "/docs"
+    over_http["settings"]["socket_mode_enabled"] = True
+    for part in ("event_subscriptions", "interactivity"):
+        del over_http["settings"][part]["request_url"]
+    assert over_http == manifest
+
+
+@pytest.mark.parametrize("feature", Feature)
+def test_a_feature_that_is_left_out_takes_its_scopes_and_events_along(
+    manifest: dict[str, Any], feature: Feature
+) -> None:
+    smaller = made(ManifestChoices(without=frozenset({feature})))
+    left_out = names(manifest) - names(smaller)
+    assert left_out
+    assert left_out.isdisjoint(smaller["oauth_config"]["scopes"]["bot_optional"])
+    needed = {EVENT_SCOPES[event] for event in smaller["settings"]["event_subscriptions"]["bot_events"]} - {None}
+    assert needed <= set(smaller["oauth_config"]["scopes"]["bot"])
+
+
+def test_what_can_be_left_out_is_optional_and_nothing_that_is_required(manifest: dict[str, Any]) -> None:
+    smallest = made(ManifestChoices(without=frozenset(Feature)))
+    scopes = manifest["oauth_config"]["scopes"]
+    assert set(scopes["bot"]) - set(smallest["oauth_config"]["scopes"]["bot"]) == set(scopes["bot_optional"])
+    assert "bot_optional" not in smallest["oauth_config"]["scopes"]
+    assert {scope.name for scope in NEEDED_SCOPES if scope.required}.isdisjoint(scopes["bot_optional"])
+    optional = (ROOT / "manifest.yml").read_text(encoding="utf-8").partition("bot_optional:")[2]
+    assert set(re.findall(r"^      - [\w:]+ # ([\w-]+)$", optional, re.MULTILINE)) == set(Feature)
+    assert tuple(Feature) == FEATURES
+
+
+def test_comments_are_kept() -> None:
+    written = re.findall(r"#.*", (ROOT / "manifest.yml").read_text(encoding="utf-8"))
+    kept = re.findall(r"#.*", manifest_text(ManifestChoices(command="/write", without=frozenset({Feature.FILES}))))
+    assert [comment for comment in written if comment not in kept] == [
+        "# quoting the files of a request to the agent",
+        "# files",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--http", "http://pagehand.example.org"], "must begin with https://"),
+        (["--http", "pagehand.example.org"], "must be a URL"),
+        (["--http", "https://example.org/?x: y"], "must be a URL"),
+        (["--command", "docs"], "must be a slash and one word"),
+        (["--command", "/docs: x"], "must be a slash and one word"),
+        (["--without", "commands"], "'commands' is not one of"),
+    ],
+)
+def test_what_slack_would_refuse_is_refused_in_words(arguments: list[str], words: str) -> None:
+    refused = CliRunner().invoke(main, ["manifest", *arguments])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert words in refused.output
 
 
 def test_its_scopes_are_those_that_calls_and_events_need(manifest: dict[str, Any]) -> None:
