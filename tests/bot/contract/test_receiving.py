@@ -20,6 +20,7 @@ from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.last_times import LastTime
 from bot.domain.requests.request import RequestKind, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
@@ -439,6 +440,7 @@ class Http:
     world: SlackWorld
     receiver: HttpReceiver
     session: aiohttp.ClientSession
+    noted: list[LastTime]
     ok: bool = True
 
     async def post(self, body: bytes, **headers: str) -> int:
@@ -463,10 +465,12 @@ async def http() -> AsyncIterator[Http]:
         world_with(config, credentials=Credentials(signing_secret=SECRET)) as world,
         aiohttp.ClientSession() as session,
     ):
-        part = ComponentStatus("recording", critical=True, grace_seconds=0.0)
+        part, noted = ComponentStatus("recording", critical=True, grace_seconds=0.0), list[LastTime]()
         health = Health(lambda: [part if made.ok else replace(part, failing_seconds=1.0, reason="disk full")])
-        receiver = HttpReceiver(world.app, SecretStr(SECRET), host="127.0.0.1", port=port, pages=health_routes(health))
-        made = Http(world, receiver, session)
+        receiver = HttpReceiver(
+            world.app, SecretStr(SECRET), host="127.0.0.1", port=port, pages=health_routes(health), note=noted.append
+        )
+        made = Http(world, receiver, session, noted)
         await made.receiver.start()
         yield made
         await made.receiver.stop(2)
@@ -540,6 +544,7 @@ async def test_what_slack_did_not_sign_is_turned_away_and_not_logged(
         assert await http.post(body, **headers) == 401
     assert await http.post(body + b" ", **{"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": right}) == 401
     assert await http.post_signed(body, age=301) == 401
+    assert set(http.noted) == {LastTime.BAD_SIGNATURE}
     assert await http.post_signed(body, age=-310) == 401
     logged = "\n".join(r.getMessage() for r in caplog.records if not r.name.startswith("bot.workspace"))
     assert "planted words" not in logged

@@ -413,6 +413,8 @@ async def test_a_backup_of_a_database_that_is_being_written_has_whole_threads(ke
         after = written
         stop.set()
         await writing
+        reader.execute("COMMIT")
+        assert reader.execute("SELECT kind FROM last_times").fetchall() == [("backup",)]
     assert (code, said.strip()) == (0, "Copied to copy.sqlite3.")
 
     copy = await open_store(f"sqlite:///{kept.shell.directory}/copy.sqlite3")

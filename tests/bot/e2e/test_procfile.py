@@ -177,11 +177,12 @@ async def test_every_line_works_and_a_killed_worker_is_not_missed(checkout: Chec
             await process.prints("Pagehand is at work")
         assert await workspace.signed_http.verify_request_url()
         assert await _health(web_port, "/health/ready") == (200, {"recording"})
-        assert await _health(web_port, "/health") == (200, {"recording"})
+        assert await _health(web_port, "/health") == (200, {"recording", "set-up"})
         assert await _health(worker_port, "/health") == (
             200,
             {
                 "recording",
+                "set-up",
                 "request preparer",
                 "request sender",
                 "job poller",

@@ -15,8 +15,10 @@ from support.worlds.app_world import AppWorld
 from bot.app.application import App, HealthTimings
 from bot.app.checks.watch import WatchTimings
 from bot.app.edges import open_edges
+from bot.domain.last_times import LastTime
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.health import report
+from bot.store.upkeep.condition import database_condition
 
 pytestmark = pytest.mark.chaos
 
@@ -136,3 +138,17 @@ async def test_a_set_up_that_breaks_later_shows_in_the_health_until_it_is_well_a
         assert "Slack does not accept SLACK_BOT_TOKEN (token_revoked): it was revoked." in parts["set-up"]
         world.workspace.credentials.restore()
         await world.until_true(lambda: _is(session, 200))
+
+
+async def test_when_something_came_from_slack_last_is_noted_with_the_next_write(world: AppWorld) -> None:
+    await world.start(timings=HealthTimings(probe_every=0.05, watch=WatchTimings(first=3_600.0)))
+    assert (await database_condition(world.database_url)).last == {}
+    await world.begin("Noted")
+    await world.workspace.people["ana"].say("docs", "Good morning")
+
+    async def noted() -> bool:
+        last = (await database_condition(world.database_url)).last
+        return {LastTime.COMMAND, LastTime.EVENT} <= set(last)
+
+    await world.until_true(noted)
+    await world.check()
