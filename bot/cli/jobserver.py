@@ -30,7 +30,7 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     close_to_others()
     settings = JobServerSettings.from_environment(environ)
     forget_secrets(environ)
-    configure_logging("INFO", _secrets(settings))
+    configure_logging("INFO", _secrets(settings), settings.log_format)
     groups = _groups(settings)
     if settings.runs_programs:
         logger.info("limits: %s", groups)

@@ -18,7 +18,7 @@ def run_bot(command: str, environ: Mapping[str, str]) -> None:
     """
     role = Role(command)
     config = load(environ, further=_location_faults(role, environ))
-    configure_logging(config.log_level, config.secrets)
+    configure_logging(config.log_level, config.secrets, config.log_format)
     asyncio.run(application.run(config, role))
 
 

@@ -21,6 +21,7 @@ from bot.jobs.settings import JobApiSettings
 from bot.jobs.transport import JobApiTransport
 from bot.jobs.wire import MAX_BODY, MAX_WORDS, cancel_body, error_message_in, parse_job, parse_upload, prompt_body
 from bot.ports.job_api import PromptCall, SeenJob
+from bot.runtime.log_context import REQUEST_ID_HEADER, current_log_context
 from bot.runtime.text import printable_line
 
 
@@ -238,12 +239,12 @@ class HttpJobApi:
         return request
 
     def _post(self, url: str, content: bytes, idempotency_key: str) -> httpx.Request:
-        headers = {"Idempotency-Key": idempotency_key}
+        headers = {"Idempotency-Key": idempotency_key, **_request_id()}
         return self._client.build_request("POST", url, content=content, headers=headers)
 
     def _put(self, url: str, content: bytes, mimetype: str) -> httpx.Request:
         kind = mimetype if _MEDIA_TYPE.fullmatch(mimetype) else "application/octet-stream"
-        return self._client.build_request("PUT", url, content=content, headers={"Content-Type": kind})
+        return self._client.build_request("PUT", url, content=content, headers={"Content-Type": kind, **_request_id()})
 
     def _words_in(self, body: bytes) -> str:
         return printable_line(self._hide_key(error_message_in(body)), MAX_WORDS)
@@ -257,6 +258,12 @@ class HttpJobApi:
 
     def _hide_key(self, text: str) -> str:
         return text.replace(self._settings.api_key.get_secret_value(), "***")
+
+
+def _request_id() -> dict[str, str]:
+    """The header by which a request is found in the log of the job API; none outside of a request."""
+    request_id = current_log_context().request
+    return {REQUEST_ID_HEADER: request_id} if request_id else {}
 
 
 def _sha256(content: bytes) -> str:

@@ -1,11 +1,14 @@
 """Middleware for all HTTP requests: checks Host and Origin, and turns errors into responses."""
 
 import logging
+import secrets
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
+
+from bot.runtime.log_context import REQUEST_ID_HEADER, LogContext, is_request_id, log_context
 
 logger = logging.getLogger(__name__)
 ErrorResponseFactory = Callable[[web.Request, int, str], web.Response]
@@ -44,6 +47,17 @@ def is_same_origin(origin: str | None, host_header: str, public_url: str) -> boo
         return False
     parts = urlsplit(public_url)
     return origin.lower() in {f"http://{host_header}".lower(), f"{parts.scheme}://{parts.netloc}".lower()}
+
+
+@web.middleware
+async def with_request_id(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Has the log lines about a request carry its `X-Request-Id`: the client's own if it is one, or else a new one."""
+    given = request.headers.get(REQUEST_ID_HEADER, "")
+    request_id = given if is_request_id(given) else secrets.token_hex(8)
+    with log_context(LogContext(request_id)):
+        response = await handler(request)
+    response.headers[REQUEST_ID_HEADER] = request_id
+    return response
 
 
 def require_host(allowed: frozenset[str], error_response: ErrorResponseFactory) -> Middleware:

@@ -15,7 +15,7 @@ from bot.jobserver.composition import Composition, Parts, WarmModules
 from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host
+from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.rendering import error_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket
@@ -137,7 +137,7 @@ def _own_url(host: str, listener: socket.socket) -> str:
 def _application(settings: JobServerSettings, public_url: str, parts: Parts) -> web.Application:
     hosts = allowed_hosts(settings.host, public_url)
     app = web.Application(
-        middlewares=[answer_errors(_error_response), require_host(hosts, _error_response)],
+        middlewares=[with_request_id, answer_errors(_error_response), require_host(hosts, _error_response)],
         client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + _OTHER_BODY_BYTES,
     )
     parts.api.add_routes(app)

@@ -1,11 +1,17 @@
-"""The log: one line per event on standard error. Known secrets are masked, in tracebacks, too."""
+"""The log: one line per event on standard error, for people or as JSON. Known secrets are masked everywhere."""
 
+import json
 import logging
 import math
+import re
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TextIO
+
+from bot.runtime.log_context import current_log_context
 
 NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "alembic", "asyncio")
 """Libraries that log payloads, people's messages, URLs with tickets, or every request. Only their warnings are kept."""
@@ -13,6 +19,32 @@ NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "aiosqlite", "httpx", "ale
 
 MIN_SECRET_LENGTH = 4
 """Characters; masking a shorter value would garble every line, and it would not be much of a password."""
+MAX_MESSAGE = 4_000
+MAX_FIELD = 300
+MAX_TRACEBACK = 16_000
+"""Characters that are logged of a message, a field and a traceback."""
+
+
+class LogFormat(StrEnum):
+    """How lines of the log are written."""
+
+    TEXT = "text"
+    """For people. A traceback follows on lines of its own."""
+    JSON = "json"
+    """For programs: each record is one JSON object on one line."""
+
+
+def format_for(stream: TextIO) -> LogFormat:
+    """Returns the format for a stream: people read a terminal, programs anything else."""
+    return LogFormat.TEXT if stream.isatty() else LogFormat.JSON
+
+
+def fields_of(record: logging.LogRecord) -> Mapping[str, str]:
+    """Returns the fields of a record: those given as `extra={"fields": ...}`, and what the current task is about."""
+    given: Mapping[str, str] = getattr(record, "fields", {})
+    return {name: value for name, value in given.items() if value} | {
+        name: value for name, value in current_log_context().fields.items() if not given.get(name)
+    }
 
 
 _ONE_LINE = str.maketrans(
@@ -21,13 +53,11 @@ _ONE_LINE = str.maketrans(
 """Escapes characters that end a line or move a terminal's cursor."""
 _TRACEBACK_INDENT = "    "
 """Starts each line of a traceback; no record starts with it."""
+_PLAIN = re.compile(r"[\w.:/@+-]{1,200}")
 
 
-class SecretMaskingFormatter(logging.Formatter):
-    """Formats a record as one line, and a traceback as lines that cannot be mistaken for records.
-
-    Secrets are masked everywhere, including in the text of exceptions.
-    """
+class MaskingFormatter(logging.Formatter):
+    """Formats records with `secrets` masked everywhere, including in the text of exceptions, and each part bounded."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
@@ -35,9 +65,23 @@ class SecretMaskingFormatter(logging.Formatter):
             (secret for secret in secrets if len(secret) >= MIN_SECRET_LENGTH), key=len, reverse=True
         )
 
+    def _safe(self, text: str, most: int) -> str:
+        """Returns a text without secrets, which are masked before it is cut: half a secret is one, too."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        if len(text) <= most:
+            return text
+        half = most // 2
+        return f"{text[:half]} [{len(text) - 2 * half} characters left out] {text[-half:]}"
+
+
+class TextFormatter(MaskingFormatter):
+    """Formats a record as one line for people, and a traceback as lines that cannot be mistaken for records."""
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
         """Formats a record's own line."""
-        return self._masked(super().formatMessage(record)).translate(_ONE_LINE)
+        line = self._safe(super().formatMessage(record), MAX_MESSAGE).translate(_ONE_LINE)
+        return " ".join((line, *(f"{name}={self._word(value)}" for name, value in fields_of(record).items())))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
         """Formats a traceback."""
@@ -51,17 +95,42 @@ class SecretMaskingFormatter(logging.Formatter):
         """Formats a record. A traceback that another formatter has cached is not used, because it is not masked."""
         cached, record.exc_text = record.exc_text, None
         try:
-            return super().format(record)
+            return logging.Formatter.format(self, record)
         finally:
             record.exc_text = cached
 
     def _further_lines(self, text: str) -> str:
-        return "\n".join(_TRACEBACK_INDENT + line.translate(_ONE_LINE) for line in self._masked(text).split("\n"))
+        lines = self._safe(text, MAX_TRACEBACK).split("\n")
+        return "\n".join(_TRACEBACK_INDENT + line.translate(_ONE_LINE) for line in lines)
 
-    def _masked(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+    def _word(self, value: str) -> str:
+        """A plain word, or a quoted string if it could be taken for several words or another field."""
+        value = self._safe(value, MAX_FIELD)
+        return value if _PLAIN.fullmatch(value) else json.dumps(value)
+
+
+class JsonFormatter(MaskingFormatter):
+    """Formats a record, with its traceback, as one JSON object on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Formats a record."""
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": self._safe(record.name, MAX_FIELD),
+            "message": self._safe(record.getMessage(), MAX_MESSAGE),
+        }
+        entry |= {name: self._safe(value, MAX_FIELD) for name, value in fields_of(record).items() if name not in entry}
+        if record.exc_info:
+            entry["exception"] = self._safe(self.formatException(record.exc_info), MAX_TRACEBACK)
+        if record.stack_info:
+            entry["stack"] = self._safe(record.stack_info, MAX_TRACEBACK)
+        return json.dumps(entry).replace("\x7f", r"\u007f")
+
+
+def formatter(log_format: LogFormat, secrets: Sequence[str]) -> MaskingFormatter:
+    """Returns the formatter of a format."""
+    return TextFormatter(secrets) if log_format is LogFormat.TEXT else JsonFormatter(secrets)
 
 
 class ThrottledLogger:
@@ -97,10 +166,10 @@ class ThrottledLogger:
         self._target.log(level, f"{message}%s", *values, again, exc_info=fault)
 
 
-def configure_logging(level: str, secrets: Sequence[str]) -> None:
-    """Sends records of `level` and above to standard error."""
+def configure_logging(level: str, secrets: Sequence[str], log_format: LogFormat | None = LogFormat.TEXT) -> None:
+    """Sends records of `level` and above to standard error; with no format, in the one for where that leads."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(SecretMaskingFormatter(secrets))
+    handler.setFormatter(formatter(log_format or format_for(sys.stderr), secrets))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

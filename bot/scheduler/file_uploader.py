@@ -19,7 +19,7 @@ from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.posts import ContextCut
-from bot.domain.requests.request import Request, RequestState
+from bot.domain.requests.request import Request, RequestState, log_id
 from bot.domain.requests.settle import BACKOFF, Settlement, settle
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiUnreachable
@@ -27,10 +27,11 @@ from bot.ports.job_api import JobApi
 from bot.ports.slack import FileReader
 from bot.ports.store import ClaimedFile
 from bot.ports.transaction import RequestTransaction, Store
+from bot.runtime.log_context import LogContext
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.preparing.context import MAX_SENT_BYTES
 from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
-from bot.scheduler.worker import WorkerSettings
+from bot.scheduler.worker import WorkerSettings, about
 from bot.service.settle import record_result, show_state
 
 READ_SECONDS = 30.0
@@ -77,6 +78,10 @@ class FileUploader(JobApiWorker[ClaimedFile]):
             lambda tx: tx.request_parts.claim(self._owner, lease=self._lease, limit=limit)
         )
 
+    def subject(self, item: ClaimedFile) -> LogContext:
+        """See Worker."""
+        return about(item.thread, log_id(item.request_id))
+
     async def process(self, item: ClaimedFile, claimed_at: float) -> None:
         """Uploads one file, and records the result."""
         if not self.lease_covers_call(claimed_at):
@@ -113,7 +118,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
 
     def _failure(self, item: ClaimedFile, error: JobApiError) -> Result:
         project = item.thread.project
-        logger.info("a file of request %s: %s", item.request_id, error)
+        logger.info("a file was not uploaded: %s", error)
         match error:
             case JobApiUnreachable() | JobApiNotAllowed():
                 return self.record_unavailable(project, error)

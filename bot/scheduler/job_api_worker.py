@@ -5,7 +5,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import TypeVar
 
-from bot.domain.jobs.job import Problem
+from bot.domain.jobs.job import Job, Problem
 from bot.domain.jobs.observe import JobApiUnavailable
 from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable
 from bot.ports.transaction import Store
@@ -25,6 +25,11 @@ def unavailable(error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailabl
             return JobApiUnavailable("asks to wait", retry_after=error.retry_after, problem=problem, words=error.words)
         case JobApiUnreachable():
             return JobApiUnavailable("cannot be reached", retry_after=error.retry_after)
+
+
+def job_words(job: Job | None) -> str:
+    """Returns a job's status and link, for the log."""
+    return " ".join(part for part in (job.status, job.pr_link) if part) if job else "unknown"
 
 
 Item = TypeVar("Item")

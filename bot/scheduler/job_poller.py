@@ -32,9 +32,10 @@ from bot.errors import (
 from bot.ports.job_api import JobReader, SeenJob
 from bot.ports.polling import ClaimedPoll, KnownPoll, PollResult, Polls, UnchangedPoll
 from bot.ports.transaction import Store
+from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
-from bot.scheduler.job_api_worker import JobApiWorker, unavailable
-from bot.scheduler.worker import DueWork, WorkerSettings
+from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable
+from bot.scheduler.worker import DueWork, WorkerSettings, about
 
 # The last looks at jobs that led to nothing: the same again needs neither the thread nor a decision. They are kept in
 # the memory of one process, and may be forgotten at any time, which costs a decision and changes nothing.
@@ -205,6 +206,12 @@ class JobPoller(JobApiWorker[DuePoll]):
             self.begin_one(item, claimed_at)
             await asyncio.sleep(gap)
 
+    def subject(self, item: DuePoll) -> LogContext:
+        """See Worker."""
+        if isinstance(item.poll, ClaimedPoll):
+            return about(item.poll.thread)
+        return LogContext(job=item.poll.job_id, thread=item.poll.thread_id)
+
     async def process(self, item: DuePoll, claimed_at: float) -> None:
         """Polls one job. If the process was paused for too long, the claim is left to run out."""
         if not self.lease_covers_call(claimed_at):
@@ -267,7 +274,7 @@ class JobPoller(JobApiWorker[DuePoll]):
                 return JobNotFound()
             case _:
                 if thread.state.failure.outage_since is None and thread.state.job is not None:
-                    logger.info("job %s cannot be read, and is tried again: %s", thread.state.job.id, look)
+                    logger.info("the job cannot be read, and is tried again: %s", look)
                 return self._failure(thread.project, look)
 
     def _failure(self, project: str, error: JobApiError) -> Observation:
@@ -309,8 +316,9 @@ class JobPoller(JobApiWorker[DuePoll]):
         batch, self._batch = self._batch, []
         polls = [polled for polled, _ in batch]
         try:
-            for start in range(0, len(polls), MOST_AT_ONCE):
-                await self._save_all(polls[start : start + MOST_AT_ONCE])
+            with log_context(NO_CONTEXT):  # it began with the first of these polls, and is about them all
+                for start in range(0, len(polls), MOST_AT_ONCE):
+                    await self._save_all(polls[start : start + MOST_AT_ONCE])
         finally:
             for _, saved in batch:
                 if not saved.done():
@@ -324,6 +332,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         """
         try:
             await self._store.transact(lambda tx: tx.polls.save(polls, self._owner))
+            _log_ends(polls)
         except StoreUnavailable as error:
             self.record_failure(error)
         except Exception as error:  # noqa: BLE001 - a fault of ours in one result is no reason to lose the others
@@ -334,3 +343,16 @@ class JobPoller(JobApiWorker[DuePoll]):
             reason = error if isinstance(error, StoreError) else type(error).__name__
             logger.error("the poll of thread %s cannot be saved: %s", polls[0].thread_id, reason)  # noqa: TRY400 - a traceback could quote the row
             self.record_failure(reason, only_this_item=True)
+
+
+def _log_ends(polls: Sequence[PollResult | UnchangedPoll]) -> None:
+    """Logs each job that has ended since its last poll, or got its link after its end."""
+    for polled in polls:
+        if not isinstance(polled, PollResult):
+            continue
+        before, job = polled.thread.state.job, polled.state.job
+        if job is None or not job.ended:
+            continue
+        if before is None or (before.status, before.pr_link) != (job.status, job.pr_link):
+            with log_context(LogContext(job=job.id, thread=polled.thread_id)):
+                logger.info("job ended: %s", job_words(job))

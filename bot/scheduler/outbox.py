@@ -51,7 +51,8 @@ from bot.ports.job_api import JobApi
 from bot.ports.slack import Chat
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import OutboxTransaction, Store
-from bot.scheduler.worker import Worker, WorkerSettings, left_by_delivering
+from bot.runtime.log_context import LogContext
+from bot.scheduler.worker import Worker, WorkerSettings, about, left_by_delivering
 from bot.service.delivery import card_posted, give_up
 
 BLOCKS_REFUSED = frozenset(
@@ -158,6 +159,10 @@ class Outbox(Worker[ClaimedNotice]):
         claimed = await self._store.transact(lambda tx: tx.notices.claim(self._owner, **terms))
         self._reacting += sum(_is_reaction(item) for item in claimed)
         return claimed
+
+    def subject(self, item: ClaimedNotice) -> LogContext:
+        """See Worker."""
+        return about(item.thread)
 
     async def process(self, item: ClaimedNotice, claimed_at: float) -> None:
         """Delivers one notice, and records the result."""

@@ -22,6 +22,7 @@ from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction, Store, Transaction
+from bot.runtime.log_context import LogContext
 from bot.scheduler.preparing.context import ContextComposer, Gathered
 from bot.scheduler.preparing.outcomes import (
     PreparedRequest,
@@ -42,7 +43,7 @@ from bot.scheduler.preparing.slack_reading import (
     RequestFacts,
     person_and_place,
 )
-from bot.scheduler.worker import ANYTHING, DueWork, Worker, WorkerSettings, left_by_preparing
+from bot.scheduler.worker import ANYTHING, DueWork, Worker, WorkerSettings, about, left_by_preparing
 from bot.service.action_terms import ActionTerms
 from bot.service.actions import carry_out, stop_unsent, writer_of
 from bot.service.reply import SETTLING
@@ -100,6 +101,10 @@ class RequestPreparer(Worker[ClaimedRequest]):
         return await self._store.transact(
             lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit, turn=turn)
         )
+
+    def subject(self, item: ClaimedRequest) -> LogContext:
+        """See Worker."""
+        return about(item.thread, item.request.log_id)
 
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:  # noqa: ARG002 - what is read can be read late
         """Prepares one request, and records the outcome."""

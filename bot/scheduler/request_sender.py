@@ -25,10 +25,11 @@ from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import DisplayNames
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction, Store
+from bot.runtime.log_context import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
-from bot.scheduler.job_api_worker import JobApiWorker
+from bot.scheduler.job_api_worker import JobApiWorker, job_words
 from bot.scheduler.request_calls import RequestCalls
-from bot.scheduler.worker import NOTHING, WorkerSettings, left_by_sending
+from bot.scheduler.worker import NOTHING, WorkerSettings, about, left_by_sending
 from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
 
 logger = logging.getLogger(__name__)
@@ -101,6 +102,10 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
         return await self._store.transact(work)
 
+    def subject(self, item: ClaimedRequest) -> LogContext:
+        """See Worker."""
+        return about(item.thread, item.request.log_id)
+
     async def process(self, item: ClaimedRequest, claimed_at: float) -> None:
         """Sends one request, unless it may have been sent before, and records the outcome."""
         if (doubt := self._doubt(item)) is not None:
@@ -151,11 +156,12 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             return self._failure(request, thread, error)
         if isinstance(outcome, Accepted | Cancelled | Discarded):
             self.record_answer(thread.project)
+            _log_sent(request, thread, outcome)
         return outcome
 
     def _failure(self, request: Request, thread: Thread, error: JobApiError) -> SendOutcome:
         project = thread.project
-        logger.info("request %s: %s", request.id, error)
+        logger.info("%s: %s", request.kind, error)
         match error:
             case JobApiUnreachable() | JobApiNotAllowed():
                 return self.record_unavailable(project, error)
@@ -204,6 +210,21 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         newest = await tx.requests.get(request.id)
         if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
             await give_back(tx, newest, await tx.requests.merged_into(request.id))
+
+
+def _log_sent(request: Request, thread: Thread, outcome: Accepted | Cancelled | Discarded) -> None:
+    """Logs what the job API has taken, with the job as it showed it."""
+    job = outcome.job or thread.state.job
+    with log_context(replace(current_log_context(), job=job.id if job else "")):
+        match outcome:
+            case Accepted() if request.kind is RequestKind.START:
+                logger.info("job created: %s", job_words(job))
+            case Accepted():
+                logger.info("message sent: %s", job_words(job))
+            case Cancelled():
+                logger.info("job cancelled: %s", job_words(job))
+            case Discarded():
+                logger.info("partial work discarded: %s", job_words(job))
 
 
 def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:

@@ -12,11 +12,13 @@ from typing import Generic, TypeVar
 
 from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import RequestKind
+from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports.store import ClaimedNotice, ClaimedRequest
 from bot.ports.transaction import Clock, Store, Transaction
 from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
 from bot.runtime.health.report import ComponentStatus
+from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 
 # The work that a commit leaves: only the workers that do it are woken, because an empty claim is a transaction, too.
@@ -64,6 +66,11 @@ MIN_CLAIM_INTERVAL = 0.02
 """Minimum seconds between claims that found everything there was: what is recorded meanwhile is claimed together,
 because each claim costs a transaction.
 """
+
+
+def about(thread: Thread, request: str = "") -> LogContext:
+    """Returns the log context of work on a thread; `request` is an id for the log."""
+    return LogContext(request, thread.state.job.id if thread.state.job else "", thread.id)
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,10 @@ class Worker(ABC, Generic[Item]):
     @abstractmethod
     async def claim(self, limit: int) -> Sequence[Item]:
         """Claims at most `limit` items that are due."""
+
+    def subject(self, item: Item) -> LogContext:  # noqa: ARG002 - others look at it
+        """Returns what log lines are about while an item is processed."""
+        return NO_CONTEXT
 
     @abstractmethod
     async def process(self, item: Item, claimed_at: float) -> None:
@@ -225,13 +236,14 @@ class Worker(ABC, Generic[Item]):
         return len(items)
 
     async def _process(self, item: Item, claimed_at: float) -> None:
-        try:
-            await self.process(item, claimed_at)
-        except StoreError as error:
-            self.record_failure(error)
-        except Exception:
-            # A bug in one item must not stop the others; its lease runs out, and it is tried again.
-            logger.exception("%s: an item could not be processed", type(self).__name__)
+        with log_context(self.subject(item)):
+            try:
+                await self.process(item, claimed_at)
+            except StoreError as error:
+                self.record_failure(error)
+            except Exception:
+                # A bug in one item must not stop the others; its lease runs out, and it is tried again.
+                logger.exception("%s: an item could not be processed", type(self).__name__)
 
     def _now(self) -> float:
         return self._settings.clock.monotonic()

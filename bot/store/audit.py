@@ -1,8 +1,6 @@
 """The audit trail: who did what, and when. Each entry is also a line of the log, once it is committed."""
 
-import json
 import logging
-import re
 from collections.abc import Sequence
 
 from sqlalchemy import Double, RowMapping, bindparam, insert, select, tuple_
@@ -13,10 +11,6 @@ from bot.store.schema.people_tables import audit
 from bot.store.session import Session
 
 logger = logging.getLogger(__name__)
-
-_PLAIN = re.compile(r"[\w.:/@+-]{1,200}")
-_LONGEST = 300
-"""The longest field, in characters, that the log shows."""
 
 _ADD = insert(audit)
 _READ = (
@@ -56,13 +50,7 @@ class SqlAudit:
 def log_entries(entries: Sequence[AuditEntry]) -> None:
     """Writes a log line for each entry."""
     for entry in entries:
-        words = " ".join(f"{name}={_word(value)}" for name, value in entry.details.items() if value)
-        logger.info("audit: %s %s", entry.action, words)
-
-
-def _word(value: str) -> str:
-    """A plain word, or a quoted string if it could be taken for several words or another field."""
-    return value if _PLAIN.fullmatch(value) else json.dumps(value[:_LONGEST])
+        logger.info("audit: %s", entry.action, extra={"fields": entry.details})
 
 
 def _recorded(row: RowMapping) -> RecordedEntry:

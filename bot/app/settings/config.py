@@ -25,6 +25,7 @@ from bot.app.settings.values import (
 from bot.errors import ConfigError
 from bot.jobs.settings import BaseUrl, job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
+from bot.runtime.logging import LogFormat
 from bot.runtime.settings import read_variable
 from bot.slack.sending.slack_proxy import slack_proxy
 
@@ -149,6 +150,11 @@ class Config(JobApiVariables):
         default="INFO",
         alias="PAGEHAND_LOG_LEVEL",
         description="DEBUG, INFO, WARNING or ERROR",
+    )
+    log_format: LogFormat | None = Field(
+        default=None,
+        alias="PAGEHAND_LOG_FORMAT",
+        description="text is for people, json has one object a line; by default text on a terminal, json elsewhere",
     )
 
     @field_validator("slack_app_token")

@@ -1,5 +1,6 @@
 """Requests: to start a job, or to steer one. Times are seconds since the epoch on the store's clock."""
 
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -290,9 +291,19 @@ class Request:
         return self.uncertain and self.attempts <= 1
 
     @property
+    def log_id(self) -> str:
+        """The id in logs, ours and the job API's. It is derived from `id`, which is also an Idempotency-Key."""
+        return log_id(self.id)
+
+    @property
     def reply_id(self) -> str:
         """The id that all requests of one reply share."""
         return self.id.partition(".")[0]
+
+
+def log_id(request_id: str) -> str:
+    """See Request.log_id."""
+    return hashlib.sha256(f"log {request_id}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

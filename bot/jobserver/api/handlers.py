@@ -2,8 +2,10 @@
 
 import hashlib
 import hmac
+import logging
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from aiohttp import web
@@ -30,6 +32,9 @@ from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.records import JobTemplate, PromptRequest
 from bot.jobserver.store.uploads import UploadStore
 from bot.runtime.http.connection import mark_authenticated
+from bot.runtime.log_context import current_log_context, log_context
+
+logger = logging.getLogger(__name__)
 
 Body = TypeVar("Body", bound=BaseModel)
 _STATUS: dict[type[RequestRejectedError], int] = {
@@ -106,6 +111,7 @@ class JobApiHandlers:
     async def cancel(self, request: web.Request) -> web.Response:
         body = _parsed(CancelBody, await request.read() or b"{}")
         cancelled = await self._jobs.cancel(self._settings.project_id, request.match_info["job_id"], body.requested_by)
+        _log_accepted("cancel", cancelled.job)
         if cancelled.running is not None:
             self._interrupt(cancelled.running)
         return _job_response(cancelled.job, 200)
@@ -139,7 +145,9 @@ class JobApiHandlers:
         if len(body.prompt) > limit:
             raise PromptTooLongError(f"the prompt is longer than {limit} characters")
         prompt = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
+        prompt = replace(prompt, request_id=current_log_context().request)
         job = await self._jobs.submit(prompt, self._template())
+        _log_accepted("message" if job_id else "job", job)
         self._wake(job.id)
         return _job_response(job, status)
 
@@ -168,6 +176,11 @@ class JobApiHandlers:
         if request.match_info["project_id"] != self._settings.project_id:
             return error_response(request, 404, "there is no such project here")
         return None
+
+
+def _log_accepted(what: str, job: AgentJob) -> None:
+    with log_context(replace(current_log_context(), job=job.id)):
+        logger.info("%s accepted: %s", what, job.status)
 
 
 def _rejected(request: web.Request, error: RequestRejectedError) -> web.Response:

@@ -14,6 +14,7 @@ from bot.jobserver.models import JobDetails
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome
 from bot.jobserver.text import shortened
+from bot.runtime.log_context import LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 
 logger = logging.getLogger(__name__)
@@ -110,14 +111,15 @@ class JobRunner:
                 instruction = await self._retry_database(partial(self._queue.next_instruction, job_id))
                 if instruction is None:
                     return
-                outcome = await self._outcome(instruction)
+                with log_context(LogContext(instruction.request_id, instruction.job_id)):
+                    outcome = await self._outcome(instruction)
                 await self._retry_database(partial(self._queue.finish, instruction, outcome))
 
     async def _outcome(self, instruction: Instruction) -> Outcome:
-        name = f"job {instruction.job_id}: instruction {instruction.number}"
+        name = f"instruction {instruction.number}"
         logger.info("%s started, attempt %d", name, instruction.attempts)
         # Registered before the table is checked for a cancellation, so that none is missed.
-        task = asyncio.create_task(self._execute(instruction), name=name)
+        task = asyncio.create_task(self._execute(instruction), name=f"job {instruction.job_id}, {name}")
         self._executing[instruction.number] = task
         try:
             outcome = await task
@@ -137,7 +139,8 @@ class JobRunner:
             return Outcome(failure=_unexpected(error))
         finally:
             del self._executing[instruction.number]
-        logger.info("%s %s", name, "failed" if outcome.failure else "done")
+        link = f": {outcome.pr_link}" if outcome.pr_link else ""
+        logger.info("%s %s%s", name, "failed" if outcome.failure else "done", link)
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:

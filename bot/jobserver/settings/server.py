@@ -13,6 +13,7 @@ from bot.jobserver.settings.limits import LimitSettings
 from bot.jobserver.settings.pages import PageSettings
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
+from bot.runtime.logging import LogFormat
 from bot.runtime.settings import Settings, read_variable
 
 SHORTEST_KEY = 16
@@ -194,6 +195,10 @@ class JobServerSettings(
     archive_after: Duration = Field(
         timedelta(days=30),
         description="age at which a finished job is archived and accepts no more messages (seconds or ISO 8601)",
+    )
+    log_format: LogFormat | None = Field(
+        None,
+        description="text is for people, json has one object a line; by default text on a terminal, json elsewhere",
     )
     rate_limit: int = Field(100, ge=1, description="how many jobs and messages a project may send in any hour")
     max_prompt_characters: int = Field(50_000, ge=1, description="the longest accepted prompt; longer ones get 413")

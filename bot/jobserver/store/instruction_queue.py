@@ -249,6 +249,7 @@ def _from_row(row: aiosqlite.Row, told: JobDetails, conversation: tuple[EarlierI
         summary=told.summary or "",
         question=told.question or "",
         question_fields=told.question_fields,
+        request_id=row["request_id"],
     )
 
 

@@ -167,10 +167,12 @@ async def _reactivate_job(connection: aiosqlite.Connection, job_id: str) -> None
 
 async def _queue_instruction(connection: aiosqlite.Connection, request: PromptRequest, job_id: str, now: str) -> int:
     who = request.requester
+    asked = (who.name, who.id, who.url) if who else (None, None, None)
     cursor = await connection.execute(
         "INSERT INTO instructions (job_id, project_id, prompt, state, created_at, "
-        "requester_name, requester_id, requester_url) VALUES (?, ?, ?, 'queued', ?, ?, ?, ?) RETURNING number",
-        (job_id, request.project_id, request.prompt, now, who and who.name, who and who.id, who and who.url),
+        "requester_name, requester_id, requester_url, request_id) VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?) "
+        "RETURNING number",
+        (job_id, request.project_id, request.prompt, now, *asked, request.request_id),
     )
     row = await cursor.fetchone()
     if row is None:

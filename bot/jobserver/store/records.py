@@ -38,7 +38,7 @@ class JobTemplate:
 
 @dataclass(frozen=True)
 class PromptRequest:
-    """A client's request for a new job (no job id) or a message to one."""
+    """A client's request for a new job (no job id) or a message to one. `request_id` is for the log."""
 
     project_id: str
     prompt: str
@@ -46,6 +46,7 @@ class PromptRequest:
     idempotency_key: str | None = None
     requester: Requester | None = None
     files: tuple[AttachedFile, ...] = ()
+    request_id: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -85,7 +86,7 @@ class Instruction:
     `session`: the agent's id for the job's conversation. `partial`: the commit with the work of an earlier instruction
     that failed. `attempts`: how often it was started, including this time. `commit`, `summary`, `question` and
     `question_fields`: what was pushed and what the editor said before an interruption. `attachments`: the files of this
-    and earlier instructions, oldest first.
+    and earlier instructions, oldest first. `request_id` is for the log.
     """
 
     number: int
@@ -102,6 +103,7 @@ class Instruction:
     question: str = ""
     question_fields: tuple[QuestionField, ...] = ()
     attachments: tuple[Attachment, ...] = ()
+    request_id: str = ""
 
 
 @dataclass(frozen=True)

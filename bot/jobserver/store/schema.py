@@ -109,4 +109,9 @@ ALTER TABLE instructions ADD COLUMN answers INTEGER;
 CREATE INDEX instructions_that_answer ON instructions (answers) WHERE answers IS NOT NULL;
 """
 
-STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS, _PARTIAL_WORK, _USAGE, _QUESTIONS)
+# By which an instruction's lines are found in the log; a client may have chosen it.
+_REQUEST_IDS = """
+ALTER TABLE instructions ADD COLUMN request_id TEXT NOT NULL DEFAULT '';
+"""
+
+STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS, _PARTIAL_WORK, _USAGE, _QUESTIONS, _REQUEST_IDS)

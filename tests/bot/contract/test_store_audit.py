@@ -16,6 +16,7 @@ from bot.domain.requests.request import MessageVersion, Person, RequestState
 from bot.errors import StoreUnavailable
 from bot.ports.transaction import Store, Transaction
 from bot.ports.upkeep_store import Deleted, OldRows
+from bot.runtime.logging import TextFormatter
 from bot.scheduler.retention import DAY, HELD_DAYS, HOME_DAYS, RetentionSweeper
 
 pytestmark = pytest.mark.either_database
@@ -83,11 +84,16 @@ async def test_what_is_recorded_late_with_an_earlier_time_has_its_place(store: S
     assert jobs_of(await exported(store, begin - 10, begin + 10, 1)) == ["first", "second"]
 
 
+def text_of(record: logging.LogRecord) -> str:
+    """A line of the log, without its time, its level and its logger."""
+    return TextFormatter([]).format(record).partition("bot.store.audit: ")[2]
+
+
 async def test_each_entry_is_a_line_of_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """With all that is known, and nothing that is not."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, ASKED, REFUSED)
-    assert [each.getMessage() for each in caplog.records] == [
+    assert [text_of(each) for each in caplog.records] == [
         "audit: asked person=UANA team=T1 channel=C1 thread=t1 job=job-1 project=docs way_in=command",
         "audit: refused person=UGUS team=T2 channel=C2 reason=guest",
     ]
@@ -98,7 +104,7 @@ async def test_nobody_writes_a_field_or_a_line_of_their_own(store: Store, caplog
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, replace(ASKED, project="docs\naudit: asked person=UEVE", job_id='a b" c=d', reason="x" * 5_000))
     (line,) = caplog.records
-    text = line.getMessage()
+    text = text_of(line)
     assert "\n" not in text
     assert r'project="docs\naudit: asked person=UEVE"' in text
     assert r'job="a b\" c=d"' in text
@@ -137,7 +143,7 @@ async def test_transactions_that_share_a_commit_log_their_own(
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     store = await another_store()
     await asyncio.gather(*(record(store, replace(ASKED, job_id=f"j{number}")) for number in range(30)))
-    told = sorted(each.getMessage().partition("job=")[2].split()[0] for each in caplog.records)
+    told = sorted(text_of(each).partition("job=")[2].split()[0] for each in caplog.records)
     assert told == sorted(f"j{number}" for number in range(30))
 
 

@@ -662,7 +662,7 @@ async def test_the_job_server_ends_when_it_is_asked_to(shell: Shell, number: sig
     given = {f"{prefix}REPOSITORY": "handbook.git", f"{prefix}API_KEY": JOB_KEY, f"{prefix}PORT": "0"}
     server = await shell.start("jobserver", **given)
     await server.prints("listens on http://127.0.0.1:")
-    url = server.output.rpartition("listens on ")[2].split()[0]
+    url = server.output.rpartition("listens on ")[2].split('"')[0].strip()
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {JOB_KEY}"}) as client:
         async with client.post(f"{url}/v2/agent/docs/job", json={"prompt": "Fix the spelling"}) as answer:
             assert answer.ok

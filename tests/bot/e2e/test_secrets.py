@@ -201,7 +201,7 @@ async def problem(scene: Scene) -> None:
 async def test_a_bot_in_trouble_keeps_its_secrets(scene: Scene, start: Start, tmp_path: Path) -> None:
     run = await start("run", **scene.environment, DATABASE_URL="sqlite:///pagehand.sqlite3")
     await problem(scene)
-    await run.says("cannot work")
+    await run.says("not working")
     places = {"the page": await scene.look(), "the output": await run.end(), **files_in(tmp_path)}
     assert b"Pagehand is at work" in run.output
     assert len(scene.secrets()) > len(PLANTED) + 1, "no ticket or address was given out"
@@ -276,7 +276,7 @@ async def test_a_job_server_keeps_its_key_even_from_its_editor(start: Start, tmp
         PAGEHAND_JOBSERVER_DATA_DIRECTORY=str(tmp_path / "data"),
     )
     await run.says("http://127.0.0.1:")
-    url = "http://127.0.0.1:" + run.output.decode().split("http://127.0.0.1:")[1].split()[0].strip("/.")
+    url = "http://127.0.0.1:" + run.output.decode().split("http://127.0.0.1:")[1].split()[0].strip('/.",}')
     pages = await _ask(url)
     output = await run.end()
     places = {"the output": output, "the pages": pages, **files_in(tmp_path)}

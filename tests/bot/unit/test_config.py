@@ -6,7 +6,7 @@ import pytest
 
 from bot.app.settings.config import database_url, load, passwords_in
 from bot.errors import ConfigError
-from bot.runtime.logging import SecretMaskingFormatter
+from bot.runtime.logging import TextFormatter
 from bot.slack.rendering.message_context import MessageContext
 
 COMPLETE = {
@@ -168,7 +168,7 @@ def test_sending_a_secret_in_the_clear_is_warned_of(url: str, *, warned: bool) -
 def test_the_log_masks_what_is_long_enough_to_be_a_secret() -> None:
     config = load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@db/pagehand"})
     record = logging.LogRecord("bot", logging.INFO, "", 0, "a database at planted-key", (), None)
-    assert SecretMaskingFormatter(config.secrets).format(record).endswith("bot: a database at ***")
+    assert TextFormatter(config.secrets).format(record).endswith("bot: a database at ***")
 
 
 def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:

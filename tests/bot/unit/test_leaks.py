@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from support.oracles.leaks import SecretWatch, faults_in_logs
 
+from bot.runtime.log_context import LogContext, log_context
+from bot.runtime.logging import JsonFormatter
 from bot.workspace import WorkspaceServer
 
 
@@ -58,3 +60,20 @@ def test_what_processes_print(tmp_path: Path, margin: str) -> None:
     leak, traceback = faults_in_logs([log], ["secret-of-this"])
     assert "a.log holds" in leak
     assert traceback.startswith(f"a.log: ERROR it failed\n{margin}Traceback")
+
+
+def test_a_secret_in_a_field_of_a_record(log_watch: SecretWatch) -> None:
+    logging.getLogger("bot.anything").debug("sent", extra={"fields": {"job": "planted-secret-of-this-test"}})
+    with log_context(LogContext(job="planted-secret-of-this-test")):
+        logging.getLogger("bot.anything").debug("sent")
+    assert found(log_watch) == 2
+
+
+def test_what_processes_print_as_json(tmp_path: Path) -> None:
+    """A secret is found as JSON writes it, and a traceback in its part of the line."""
+    secret, log = 'a "secret"\\', tmp_path / "a.log"
+    record = logging.LogRecord("bot", logging.ERROR, "", 0, f"see {secret}", (), (KeyError, KeyError("x"), None))
+    log.write_text(JsonFormatter([]).format(record) + "\n")
+    leak, traceback = faults_in_logs([log], [secret])
+    assert "a.log holds" in leak
+    assert traceback == "a.log: KeyError: 'x'"

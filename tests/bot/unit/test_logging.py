@@ -1,20 +1,50 @@
 """The log: one line a record, whatever strangers put into it, and no secret in any of them."""
 
+import io
+import json
 import logging
+import os
+from typing import Any
 
 import pytest
 
-from bot.runtime.logging import SecretMaskingFormatter, ThrottledLogger
+from bot.runtime.log_context import LogContext, log_context
+from bot.runtime.logging import (
+    MAX_FIELD,
+    MAX_MESSAGE,
+    MAX_TRACEBACK,
+    JsonFormatter,
+    LogFormat,
+    TextFormatter,
+    ThrottledLogger,
+    format_for,
+    formatter,
+)
 
 FORGED = "2026-11-22 10:00:00,000 INFO    bot.store.audit: audit: asked person=UEVE"
 LINE_ENDS = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 
 
-def formatted(message: str, *values: object, name: str = "bot", exception: BaseException | None = None) -> str:
+def formatted(
+    message: str,
+    *values: object,
+    name: str = "bot",
+    exception: BaseException | None = None,
+    log_format: LogFormat = LogFormat.TEXT,
+    **fields: str,
+) -> str:
     fault = (type(exception), exception, exception.__traceback__) if exception else None
     record = logging.LogRecord(name, logging.INFO, "", 0, message, values, fault)
-    vars(record).update(created=0.0, msecs=0.0)  # two records of one text are equal, whenever they were made
-    return SecretMaskingFormatter(["planted-secret"]).format(record)
+    vars(record).update(created=0.0, msecs=0.0, fields=fields)  # equal records, whenever they were made
+    return formatter(log_format, ["planted-secret"]).format(record)
+
+
+def as_json(message: str, *values: object, **more: Any) -> dict[str, str]:
+    """The JSON of a record, which is one line."""
+    line = formatted(message, *values, log_format=LogFormat.JSON, **more)
+    assert len(line.splitlines()) == 1
+    entry: dict[str, str] = json.loads(line)
+    return entry
 
 
 def raised(words: str) -> ValueError:
@@ -30,14 +60,16 @@ def int_of(words: str) -> None:
 
 @pytest.mark.parametrize("end", LINE_ENDS)
 def test_nobody_begins_a_line_of_their_own(end: str) -> None:
-    """By an id, by the name of a logger, by words."""
-    for text in (
-        formatted("request %s", f"U1{end}{FORGED}"),
-        formatted(f"words{end}{FORGED}"),
-        formatted("words", name=f"bot{end}{FORGED}"),
-    ):
-        assert len(text.splitlines()) == 1
-        assert FORGED in text
+    """By an id, by the name of a logger, by words, by a field."""
+    for log_format in LogFormat:
+        for text in (
+            formatted("request %s", f"U1{end}{FORGED}", log_format=log_format),
+            formatted(f"words{end}{FORGED}", log_format=log_format),
+            formatted("words", name=f"bot{end}{FORGED}", log_format=log_format),
+            formatted("words", job=f"job-1{end}{FORGED}", log_format=log_format),
+        ):
+            assert len(text.splitlines()) == 1
+            assert FORGED in text
 
 
 def test_nobody_moves_the_cursor() -> None:
@@ -62,12 +94,66 @@ def test_secrets_are_masked_in_every_line() -> None:
     assert text.count("***") >= 2
 
 
+def test_secrets_are_masked_in_every_part_of_json() -> None:
+    """Where JSON would write them otherwise, too, and where a part is cut."""
+    error = raised("planted-secret")
+    entry = as_json(
+        "planted-secret %s", "x" * MAX_MESSAGE, name="planted-secret", exception=error, job="planted-secret"
+    )
+    assert "planted-secret" not in str(entry)
+    assert all("***" in entry[part] for part in ("message", "logger", "exception", "job"))
+    odd = 'a"b\\c\nd'
+    record = logging.LogRecord("bot", logging.INFO, "", 0, "see %s", (odd,), None)
+    assert json.loads(JsonFormatter([odd]).format(record))["message"] == "see ***"
+    half = MAX_MESSAGE // 2
+    assert "planted" not in as_json("%s", "x" * (half - 8) + "planted-secret" + "y" * half)["message"]
+
+
+def test_json_has_the_parts_of_a_record_by_their_names() -> None:
+    entry = as_json("a %s", "b", exception=raised("wrong"), way_in="command", job="")
+    assert entry.pop("exception").startswith("Traceback (most recent call last):")
+    told = {"level": "INFO", "logger": "bot", "message": "a b", "way_in": "command"}
+    assert entry == {"time": "1970-01-01T00:00:00.000+00:00", **told}
+
+
+def test_a_line_says_what_it_is_about() -> None:
+    """As words that nobody takes for others, and by a context that ends."""
+    with log_context(LogContext("r-1", 'job-1" thread=x', "t1")):
+        assert formatted("sent", job="").endswith(r'bot: sent request=r-1 job="job-1\" thread=x" thread=t1')
+        assert formatted("sent", job="j2").endswith("bot: sent job=j2 request=r-1 thread=t1")
+        assert as_json("sent")["thread"] == "t1"
+    assert formatted("sent").endswith("bot: sent")
+
+
+def test_no_field_takes_the_place_of_a_part_of_the_record() -> None:
+    record = logging.LogRecord("bot", logging.INFO, "", 0, "true", (), None)
+    record.fields = {"message": "forged", "level": "ERROR"}
+    entry = json.loads(JsonFormatter([]).format(record))
+    assert (entry["message"], entry["level"]) == ("true", "INFO")
+
+
+@pytest.mark.parametrize("log_format", LogFormat)
+def test_a_record_has_a_bounded_length(log_format: LogFormat) -> None:
+    error = raised("e" * 1_000_000)
+    text = formatted("m" * 1_000_000, exception=error, job="j" * 1_000_000, log_format=log_format)
+    assert len(text) < (MAX_MESSAGE + MAX_FIELD + MAX_TRACEBACK) * 1.1
+    assert "characters left out" in text
+
+
+def test_people_read_terminals_and_programs_anything_else() -> None:
+    controller, terminal = os.openpty()
+    with os.fdopen(terminal, "w") as stream:
+        assert format_for(stream) is LogFormat.TEXT
+    os.close(controller)
+    assert format_for(io.StringIO()) is LogFormat.JSON
+
+
 def test_what_another_formatter_made_of_a_traceback_does_not_count() -> None:
     """A record goes to every handler, and keeps the first one's traceback."""
     error = raised("planted-secret")
     record = logging.LogRecord("bot", logging.INFO, "", 0, "failed", (), (ValueError, error, error.__traceback__))
     before = logging.Formatter().format(record)
-    assert "planted-secret" not in SecretMaskingFormatter(["planted-secret"]).format(record)
+    assert "planted-secret" not in TextFormatter(["planted-secret"]).format(record)
     assert logging.Formatter().format(record) == before
 
 

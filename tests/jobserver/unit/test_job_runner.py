@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from support.oracles.log_lines import log_lines
 
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
@@ -412,13 +412,13 @@ async def test_progress_is_kept_to_the_end_and_cleared_by_the_next_instruction(j
     assert (again.session, again.conversation) == ("s-1", (EarlierInstruction("one", "Done.\n\nWhich page?"),))
 
 
-async def test_the_log_tells_each_step_without_the_prompts_text(jobs: Jobs, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    job_id = await jobs.add("the words of a person")
-    runner = runner_of(jobs.queue, nothing)
-    await runner.start()
-    await jobs.ended(job_id)
-    await runner.stop()
-    assert f"job {job_id}: instruction 1 started, attempt 1" in caplog.text
-    assert f"job {job_id}: instruction 1 done" in caplog.text
-    assert "the words" not in caplog.text
+async def test_the_log_tells_each_step_without_the_prompts_text(jobs: Jobs) -> None:
+    with log_lines() as lines:
+        job_id = await jobs.add("the words of a person")
+        runner = runner_of(jobs.queue, nothing)
+        await runner.start()
+        await jobs.ended(job_id)
+        await runner.stop()
+    told = [(line["job"], line["message"]) for line in lines]
+    assert told == [(job_id, "instruction 1 started, attempt 1"), (job_id, "instruction 1 done")]
+    assert "the words" not in str(lines)

@@ -1,6 +1,7 @@
 """Looks for secrets where nobody may read them: in log records as they are made, and in files that processes wrote."""
 
 import base64
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from bot.runtime.logging import NOISY
+from bot.runtime.logging import NOISY, fields_of
 
 PLANTED = re.compile(r"planted[-_](?:secret|admin_key|key-of|bot-token|app-token|signing)")
 """How the secrets that tests use are to be recognised; new ones contain `planted-secret-`."""
@@ -31,7 +32,7 @@ class SecretWatch:
 
     def see(self, record: logging.LogRecord) -> None:
         """Keeps a record that has a secret."""
-        text = self._format(record)
+        text = f"{self._format(record)} {fields_of(record)}"
         if PLANTED.search(text):
             self.found.append(f"{record.name}: {text}")
 
@@ -94,6 +95,7 @@ def encoded(secret: str) -> Iterator[bytes]:
     yield secret.encode()
     yield quote(secret, safe="").encode()
     yield base64.b64encode(secret.encode()).rstrip(b"=")[:-1]
+    yield json.dumps(secret)[1:-1].encode()
 
 
 def leaks(secrets: Iterable[str], places: Mapping[str, bytes]) -> list[str]:
@@ -111,8 +113,10 @@ def faults_in_logs(logs: Iterable[Path], secrets: Iterable[str]) -> list[str]:
 
 
 def tracebacks(log: bytes) -> Iterator[str]:
-    """The first lines of each traceback, after the line that announces it."""
+    """The first lines of each traceback, after the line that announces it; of JSON, the part that has it."""
     lines = log.decode(errors="replace").splitlines()
     for number, line in enumerate(lines):
+        if line.startswith("{") and '"exception": "' in line:
+            yield str(json.loads(line)["exception"])
         if line.lstrip().startswith("Traceback "):  # Python prints one at the margin, our log within its record
             yield "\n".join(lines[max(number - 1, 0) : number + LINES_TOLD])

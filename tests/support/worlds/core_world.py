@@ -16,6 +16,7 @@ from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayI
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.ports.transaction import Store
+from bot.runtime.log_context import log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller
@@ -119,7 +120,8 @@ class CoreWorld:
         claimed_at = self.clock.monotonic()
         items = await loop.claim(100)
         for item in items:
-            await loop.process(item, claimed_at)
+            with log_context(loop.subject(item)):
+                await loop.process(item, claimed_at)
         return len(items)
 
     async def settle(self) -> None:

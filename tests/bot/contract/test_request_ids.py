@@ -1,0 +1,67 @@
+"""A request's id goes from the bot's log through a header into each line of the job server's log."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from support.oracles.log_lines import log_lines
+from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, make_bare, running
+
+from bot.domain.requests.request import log_id
+from bot.jobs.client import HttpJobApi
+from bot.jobs.settings import JobApiSettings
+from bot.ports.job_api import PromptCall
+from bot.runtime.log_context import REQUEST_ID_HEADER, LogContext, log_context
+
+CREATE, MESSAGE = log_id("first-request"), log_id("second-request")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
+    async with running(make_bare(tmp_path / "r.git", {"docs/a.md": "# Start\n"}), tmp_path / "data") as world:
+        yield world
+
+
+@asynccontextmanager
+async def client(url: str) -> AsyncIterator[HttpJobApi]:
+    api = HttpJobApi(JobApiSettings(base_url=url, api_key=SecretStr(KEY)))
+    yield api
+    await api.aclose()
+
+
+async def test_every_line_of_the_job_server_has_the_id_of_its_request(world: JobServerWorld) -> None:
+    with log_lines() as lines:
+        async with client(world.url) as api:
+            with log_context(LogContext(CREATE, thread="t1")):
+                job = await api.create("docs", PromptCall('Replace "Start" with "Begin"', "first-request"))
+            await world.ended(job.id)
+            with log_context(LogContext(MESSAGE, thread="t1")):
+                await api.send_message("docs", job.id, PromptCall("Thank you", "second-request"))
+            ended = await world.ended(job.id)
+    assert ended["prLink"]
+    server = [line for line in lines if line["logger"].startswith("bot.jobserver") and line.get("job")]
+    told = [(line["request"], line["message"]) for line in server]
+    assert told == [
+        (CREATE, "job accepted: active"),
+        (CREATE, "instruction 1 started, attempt 1"),
+        (CREATE, f"instruction 1 done: {ended['prLink']}"),
+        (MESSAGE, "message accepted: active"),
+        (MESSAGE, "instruction 2 started, attempt 1"),
+        (MESSAGE, "instruction 2 done"),
+    ]
+    assert {line["job"] for line in server} == {job.id}
+    assert "-request" not in str(lines), "an Idempotency-Key was logged"
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 65, "ä", 'a"b'])
+async def test_what_is_no_id_is_replaced(world: JobServerWorld, given: str) -> None:
+    answer = await world.client.get(f"{JOB}/none", headers={REQUEST_ID_HEADER.encode(): given.encode()})
+    assert answer.headers[REQUEST_ID_HEADER] not in {given, ""}
+
+
+async def test_the_id_comes_back(world: JobServerWorld) -> None:
+    kept = "a.B_9-" + "x" * 58
+    answer = await world.client.get(f"{JOB}/none", headers={REQUEST_ID_HEADER: kept})
+    assert answer.headers[REQUEST_ID_HEADER] == kept

@@ -1,0 +1,80 @@
+"""The log has a line for each step of a job, with the request, the job and the thread that it is about."""
+
+import logging
+
+from support.fakes.ports import FakeJobApi
+from support.oracles.log_lines import log_lines
+from support.worlds.core_world import CoreWorld
+
+from bot.domain.jobs.job import Job
+from bot.errors import JobApiRejected
+from bot.ports.job_api import PromptCall
+from bot.runtime.log_context import current_log_context
+
+LINK = "https://git.example/pull/1"
+PROMPT, MORE = "Rewrite the planted words", "Also the planted FAQ"
+
+
+class Listening(FakeJobApi):
+    """Notes under which request's id each prompt was sent, and its key."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: dict[str, str] = {}
+
+    async def create(self, project: str, call: PromptCall) -> Job:
+        self.sent[call.idempotency_key] = current_log_context().request
+        return await super().create(project, call)
+
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
+        self.sent[call.idempotency_key] = current_log_context().request
+        return await super().send_message(project, job_id, call)
+
+
+async def a_jobs_life(world: CoreWorld) -> None:
+    ts = await world.started(PROMPT)
+    await world.reply(ts, MORE, "5.000001")
+    await world.pass_time(5)
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(60)
+
+
+async def test_each_step_of_a_job_is_one_line(world: CoreWorld) -> None:
+    with log_lines() as lines:
+        await a_jobs_life(world)
+    assert [line["message"] for line in lines] == [
+        "audit: asked",
+        "job created: active",
+        "audit: steered",
+        "message sent: active",
+        f"job ended: completed {LINK}",
+    ]
+    assert {line["thread"] for line in lines} == {lines[0]["thread"]}
+    assert [line.get("job") for line in lines] == [None, "job-1", "job-1", "job-1", "job-1"]
+
+
+async def test_a_request_has_one_id_in_every_line_and_it_is_no_idempotency_key(world: CoreWorld) -> None:
+    world.job_api = listening = Listening()
+    world.assemble()
+    with log_lines() as lines:
+        await a_jobs_life(world)
+    start, follow_up = listening.sent.values()
+    assert [line.get("request") for line in lines] == [start, start, follow_up, follow_up, None]
+    assert start != follow_up
+    assert not listening.sent.keys() & {start, follow_up}
+
+
+async def test_a_refusal_of_the_job_api_is_a_line_about_its_request(world: CoreWorld) -> None:
+    world.job_api.faults.append(JobApiRejected("The job API refused this (400).", words="planted words"))
+    with log_lines() as lines:
+        await world.started(PROMPT)
+    asked, refused = lines
+    assert refused["message"] == "start: The job API refused this (400)."
+    assert refused["request"] == asked["request"]
+
+
+async def test_no_words_of_people_are_logged_above_debug(world: CoreWorld) -> None:
+    with log_lines(logging.INFO) as lines:
+        await a_jobs_life(world)
+    assert lines
+    assert "planted" not in str(lines)
