@@ -152,7 +152,13 @@ async def process(world: AppWorld, clock: Path) -> AsyncIterator[int]:
     log_file = clock.with_suffix(".log")
     with log_file.open("wb") as log:
         running = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot", "run", env=world.environment(**own, **faked), stdout=log, stderr=log
+            sys.executable,
+            "-m",
+            "bot",
+            "run",
+            env=world.environment(**own, **faked, PAGEHAND_LOG_FORMAT="text"),
+            stdout=log,
+            stderr=log,
         )
     try:
         yield running.pid
