@@ -66,6 +66,29 @@ async def test_auth_test_says_who_the_bot_is(workspace: FaultyWorkspace, client:
     assert "chat:write" in answer.headers["x-oauth-scopes"]
 
 
+async def test_a_configuration_token_shows_the_manifest_of_an_app_and_nothing_else(
+    workspace: FaultyWorkspace, client: AsyncWebClient
+) -> None:
+    app, token = workspace.app, workspace.credentials.configuration_token
+    answer = await client.api_call("apps.manifest.export", json={"app_id": app.app_id, "token": token})
+    assert AppConfig.from_manifest(answer["manifest"]) == app
+    other = client.api_call("apps.manifest.export", json={"app_id": "A0OTHER", "token": token})
+    assert await error(other) == "invalid_app_id"
+    assert await error(client.api_call("apps.manifest.export", json={"app_id": app.app_id})) == "not_allowed_token_type"
+    assert await error(client.auth_test(token=token)) == "not_allowed_token_type"
+
+
+async def test_scopes_that_were_removed_are_missing_until_the_app_is_reinstalled(
+    workspace: FaultyWorkspace, client: AsyncWebClient
+) -> None:
+    workspace.credentials.remove_scopes("users:read")
+    assert "users:read" not in (await client.auth_test()).headers["x-oauth-scopes"]
+    ana = workspace.people["ana"].user.id
+    assert (await refused(client.users_info(user=ana)))["needed"] == "users:read"
+    workspace.credentials.reinstall()
+    assert (await client.users_info(user=ana))["user"]["id"] == ana
+
+
 async def test_tokens_are_refused_as_slack_refuses_them(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     nobody = AsyncWebClient(base_url=workspace.api_url)
     assert await error(nobody.auth_test()) == "not_authed"
