@@ -221,8 +221,12 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
 
     \b
     Looks at the settings, Slack (tokens, scopes, channels, clock), the database, the job API, and what has arrived
-    from Slack so far. It changes nothing and starts no job. With a configuration token (api.slack.com/apps, Your App
-    Configuration Tokens) also at the app's manifest: events, Socket Mode, command, interactivity, Home, addresses.
+    from Slack so far. It changes nothing and starts no job; where PAGEHAND_JOBSERVER_REPOSITORY is set, the job
+    server's own check pushes a branch and deletes it again.
+
+    \b
+    With a configuration token (api.slack.com/apps, Your App Configuration Tokens) it also looks at the app's manifest:
+    events, Socket Mode, command, interactivity, Home, addresses.
 
     \b
     Exit code: 0 no errors (there may be warnings), 1 errors, 2 wrong usage.

@@ -134,12 +134,12 @@ _NEEDS: Mapping[str, frozenset[str]] = {
 
 def _unless_unusable(check: Check, read: ReadSettings) -> Check:
     """Returns the check, or one that names the settings without which it cannot run."""
-    needs = _NEEDS.get(check.name) or _NEEDS[check.name.partition(".")[0]]
-    missing = sorted(needs & read.unusable)
+    name = check.name if check.name in _NEEDS else check.name.partition(".")[0]
+    missing = sorted(_NEEDS[name] & read.unusable)
     if not missing:
         return check
 
     async def skip() -> Sequence[Finding]:
-        return [Finding.not_checked(check.name, f"It needs {' and '.join(missing)}.")]
+        return [Finding.not_checked(name, f"It needs {' and '.join(missing)}.")]
 
-    return Check(check.name, skip)
+    return Check(name, skip)
