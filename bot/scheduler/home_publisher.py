@@ -12,7 +12,8 @@ from bot.ports.people_store import ClaimedHome
 from bot.ports.slack import HomeViews, Members
 from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.health.report import ComponentStatus
-from bot.scheduler.worker import NOTHING, Worker, WorkerSettings
+from bot.scheduler.slack_worker import SlackWorker
+from bot.scheduler.worker import NOTHING, WorkerSettings
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ _LOOKED_THROUGH = 50
 _MOST_UNDECIDED = 10
 
 
-class HomePublisher(Worker[ClaimedHome]):
+class HomePublisher(SlackWorker[ClaimedHome]):
     """Publishes due Homes. `statuses` returns the state of Pagehand's parts, for administrators."""
 
     name = "home publisher"
@@ -68,9 +69,9 @@ class HomePublisher(Worker[ClaimedHome]):
             return error.retry_after or _AGAIN_AFTER_FAILURE
         except ChatError as error:
             after = error.retry_after if isinstance(error, ChatUnreachable) else None
-            self.record_failure(error.reason, retry_after=after)
+            self.record_no_answer(error.reason, retry_after=after)
             return after or (_AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE)
-        self.record_success()
+        self.record_answer()
         return None
 
     async def _bounded(self, call: Awaitable[None]) -> None:
@@ -94,7 +95,7 @@ class HomePublisher(Worker[ClaimedHome]):
             return None
         if not member.is_admin:
             return None
-        failing = (part for part in self._statuses() if part.failing_seconds)
+        failing = (part for part in self._statuses() if part.failing)
         return [PartHealth(part.name, part.failing_seconds, part.reason) for part in failing]
 
 

@@ -41,15 +41,17 @@ NOT_ALLOWED_RETRY = 60.0
 class _OutagesByProject(defaultdict[str, Outage]):
     """An outage for each project's job API, made on demand."""
 
-    def __init__(self, worker: str, settings: WorkerSettings) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         super().__init__()
-        self._worker = worker
         self._settings = settings
 
     def __missing__(self, project: str) -> Outage:
-        name, settings = f"{self._worker} ({project})", self._settings
-        self[project] = outage = Outage(name, settings.clock.monotonic, recovery=settings.recovery)
+        self[project] = outage = self._settings.outage_of(_name(project))
         return outage
+
+
+def _name(project: str) -> str:
+    return f"job API of {project}"
 
 
 class JobApiWorker(Worker[Item]):
@@ -59,17 +61,15 @@ class JobApiWorker(Worker[Item]):
 
     def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int) -> None:
         super().__init__(store, settings, concurrency=concurrency)
-        self._job_apis = _OutagesByProject(type(self).__name__, settings)
+        self._job_apis = _OutagesByProject(settings)
 
     def record_answer(self, project: str) -> None:
         """Notes that a project's job API answers."""
         self._job_apis[project].record_success()
 
-    def record_no_answer(
-        self, project: str, reason: object, *, only_this_item: bool = False, retry_after: float | None = None
-    ) -> None:
-        """Notes that a project's job API does not do its job; see `record_failure`."""
-        self._job_apis[project].record_failure(reason, quiet=only_this_item, retry_after=retry_after)
+    def record_no_answer(self, project: str, reason: object, *, retry_after: float | None = None) -> None:
+        """Notes that a project's job API fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
+        self._job_apis[project].record_failure(reason, retry_after=retry_after)
 
     def record_unavailable(self, project: str, error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailable:
         """Notes that a project's job API could not be asked, unless it is only busy; returns what threads are told."""
@@ -82,8 +82,7 @@ class JobApiWorker(Worker[Item]):
 
     def job_api_status(self, project: str) -> ComponentStatus:
         """Returns the state of a project's job API, as this worker sees it."""
-        outage = self._job_apis[project]
-        return ComponentStatus(f"job API of {project}", outage.seconds(), str(outage.reason))
+        return self._job_apis[project].status(_name(project))
 
     def end_outages(self) -> None:
         """Ends outages that are over."""

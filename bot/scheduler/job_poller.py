@@ -291,10 +291,10 @@ class JobPoller(JobApiWorker[DuePoll]):
                 self.record_no_answer(project, error, retry_after=error.retry_after)
                 return unavailable(error)
             case JobApiUnreadable():
-                self.record_no_answer(project, error, only_this_item=True)
+                self.record_no_answer(project, error)
                 return JobApiUnavailable("gives answers that make no sense", problem=Problem.FAULTY)
             case _:
-                self.record_no_answer(project, error, only_this_item=True)
+                self.record_no_answer(project, error)
                 return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 
     async def _save(self, polled: PollResult | UnchangedPoll) -> None:
@@ -332,9 +332,8 @@ class JobPoller(JobApiWorker[DuePoll]):
         """
         try:
             await self._store.transact(lambda tx: tx.polls.save(polls, self._owner))
-            _log_ends(polls)
         except StoreUnavailable as error:
-            self.record_failure(error)
+            self.recording_failed(error)
         except Exception as error:  # noqa: BLE001 - a fault of ours in one result is no reason to lose the others
             if len(polls) > 1:
                 for polled in polls:
@@ -342,7 +341,11 @@ class JobPoller(JobApiWorker[DuePoll]):
                 return
             reason = error if isinstance(error, StoreError) else type(error).__name__
             logger.error("the poll of thread %s cannot be saved: %s", polls[0].thread_id, reason)  # noqa: TRY400 - a traceback could quote the row
-            self.record_failure(reason, only_this_item=True)
+            self.item_failed(reason)
+        else:
+            _log_ends(polls)
+            self.recording_succeeded()
+            self.item_succeeded()
 
 
 def _log_ends(polls: Sequence[PollResult | UnchangedPoll]) -> None:

@@ -52,7 +52,8 @@ from bot.ports.slack import Chat
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import OutboxTransaction, Store
 from bot.runtime.log_context import LogContext
-from bot.scheduler.worker import Worker, WorkerSettings, about, left_by_delivering
+from bot.scheduler.slack_worker import SlackWorker
+from bot.scheduler.worker import WorkerSettings, about, left_by_delivering
 from bot.service.delivery import card_posted, give_up
 
 BLOCKS_REFUSED = frozenset(
@@ -123,7 +124,7 @@ class PausedTooLongError(Exception):
     """The process was paused for so long that another one may have claimed the notice."""
 
 
-class Outbox(Worker[ClaimedNotice]):
+class Outbox(SlackWorker[ClaimedNotice]):
     """Delivers notices, each in at most `max_attempts` tries. `answers` fetches agents' answers in full; `terms` say
     which replies count; `limits` say how often Slack may be called.
     """
@@ -176,7 +177,8 @@ class Outbox(Worker[ClaimedNotice]):
             logger.exception("notice %s (%s) trips a fault", item.notice.key, item.notice.message.kind)
             await self._failed(item, DeliveryFault(f"unexpected {type(error).__name__}"))
         else:
-            self.record_success()
+            self.item_succeeded()
+            self.record_answer()
             await self.record(partial(self._record_delivered, item, ts), leaves=left_by_delivering(item))
         finally:
             self._reacting -= _is_reaction(item)
@@ -189,19 +191,15 @@ class Outbox(Worker[ClaimedNotice]):
     def _note(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
         """Notes what a failure means beyond this one notice."""
         match failure:
-            case RateLimited():
-                self.record_success()
             case Unreachable():
-                self.record_failure(failure.reason, retry_after=failure.retry_after)
-            case NotAllowed():
-                self.record_failure(failure.reason)
-            case DeliveryUncertain():
-                self.record_failure(failure.reason, only_this_item=True)
+                self.record_no_answer(failure.reason, retry_after=failure.retry_after)
+            case NotAllowed() | DeliveryUncertain():
+                self.record_no_answer(failure.reason)
             case DeliveryFault():
                 if item.notice.attempts < MAX_FAULTS:
-                    self.record_failure(failure.reason, only_this_item=True)
-            case DeliveryRejected():
-                self.record_success()
+                    self.item_failed(failure.reason)
+            case RateLimited() | DeliveryRejected():
+                self.record_answer()
             case _:
                 assert_never(failure)
 

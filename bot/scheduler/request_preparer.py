@@ -43,7 +43,8 @@ from bot.scheduler.preparing.slack_reading import (
     RequestFacts,
     person_and_place,
 )
-from bot.scheduler.worker import ANYTHING, DueWork, Worker, WorkerSettings, about, left_by_preparing
+from bot.scheduler.slack_worker import SlackWorker
+from bot.scheduler.worker import ANYTHING, DueWork, WorkerSettings, about, left_by_preparing
 from bot.service.action_terms import ActionTerms
 from bot.service.actions import carry_out, stop_unsent, writer_of
 from bot.service.reply import SETTLING
@@ -59,7 +60,7 @@ _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """Kinds of requests that others' words and files can go along with."""
 
 
-class RequestPreparer(Worker[ClaimedRequest]):
+class RequestPreparer(SlackWorker[ClaimedRequest]):
     """Prepares requests that were received.
 
     Args:
@@ -117,7 +118,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
         except TimeoutError:
             await self._try_later(item, LookupFailed("no answer in time"))
             return
-        self.record_success()  # its files may still fail
+        self.record_answer()  # its files may still fail
         if found.part is None or item.request.kind is RequestKind.START:
             await self._go_on(item, found)
             return
@@ -204,7 +205,7 @@ class RequestPreparer(Worker[ClaimedRequest]):
 
     async def _try_later(self, item: ClaimedRequest, error: LookupFailed) -> None:
         if not isinstance(error, LookupDeferred):
-            self.record_failure(error, retry_after=error.retry_after)
+            self.record_no_answer(error, retry_after=error.retry_after)
         await self.record(partial(self._postpone, item, error))
 
     async def _postpone(self, item: ClaimedRequest, error: LookupFailed, tx: RequestTransaction) -> None:

@@ -169,7 +169,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 self.record_answer(project)
                 return Rejected(_reason(error), error.words)
             case _:
-                self.record_no_answer(project, error, only_this_item=True)
+                self.record_no_answer(project, error)
                 doubt = Doubt.SERVER_FAILED if isinstance(error, JobApiFailed) else Doubt.NO_ANSWER
                 return Uncertain(str(error), ask_again=self._may_repeat(request, thread), doubt=doubt)
 

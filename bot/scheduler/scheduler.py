@@ -14,7 +14,7 @@ from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, HomeViews, Operator, SlackReading
 from bot.ports.transaction import Clock, Store
 from bot.runtime.clock import SteadyClock
-from bot.runtime.health.outages import RECOVERY_SECONDS
+from bot.runtime.health.outages import RECOVERY_SECONDS, OutageLogs
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
@@ -51,6 +51,7 @@ class SchedulerSettings:
         keep_days: How long finished jobs are kept, in days.
         merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
         recovery: How long things go well before an outage is over.
+        outage_logs: Where the outages of Slack and the job APIs are logged.
         masker: Takes secrets out of what goes along with requests.
         slack_limits: How often Slack may be called.
     """
@@ -64,27 +65,41 @@ class SchedulerSettings:
     keep_days: float
     merge_seconds: float = 0.0
     recovery: float = RECOVERY_SECONDS
+    outage_logs: OutageLogs = field(default_factory=OutageLogs)
     masker: SecretMasker = field(default_factory=SecretMasker)
     slack_limits: SlackLimits = SLACK_LIMITS
 
     def for_job_api(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
         """Returns the settings of the workers that call the job API."""
         lease, call_timeout = self.job_api_timeout + LEASE_MARGIN, self.job_api_timeout + 1
-        return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
+        return self._worker(clock, on_commit, lease=lease, call_timeout=call_timeout)
 
     def for_uploads(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
         """Returns the settings of the worker that reads files from Slack and gives them to the job API."""
         call_timeout = READ_SECONDS + self.job_api_timeout + 1
         lease = READ_SECONDS + self.job_api_timeout + LEASE_MARGIN
-        return WorkerSettings(self.owner, clock, lease, call_timeout, on_commit, recovery=self.recovery)
+        return self._worker(clock, on_commit, lease=lease, call_timeout=call_timeout)
 
     def for_preparing(self) -> PreparerSettings:
         """Returns the preparer's settings."""
         return PreparerSettings(self.rules, self.projects, self.polling, self.merge_seconds, masker=self.masker)
 
     def for_chat(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
-        """Returns the settings of the worker that calls Slack."""
-        return WorkerSettings(self.owner, clock, CHAT_LEASE, CHAT_CALL_TIMEOUT, on_commit, recovery=self.recovery)
+        """Returns the settings of the workers that call Slack."""
+        return self._worker(clock, on_commit, lease=CHAT_LEASE, call_timeout=CHAT_CALL_TIMEOUT)
+
+    def _worker(
+        self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None], *, lease: float, call_timeout: float
+    ) -> WorkerSettings:
+        return WorkerSettings(
+            self.owner,
+            clock,
+            lease,
+            call_timeout,
+            on_commit,
+            recovery=self.recovery,
+            outage_logs=self.outage_logs,
+        )
 
 
 @dataclass(frozen=True)
@@ -188,4 +203,4 @@ class Scheduler:
             yield worker.status()
         for project in self._projects.names:
             statuses = (worker.job_api_status(project) for worker in self._job_api_workers)
-            yield max(statuses, key=lambda status: status.failing_seconds)
+            yield max(statuses, key=ComponentStatus.severity)

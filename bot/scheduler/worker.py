@@ -6,8 +6,8 @@ import logging
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, auto
 from typing import Generic, TypeVar
 
 from bot.domain.notices.content import Delivery
@@ -16,7 +16,7 @@ from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports.store import ClaimedNotice, ClaimedRequest
 from bot.ports.transaction import Clock, Store, Transaction
-from bot.runtime.health.outages import RECOVERY_SECONDS, Outage
+from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage, OutageLogs
 from bot.runtime.health.report import ComponentStatus
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
@@ -85,6 +85,7 @@ class WorkerSettings:
         on_commit: Called after each commit, with the work that it may have left.
         claim_interval: How long a worker that found nothing waits before it claims again, unless it is woken.
         recovery: How long things go well before an outage is over.
+        outage_logs: Shared by all workers that call the same services.
         random: Draws a number from 0 to 1, to spread polls and retries and to take turns.
     """
 
@@ -95,7 +96,23 @@ class WorkerSettings:
     on_commit: Callable[[frozenset[DueWork]], None]
     claim_interval: float = 0.5
     recovery: float = RECOVERY_SECONDS
+    outage_logs: OutageLogs = field(default_factory=OutageLogs)
     random: Callable[[], float] = random.random
+
+    def outage_of(self, service: str) -> Outage:
+        """Returns a tracker of the outages of Slack or a job API, which shares its log with the other workers'."""
+        recovery = min(self.recovery, SERVICE_RECOVERY_SECONDS)
+        return Outage(self.outage_logs[service], self.clock.monotonic, recovery=recovery)
+
+
+class _Step(Enum):
+    """A step of a worker's work that can fail. Only the same step can show that it works again: what cannot be recorded
+    may still be claimed.
+    """
+
+    CLAIM = auto()
+    PROCESS = auto()
+    RECORD = auto()
 
 
 class Worker(ABC, Generic[Item]):
@@ -120,6 +137,7 @@ class Worker(ABC, Generic[Item]):
         self._running: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
         self._outage = Outage(type(self).__name__, self._now, recovery=settings.recovery)
+        self._failing_step: _Step | None = None
 
     @abstractmethod
     async def claim(self, limit: int) -> Sequence[Item]:
@@ -190,24 +208,28 @@ class Worker(ABC, Generic[Item]):
                 await self._store.transact(work)
                 break
             except StoreUnavailable as error:
-                self.record_failure(error)
+                self.recording_failed(error)
                 await asyncio.sleep(RECORD_RETRY)
+        self.recording_succeeded()
         if leaves:
             self._settings.on_commit(leaves)
 
-    def record_success(self) -> None:
-        """Notes that the worker makes progress."""
-        self._outage.record_success()
+    def recording_succeeded(self) -> None:
+        """Notes that the database has taken a result."""
+        self._works(_Step.RECORD)
 
-    def record_failure(self, reason: object, *, only_this_item: bool = False, retry_after: float | None = None) -> None:
-        """Notes that the worker gets nowhere.
+    def recording_failed(self, error: StoreError) -> None:
+        """Notes that the database does not take a result."""
+        self._fails(_Step.RECORD, error)
 
-        Args:
-            reason: Why, for the log and the health.
-            only_this_item: Others may do well, so that it counts for the health but is no outage to log.
-            retry_after: Seconds that the other side asks to wait.
-        """
-        self._outage.record_failure(reason, quiet=only_this_item, retry_after=retry_after)
+    def item_succeeded(self) -> None:
+        """Notes that an item was processed, after `item_failed`."""
+        self._works(None)
+
+    def item_failed(self, reason: object) -> None:
+        """Notes that an item failed for a reason of its own. Others may do well, so this is no outage to log."""
+        self._failing_step = None
+        self._outage.record_failure(reason, quiet=True)
 
     def end_outages(self) -> None:
         """Ends the outage if it is over."""
@@ -215,22 +237,21 @@ class Worker(ABC, Generic[Item]):
 
     def status(self) -> ComponentStatus:
         """Returns whether the worker makes progress."""
-        return ComponentStatus(self.name, self._outage.seconds(), str(self._outage.reason))
+        return self._outage.status(self.name)
 
     async def _claim_and_process(self, limit: int) -> int:
         claimed_at = self._now()
         try:
             items = await self.claim(limit)
         except StoreError as error:
-            self.record_failure(error)
+            self._fails(_Step.CLAIM, error)
             return 0
         except Exception as error:
             # A bug must not end the worker: nobody would notice, and no more work would be done.
             logger.exception("%s: cannot claim work", type(self).__name__)
-            self.record_failure(type(error).__name__)
+            self._fails(_Step.CLAIM, type(error).__name__)
             return 0
-        if isinstance(self._outage.reason, StoreError):
-            self.record_success()
+        self._works(_Step.CLAIM)
         self.end_outages()
         await self.begin(items, claimed_at, free=limit)
         return len(items)
@@ -239,11 +260,20 @@ class Worker(ABC, Generic[Item]):
         with log_context(self.subject(item)):
             try:
                 await self.process(item, claimed_at)
+                self._works(_Step.PROCESS)
             except StoreError as error:
-                self.record_failure(error)
+                self._fails(_Step.PROCESS, error)
             except Exception:
                 # A bug in one item must not stop the others; its lease runs out, and it is tried again.
                 logger.exception("%s: an item could not be processed", type(self).__name__)
+
+    def _works(self, step: _Step | None) -> None:
+        if self._failing_step is step:
+            self._outage.record_success()
+
+    def _fails(self, step: _Step, reason: object) -> None:
+        self._failing_step = step
+        self._outage.record_failure(reason)
 
     def _now(self) -> float:
         return self._settings.clock.monotonic()

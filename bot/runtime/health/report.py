@@ -23,6 +23,7 @@ class ComponentStatus:
     Attributes:
         name: Shown to operators.
         failing_seconds: How long it has not worked; 0 if it works.
+        recovering: It works again, but not yet for so long that its outage is over.
         reason: Why it does not work.
         critical: Whether the process is not ready while it fails.
         grace_seconds: How long it may fail before the process is unhealthy; None for the default.
@@ -33,11 +34,21 @@ class ComponentStatus:
     reason: str = ""
     critical: bool = False
     grace_seconds: float | None = None
+    recovering: bool = False
+
+    @property
+    def failing(self) -> bool:
+        """Whether it does not work now."""
+        return self.failing_seconds > 0 and not self.recovering
+
+    def severity(self) -> tuple[bool, float, bool]:
+        """Orders statuses: what does not work now comes last, and among those the longest outage."""
+        return self.failing, self.failing_seconds, bool(self.reason)
 
     def ok(self, grace_seconds: float = GRACE_SECONDS) -> bool:
         """Returns whether it works, or has failed so briefly that it may recover on its own."""
         grace = grace_seconds if self.grace_seconds is None else self.grace_seconds
-        return self.failing_seconds == 0 or self.failing_seconds < grace
+        return not self.failing or self.failing_seconds < grace
 
 
 class Health:
@@ -77,7 +88,7 @@ class Health:
         """Returns, as JSON, whether a request from Slack would arrive and be recorded now."""
         critical = [status for status in self._statuses() if status.critical]
         return {
-            "ok": not any(status.failing_seconds for status in critical),
+            "ok": not any(status.failing for status in critical),
             "parts": {status.name: _words(status) for status in critical},
         }
 
@@ -102,5 +113,4 @@ class Health:
 
 
 def _words(status: ComponentStatus) -> str:
-    seconds = status.failing_seconds
-    return "works" if seconds == 0 else f"has not worked for {seconds:.0f} s: {status.reason}"
+    return f"has not worked for {status.failing_seconds:.0f} s: {status.reason}" if status.failing else "works"

@@ -1,5 +1,6 @@
 import asyncio
 import itertools
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from bot.errors import (
     ChatUnreachable,
     JobApiBusy,
     JobApiError,
+    JobApiFailed,
     JobApiNotAllowed,
     JobApiRejected,
     JobApiUncertain,
@@ -31,6 +33,7 @@ from bot.errors import (
     NoSuchProject,
 )
 from bot.ports.transaction import Transaction
+from bot.runtime.health import outages
 from bot.runtime.health.outages import RECOVERY_SECONDS
 
 LINK = "https://example.org/pull/1"
@@ -500,6 +503,39 @@ async def test_an_outage_lasts_as_long_as_others_ask_to_wait(world: CoreWorld) -
     await world.started()
     world.clock.advance(500)
     assert world.request_sender.job_api_status("docs").failing_seconds == 500.0
+
+
+async def test_an_outage_by_5xx_is_logged_when_it_begins_and_when_it_is_over(
+    world: CoreWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of Slack and of the job API, though each of the calls may have arrived."""
+    caplog.set_level(logging.INFO)
+    ts = await world.started()
+
+    def down(call: str, thread: Thread | None) -> None:
+        raise ChatUncertain("status_503")
+
+    world.chat.fault = down
+    world.job_api.faults = [JobApiFailed("The job API failed (503).") for _ in range(99)]
+    await world.reply(ts, "more", "5.1")
+    await world.pass_time(310)
+    of_outages = [record for record in caplog.records if record.name == outages.__name__]
+    assert sorted((record.levelname, record.getMessage()) for record in of_outages) == [
+        ("WARNING", "Slack: not working, will keep trying: status_503"),
+        ("WARNING", "job API of docs: not working, will keep trying: The job API failed (503)."),
+    ]
+    caplog.clear()
+    world.chat.fault, world.job_api.faults = (lambda call, thread: None), []
+    for _ in range(20):
+        await world.pass_time(30)
+        for worker in world.loops:
+            worker.end_outages()
+    told = [record.getMessage() for record in caplog.records if record.name == outages.__name__]
+    assert sorted(words.partition(" after ")[0] for words in told) == [
+        "Slack: works again",
+        "job API of docs: works again",
+    ]
+    assert {record.levelname for record in caplog.records if record.name == outages.__name__} == {"INFO"}
 
 
 async def test_trouble_that_comes_again_and_again_lasts(world: CoreWorld) -> None:

@@ -107,6 +107,7 @@ async def test_a_full_disk_that_still_reads_is_one_outage_in_the_log(
 
     await go_on(600)
     assert world.job_poller.status().failing_seconds > 500
+    assert not world.job_poller.status().ok()
     full = False
     await go_on(200)
     assert world.job_poller.status().failing_seconds == 0

@@ -15,7 +15,7 @@ def recording_health(clock: FakeClock) -> RecordingHealth:
     return RecordingHealth(clock.monotonic)
 
 
-def test_one_failure_is_enough_to_be_unready_and_one_success_not_to_be_ready(
+def test_one_failure_is_enough_to_be_unready_and_one_write_to_be_ready_again(
     recording_health: RecordingHealth, clock: FakeClock
 ) -> None:
     assert recording_health.status().ok()
@@ -29,10 +29,14 @@ def test_one_failure_is_enough_to_be_unready_and_one_success_not_to_be_ready(
         "The database's disk is full.",
     )
     recording_health.record_success()
-    clock.advance(RECORDING_RECOVERY_SECONDS - 1)
-    assert not recording_health.status().ok()
-    clock.advance(1)
     assert recording_health.status().ok()
+    clock.advance(RECORDING_RECOVERY_SECONDS - 1)
+    assert recording_health.failing(), "the database is probed more often for a while"
+    recording_health.missed(StoreUnavailable("The database's disk is full."))
+    assert not recording_health.status().ok()
+    recording_health.record_success()
+    clock.advance(RECORDING_RECOVERY_SECONDS)
+    assert not recording_health.failing()
 
 
 @pytest.mark.parametrize("fault", [UnreadableRow("a damaged row"), KeyError("ours")])

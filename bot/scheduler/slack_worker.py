@@ -1,0 +1,34 @@
+"""A worker that calls Slack: an outage of Slack is told apart from one of its own, and logged once for all of them."""
+
+from typing import TypeVar
+
+from bot.ports.transaction import Store
+from bot.runtime.health.report import ComponentStatus
+from bot.scheduler.worker import Worker, WorkerSettings
+
+Item = TypeVar("Item")
+
+
+class SlackWorker(Worker[Item]):
+    """Tells its own failures from Slack's. Its status in the health shows both."""
+
+    def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int, at_once: int | None = None) -> None:
+        super().__init__(store, settings, concurrency=concurrency, at_once=at_once)
+        self._slack = settings.outage_of("Slack")
+
+    def record_answer(self) -> None:
+        """Notes that Slack answers."""
+        self._slack.record_success()
+
+    def record_no_answer(self, reason: object, *, retry_after: float | None = None) -> None:
+        """Notes that Slack fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
+        self._slack.record_failure(reason, retry_after=retry_after)
+
+    def status(self) -> ComponentStatus:
+        """Returns whether the worker makes progress."""
+        return max(super().status(), self._slack.status(self.name), key=ComponentStatus.severity)
+
+    def end_outages(self) -> None:
+        """Ends outages that are over."""
+        super().end_outages()
+        self._slack.end_if_over()
