@@ -1,7 +1,6 @@
 """Everything a demo runs: a workspace, a job server with a small documentation repository, and the bot."""
 
 import asyncio
-import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,6 +21,7 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
+from bot.runtime.http.server import listening_socket
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.server import WorkspaceServer
 
@@ -29,6 +29,7 @@ CHANNEL = "docs"
 PROJECT = "docs"
 YOU = "you (demo)"
 """The name under which changes are merged and closed on the demo's pages when no login is needed."""
+HOST = "127.0.0.1"
 WORKSPACE_PORT, JOB_SERVER_PORT = 8420, 8421
 """Used if they are free, so that links in a kept demo still work the next time."""
 
@@ -42,6 +43,17 @@ class Ports(NamedTuple):
 
     page: int | None = None
     job_server: int | None = None
+
+    def require_free(self) -> None:
+        """Raises DemoError, which proposes another port, if one that was chosen cannot be used."""
+        for option, port in (("--port", self.page), ("--job-server-port", self.job_server)):
+            try:
+                listening_socket(HOST, port or 0).close()
+            except OSError as error:
+                with listening_socket(HOST, 0) as listener:
+                    free = listener.getsockname()[1]
+                proposal = f"Try {option} {free}, which is free, or omit {option}"
+                raise DemoError(f"it {error.strerror}. {proposal}") from None
 
 
 @dataclass
@@ -73,6 +85,7 @@ async def running_demo(directory: Path, ports: Ports, agent: str = "") -> AsyncI
 
     `agent` is an agent's name or command; if it is empty, the built-in editor does the work.
     """
+    ports.require_free()
     key = secrets.token_urlsafe(24)
     repository = await asyncio.to_thread(make_sample_repository, directory)
     async with AsyncExitStack() as stack:
@@ -117,13 +130,12 @@ async def _start_job_server(settings: JobServerSettings, port: int | None) -> tu
 
 
 async def _start_workspace(workspace: WorkspaceServer, port: int | None) -> str:
+    if port is not None:
+        return await workspace.start(port=port)
     try:
-        return await workspace.start(port=WORKSPACE_PORT if port is None else port)
-    except OSError as error:
-        if port is not None:
-            reason = os.strerror(error.errno or 0)
-            raise DemoError(f"cannot listen on port {port}: {reason}. Choose another --port, or omit it") from None
-    return await workspace.start()
+        return await workspace.start(port=WORKSPACE_PORT)
+    except OSError:
+        return await workspace.start()
 
 
 def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: str) -> Config:

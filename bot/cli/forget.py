@@ -61,7 +61,8 @@ async def _forget(url: str, person_id: str, channel_id: str) -> Forgotten:
             )
             forgotten = _with(forgotten, Deleted(others=part.changed), part.left)
     finally:
-        logger.info("forgotten: %s", in_words(forgotten.deleted))
+        if forgotten.deleted:
+            logger.info("forgotten: %s", in_words(forgotten.deleted))
         await store.close()
     return replace(forgotten, traces_left=not await clear_traces(url))
 
@@ -91,7 +92,7 @@ async def _forget_batch(tx: UpkeepTransaction, person_id: str, channel_id: str) 
 
 
 def in_words(deleted: Deleted) -> str:
-    """Returns the counts, such as "1 job, 4 requests, 0 notices, 2 early replies, ..."."""
+    """Returns the counts that are not zero, such as "1 job, 4 requests, 2 early replies"."""
     counted = (
         (deleted.jobs, "job", "jobs"),
         (deleted.requests, "request", "requests"),
@@ -100,7 +101,7 @@ def in_words(deleted: Deleted) -> str:
         (deleted.quotations, "request's quotations", "requests' quotations"),
         (deleted.others, "other entry", "other entries"),
     )
-    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counted)
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counted if count)
 
 
 def summary(forgotten: Forgotten, *, on_sqlite: bool) -> str:

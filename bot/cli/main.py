@@ -29,9 +29,12 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "d
 def require_extra(command: Extra) -> None:
     """Exits with 2 and a message if packages of the command's extra are missing."""
     if any(find_spec(module) is None for module in MODULES[command]):
-        missing = f"`pagehand {command}` needs packages that are not installed"
-        click.echo(f"{missing}: in Pagehand's directory, run pip install '.[{command}]'.", err=True)
-        sys.exit(2)
+        _exit(
+            f"`pagehand {command}` needs packages that are not installed. Install them:\n"
+            f"  pip install 'pagehand[{command}]'   where Pagehand is installed as a package\n"
+            f"  pip install -e '.[{command}]'       in a checkout of Pagehand",
+            2,
+        )
 
 
 @contextmanager

@@ -199,5 +199,5 @@ class RecordingHealth:
             return ""
         return (
             f"{self._failed} of Slack's requests could not be recorded when they arrived, the last one {ago / 60:.0f} "
-            "minutes ago. Slack delivers replies again; people who used a command or button were told."
+            "min ago. Slack delivers replies again; people who used a command or button were told."
         )

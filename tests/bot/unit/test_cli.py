@@ -82,8 +82,10 @@ def test_every_command_says_in_a_line_what_it_is_for() -> None:
 def test_a_command_without_its_extra_says_what_to_install(command: Extra, module: str) -> None:
     ended = python(MISSING, module, command)
     assert (ended.returncode, ended.stdout) == (2, "")
-    needed = f"`pagehand {command}` needs packages that are not installed"
-    assert ended.stderr == f"{needed}: in Pagehand's directory, run pip install '.[{command}]'.\n"
+    first, package, checkout = ended.stderr.splitlines()
+    assert first == f"`pagehand {command}` needs packages that are not installed. Install them:"
+    assert package.split("   ")[0] == f"  pip install 'pagehand[{command}]'"
+    assert checkout.split("   ")[0] == f"  pip install -e '.[{command}]'"
 
 
 def test_the_bot_needs_no_extra() -> None:

@@ -702,7 +702,7 @@ def test_who_asked_for_too_much_is_told_when_they_may_ask_again() -> None:
     """In their own zone; where it is not known, in a while."""
     refused = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
     words = said(refused)
-    assert words.startswith("No job was started: you've reached the limit of 5 requests an hour.")
+    assert words.startswith("No job was started: you've reached the hourly limit (5).")
     assert "Please try again after <!date^1700000040^{time}|22:14 UTC>.\nYou wrote:\n>Fix &lt;it&gt;" in words
     assert "Please try again in a while." in said(replace(refused, free_at=None))
 

@@ -31,7 +31,7 @@ REFUSALS: Mapping[Refusal, Template] = {
         "Pagehand is for certain channels, and this isn't one of them. Do it in one of those, or ask {ask} to add this "
         "one."
     ),
-    Refusal.TOO_MANY: Template("you've reached the limit of {limit} requests an hour. Please try again {later}."),
+    Refusal.TOO_MANY: Template("you've reached the hourly limit ({limit}). Please try again {later}."),
     Refusal.PERSON_UNKNOWN: Template(
         "Slack doesn't say who you are. Try again in a while; if that doesn't help, ask {ask} to check that the app "
         "has the scope users:read."

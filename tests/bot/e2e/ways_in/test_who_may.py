@@ -148,7 +148,7 @@ async def test_nobody_asks_for_more_in_an_hour_than_the_limit(open_world: OpenWo
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
     await world.ana.command("docs", "/docs", "One too many")
-    assert "limit of 2 requests an hour" in (await world.told(world.ana, "No job was started")).text
+    assert "hourly limit (2)" in (await world.told(world.ana, "No job was started")).text
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
     await world.steered(job.id, "And the manual", "And the index")
     assert len(world.job_api.created) == 1
