@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 
-from pydantic import SecretStr
-
 from bot.app.checks.tokens import APP_TOKEN
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of, clients_of
@@ -32,6 +30,7 @@ from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus,
 from bot.runtime.http.health_page import HealthPage, health_routes
 from bot.runtime.process_signals import freeze_startup_objects, run_until_signal
 from bot.runtime.secrets.masking import SecretMasker
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseProbe
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
@@ -107,7 +106,7 @@ class App:
         self._watch = self._build_watch(config)
         terms = ReplyTerms(self._projects.replies, config.merge_seconds)
         self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
-        self.health = self._build_health()
+        self.health = self._build_health(config)
         socket_mode = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=socket_mode) else None
         self._page = self._build_page(config)
@@ -178,7 +177,7 @@ class App:
             keep_days=config.keep_days,
             merge_seconds=config.merge_seconds,
             recovery=self._timings.recovery,
-            masker=SecretMasker(tuple(config.secrets)),
+            masker=SecretMasker(config.secrets),
             slack_limits=edges.timings.slack_limits,
         )
         scheduler_edges = SchedulerEdges(
@@ -216,9 +215,10 @@ class App:
             timings=self._timings.watch,
         )
 
-    def _build_health(self) -> Health:
+    def _build_health(self, config: Config) -> Health:
         edges, recording = self._edges, self._recording_health
         warnings = [recording.warning, self._check.warning, edges.missing_scopes.warning, self._watch.warning]
+        warnings += [secret.warning for secret in config.rotating_secrets]
         return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)
 
     def _build_receiver(self, config: Config) -> Receiver:
@@ -235,7 +235,7 @@ class App:
         )
         if config.slack_app_token is not None:
             client = new_client(
-                config.slack_app_token.get_secret_value(),
+                config.slack_app_token,
                 edges.session,
                 base_url=f"{config.slack_api_url}/",
                 call_seconds=edges.timings.slack_call,
@@ -247,7 +247,7 @@ class App:
                 supervisor=self._supervisor,
                 ping_interval=edges.timings.slack_ping,
             )
-        secret = config.slack_signing_secret or SecretStr("")
+        secret = config.slack_signing_secret or RotatingSecret("")
         pages, note = health_routes(self.health), self._happened.add
         return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=pages, note=note)
 

@@ -103,11 +103,10 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         stack.push_async_callback(store.close)
         session, missing, refused = new_session(), MissingScopes(), asyncio.Event()
         stack.push_async_callback(session.close)
-        token, address = config.slack_bot_token.get_secret_value(), f"{config.slack_api_url}/"
         client = new_client(
-            token,
+            config.slack_bot_token,
             session,
-            base_url=address,
+            base_url=f"{config.slack_api_url}/",
             missing_scopes=missing,
             channel_ids=NewestChannelIds(lambda channel_id: newest_id(store, channel_id)),
             gate=CallGate(SharedBudget(store), timings.slack_limits),
@@ -173,7 +172,7 @@ def _slack_edges(
         message_context,
         people,
         reading,
-        ModalEdges(views, reading.conversations, people, names, SecretMasker(tuple(config.secrets))),
+        ModalEdges(views, reading.conversations, people, names, SecretMasker(config.secrets)),
         SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
     )
 

@@ -17,6 +17,7 @@ from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import check_setup
 from bot.runtime.logging import configure_logging
+from bot.runtime.secrets.rotation import KnownSecrets
 
 logger = logging.getLogger(__name__)
 _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
@@ -91,6 +92,5 @@ def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - the result of a check
     return _NOTE if is_ok is None else _OK if is_ok else _FAILED
 
 
-def _secrets(settings: JobServerSettings) -> list[str]:
-    reviewers = (reviewer.key.get_secret_value() for reviewer in settings.reviewer_list)
-    return [settings.api_key.get_secret_value(), *settings.github_secrets, *reviewers]
+def _secrets(settings: JobServerSettings) -> KnownSecrets:
+    return KnownSecrets(settings.github_secrets, (settings.api_key, settings.reviewers))

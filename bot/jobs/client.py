@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import lru_cache, partial
+from http import HTTPStatus as Status
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import quote
@@ -15,13 +16,22 @@ import httpx
 from bot import __version__
 from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Requester, UploadedFile
-from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobApiUnreadable
+from bot.errors import (
+    JobApiBusy,
+    JobApiError,
+    JobApiNotAllowed,
+    JobApiRejected,
+    JobApiUncertain,
+    JobApiUnreachable,
+    JobApiUnreadable,
+)
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.transport import JobApiTransport
 from bot.jobs.wire import MAX_BODY, MAX_WORDS, cancel_body, error_message_in, parse_job, parse_upload, prompt_body
 from bot.ports.job_api import PromptCall, SeenJob
 from bot.runtime.log_context import REQUEST_ID_HEADER, current_log_context
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.text import printable_line
 
 
@@ -61,6 +71,28 @@ def _limit(operation: JobApiOperation, project_id: str) -> tuple[str, JobApiOper
     return project_id, JobApiOperation.CREATE if together else operation
 
 
+class KeyChoice:
+    """Chooses between the keys of a job API: the newest, until another one is known to be accepted instead."""
+
+    def __init__(self, keys: RotatingSecret) -> None:
+        self._keys = keys
+        self._preferred: tuple[tuple[str, ...], str] = ((), "")
+
+    def first(self) -> str:
+        """Returns the key to try first."""
+        keys = self._keys.values
+        known_for, preferred = self._preferred
+        return preferred if known_for == keys else keys[0]
+
+    def other(self, tried: str) -> str | None:
+        """Returns the other key, if there is one."""
+        return next((key for key in self._keys.values if key != tried), None)
+
+    def prefer(self, key: str) -> None:
+        """Remembers a key that the job API has accepted, until the keys change."""
+        self._preferred = (self._keys.values, key)
+
+
 _CREATE_PATH = "/v2/agent/{projectId}/job"
 _MESSAGE_PATH = "/v2/agent/{projectId}/job/{id}/message"
 _CANCEL_PATH = "/v2/agent/{projectId}/job/{id}/cancel"
@@ -87,6 +119,7 @@ class HttpJobApi:
 
     def __init__(self, settings: JobApiSettings, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._settings = settings
+        self._keys = KeyChoice(settings.api_key)
         self._busy_gate = BusyGate(default_pause=settings.default_pause)
         # Well below the total, so that a timeout while connecting certainly means that nothing was sent.
         connect = min(settings.connect_timeout, settings.timeout / 2)
@@ -96,7 +129,6 @@ class HttpJobApi:
         self._client = httpx.AsyncClient(
             transport=self._transport,
             headers={
-                "Authorization": f"Bearer {settings.api_key.get_secret_value()}",
                 "User-Agent": f"Pagehand/{__version__}",
                 "Accept": "application/json",
                 # A job is short, but a compressed response of a few kilobytes can decompress to gigabytes.
@@ -194,7 +226,7 @@ class HttpJobApi:
     async def _exchange(self, operation: JobApiOperation, project_id: str, build: Callable[[], httpx.Request]) -> bytes:
         """Sends a request, unless the project is paused, and returns the body of a successful response."""
         self._busy_gate.check(operation, project_id)
-        outcome = await self._attempt(operation, build)
+        outcome = await self._attempt_with_keys(operation, build)
         if isinstance(outcome, JobApiBusy):
             self._busy_gate.close(operation, project_id, outcome)
         # Raised outside of any except clause, because the original error's context contains the request with the key.
@@ -202,14 +234,32 @@ class HttpJobApi:
             raise outcome
         return outcome
 
-    async def _attempt(self, operation: JobApiOperation, build: Callable[[], httpx.Request]) -> bytes | JobApiError:
+    async def _attempt_with_keys(
+        self, operation: JobApiOperation, build: Callable[[], httpx.Request]
+    ) -> bytes | JobApiError:
+        """Sends a request with one key and, if the job API does not know it and so has done nothing, with the other."""
+        key = self._keys.first()
+        outcome = await self._attempt(operation, build, key)
+        other = self._keys.other(key)
+        if other is None or not (isinstance(outcome, JobApiNotAllowed) and outcome.status == Status.UNAUTHORIZED):
+            return outcome
+        outcome = await self._attempt(operation, build, other)
+        if isinstance(outcome, bytes):
+            self._keys.prefer(other)
+        return outcome
+
+    async def _attempt(
+        self, operation: JobApiOperation, build: Callable[[], httpx.Request], key: str
+    ) -> bytes | JobApiError:
         if self._client.is_closed:
             return JobApiUnreachable("The job API cannot be reached: Pagehand is stopping.")
         response: httpx.Response | None = None
         body: bytes | None = None
         try:
             async with asyncio.timeout(self._settings.timeout):
-                response = await self._send(build())
+                request = build()
+                request.headers["Authorization"] = f"Bearer {key}"
+                response = await self._send(request)
                 try:
                     body = await _read(response)
                 finally:
@@ -250,14 +300,17 @@ class HttpJobApi:
         return printable_line(self._hide_key(error_message_in(body)), MAX_WORDS)
 
     def _without_key(self, job: Job) -> Job:
-        """Masks our key in a job. The id is left unchanged, because it addresses the job."""
-        key = self._settings.api_key.get_secret_value()
+        """Masks our keys in a job. The id is left unchanged, because it addresses the job."""
         shown = {name: getattr(job, name) for name in ("status", "pr_link", "repository", "ref", "model")}
-        hidden: dict[str, Any] = {name: self._hide_key(text) for name, text in shown.items() if text and key in text}
+        hidden: dict[str, Any] = {
+            name: safe for name, text in shown.items() if text and (safe := self._hide_key(text)) != text
+        }
         return replace(job, **hidden) if hidden else job
 
     def _hide_key(self, text: str) -> str:
-        return text.replace(self._settings.api_key.get_secret_value(), "***")
+        for key in self._settings.api_key.ever_held:
+            text = text.replace(key, "***")
+        return text
 
 
 def _request_id() -> dict[str, str]:

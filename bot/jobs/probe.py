@@ -44,7 +44,7 @@ class JobApiProbe:
         self._client = httpx.AsyncClient(
             transport=JobApiTransport(settings),
             headers={
-                "Authorization": f"Bearer {settings.api_key.get_secret_value()}",
+                "Authorization": f"Bearer {settings.api_key.newest}",
                 "Accept": "application/json",
                 "Accept-Encoding": "identity",
                 "Content-Type": "application/json",

@@ -6,10 +6,11 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import MALFORMED, is_this_machine, proxy_address
+from bot.runtime.secrets.rotation import RotatingSecret, rotating_secret
 
 DEFAULT_PAUSE = 10.0
 """Seconds, if there is no Retry-After, which the specification does not promise."""
@@ -34,11 +35,9 @@ def _base_url(value: str) -> str:
     return value.rstrip("/")
 
 
-def _api_key(value: SecretStr) -> SecretStr:
-    key = value.get_secret_value().strip()
+def _api_key(key: str) -> None:
     if not re.fullmatch(r"[!-~]+", key) or len(key) < SHORTEST_KEY:
         raise ValueError(f"must be one word of at least {SHORTEST_KEY} ASCII letters, digits and signs")
-    return SecretStr(key)
 
 
 def _get_path(value: str) -> str:
@@ -55,7 +54,7 @@ def _project_id(value: str) -> str:
 
 
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
-ApiKey = Annotated[SecretStr, AfterValidator(_api_key)]
+ApiKey = Annotated[RotatingSecret, rotating_secret(_api_key)]
 GetPath = Annotated[str, AfterValidator(_get_path)]
 ProjectId = Annotated[str, AfterValidator(_project_id)]
 

@@ -228,7 +228,7 @@ class Composition:
                     egress_for(settings),
                     time_limit=settings.time_limit.total_seconds(),
                     passed=settings.pass_environment,
-                    secret=settings.api_key.get_secret_value(),
+                    secrets=settings.api_key.values,
                     door=door,
                     mask=mask,
                 )
@@ -237,8 +237,7 @@ class Composition:
 
     def _checks(self, sandbox: Sandbox) -> DocumentationChecks:
         settings = self._settings
-        secret = settings.api_key.get_secret_value()
-        environment = child_environment(os.environ, settings.checks_pass_environment, secret=secret)
+        environment = child_environment(os.environ, settings.checks_pass_environment, secrets=settings.api_key.values)
         time_limit = settings.time_limit.total_seconds()
         program = CheckProgram(sandbox, self._limits, egress_for(settings), time_limit, environment)
         checkers = CheckProgram(sandbox, self._limits, ListedEgress(), min(time_limit, _CHECKER_S))

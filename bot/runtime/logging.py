@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TextIO
@@ -57,17 +57,23 @@ _PLAIN = re.compile(r"[\w.:/@+-]{1,200}")
 
 
 class MaskingFormatter(logging.Formatter):
-    """Formats records with `secrets` masked everywhere, including in the text of exceptions, and each part bounded."""
+    """Formats records with `secrets`, which may grow, masked everywhere, including in the text of exceptions, and each
+    part bounded.
+    """
 
-    def __init__(self, secrets: Sequence[str]) -> None:
+    def __init__(self, secrets: Collection[str]) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
-        self._secrets = sorted(
-            (secret for secret in secrets if len(secret) >= MIN_SECRET_LENGTH), key=len, reverse=True
-        )
+        self._secrets = secrets
+        self._known = 0
+        self._longest_first: list[str] = []
 
     def _safe(self, text: str, most: int) -> str:
         """Returns a text without secrets, which are masked before it is cut: half a secret is one, too."""
-        for secret in self._secrets:
+        if len(self._secrets) != self._known:
+            self._known = len(self._secrets)
+            counted = (secret for secret in self._secrets if len(secret) >= MIN_SECRET_LENGTH)
+            self._longest_first = sorted(counted, key=len, reverse=True)
+        for secret in self._longest_first:
             text = text.replace(secret, "***")
         if len(text) <= most:
             return text
@@ -128,7 +134,7 @@ class JsonFormatter(MaskingFormatter):
         return json.dumps(entry).replace("\x7f", r"\u007f")
 
 
-def formatter(log_format: LogFormat, secrets: Sequence[str]) -> MaskingFormatter:
+def formatter(log_format: LogFormat, secrets: Collection[str]) -> MaskingFormatter:
     """Returns the formatter of a format."""
     return TextFormatter(secrets) if log_format is LogFormat.TEXT else JsonFormatter(secrets)
 
@@ -166,7 +172,7 @@ class ThrottledLogger:
         self._target.log(level, f"{message}%s", *values, again, exc_info=fault)
 
 
-def configure_logging(level: str, secrets: Sequence[str], log_format: LogFormat | None = LogFormat.TEXT) -> None:
+def configure_logging(level: str, secrets: Collection[str], log_format: LogFormat | None = LogFormat.TEXT) -> None:
     """Sends records of `level` and above to standard error; with no format, in the one for where that leads."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter(log_format or format_for(sys.stderr), secrets))

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from bot.errors import ConfigError
 from bot.runtime.private_files import warn_of_readers
+from bot.runtime.secrets.rotation import FileText, SecretFile
 
 _UNREADABLE = "unreadable_file"
 
@@ -105,16 +106,19 @@ def variable_name(settings: type[BaseSettings], field: str) -> str:
 
 
 def read_variable(name: str, environ: Mapping[str, str]) -> str:
-    """Returns a variable's value, or the content of the file that `<name>_FILE` names; empty if neither is set.
+    """Returns a variable's value, or as FileText the content of the file that `<name>_FILE` names; empty if neither is
+    set.
 
     Raises ConfigError if the file cannot be read.
     """
     value, file = environ.get(name, "").strip(), environ.get(f"{name}_FILE", "")
-    if file and not value:
-        warn_of_readers(Path(file), f"{name}_FILE")
+    if value or not file:
+        return value
+    warn_of_readers(Path(file), f"{name}_FILE")
     try:
-        return value or (Path(file).read_text(encoding="utf-8").strip() if file else "")
+        text = Path(file).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ConfigError([f"{name}_FILE names a file that cannot be read: {error.strerror}"]) from None
     except ValueError:
         raise ConfigError([f"{name}_FILE names a file that cannot be read: it is not text"]) from None
+    return FileText(text, SecretFile(Path(file), f"{name}_FILE"))

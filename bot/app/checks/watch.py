@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from bot.app.checks.running import Check, run_all
@@ -45,7 +45,7 @@ class SetupWatch:
         checks: All of them; those whose name begins with `slack` are run more often.
         store: Where faults are recorded that are to be told; None: this process leaves that to others.
         tells: Whether PAGEHAND_ADMIN names somebody who can be told in Slack.
-        secrets: What no finding may contain.
+        secrets: What no finding may contain; it may grow.
         missing_scopes: Is told of scopes that are missing.
         token_refused: Is set when Slack refuses a token.
         monotonic: Tells the time in seconds.
@@ -57,7 +57,7 @@ class SetupWatch:
         store: Store | None,
         *,
         tells: bool,
-        secrets: Iterable[str],
+        secrets: Collection[str],
         missing_scopes: MissingScopes,
         token_refused: asyncio.Event,
         monotonic: Callable[[], float],
@@ -67,7 +67,7 @@ class SetupWatch:
         self._slack_checks = [check for check in checks if check.name.startswith("slack")]
         self._store = store
         self._tells = tells
-        self._secrets = tuple(secrets)
+        self._secrets = secrets
         self._missing_scopes = missing_scopes
         self._token_refused = token_refused
         self._monotonic = monotonic

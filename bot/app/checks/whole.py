@@ -18,6 +18,7 @@ from bot.app.checks.settings import ReadSettings, check_settings
 from bot.app.checks.slack import check_app_token, check_bot
 from bot.app.settings.config import Config
 from bot.domain.findings import Finding
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.sending.web_api import new_client, new_session
 
 
@@ -111,13 +112,13 @@ async def _clients(config: Config, configuration_token: str) -> AsyncIterator[Sl
 def clients_of(config: Config, session: aiohttp.ClientSession, configuration_token: str = "") -> SlackClients:
     """Returns clients with the tokens of the settings, and with a configuration token if there is one."""
     return SlackClients(
-        _client(config, session, config.slack_bot_token.get_secret_value()),
-        _client(config, session, config.slack_app_token.get_secret_value()) if config.slack_app_token else None,
+        _client(config, session, config.slack_bot_token),
+        _client(config, session, config.slack_app_token) if config.slack_app_token else None,
         _client(config, session, configuration_token) if configuration_token else None,
     )
 
 
-def _client(config: Config, session: aiohttp.ClientSession, token: str) -> AsyncWebClient:
+def _client(config: Config, session: aiohttp.ClientSession, token: RotatingSecret | str) -> AsyncWebClient:
     return new_client(token, session, base_url=f"{config.slack_api_url}/")
 
 

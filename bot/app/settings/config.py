@@ -26,6 +26,7 @@ from bot.errors import ConfigError
 from bot.jobs.settings import BaseUrl, job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
+from bot.runtime.secrets.rotation import KnownSecrets, RotatingSecret
 from bot.runtime.settings import read_variable
 from bot.slack.sending.slack_proxy import slack_proxy
 
@@ -159,7 +160,7 @@ class Config(JobApiVariables):
 
     @field_validator("slack_app_token")
     @classmethod
-    def _one_way_to_receive(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+    def _one_way_to_receive(cls, value: RotatingSecret | None, info: ValidationInfo) -> RotatingSecret | None:
         if value is None and info.data.get("slack_signing_secret", "malformed") is None:
             raise ValueError("is missing (for Socket Mode; or set SLACK_SIGNING_SECRET to receive over HTTP)")
         return value
@@ -191,12 +192,16 @@ class Config(JobApiVariables):
         return self.admin if is_address(self.admin) else None
 
     @property
-    def secrets(self) -> list[str]:
-        """Every secret in the clear, so that the log can mask it."""
+    def rotating_secrets(self) -> tuple[RotatingSecret, ...]:
+        """Every secret that can be replaced while the bot runs."""
         keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))
         given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, *keys)
-        passwords = passwords_in(self.database_url.get_secret_value())
-        return list(dict.fromkeys([*(secret.get_secret_value() for secret in given if secret), *passwords]))
+        return tuple(dict.fromkeys(secret for secret in given if secret is not None))
+
+    @property
+    def secrets(self) -> KnownSecrets:
+        """Every secret in the clear, also those that replace them later, so that the log can mask it."""
+        return KnownSecrets(passwords_in(self.database_url.get_secret_value()), self.rotating_secrets)
 
 
 def passwords_in(url: str) -> list[str]:

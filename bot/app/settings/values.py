@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from bot.runtime.secrets.rotation import RotatingSecret, rotating_secret
 from bot.store.database.url import sqlite_path
 
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,253}")
@@ -53,27 +54,21 @@ def _log_level(value: str) -> str:
     return value
 
 
-def _bot_token(value: SecretStr) -> SecretStr:
-    token = value.get_secret_value()
+def _bot_token(token: str) -> None:
     if not _BOT_TOKEN.fullmatch(token):
         other = "" if token.startswith("xoxb-") else _mixed_up(token)
         raise ValueError(f"{other}must be the bot token: xoxb- and {_SIGNS}")
-    return value
 
 
-def _app_token(value: SecretStr) -> SecretStr:
-    token = value.get_secret_value()
+def _app_token(token: str) -> None:
     if not _APP_TOKEN.fullmatch(token):
         other = "" if token.startswith("xapp-") else _mixed_up(token)
         raise ValueError(f"{other}must be the app-level token: xapp- and {_SIGNS}")
-    return value
 
 
-def _signing_secret(value: SecretStr) -> SecretStr:
-    secret = value.get_secret_value()
+def _signing_secret(secret: str) -> None:
     if not _SIGNING_SECRET.fullmatch(secret):
         raise ValueError(f"{_mixed_up(secret)}must be the signing secret: one word of at least 16 letters and digits")
-    return value
 
 
 def _database_url(value: SecretStr) -> SecretStr:
@@ -109,9 +104,9 @@ def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:
 Command = Annotated[str, AfterValidator(_command)]
 Host = Annotated[str, AfterValidator(_host)]
 LogLevel = Annotated[str, AfterValidator(_log_level)]
-BotToken = Annotated[SecretStr, AfterValidator(_bot_token)]
-AppToken = Annotated[SecretStr, AfterValidator(_app_token)]
-SigningSecret = Annotated[SecretStr, AfterValidator(_signing_secret)]
+BotToken = Annotated[RotatingSecret, rotating_secret(_bot_token, most=1)]
+AppToken = Annotated[RotatingSecret, rotating_secret(_app_token, most=1)]
+SigningSecret = Annotated[RotatingSecret, rotating_secret(_signing_secret)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 ChannelId = Annotated[str, AfterValidator(_channel_id)]
 PersonIds = Annotated[frozenset[str], BeforeValidator(_id_list(_PERSON_ID, "ids of users like U0123ABCD"))]

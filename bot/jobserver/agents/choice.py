@@ -74,8 +74,8 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
         agent = replace(agent, mode=agent.mode_in_sandbox or agent.mode)
     require_model(agent, settings.model, settings.agent_home)
     try:
-        key = settings.api_key.get_secret_value()
-        passed = passed_variables(agent, settings.pass_environment, environment, never=key)
+        never = settings.api_key.values
+        passed = passed_variables(agent, settings.pass_environment, environment, never=never)
     except ConfigError as error:
         raise JobServerError(str(error)) from None
 

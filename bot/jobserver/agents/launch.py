@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -159,17 +159,17 @@ class AgentLaunch:
 
 
 def passed_variables(
-    agent: Agent, names: Sequence[str], environment: Mapping[str, str], *, never: str
+    agent: Agent, names: Sequence[str], environment: Mapping[str, str], *, never: Collection[str]
 ) -> dict[str, str]:
     """Returns the variables that an agent gets, read from the environment or the file that `<name>_FILE` names.
 
-    Values that contain `never`, the server's own key, are left out.
+    Values that contain one of `never`, the server's own keys, are left out.
 
     Raises:
         ConfigError: such a file cannot be read.
     """
     found = {name: read_variable(name, environment) for name in (*agent.passed, *names)}
-    return {name: value for name, value in found.items() if value and not (never and never in value)}
+    return {name: value for name, value in found.items() if value and not any(key in value for key in never)}
 
 
 def require_model(agent: Agent, model: str | None, home: Path | None) -> None:

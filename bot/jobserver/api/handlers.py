@@ -85,7 +85,6 @@ class JobApiHandlers:
         self._interrupt = interrupt
         self._as_of_now = as_of_now
         self._mirror_state = mirror_state
-        self._key_digest = _digest(settings.api_key.get_secret_value())
 
     def add_routes(self, app: web.Application) -> None:
         project = "/v2/agent/{project_id}"
@@ -166,9 +165,10 @@ class JobApiHandlers:
 
     def _unauthorized(self, request: web.Request) -> web.Response | None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        # Digests have equal lengths, so the comparison does not reveal the key's length.
-        is_valid = hmac.compare_digest(_digest(token.strip()), self._key_digest)
-        if scheme.lower() != "bearer" or not is_valid:
+        # Digests have equal lengths, and all keys are compared: the time reveals neither a length nor which key it was.
+        sent = _digest(token.strip())
+        matches = [hmac.compare_digest(sent, _digest(key)) for key in self._settings.api_key.values]
+        if scheme.lower() != "bearer" or not any(matches):
             response = error_response(request, 401, "the API key is missing or wrong: send Authorization: Bearer <key>")
             response.headers["WWW-Authenticate"] = "Bearer"
             return response

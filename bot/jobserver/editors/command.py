@@ -3,9 +3,9 @@
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -31,12 +31,14 @@ _SHORTEST_SECRET = 8
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[@-~]")
 
 
-def child_environment(environment: Mapping[str, str], passed: Sequence[str], *, secret: str) -> dict[str, str]:
-    """Returns the variables to pass to the program, without any that contains the secret."""
+def child_environment(
+    environment: Mapping[str, str], passed: Sequence[str], *, secrets: Collection[str]
+) -> dict[str, str]:
+    """Returns the variables to pass to the program, without any that contains a secret of the server."""
     return {
         name: value
         for name in passed
-        if (value := environment.get(name)) is not None and not (secret and secret in value)
+        if (value := environment.get(name)) is not None and not any(secret in value for secret in secrets)
     }
 
 
@@ -68,7 +70,7 @@ class CommandEditor:
     egress: Egress
     time_limit: float
     passed: tuple[str, ...] = ()
-    secret: str = ""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     door: ModelDoor | None = None
     mask: Callable[[str], str] = str
 
@@ -130,14 +132,14 @@ class CommandEditor:
         arguments: tuple[str, ...],
         stdin: bytes,
     ) -> subprocesses.Command:
-        given = Program(arguments, child_environment(os.environ, self.passed, secret=self.secret))
+        given = Program(arguments, child_environment(os.environ, self.passed, secrets=self.secrets))
         program = self.sandbox.prepare(connected(model.given_to(given) if model else given), task.workspace)
         return subprocesses.Command(program.arguments, program.directory, program.environment, self.time_limit, stdin)
 
     def _last_line(self, output: str) -> str:
         """Returns the end of an error message: the last line of output, without passed secrets."""
         line = output.rpartition("\n")[2].strip()
-        for value in child_environment(os.environ, self.passed, secret=self.secret).values():
+        for value in child_environment(os.environ, self.passed, secrets=self.secrets).values():
             line = line.replace(value, "…") if len(value) >= _SHORTEST_SECRET else line
         return f": {line[:_LINE_CHARACTERS]}" if line else ""
 

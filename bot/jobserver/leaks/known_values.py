@@ -36,13 +36,14 @@ class KnownValues:
         self._monotonic = monotonic
         self._environment = dict(environment)
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
+        self._rotating = (settings.api_key, settings.reviewers)
         self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
         self._values: tuple[str, ...] = ()
         self._read_at = -_READ_AGAIN_S
 
     def __call__(self) -> tuple[str, ...]:
         if self._monotonic() - self._read_at >= _READ_AGAIN_S:
-            found = self._fixed.union(self._of_environment())
+            found = self._fixed.union(self._of_environment(), *(each.ever_held for each in self._rotating))
             self._values = tuple(sorted((value for value in found if _counts(value)), key=len, reverse=True))
             self._read_at = self._monotonic()
         return self._values
@@ -72,9 +73,8 @@ def _counts(value: str) -> bool:
 def _of_settings(settings: JobServerSettings) -> Iterator[str]:
     for name in type(settings).model_fields:
         value = getattr(settings, name)
-        if isinstance(value, SecretStr) and name != "reviewers":
+        if isinstance(value, SecretStr):
             yield value.get_secret_value()
-    yield from (reviewer.key.get_secret_value() for reviewer in settings.reviewer_list)
 
 
 def _of_home(home: Path | None) -> Iterator[str]:

@@ -4,8 +4,8 @@ import hmac
 import logging
 import re
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -15,7 +15,7 @@ from bot.jobserver.middleware import is_same_origin
 from bot.jobserver.pages.login_pace import LoginPace, WaitingRoom, client_network
 from bot.jobserver.pages.rendering import error_page, form_field, render_page
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.jobserver.settings.pages import Reviewer
+from bot.jobserver.settings.pages import Reviewers
 from bot.runtime.logging import ThrottledLogger
 
 logger = logging.getLogger(__name__)
@@ -28,52 +28,76 @@ _NOBODY = f"Nobody can log in here yet: this server needs {PREFIX}REVIEWERS."
 
 
 @dataclass(frozen=True)
+class KeyOwner:
+    """A reviewer, with the digest of the key that they logged in with."""
+
+    name: str
+    digest: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
 class ReviewerSession:
     """A logged-in reviewer. `token` protects their forms against forgery."""
 
     name: str
     token: str
     expires_at: datetime | None = None
+    owner: KeyOwner | None = None
 
     def has_token(self, token: str) -> bool:
         return hmac.compare_digest(self.token.encode(), token.encode(errors="replace"))
 
 
-class Reviewers:
-    """The people with a key. Only digests of the keys are kept in memory."""
+class KeyOwners:
+    """The people who have a key at the moment: `reviewers` can change while the server runs."""
 
-    def __init__(self, reviewers: Sequence[Reviewer]) -> None:
-        self._names = [(_digest(reviewer.key.get_secret_value()), reviewer.name) for reviewer in reviewers]
+    def __init__(self, reviewers: Reviewers) -> None:
+        self._reviewers = reviewers
 
     def __bool__(self) -> bool:
-        return bool(self._names)
+        return bool(self._reviewers.current)
 
-    def find(self, key: str) -> str | None:
-        """Returns the name of the key's owner; takes the same time for every key."""
+    def find(self, key: str) -> KeyOwner | None:
+        """Returns the key's owner; takes the same time for every key."""
         tried = _digest(key.strip())
-        found = [name for digest, name in self._names if hmac.compare_digest(digest, tried)]
+        found = [owner for owner in self._all() if hmac.compare_digest(owner.digest, tried)]
         return found[0] if found else None
+
+    def has(self, owner: KeyOwner) -> bool:
+        """Returns whether this person still has this key."""
+        return owner in self._all()
+
+    def _all(self) -> list[KeyOwner]:
+        return [KeyOwner(one.name, _digest(one.key.get_secret_value())) for one in self._reviewers.current]
 
 
 class Sessions:
-    """Sessions in memory, so that a restart logs everybody out. Only digests of the random cookies are kept."""
+    """Sessions in memory, so that a restart logs everybody out. Only digests of the random cookies are kept.
 
-    def __init__(self, *, lasting: timedelta, now: Callable[[], datetime]) -> None:
+    A session ends with the key that it was opened with.
+    """
+
+    def __init__(self, owners: KeyOwners, *, lasting: timedelta, now: Callable[[], datetime]) -> None:
+        self._owners = owners
         self._lasting = lasting
         self._now = now
         self._sessions: dict[bytes, ReviewerSession] = {}
 
-    def open(self, name: str) -> str:
+    def open(self, owner: KeyOwner) -> str:
         """Returns the new session's cookie. Ends the oldest session if there are a thousand."""
         cookie = secrets.token_urlsafe(32)
         while len(self._sessions) >= _MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
-        self._sessions[_digest(cookie)] = ReviewerSession(name, secrets.token_urlsafe(32), self._now() + self._lasting)
+        expires_at = self._now() + self._lasting
+        self._sessions[_digest(cookie)] = ReviewerSession(owner.name, secrets.token_urlsafe(32), expires_at, owner)
         return cookie
 
     def find(self, cookie: str) -> ReviewerSession | None:
         session = self._sessions.get(_digest(cookie))
-        if session is not None and session.expires_at is not None and session.expires_at <= self._now():
+        if session is None:
+            return None
+        expired = session.expires_at is not None and session.expires_at <= self._now()
+        if expired or (session.owner is not None and not self._owners.has(session.owner)):
             self.close(cookie)
             return None
         return session
@@ -108,8 +132,8 @@ class Login:
         self._public_url = public_url
         self._is_private = bool(settings.private_pages)
         self._lasting = settings.login_lasts
-        self._reviewers = Reviewers(settings.reviewer_list)
-        self._sessions = Sessions(lasting=settings.login_lasts, now=now)
+        self._owners = KeyOwners(settings.reviewers)
+        self._sessions = Sessions(self._owners, lasting=settings.login_lasts, now=now)
         self._trusted = settings.trusted_proxies
         self._pace = LoginPace(now=now)
         self._waiting_room = WaitingRoom()
@@ -122,7 +146,7 @@ class Login:
         app.router.add_post("/logout", self.log_out)
 
     def viewer(self, request: web.Request) -> Viewer:
-        return Viewer(self.who(request), bool(self._reviewers), self._everybody is None)
+        return Viewer(self.who(request), bool(self._owners), self._everybody is None)
 
     def who(self, request: web.Request) -> ReviewerSession | None:
         """Returns the session of a request, if its sender is a reviewer."""
@@ -144,13 +168,13 @@ class Login:
         target = _next(request.query.get("next", ""))
         if self.who(request) is not None:
             raise web.HTTPSeeOther(target)
-        return self._form(target, "" if self._reviewers else _NOBODY)
+        return self._form(target, "" if self._owners else _NOBODY)
 
     async def log_in(self, request: web.Request) -> web.Response:
         if not self._is_own_form(request):
             return error_page(request, 403, "Logging in works only on this server's own page.")
-        target, name = _next(await form_field(request, "next")), await self._whose_key(request)
-        return self._form(target, _WRONG_KEY, status=403) if name is None else self._enter(name, target)
+        target, owner = _next(await form_field(request, "next")), await self._whose_key(request)
+        return self._form(target, _WRONG_KEY, status=403) if owner is None else self._enter(owner, target)
 
     async def log_out(self, request: web.Request) -> web.Response:
         if await self.check_pressed_here(request) is None:
@@ -160,22 +184,22 @@ class Login:
         response.del_cookie(COOKIE, path="/")
         return response
 
-    async def _whose_key(self, request: web.Request) -> str | None:
+    async def _whose_key(self, request: web.Request) -> KeyOwner | None:
         """Returns the owner of the key that was sent, after the current delay for logins."""
         network = client_network(request.remote or "", request.headers.getall("X-Forwarded-For", []), self._trusted)
         seconds = self._pace.pause(network)
-        name = self._reviewers.find(await form_field(request, "key"))
-        if name is None:
+        owner = self._owners.find(await form_field(request, "key"))
+        if owner is None:
             self._pace.record_wrong_key(network)
             self._log.warning("a wrong reviewer's key came from %s", network)
         await self._waiting_room.wait(seconds)
-        return name
+        return owner
 
-    def _enter(self, name: str, target: str) -> web.Response:
+    def _enter(self, owner: KeyOwner, target: str) -> web.Response:
         response = _see(target)
         response.set_cookie(
             COOKIE,
-            self._sessions.open(name),
+            self._sessions.open(owner),
             max_age=int(self._lasting.total_seconds()),
             path="/",
             secure=self._public_url.startswith("https:"),

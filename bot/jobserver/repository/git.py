@@ -110,9 +110,9 @@ def _environment(settings: JobServerSettings) -> dict[str, str]:
     allowed = "http:https" if protocol in {"http", "https"} else protocol
     author_name, _, author_address = settings.author.rstrip(">").rpartition("<")
     name, _, address = (settings.committer or settings.author).rstrip(">").rpartition("<")
-    secret = settings.api_key.get_secret_value()
+    secrets = settings.api_key.values
     return {
-        **{name: os.environ[name] for name in _PASSED_VARIABLES if os.environ.get(name) not in {None, secret}},
+        **{name: os.environ[name] for name in _PASSED_VARIABLES if os.environ.get(name) not in {None, *secrets}},
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",

@@ -12,6 +12,7 @@ from bot.jobserver.settings import PREFIX, JobServerSettings
 _FIRST = (1_900_000_000, 200_000)
 """Ids without accounts. The second is for containers with fewer ids, though it could be used by others."""
 _COUNT = 500_000
+_SECRET_TYPES = ("SecretStr", "Rotating")
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
@@ -74,7 +75,7 @@ def _holds(ids: str, first: int, count: int) -> bool:
 def forget_secrets(environ: MutableMapping[str, str]) -> None:
     """Removes the variables of secret settings, and those naming their files, from an environment."""
     for name, field in JobServerSettings.model_fields.items():
-        if "SecretStr" in repr(field.annotation):
+        if any(kind in repr(field.annotation) for kind in _SECRET_TYPES):
             environ.pop(f"{PREFIX}{name.upper()}", None)
             environ.pop(f"{PREFIX}{name.upper()}_FILE", None)
 

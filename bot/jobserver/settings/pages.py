@@ -1,18 +1,23 @@
 """Settings for the pages of the local pull requests: who may merge and close, and how they log in."""
 
 import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SecretStr
 
 from bot.jobserver.settings.values import Duration
+from bot.runtime.secrets.rotation import Rotating, secret_text
 from bot.runtime.settings import Settings
 
 SHORTEST_REVIEWER_KEY = 16
 _LONGEST_NAME = 80
+_MOST_KEYS = 2
 Network = IPv4Network | IPv6Network
 
 
@@ -30,18 +35,35 @@ def _parse(text: str) -> tuple[Reviewer, ...]:
     return tuple(Reviewer(" ".join(name.split()), SecretStr(key.strip())) for name, _, key in pairs)
 
 
-def _reviewers(value: SecretStr) -> SecretStr:
-    found = _parse(value.get_secret_value())
-    names, keys = {one.name for one in found}, {one.key.get_secret_value() for one in found}
+def _reviewers(text: str) -> tuple[Reviewer, ...]:
+    """Returns the reviewers in a text. Raises ValueError, which does not quote it."""
+    found = _parse(text)
+    names, keys = Counter(one.name for one in found), set(_keys(found))
     if not all(name.isprintable() and 0 < len(name) <= _LONGEST_NAME for name in names):
         raise ValueError("must be lines such as Ada: key, each with a name")
     if not all(len(key) >= SHORTEST_REVIEWER_KEY and re.fullmatch(r"[!-~]+", key) for key in keys):
         raise ValueError(
             f"must be lines such as Ada: key, each with a key of at least {SHORTEST_REVIEWER_KEY} characters"
         )
-    if len(names) < len(found) or len(keys) < len(found):
-        raise ValueError("must give each person a name and a key of their own")
-    return value
+    if max(names.values(), default=0) > _MOST_KEYS or len(keys) < len(found):
+        raise ValueError("must give each person a name and a key of their own, or two keys while one is replaced")
+    return found
+
+
+def _keys(reviewers: Iterable[Reviewer]) -> Iterator[str]:
+    return (reviewer.key.get_secret_value() for reviewer in reviewers)
+
+
+Reviewers = Rotating[tuple[Reviewer, ...]]
+
+
+def reviewers_in(text: str, *, monotonic: Callable[[], float] = time.monotonic) -> Reviewers:
+    """Returns the reviewers of a setting's text. Raises ValueError."""
+    return Rotating(text, _reviewers, _keys, monotonic=monotonic)
+
+
+def _rotating_reviewers(value: object) -> Reviewers:
+    return value if isinstance(value, Rotating) else reviewers_in(secret_text(value))
 
 
 def _networks(value: object) -> object:
@@ -63,8 +85,8 @@ def _not_everybody(value: tuple[Network, ...]) -> tuple[Network, ...]:
 class PageSettings(Settings):
     """Who may merge and close on the pages of the local pull requests, and how they log in."""
 
-    reviewers: Annotated[SecretStr, AfterValidator(_reviewers)] = Field(
-        SecretStr(""),
+    reviewers: Annotated[Reviewers, PlainValidator(_rotating_reviewers)] = Field(
+        reviewers_in(""),
         description="who may merge and close on the pull request pages: a line `name: key` each, with a key of at "
         f"least {SHORTEST_REVIEWER_KEY} characters, best in a file; without it nobody can",
     )
@@ -79,4 +101,4 @@ class PageSettings(Settings):
 
     @property
     def reviewer_list(self) -> tuple[Reviewer, ...]:
-        return _parse(self.reviewers.get_secret_value())
+        return self.reviewers.current

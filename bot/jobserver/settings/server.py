@@ -14,17 +14,20 @@ from bot.jobserver.settings.pages import PageSettings
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
 from bot.runtime.logging import LogFormat
+from bot.runtime.secrets.rotation import RotatingSecret, rotating_secret
 from bot.runtime.settings import Settings, read_variable
 
 SHORTEST_KEY = 16
 _KEY_FILE = "MODEL_KEY_FILE"
 
 
-def _api_key(value: SecretStr) -> SecretStr:
-    key = value.get_secret_value()
+def _api_key(key: str) -> None:
     if len(key) < SHORTEST_KEY or not key.isprintable():
         raise ValueError(f"must be one line of at least {SHORTEST_KEY} characters")
-    return value
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in map(str.strip, text.split("\n")) if line]
 
 
 def _web_address(value: str) -> str:
@@ -148,8 +151,9 @@ class JobServerSettings(
         None,
         description="the address under which people reach the pull request pages, for links; by default http://host:port",
     )
-    api_key: Annotated[SecretStr, AfterValidator(_api_key)] = Field(
-        description=f"the key that clients send as a bearer token; at least {SHORTEST_KEY} characters"
+    api_key: Annotated[RotatingSecret, rotating_secret(_api_key, split=_lines)] = Field(
+        description=f"the key that clients send as a bearer token; at least {SHORTEST_KEY} characters; while it is "
+        "replaced, both keys, a line each"
     )
     project_id: str = Field("docs", min_length=1, description="the project id that clients put in the path")
     repository: Annotated[str, AfterValidator(_repository)] = Field(
@@ -244,7 +248,7 @@ class JobServerSettings(
             info.data.get("public_url"), info.data.get("egress")
         )
         reviewers = info.data.get("reviewers")
-        if value and reviewers is not None and not reviewers.get_secret_value().strip():
+        if value and reviewers is not None and not reviewers.current:
             raise ValueError("needs PAGEHAND_JOBSERVER_REVIEWERS")
         if value is False and runs_programs and is_open:
             raise ValueError("must not be false, or what an agent starts could read every draft")

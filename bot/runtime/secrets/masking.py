@@ -1,7 +1,7 @@
 """Finds secrets in a text by rules, and masks them. Pure, and linear in the length of the text."""
 
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bot.runtime.secrets.assignments import SHAPES, assigned_secrets
@@ -43,9 +43,11 @@ class MaskedParts:
 
 @dataclass(frozen=True)
 class SecretMasker:
-    """Masks secrets found by the rules, and Pagehand's own configured secrets (`own`) wherever they occur."""
+    """Masks secrets found by the rules, and Pagehand's own configured secrets (`own`, which may grow) wherever they
+    occur.
+    """
 
-    own: tuple[str, ...] = field(default=(), repr=False)
+    own: Collection[str] = field(default=(), repr=False)
 
     def find(self, text: str) -> list[FoundSecret]:
         """Returns the secrets in a text, in order and without overlaps."""

@@ -19,6 +19,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits, SlackMethod
 from bot.errors import ChatMissingScope, ChatNotAllowed, ChatOverBudget, ChatRateLimited, ChatUncertain, StoreError
 from bot.runtime.lenient_model import LenientModel, Text
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.scopes import MissingScopes
@@ -144,7 +145,7 @@ class CallGate:
 
 
 class _Client(AsyncWebClient):
-    """Adds a timeout to each call, and records missing scopes from every response."""
+    """Adds a timeout to each call, uses the current token, and records missing scopes from every response."""
 
     def __init__(
         self,
@@ -154,9 +155,11 @@ class _Client(AsyncWebClient):
         channel_ids: NewestChannelIds,
         gate: CallGate | None,
         call_seconds: float,
+        token: RotatingSecret,
         **options: Any,
     ) -> None:
-        super().__init__(timeout=int(call_seconds), **options)
+        super().__init__(timeout=int(call_seconds), token=token.newest, **options)
+        self._rotating_token = token
         self._gate = gate
         self._channel_ids = channel_ids
         self._missing_scopes = missing_scopes
@@ -184,6 +187,7 @@ class _Client(AsyncWebClient):
     async def _call(self, api_method: str, options: Mapping[str, Any]) -> AsyncSlackResponse:
         if self._gate is not None:
             await self._gate.enter(api_method)
+        self.token = self._rotating_token.newest
         try:
             async with asyncio.timeout(self._call_seconds + _GRACE_SECONDS):
                 response = await super().api_call(api_method, **options)
@@ -219,7 +223,7 @@ def _with_channel(options: Mapping[str, Any], where: str, channel_id: str) -> Ma
 
 
 def new_client(
-    token: str,
+    token: RotatingSecret | str,
     session: aiohttp.ClientSession,
     *,
     base_url: str | None = None,
@@ -248,7 +252,7 @@ def new_client(
         gate=gate,
         call_seconds=call_seconds,
         token_refused=token_refused or asyncio.Event(),
-        token=token,
+        token=RotatingSecret(token) if isinstance(token, str) else token,
         base_url=base_url or AsyncWebClient.BASE_URL,
         session=session,
         retry_handlers=[],

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from pydantic import SecretStr
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running
 from support.worlds.listening_world import listening
 
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, signature_of
 from bot.workspace import WorkspaceServer
 
@@ -64,7 +64,7 @@ class Door:
 async def door() -> AsyncIterator[Door]:
     """Behind it is a service that must not be asked."""
     async with listening() as world:
-        receiver = HttpReceiver(world.app, SecretStr(SECRET), host="127.0.0.1", port=0)
+        receiver = HttpReceiver(world.app, RotatingSecret(SECRET), host="127.0.0.1", port=0)
         await receiver.start()
         yield Door(receiver.port)
         await receiver.stop(2)

@@ -42,7 +42,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def settings(tmp_path: Path, agent: str = "claude") -> str:
     made = settings_with_agent(agent, api_key="x" * 20, repository=str(tmp_path), data_directory=tmp_path / "data")
     assert (made.sandbox, made.egress, made.private_pages) == ("bubblewrap", (), False)
-    return made.reviewers.get_secret_value()
+    return next(iter(made.reviewers.ever_held))
 
 
 @pytest.mark.usefixtures("installed")

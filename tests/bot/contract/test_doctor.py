@@ -303,7 +303,7 @@ async def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
 async def test_a_job_server_of_ours_tells_all_that_it_can_do(setup: Setup, tmp_path: Path) -> None:
     repository = await asyncio.to_thread(make_bare, tmp_path / "docs.git", {"README.md": "Hello\n"})
     async with running(repository, tmp_path / "data", project_id=PROJECT) as server:
-        ours = {"JOB_API_URL": server.url, "JOB_API_KEY": server.settings.api_key.get_secret_value()}
+        ours = {"JOB_API_URL": server.url, "JOB_API_KEY": server.settings.api_key.newest}
         found = await setup.examine(**ours)
         assert {found[f"job_api.docs.{name}"].status for name in ("cancel", "files")} == {FindingStatus.OK}
         faults = await setup.faults(**ours)

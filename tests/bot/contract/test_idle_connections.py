@@ -14,13 +14,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
-from pydantic import SecretStr
 from support.fakes.ephemeral import ephemeral_to_nobody
 from support.worlds.jobserver_world import make_bare, running
 
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage
 from bot.runtime.http.server import MOST_CONNECTIONS, HttpServer, listening_socket
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
 from bot.slack.rendering.message_context import MessageContext
@@ -53,7 +53,7 @@ async def slack(_: Path) -> AsyncIterator[tuple[int, Ask]]:
         message_context=MessageContext(),
         ephemeral_sender=ephemeral_to_nobody(session),
     )
-    receiver = HttpReceiver(app, SecretStr(SECRET), host="127.0.0.1", port=0)
+    receiver = HttpReceiver(app, RotatingSecret(SECRET), host="127.0.0.1", port=0)
     await receiver.start()
     url, body = (
         f"http://127.0.0.1:{receiver.port}/slack/events",

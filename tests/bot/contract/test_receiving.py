@@ -14,7 +14,6 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import SecretStr
 from support.hypothesis_settings import examples
 from support.servers.free_ports import free_port
 from support.worlds.slack_world import SlackWorld, slack_world
@@ -26,6 +25,7 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatNotAllowed, StoreUnavailable
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import health_routes
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, is_signed, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.rendering.ephemeral_texts import unknown_job
@@ -353,7 +353,7 @@ async def test_a_token_revoked_while_running_works_again_once_restored(
 
 @pytest.mark.parametrize("token", ["xapp-wrong-secret", ""])
 async def test_a_bad_app_token_fails_loudly_at_start(world: SlackWorld, token: str) -> None:
-    receiver = SocketReceiver(world.app, world.client, SecretStr(token or world.workspace.credentials.bot_token))
+    receiver = SocketReceiver(world.app, world.client, RotatingSecret(token or world.workspace.credentials.bot_token))
     with pytest.raises(ChatNotAllowed) as caught:
         await receiver.start()
     assert "secret" not in repr(caught.value)
@@ -468,7 +468,12 @@ async def http() -> AsyncIterator[Http]:
         part, noted = ComponentStatus("recording", critical=True, grace_seconds=0.0), list[LastTime]()
         health = Health(lambda: [part if made.ok else replace(part, failing_seconds=1.0, reason="disk full")])
         receiver = HttpReceiver(
-            world.app, SecretStr(SECRET), host="127.0.0.1", port=port, pages=health_routes(health), note=noted.append
+            world.app,
+            RotatingSecret(SECRET),
+            host="127.0.0.1",
+            port=port,
+            pages=health_routes(health),
+            note=noted.append,
         )
         made = Http(world, receiver, session, noted)
         await made.receiver.start()

@@ -175,7 +175,7 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("from-file\n")
     environ = {**COMPLETE, "JOB_API_KEY": "", "JOB_API_KEY_FILE": str(file)}
-    assert load(environ).projects[0].job_api.api_key.get_secret_value() == "from-file"
+    assert load(environ).projects[0].job_api.api_key.newest == "from-file"
     (fault,) = faults({**environ, "JOB_API_KEY_FILE": str(tmp_path / "none")})
     assert fault.startswith("JOB_API_KEY_FILE names a file that cannot be read: No such file")
     file.write_bytes(b"\xff\xfeplanted")

@@ -60,10 +60,10 @@ def test_what_a_project_leaves_out_is_as_the_settings_say(tmp_path: Path) -> Non
     config = loaded(tmp_path, TWO, **JOB_API, PAGEHAND_REPLIES="participants", JOB_API_TIMEOUT="9")
     guides, api = config.projects
     assert (guides.id, guides.job_api.base_url, guides.job_api.timeout) == ("prj_guides", JOB_API["JOB_API_URL"], 9)
-    assert guides.job_api.api_key.get_secret_value() == "planted-key"
+    assert guides.job_api.api_key.newest == "planted-key"
     assert guides.project.abilities == JobApiAbilities()
     assert (api.id, api.job_api.base_url, api.job_api.timeout) == ("prj_api", "https://api.example.org", 7)
-    assert api.job_api.api_key.get_secret_value() == "planted-api-key"
+    assert api.job_api.api_key.newest == "planted-api-key"
     assert (api.job_api.get_path, api.job_api.can_cancel) == ("/jobs/{id}", True)
     assert api.project.abilities == JobApiAbilities(idempotent=True, requester=True, cancel=True, files=True)
     known = config.known_projects
@@ -86,7 +86,7 @@ def test_without_a_file_the_settings_are_one_project() -> None:
 def test_with_a_file_the_settings_need_not_be_there(tmp_path: Path) -> None:
     text = '[[projects]]\nname = "a"\nproject = "p"\nurl = "https://a.example"\nkey_variable = "A_KEY"'
     config = loaded(tmp_path, text, A_KEY="planted-a-key")
-    assert config.projects[0].job_api.api_key.get_secret_value() == "planted-a-key"
+    assert config.projects[0].job_api.api_key.newest == "planted-a-key"
     assert "planted-a-key" in config.secrets
     assert "planted" not in repr(config)
 
@@ -95,7 +95,7 @@ def test_a_variable_of_a_key_can_name_a_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("planted-a-key")
     text = '[[projects]]\nname = "a"\nproject = "p"\nkey_variable = "A_KEY"'
     config = loaded(tmp_path, text, **JOB_API, A_KEY_FILE=str(tmp_path / "key"))
-    assert config.projects[0].job_api.api_key.get_secret_value() == "planted-a-key"
+    assert config.projects[0].job_api.api_key.newest == "planted-a-key"
 
 
 def test_an_address_in_the_clear_is_warned_of_for_each_project(tmp_path: Path) -> None:

@@ -340,7 +340,7 @@ def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
     config = world.config()
     environment = {
         "PATH": os.environ["PATH"],
-        "SLACK_BOT_TOKEN": config.slack_bot_token.get_secret_value(),
+        "SLACK_BOT_TOKEN": config.slack_bot_token.newest,
         "SLACK_APP_TOKEN": world.workspace.credentials.app_token,
         "SLACK_API_URL": world.workspace.api_url,
         "JOB_API_URL": world.fake_job_api.url,

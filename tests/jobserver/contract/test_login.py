@@ -7,7 +7,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from pydantic import SecretStr
 from support.worlds.jobserver_world import (
     REVIEWER_KEY,
     WITHOUT_TLS,
@@ -18,8 +17,8 @@ from support.worlds.jobserver_world import (
     running,
 )
 
-from bot.jobserver.pages.login import Reviewers, Sessions
-from bot.jobserver.settings.pages import Reviewer
+from bot.jobserver.pages.login import KeyOwners, Sessions
+from bot.jobserver.settings.pages import reviewers_in
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
 REPLACE = 'Replace "colour" with "color"'
@@ -238,22 +237,20 @@ async def test_what_is_no_form_is_nobodys_key(tmp_path: Path, kind: str, body: b
 
 
 def test_a_key_belongs_to_one_person() -> None:
-    reviewers = Reviewers([Reviewer("Ada", SecretStr("a" * 16)), Reviewer("Ben", SecretStr("b" * 16))])
-    assert [reviewers.find(key) for key in ("a" * 16, f" {'b' * 16}\n", "a", "", "\udcff")] == [
-        "Ada",
-        "Ben",
-        None,
-        None,
-        None,
-    ]
+    owners = KeyOwners(reviewers_in(f"Ada: {'a' * 16}\nBen: {'b' * 16}"))
+    found = [owners.find(key) for key in ("a" * 16, f" {'b' * 16}\n", "a", "", "\udcff")]
+    assert [owner and owner.name for owner in found] == ["Ada", "Ben", None, None, None]
 
 
 def test_sessions_end_by_themselves_and_are_not_too_many() -> None:
     clock = Clock()
-    sessions = Sessions(lasting=timedelta(hours=1), now=clock)
-    first = sessions.open("Ada")
+    owners = KeyOwners(reviewers_in(f"Ada: {'a' * 16}"))
+    ada = owners.find("a" * 16)
+    assert ada
+    sessions = Sessions(owners, lasting=timedelta(hours=1), now=clock)
+    first = sessions.open(ada)
     assert sessions.find(first)
     clock.now += timedelta(hours=1)
     assert sessions.find(first) is None
-    cookies = [sessions.open("Ada") for _ in range(1001)]
+    cookies = [sessions.open(ada) for _ in range(1001)]
     assert [bool(sessions.find(cookie)) for cookie in cookies] == [False] + [True] * 1000

@@ -110,7 +110,7 @@ def test_a_file_of_a_key_that_cannot_be_read_is_said() -> None:
 
 
 def test_a_variable_of_the_server_goes_before_ours() -> None:
-    given = passed_variables(CLAUDE, (), {"CLAUDE_CODE_MAX_RETRIES": "0"}, never=KEY)
+    given = passed_variables(CLAUDE, (), {"CLAUDE_CODE_MAX_RETRIES": "0"}, never=[KEY])
     assert AgentLaunch(CLAUDE, given).program().environment["CLAUDE_CODE_MAX_RETRIES"] == "0"
 
 

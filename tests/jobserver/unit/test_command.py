@@ -28,7 +28,7 @@ def test_an_ordinary_prompt_stays_as_it_is(prompt: str) -> None:
 
 def test_a_childs_environment_is_an_allow_list() -> None:
     seen = {"PATH": "/bin", "A_KEY": "a", "OTHER": "o", "B_KEY": f"/x/{KEY}", f"{PREFIX}API_KEY": KEY}
-    assert child_environment(seen, ["A_KEY", "B_KEY", "C_KEY", f"{PREFIX}API_KEY"], secret=KEY) == {"A_KEY": "a"}
+    assert child_environment(seen, ["A_KEY", "B_KEY", "C_KEY", f"{PREFIX}API_KEY"], secrets=[KEY]) == {"A_KEY": "a"}
 
 
 def test_a_prompt_as_an_argument_is_refused_with_what_to_write_instead() -> None:

@@ -34,7 +34,8 @@ def test_reviewers_come_a_line_each_from_a_file(tmp_path: Path) -> None:
         (f": {ADA}", "each with a name"),
         ("Ada: short", "at least 16 characters"),
         ("Ada: planted key with spaces", "at least 16 characters"),
-        (f"Ada: {ADA}\nAda: {BEN}", "of their own"),
+        (f"Ada: {ADA}\nAda: {BEN}\nAda: {BEN}-new", "two keys while one is replaced"),
+        (f"Ada: {ADA}\nAda: {ADA}", "of their own"),
         (f"Ada: {ADA}\nBen: {ADA}", "of their own"),
     ],
 )

@@ -56,7 +56,7 @@ def test_all_that_is_wrong_is_listed_at_once() -> None:
 
 def test_the_key_comes_from_a_file_too(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(f"{KEY}\n")
-    assert made(API_KEY="", API_KEY_FILE=str(tmp_path / "key")).api_key.get_secret_value() == KEY
+    assert made(API_KEY="", API_KEY_FILE=str(tmp_path / "key")).api_key.newest == KEY
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,8 @@ def test_the_command_is_split_once(text: str) -> None:
     [
         ("API_KEY", "short"),
         ("API_KEY", ""),
-        ("API_KEY", f"{KEY}\n{KEY}"),
+        ("API_KEY", f"{KEY}\nshort"),
+        ("API_KEY", f"{KEY}\n{KEY}-2\n{KEY}-3"),
         ("EDITOR", "command"),
         ("EDITOR", "agent"),
         ("EDITOR", "vi"),

@@ -6,9 +6,9 @@ import asyncio
 import logging
 import sys
 
-from pydantic import SecretStr
 from support.worlds.listening_world import listening
 
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 
 
@@ -16,7 +16,7 @@ async def serve(secret: str) -> None:
     """Serves until standard input is closed."""
     logging.disable()
     async with listening() as world:
-        receiver = HttpReceiver(world.app, SecretStr(secret), host="127.0.0.1", port=0)
+        receiver = HttpReceiver(world.app, RotatingSecret(secret), host="127.0.0.1", port=0)
         await receiver.start()
         sys.stdout.write(f"{receiver.port}\n")
         sys.stdout.flush()

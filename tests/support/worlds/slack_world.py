@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import aiohttp
-from pydantic import SecretStr
 from slack_sdk.web.async_client import AsyncWebClient
 from support.fakes.recording_service import RecordingService
 from support.servers.slack_faults import FaultyWorkspace
 
 from bot.domain.threads.thread import Thread
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
@@ -60,7 +60,7 @@ class SlackWorld:
         )
 
     def receiver(self, **options: Any) -> SocketReceiver:
-        return SocketReceiver(self.app, self.client, SecretStr(self.workspace.credentials.app_token), **options)
+        return SocketReceiver(self.app, self.client, RotatingSecret(self.workspace.credentials.app_token), **options)
 
     async def post(self) -> str:
         """A message of the bot's with buttons, to reply to."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from bot.app.settings.values import ChannelId
 from bot.domain.projects import MOST_PROJECTS, PostMode, ReplyMode, normal_words
 from bot.errors import ConfigError
 from bot.jobs.settings import ApiKey, BaseUrl, GetPath, ProjectId
 from bot.runtime.private_files import warn_of_readers
+from bot.runtime.secrets.rotation import FileText, RotatingSecret, SecretFile
 from bot.runtime.settings import read_variable
 
 _NAME = re.compile(r"\w[\w.-]{0,59}")
@@ -57,7 +58,7 @@ def _key_in_file(value: Any, info: ValidationInfo) -> Any:
         path = info.context.directory / value
         warn_of_readers(path, "key_file")
         with path.open(encoding="utf-8") as file:
-            return SecretStr(file.read(_LONGEST_KEY).strip())
+            return FileText(file.read(_LONGEST_KEY).strip(), SecretFile(path, "a key_file of PAGEHAND_PROJECTS"))
     except OSError as error:
         raise ValueError(f"names a file that cannot be read: {error.strerror}") from None
     except ValueError:
@@ -75,7 +76,7 @@ def _key_in_variable(value: Any, info: ValidationInfo) -> Any:
         key = ""
     if not key:
         raise ValueError("names a variable that is not set (its name is not shown, because it may be the key itself)")
-    return SecretStr(key)
+    return key
 
 
 class _Table(BaseModel):
@@ -104,7 +105,7 @@ class ProjectTable(_Table):
     words: Annotated[tuple[Annotated[str, AfterValidator(_phrase), Field(max_length=100)], ...], _list_of(100)] = ()
 
     @property
-    def key(self) -> SecretStr | None:
+    def key(self) -> RotatingSecret | None:
         """The project's own key, if it has one."""
         return self.key_file or self.key_variable
 

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from bot.app.settings.projects.tables import ChannelTable, ProjectsFile, ProjectTable
 from bot.domain.projects import ChannelSettings, JobApiAbilities, Project, Projects, ReplyMode
 from bot.jobs.settings import GET_PATH, ApiKey, BaseUrl, GetPath, JobApiSettings, ProjectId
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.settings import Settings
 
 
@@ -110,7 +111,7 @@ class JobApiVariables(Settings):
         abilities = self._abilities(table)
         job_api = JobApiSettings(
             base_url=table.url or self.job_api_url or "",
-            api_key=table.key or self.job_api_key or SecretStr(""),
+            api_key=table.key or self.job_api_key or RotatingSecret(""),
             get_path=table.get_path or self.job_api_get_path,
             timeout=table.timeout or self.job_api_timeout,
             can_cancel=abilities.cancel,

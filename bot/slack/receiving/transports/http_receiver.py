@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from aiohttp import web
-from pydantic import SecretStr
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
 from bot.domain.last_times import LastTime
 from bot.runtime.http.connection import mark_authenticated
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.logging import ThrottledLogger
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.slack_app import SlackApp
 
@@ -67,7 +67,7 @@ class HttpReceiver:
     def __init__(
         self,
         app: SlackApp,
-        signing_secret: SecretStr,
+        signing_secret: RotatingSecret,
         *,
         host: str,
         port: int,
@@ -118,8 +118,7 @@ class HttpReceiver:
     async def _respond(self, request: web.Request) -> web.Response:
         self._check_head(request)
         body = await _read(request)
-        secret = self._signing_secret.get_secret_value()
-        if not is_signed(secret, *_signature(request), body, now=self._now()):
+        if not self._is_signed(request, body):
             self._note(LastTime.BAD_SIGNATURE)
             raise self._not_signed()
         mark_authenticated(request)
@@ -130,6 +129,14 @@ class HttpReceiver:
         async with self._concurrency:
             response = await self._app.handle_http_body(text, request.headers.get("Content-Type", ""))
         return await to_aiohttp_response(response)
+
+    def _is_signed(self, request: web.Request, body: bytes) -> bool:
+        """Returns whether Slack signed the request with a current secret. All of them are tried, so that the time that
+        it takes does not tell which one it was.
+        """
+        now, headers = self._now(), _signature(request)
+        matches = [is_signed(secret, *headers, body, now=now) for secret in self._signing_secret.values]
+        return any(matches)
 
     def _check_head(self, request: web.Request) -> None:
         """Raises HTTPException if the headers alone show that a request is not Slack's. No more of it is then read than

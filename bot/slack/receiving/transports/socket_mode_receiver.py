@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from http import HTTPStatus
 
-from pydantic import SecretStr
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.runtime.logging import ThrottledLogger
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.supervisor import Supervisor
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.payloads.payload import SlackPayload
@@ -33,15 +33,15 @@ _RETIRING_SECONDS = 5.0
 class SocketReceiver:
     """Two connections by default, so that Slack's regular refreshes leave no gap. Slack allows ten.
 
-    `client` makes the calls that open connections, with `app_token` (it begins with xapp-), and `supervisor` runs what
-    keeps them open. At most `concurrency` envelopes are worked on at the same time.
+    `client` makes the calls that open connections, with the current `app_token` (it begins with xapp-), and
+    `supervisor` runs what keeps them open. At most `concurrency` envelopes are worked on at the same time.
     """
 
     def __init__(
         self,
         app: SlackApp,
         client: AsyncWebClient,
-        app_token: SecretStr,
+        app_token: RotatingSecret,
         *,
         connections: int = 2,
         concurrency: int = 64,
@@ -85,7 +85,7 @@ class SocketReceiver:
         await self._connections.close()
 
     def _new_connection(self) -> SocketModeConnection:
-        token = self._app_token.get_secret_value()
+        token = self._app_token.newest
         return SocketModeConnection(self._client, token, self._on_envelope, ping_interval=self._ping_interval)
 
     async def _until_answered(self, connection: SocketModeConnection) -> None:

@@ -1,0 +1,166 @@
+"""Slack's secrets and the job API's key are replaced while the bot runs: before, during and after."""
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+from support.secret_files import SecretFileWorld
+from support.worlds.slack_world import SlackWorld, slack_world
+
+from bot.errors import ChatNotAllowed, JobApiError, JobApiFailed, JobApiNotAllowed
+from bot.jobs.client import HttpJobApi
+from bot.jobs.settings import JobApiSettings
+from bot.ports.job_api import PromptCall
+from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
+from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
+from bot.slack.sending.identity import identify
+from bot.slack.sending.web_api import new_client, new_session
+
+OLD, NEW = "planted-old-secret", "planted-new-secret"
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[SlackWorld]:
+    async with slack_world() as made:
+        yield made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> SecretFileWorld:
+    made = SecretFileWorld(tmp_path)
+    made.put(OLD)
+    return made
+
+
+# -- Slack ----------------------------------------------------------------------------------------------------------
+
+
+async def test_requests_signed_with_either_signing_secret_are_accepted(
+    world: SlackWorld, file: SecretFileWorld
+) -> None:
+    receiver = HttpReceiver(world.app, file.secret(), host="127.0.0.1", port=0)
+    await receiver.start()
+
+    async def statuses() -> list[int]:
+        body, stamp, found = b"{}", str(int(time.time())), []
+        for secret in (OLD, NEW):
+            signature = signature_of(secret, stamp, body).decode()
+            headers = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}
+            url = f"http://127.0.0.1:{receiver.port}/slack/events"
+            async with session.post(url, data=body, headers=headers | {"Content-Type": "application/json"}) as answer:
+                found.append(answer.status)
+        return found
+
+    async with aiohttp.ClientSession() as session:
+        assert await statuses() == [200, 401]
+        file.put(f"{NEW}\n{OLD}\n")
+        assert await statuses() == [200, 200]
+        file.put("")
+        assert await statuses() == [200, 200], "an empty file changes nothing"
+        file.put(NEW)
+        assert await statuses() == [401, 200]
+    await receiver.stop(1)
+
+
+async def test_a_new_bot_token_is_used_at_once(world: SlackWorld, file: SecretFileWorld) -> None:
+    credentials = world.workspace.credentials
+    file.put(credentials.bot_token)
+    session = new_session()
+    client = new_client(file.secret(), session, base_url=world.workspace.api_url)
+    await identify(client)
+    credentials.bot_token = "xoxb-planted-new-token"
+    with pytest.raises(ChatNotAllowed, match="invalid_auth"):
+        await identify(client)
+    file.put(credentials.bot_token)
+    assert (await identify(client)).bot_user_id == world.workspace.app.bot_user_id
+    await session.close()
+
+
+async def test_a_new_app_token_opens_the_next_connection(world: SlackWorld, file: SecretFileWorld) -> None:
+    credentials = world.workspace.credentials
+    file.put(credentials.app_token)
+    receiver = SocketReceiver(world.app, world.client, file.secret(), connections=1)
+    await receiver.start()
+    credentials.app_token = "xapp-planted-new-token"
+    file.put(credentials.app_token)
+    await world.workspace.socket_mode.disconnect("refresh_requested")
+    await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 1)
+    assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
+    await receiver.stop(1)
+
+
+# -- the job API ----------------------------------------------------------------------------------------------------
+
+
+class KeyedJobApi:
+    """Answers 401 to a key that it does not know. `keys` has the key of each call."""
+
+    def __init__(self) -> None:
+        self.known = {OLD}
+        self.keys: list[str] = []
+        self.status = 200
+
+    async def handle(self, request: web.BaseRequest) -> web.Response:
+        key = request.headers["Authorization"].removeprefix("Bearer ")
+        self.keys.append(key)
+        if key not in self.known:
+            return web.json_response({"error": f"unknown key {key}"}, status=401)
+        return web.json_response({"id": "job_1", "status": "active"}, status=self.status)
+
+
+@pytest.fixture
+async def job_api() -> AsyncIterator[tuple[KeyedJobApi, str]]:
+    api = KeyedJobApi()
+    runner = web.ServerRunner(web.Server(api.handle), shutdown_timeout=1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield api, f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+async def test_the_key_that_the_job_api_knows_is_used(file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]) -> None:
+    server, url = job_api
+    client = HttpJobApi(JobApiSettings(base_url=url, api_key=file.secret()))
+
+    async def calls() -> list[str]:
+        server.keys.clear()
+        await client.create("acme", PromptCall("Fix it", "k1"))
+        await client.get("acme", "job_1")
+        return server.keys
+
+    assert await calls() == [OLD, OLD]
+    file.put(f"{NEW}\n{OLD}\n")
+    assert await calls() == [NEW, OLD, OLD], "the new one is not known yet: the old one is remembered"
+    server.known = {NEW, OLD}
+    assert await calls() == [OLD, OLD]
+    server.known = {NEW}
+    assert await calls() == [OLD, NEW, NEW]
+    file.put("short")
+    assert await calls() == [NEW, NEW], "a malformed file changes nothing"
+    file.put(NEW)
+    assert await calls() == [NEW, NEW]
+    server.known = set()
+    with pytest.raises(JobApiNotAllowed) as caught:
+        await calls()
+    assert server.keys == [NEW], "there is no other one to try"
+    assert "planted" not in f"{caught.value} {caught.value.words}"
+    await client.aclose()
+
+
+async def test_nothing_but_a_401_is_tried_with_the_other_key(
+    file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]
+) -> None:
+    """After anything else, the request may have been executed."""
+    server, url = job_api
+    file.put(f"{OLD}\n{NEW}\n")
+    client = HttpJobApi(JobApiSettings(base_url=url, api_key=file.secret()))
+    for status, error in ((403, JobApiNotAllowed), (500, JobApiFailed), (408, JobApiError)):
+        server.status = status
+        server.keys.clear()
+        with pytest.raises(error):
+            await client.create("acme", PromptCall("Fix it", "k1"))
+        assert server.keys == [OLD]
+    await client.aclose()
