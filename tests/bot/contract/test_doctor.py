@@ -50,7 +50,8 @@ class Setup:
         )
         text = in_json(findings)
         secrets = (credentials.bot_token, credentials.app_token, credentials.configuration_token, KEY, SIGNING_SECRET)
-        assert not [secret for secret in (*secrets, *settings.values()) if len(secret) > 20 and secret in text]
+        given = [value for name, value in settings.items() if value and name.endswith(("TOKEN", "SECRET", "KEY"))]
+        assert not [secret for secret in (*secrets, *given) if secret in text]
         self.found = {finding.check: finding for finding in findings}
         assert len(self.found) == len(findings), "each check has a name of its own"
         return self.found
