@@ -14,7 +14,7 @@ MAX_PROJECT_NAME = 200
 _OPTION = re.compile(
     r"(?:--|\u2014|\u2013)(?i:(?P<flag>quiet)(?=\s|\Z)|project(?:[:=]|\s++|\Z))|(?P<word>quiet)(?=\s|\Z)|(?i:project)[:=]"
 )
-"""With dashes, as in a terminal, it is forgiven; `Quiet` without them is how a sentence begins."""
+"""Dashes in front are accepted, as in a terminal. `Quiet` without dashes may be the beginning of a sentence."""
 _CLOSING = {
     '"': '"\u201d',
     "'": "'\u2019",
@@ -25,7 +25,7 @@ _CLOSING = {
     "\u2018": "\u2019",
     "\u00ab": "\u00bb",
 }
-"""By what each kind of opening quotation mark is closed: computers turn them while people type."""
+"""The closing mark of each opening quotation mark, since software replaces the straight ones while people type."""
 
 
 class OptionName(StrEnum):
@@ -46,7 +46,7 @@ class OptionFault(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """The options: the project as it was typed (empty: none), and whether the end mentions nobody."""
+    """The options: the project as typed (empty: none), and whether the end mentions nobody."""
 
     project: str = ""
     quiet: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 Block = dict[str, Any]
 
 SHOW_PROMPT = "show_prompt"
-"""Action ids: what a click comes back as, with its `value`. Of this one the value is the id of the job's thread."""
+"""Action ids identify a click and come with its `value`. The value of this one is the id of the job's thread."""
 SHOW_ANSWER = "show_answer"
 """`<the thread's id>/<the answer's id>`."""
 SEND_AGAIN = "send_again"
@@ -21,51 +21,51 @@ STOP_JOB = "stop_job"
 DISCARD_WORK = "discard_work"
 """The thread's id. Slack has asked for confirmation."""
 HAND_OVER = "hand_over"
-"""`<the message's ts>/<its thread's>`: opens a modal for a message whose writer was asked what to do with it."""
+"""`<the message's ts>/<its thread's ts>`: opens a modal for a message whose writer was asked what to do with it."""
 FOLLOW_UP = "follow_up"
-"""The thread's id: opens a modal, in which to write to the agent."""
+"""The thread's id: opens a modal for a message to the agent."""
 RETRY_JOB = "retry_job"
 """The thread's id."""
 CARD_MENU = "card_menu"
-"""A menu: the `value` of `selected_option` is that of `menu_value`, which `read_menu_value` reads."""
+"""A menu: the `value` of `selected_option` comes from `menu_value`; `read_menu_value` reads it."""
 SEND_HELD = "send_held"
-"""The id of the request whose person was asked whether it is for the agent; of the next two as well."""
+"""The id of the request whose person was asked whether it is for the agent; also for the next two."""
 SEND_ALL_HELD = "send_all_held"
 DISCARD_HELD = "discard_held"
 CHOOSE_PROJECT = "choose_project"
-"""`<the thread's id>/<the project's name>`: of a menu that value is in `selected_option`."""
+"""`<the thread's id>/<the project's name>`; in a menu, this value is in `selected_option`."""
 CHOOSE_PROJECT_BUTTONS = tuple(f"{CHOOSE_PROJECT}_{number}" for number in range(1, 6))
-"""The same as a button each, where there are few projects: in one row no two buttons may have the same id."""
+"""The same with a button per project, if there are few: the buttons of a row must have different ids."""
 
 SEND_EXAMPLES = tuple(f"send_example_{number}" for number in range(1, 6))
-"""`<the thread's id>/<the prompt>`, which is what the button says."""
+"""`<the thread's id>/<the prompt>`; the button shows the prompt."""
 SEND_ANSWERS = tuple(f"send_answer_{number}" for number in range(1, 6))
 CHOOSE_ANSWER = "choose_answer"
-"""The same, of a list: that value is in `selected_option`."""
+"""The same in a list: the value is in `selected_option`."""
 FILL_IN_ANSWER = "fill_in_answer"
-"""`<the thread's id>/<the fields>` (bot.slack.rendering.modal_inputs): opens a modal with them."""
+"""`<the thread's id>/<the fields>` (bot.slack.rendering.modal_inputs): opens a modal with these fields."""
 ASK_FOR_PROJECT = "ask_for_project"
-"""The id of a thread whose project is to be chosen."""
+"""The id of a thread whose project has to be chosen."""
 
 
 class MenuItem(StrEnum):
-    """What a card's menu offers."""
+    """An item of a card's menu."""
 
     WHOLE_REQUEST = "whole_request"
     MUTE = "mute"
     UNMUTE = "unmute"
     PROJECT = "project"
-    """Another project for the same words."""
+    """Another project for the same prompt."""
     JOB_ID = "job_id"
-    """The job's id, privately, as text to copy."""
+    """Shows the job's id privately, as text to copy."""
 
 
 MAX_VALUE, MAX_OPTION_VALUE = 2_000, 150
-"""Slack's limits for the value of a button, and of a menu's option."""
+"""Slack's limits for the values of a button and of a menu's option."""
 MAX_REASON = 1_000
-"""How much of a reason in others' words is shown."""
+"""How much of a foreign reason is shown."""
 MAX_TEXT = 3_500
-"""Slack advises 4,000 for a message's text, and refuses an update above that."""
+"""Slack recommends 4,000 for a message's text, and rejects a longer update."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ def section(text: str) -> Block:
 
 
 def markdown(text: str) -> Block:
-    """Returns Markdown that was made safe (bot.slack.rendering.agent_markdown)."""
+    """Returns a block of Markdown that is already safe (bot.slack.rendering.agent_markdown)."""
     return {"type": "markdown", "text": text}
 
 
 def paragraph(text: str, *buttons: Block) -> ChatMessage:
-    """A message of one paragraph, with its buttons."""
+    """Returns a message of one paragraph, with its buttons."""
     return ChatMessage(text, (section(text), actions(*buttons)) if buttons else (section(text),))
 
 
@@ -124,12 +124,12 @@ def button(label: str, action_id: str, value: str, *, confirm: Block | None = No
 
 
 def menu_value(item: MenuItem, thread_id: str) -> str:
-    """The value of an item of a card's menu."""
+    """Returns the value of an item of a card's menu."""
     return f"{item}/{thread_id}"
 
 
 def read_menu_value(value: str) -> tuple[MenuItem, str] | None:
-    """The item of a card's menu that was chosen, and the thread's id; None where it is nothing of that kind."""
+    """Returns the chosen item of a card's menu and the thread's id; None if the value is something else."""
     item, _, thread_id = value.partition("/")
     return (MenuItem(item), thread_id) if item in set(MenuItem) and thread_id else None
 

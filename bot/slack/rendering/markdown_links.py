@@ -1,7 +1,7 @@
-"""Where the links of a text in Markdown are, what they show and where they lead. Pure.
+"""Finds the links of a Markdown text: their places, what they show and where they lead. Pure.
 
-markdown-it parses, and each of its rules for links and code notes where it stood. Of the worst text it reads some
-70,000 characters a second: it is given as much as a few messages hold.
+markdown-it parses the text; its rules for links and code are wrapped to note positions. It parses the worst texts at
+some 70,000 characters a second, so it gets only as much as a few messages contain.
 """
 
 import ipaddress
@@ -16,7 +16,7 @@ from markdown_it.rules_inline import StateInline, autolink, backtick, image, lin
 from markdown_it.token import Token
 
 MAX_TEXT = 20_000
-"""Characters that are parsed; of a longer text no link is found."""
+"""Characters that are parsed; in a longer text no links are found."""
 
 _SPAN = "span"
 _LINK_KINDS = frozenset({"link_open", "image"})
@@ -26,7 +26,7 @@ _Rule = Callable[[StateInline, bool], bool]
 
 @dataclass(frozen=True)
 class MarkdownLink:
-    """A link or an image, from `start` to `end` of the text: what it shows, without markup, and where it leads."""
+    """A link or an image, from `start` to `end` of the text: what it shows, without markup, and its target."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class MarkdownLink:
 
 @dataclass(frozen=True)
 class Code:
-    """What stands there as it is: the inside of a fence, an indented block, or code within a line."""
+    """Literal text: the inside of a fence, an indented block, or code within a line."""
 
     start: int
     end: int
@@ -46,7 +46,7 @@ Part = MarkdownLink | Code
 
 
 class _Parser(MarkdownIt):
-    """Leaves addresses as they were written: which are safe is not the parser's to say."""
+    """Leaves addresses as they are written; others decide which ones are safe."""
 
     def normalizeLink(self, url: str) -> str:  # noqa: N802 - the parser's name
         return url
@@ -56,7 +56,7 @@ class _Parser(MarkdownIt):
 
 
 def find_parts(text: str) -> list[Part]:
-    """Returns the links and the code of a text, in their order; none of them overlap."""
+    """Returns the links and the code of a text, in order and without overlaps."""
     if len(text) > MAX_TEXT:
         return []
     lines = text.split("\n")
@@ -76,7 +76,7 @@ def find_parts(text: str) -> list[Part]:
 
 
 def find_links_in_code(text: str) -> list[MarkdownLink]:
-    """Returns what would be links if the text were none of code."""
+    """Returns what would be links if no text were code."""
     if len(text) > MAX_TEXT:
         return []
     (token,) = _PARSER.parseInline(text)
@@ -85,7 +85,7 @@ def find_links_in_code(text: str) -> list[MarkdownLink]:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """Where each line starts, and where the last one ends."""
+    """Returns where each line starts, and where the last one ends."""
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
@@ -94,7 +94,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 
 def _places(token: Token, lines: Sequence[str], starts: Sequence[int], taken: list[int]) -> list[int] | None:
-    """The place in the text of each character of an inline token's content; None where it stands there otherwise."""
+    """Returns the position in the text of each character of an inline token; None if the text is not there verbatim."""
     places: list[int] = []
     first = token.map[0] if token.map else 0
     for number, content in enumerate(token.content.split("\n"), first):
@@ -107,7 +107,7 @@ def _places(token: Token, lines: Sequence[str], starts: Sequence[int], taken: li
 
 
 def _parts(children: Sequence[Token], places: Sequence[int]) -> Iterator[Part]:
-    """The outermost links and the code among the parts of a line."""
+    """Yields the outermost links and the code of a line."""
     index = 0
     while index < len(children):
         token = children[index]
@@ -125,7 +125,7 @@ def _parts(children: Sequence[Token], places: Sequence[int]) -> Iterator[Part]:
 
 
 def _inside(children: Sequence[Token], opened: int) -> Sequence[Token]:
-    """The tokens of a link's label; links do not nest."""
+    """Returns the tokens of a link's label; links do not nest."""
     for index in range(opened + 1, len(children)):
         if children[index].type == "link_close":
             return children[opened + 1 : index]
@@ -145,7 +145,7 @@ def _words(token: Token) -> str:
 
 
 def _noting(rule: _Rule) -> _Rule:
-    """The rule, which notes from where to where of the line it read."""
+    """Wraps a rule, so that its tokens have their positions in the line."""
 
     def noting(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser's signature
         start, before = state.pos, len(state.tokens)
@@ -170,7 +170,7 @@ def _parser() -> MarkdownIt:
 
 _PARSER = _parser()
 
-# Hosts of addresses as they can be shown: in ASCII, where no sign of another script stands for a Latin one. Pure.
+# Hosts in a form that is safe to show: in ASCII, where no character of another script looks like a Latin one. Pure.
 # Sources: UTS 46 (IDNA), and the WHATWG URL standard for what browsers take for a number.
 
 MAX_HOST = 253
@@ -179,9 +179,9 @@ _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9a-fA-F]*)\.?")
 
 
 def ascii_host(host: str) -> str | None:
-    """Returns the host in ASCII, other scripts as punycode; None where it hides where it leads, or is none.
+    """Returns the host in ASCII, other scripts as punycode; None if it disguises its target or is not a host.
 
-    Of numbers only `127.0.0.1` and `[::1]` are plain: browsers also take `2130706433` and `0x7f.1` for these.
+    Addresses must be plain, such as `127.0.0.1` and `[::1]`: browsers also accept `2130706433` and `0x7f.1`.
     """
     if len(host) > MAX_HOST:
         return None
@@ -215,28 +215,28 @@ def _is_plain_ipv6(host: str) -> bool:
         return False
 
 
-# Addresses that stand among words: whether words name one, whether it is this one, and those by themselves. Pure.
+# Addresses in running text: whether text names one, whether it is a given one, and how they are shown. Pure.
 
 _DOTS = ".\u00b7\u0660\u06f0\u0701\u0702\u2027\u2219\u22c5\u3002\u30fb\ua4f8\ua60e"
-"""What looks like the dot of a host (Unicode Technical Standard 39, and IDNA's own), once it is decomposed."""
+"""Characters that look like the dot of a host once decomposed (Unicode Technical Standard 39, and IDNA's own)."""
 _ADDRESS = re.compile(rf"://|\w\s{{0,3}}[{_DOTS}][^\W\d_]|(?:\d{{1,3}}[{_DOTS}]){{3}}\d")
 _EMPHASIS = str.maketrans("", "", "*_~")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}://", re.IGNORECASE)
 _BARE = re.compile(r"(?P<scheme>https?:)//(?P<authority>[^\s/?#<>\"'`()\[\]|]*)", re.IGNORECASE)
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9._-]*(?::[0-9]*)?")
 _AFTER_HOST = "*_~.,;:!"
-"""ASCII signs that may follow a host, and are none of it."""
+"""ASCII characters that may follow a host and do not belong to it."""
 
 
 def looks_like_an_address(words: str) -> bool:
-    """Whether people may read an address in them, be it set with signs that are not seen or stand for others."""
+    """Returns whether people may read it as an address, even with invisible or look-alike characters."""
     decomposed = unicodedata.normalize("NFKD", words)
     seen = "".join(sign for sign in decomposed if unicodedata.category(sign) not in {"Mn", "Me", "Cf"})
     return bool(_ADDRESS.search(seen) or _ADDRESS.search(seen.translate(_EMPHASIS)))
 
 
 def is_beginning(words: str, url: str) -> bool:
-    """Whether words that look like an address are the beginning of this one, its whole host included."""
+    """Returns whether text that looks like an address is the beginning of `url`, including its whole host."""
     named, address = (_without_scheme(each).rstrip("/").lower() for each in (words, url))
     rest = address.removeprefix(named)
     return words.isascii() and address.startswith(named) and (not rest or rest[0] in "/?#")
@@ -248,8 +248,8 @@ def _without_scheme(address: str) -> str:
 
 
 def with_plain_addresses(text: str, separator: str) -> str:
-    """Returns the text with the hosts of its addresses in ASCII; an address that hides its host, as behind a name and
-    an `@`, is broken up by the separator.
+    """Returns the text with the hosts of its addresses in ASCII. An address that disguises its host, such as with a
+    name and an `@`, is broken up by the separator.
     """
     return _BARE.sub(lambda found: _plain(found, separator), text)
 
@@ -271,5 +271,5 @@ def _plain(found: re.Match[str], separator: str) -> str:
 
 
 def _is_foreign_punctuation(sign: str) -> bool:
-    """Such as the ideographic full stop: a sentence goes on after it, but browsers take it for a dot."""
+    """Recognizes, for example, the ideographic full stop: it ends sentences, but browsers read it as a dot."""
     return not sign.isascii() and unicodedata.category(sign).startswith("P")

@@ -1,4 +1,4 @@
-"""The inputs of Pagehand's modals, whose ids identify the values of a submission; and the choices of an agent's
+"""The inputs of Pagehand's modals, whose ids identify the values of a submission; the choices of an agent's
 question. Pure.
 """
 
@@ -29,16 +29,16 @@ from bot.slack.rendering.text import one_line, shorten_plain, width
 from bot.slack.rendering.words import forms, job_news
 
 # The choices for an agent's question: buttons, a list, or a modal with an input for each field. A choice always shows
-# everything that it sends; if it does not fit on a button or in a list, people answer by a reply.
+# everything that it sends; if it does not fit on a button or in a list, people answer with a reply.
 
 _MAX_CHOICES = 9_000
-"""Characters of all choices: Slack refuses blocks that are too long together (its limit is not documented)."""
+"""Characters of all choices: Slack rejects blocks that are too long in total (its limit is not documented)."""
 _Encoded = tuple[str, FieldKind, tuple[str, ...], bool, bool]
 _ENCODED = TypeAdapter(tuple[_Encoded, ...])
 
 
 def answer_choices(thread: Thread, fields: Sequence[QuestionField]) -> list[Block]:
-    """Returns the choices of a question; none if it can only be answered by a reply."""
+    """Returns the choices of a question; none if it can only be answered with a reply."""
     if len(fields) == 1 and fields[0].kind not in {FieldKind.CHOICE, FieldKind.CHOICES, FieldKind.YES_OR_NO}:
         return []
     if len(fields) != 1 or fields[0].kind is FieldKind.CHOICES:
@@ -54,12 +54,12 @@ def answer_choices(thread: Thread, fields: Sequence[QuestionField]) -> list[Bloc
 
 
 def fits_a_button(label: str) -> bool:
-    """Whether all of a label can be seen, so that no more is sent than what a button or an option says."""
+    """Returns whether a label is shown in full, so that a button or an option sends no more than it says."""
     return bool(label.strip()) and label.isprintable() and width(label) <= LONGEST_LABEL
 
 
 def options_of(field: QuestionField) -> tuple[str, ...]:
-    """Returns the labels to choose from."""
+    """Returns the labels of the options."""
     return (job_news.YES, job_news.NO) if field.kind is FieldKind.YES_OR_NO else field.options
 
 
@@ -69,13 +69,13 @@ def _fit(values: Mapping[str, str]) -> bool:
 
 
 def encoded_fields(fields: Sequence[QuestionField]) -> str:
-    """Returns the fields as short as a button's value has to be."""
+    """Returns the fields in a form that is short enough for a button's value."""
     lists = [[field.title, field.kind, field.options, field.own_words, field.required] for field in fields]
     return json.dumps(lists, ensure_ascii=False, separators=(",", ":"))
 
 
 def decoded_fields(text: str) -> tuple[QuestionField, ...]:
-    """Returns what was encoded; nothing where it is anything else."""
+    """Returns the encoded fields; nothing for anything else."""
     try:
         return tuple(QuestionField(*each) for each in _ENCODED.validate_json(text))
     except ValidationError:
@@ -87,10 +87,10 @@ MAX_INPUT = 3_000
 MAX_PROMPT = 30_000
 """Characters of a prompt; the field of a longer one shows an error."""
 MAX_ANSWER = 1_000
-"""Characters of an answer in a line."""
+"""Characters of a one-line answer."""
 _MAX_OPTION = 75
 _MAX_SHOWN_OPTIONS = 10
-"""Options as radio buttons or check boxes; more become a list."""
+"""The most options shown as radio buttons or check boxes; more become a list."""
 
 
 class Input(StrEnum):
@@ -102,16 +102,16 @@ class Input(StrEnum):
     CHANNEL = "channel"
     SCOPE = "scope"
     CONTEXT = "context"
-    """Of several; each has a number and the scope behind it."""
+    """Several inputs; each id ends with a number and the scope."""
     ANSWER = "answer"
-    """Of several, each with a number behind it, as the next two."""
+    """Several inputs; each id ends with a number, as do the next two."""
     REQUIRED_ANSWER = "required_answer"
     OTHER_ANSWER = "other_answer"
-    """In own words, in place of the choice of that number."""
+    """An answer in the person's own words, instead of the choice with that number."""
 
 
 class EndNotification(StrEnum):
-    """How somebody is told of a job's end."""
+    """How a person is notified when a job ends."""
 
     MENTION = "mention"
     QUIET = "quiet"
@@ -121,7 +121,7 @@ _END_NOTIFICATIONS = {EndNotification.MENTION: forms.MENTION_ME, EndNotification
 
 
 def text_input(block_id: str, label: str, value: str, *, hint: str = "", optional: bool = False) -> Block:
-    """Returns an input of several lines. Slack refuses a value that is longer than what may be typed."""
+    """Returns an input of several lines. Slack rejects an initial value that exceeds the maximum length."""
     element = {"type": "plain_text_input", "action_id": block_id, "multiline": True, "max_length": MAX_INPUT}
     given = shorten_plain(value, MAX_INPUT)
     block = _input(block_id, label, element | ({"initial_value": given} if given else {}), optional=optional)
@@ -129,7 +129,7 @@ def text_input(block_id: str, label: str, value: str, *, hint: str = "", optiona
 
 
 def prompt_input(label: str, value: str, *, hint: str = "") -> Block:
-    """Returns the input for what the agent is to do, without a bound: whatever is typed comes at once, to be kept."""
+    """Returns the input for the prompt, without a maximum length. Changes are sent at once, to be kept as a draft."""
     block = text_input(Input.PROMPT, label, "", hint=hint)
     del block["element"]["max_length"]
     if given := shorten_plain(value, MAX_PROMPT):
@@ -141,7 +141,7 @@ def prompt_input(label: str, value: str, *, hint: str = "") -> Block:
 
 
 def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
-    """Returns the choice of a project; nothing where there is only one. A chosen name that is none of them is said."""
+    """Returns the choice of a project; nothing if there is only one. A chosen name that is unknown is reported."""
     name = name_among(projects, chosen)
     unknown = bool(chosen.strip()) and not name
     if len(projects) <= 1:
@@ -158,7 +158,7 @@ def project_input(projects: Sequence[str], chosen: str) -> list[Block]:
 
 
 def telling_input(preference: Preference) -> Block:
-    """Returns the choice of how one is told."""
+    """Returns the choice of notification."""
     options = {value: option(label, value) for value, label in _END_NOTIFICATIONS.items()}
     chosen = options[EndNotification.QUIET if preference.quiet else EndNotification.MENTION]
     element = {"type": "radio_buttons", "action_id": Input.TELLING, "options": [*options.values()]}
@@ -174,14 +174,14 @@ def channel_input() -> Block:
 
 
 def choice_input(block_id: str, label: str, options: Sequence[Block], chosen: Block) -> Block:
-    """Returns a choice whose change comes at once."""
+    """Returns a choice whose changes are sent at once."""
     element = {"type": "radio_buttons", "action_id": block_id, "options": [*options], "initial_option": chosen}
     return _input(block_id, label, element) | {"dispatch_action": True}
 
 
 def answer_input(number: int, field: QuestionField, *, alone: bool) -> list[Block]:
-    """Returns the input for a field of a question, and one for own words where they will do. A form takes a line for
-    each answer; `alone`: there is no other field, and the answer may have several lines.
+    """Returns the input for a field of a question, and one for own words if they are allowed. Answers have one line
+    each; `alone`: this is the only field, and its answer may have several lines.
     """
     block_id = f"{Input.REQUIRED_ANSWER if field.required else Input.ANSWER}/{number}"
     element = _answer_element(field) | {"action_id": block_id}
@@ -210,7 +210,7 @@ def _answer_element(field: QuestionField) -> Block:
 
 
 def option(label: str, value: str) -> Block:
-    """Returns something that can be chosen."""
+    """Returns an option."""
     return {"text": plain_text(shorten_plain(label, _MAX_OPTION)), "value": value}
 
 

@@ -1,4 +1,4 @@
-"""Pagehand's modals: for a job, for a message that is handed over, for a follow-up, for one's defaults. Pure."""
+"""Pagehand's modals: for a job, a message that is handed over, a follow-up, a person's preferences. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ class ModalPlace:
     """Where a modal was opened. Every field can be empty.
 
     Attributes:
-        channel_id: The channel; empty: it is chosen in the modal.
+        channel_id: The channel; if empty, it is chosen in the modal.
         thread_ts: The thread for the job.
         message_ts: The message that is handed over.
-        thread_id: Our id of the thread of the job that is steered.
+        thread_id: Our id of the thread whose job gets the follow-up.
         scope: For a message that is handed over, how much of the conversation to include.
         files: The ids of the message's files.
         file_names: Their names.
@@ -56,20 +56,20 @@ class ModalPlace:
 
     @property
     def draft_key(self) -> str:
-        """Under which what was typed there is kept."""
+        """Returns the key under which typed text is kept as a draft."""
         if self.thread_id:
             return f"thread/{self.thread_id}"
         return f"message/{self.channel_id}/{self.message_ts}" if self.message_ts else f"job/{self.channel_id}"
 
     def encoded(self) -> str:
-        """Returns it as text that Slack keeps; names of files go where they have no room."""
+        """Returns it as text for Slack to keep; file names are left out if they do not fit."""
         given = {name: value for name, value in asdict(self).items() if value}
         text = json.dumps(given, separators=(",", ":"))
         return text if len(text) <= MAX_METADATA else replace(self, file_names=()).encoded()
 
 
 def parse_place(text: str) -> ModalPlace:
-    """Returns what was encoded; whatever else it may be is left out."""
+    """Returns what was encoded; ignores anything else."""
     try:
         given = json.loads(text[: 2 * MAX_METADATA])
     except (ValueError, RecursionError):
@@ -88,7 +88,7 @@ View = Block
 
 
 class Callback(StrEnum):
-    """Which modal it is."""
+    """The `callback_id` of each modal."""
 
     NEW_JOB = "new_job"
     HAND_OVER = "hand_over"
@@ -98,7 +98,7 @@ class Callback(StrEnum):
 
 
 class ContextScope(StrEnum):
-    """How much of a conversation goes to the agent."""
+    """How much of a conversation is sent to the agent."""
 
     MESSAGE = "message"
     THREAD = "thread"
@@ -108,14 +108,14 @@ _SCOPES = {ContextScope.MESSAGE: words.THIS_MESSAGE, ContextScope.THREAD: words.
 PROMPT_TOO_LONG = words.PROMPT_TOO_LONG(limit=MAX_PROMPT)
 MAX_CONTEXT_INPUTS = 6
 CONTEXT_CHARACTERS, CONTEXT_WIDTH = 13_500, 15_000
-"""How much of a conversation is shown for editing, and how wide it may be with what is said about it: the inputs have
-room for that wherever its lines end.
+"""How much of a conversation is shown for editing, and its width including the remarks about it. The inputs have
+room for that wherever the lines end.
 """
 
 
 @dataclass(frozen=True)
 class Drafted:
-    """What a modal begins with: what was typed there before, and what the person prefers."""
+    """The initial content of a modal: what was typed there before, and the person's preferences."""
 
     prompt: str = ""
     preference: Preference = field(default_factory=Preference)
@@ -126,11 +126,11 @@ class ShownContext:
     """The context of a message that is handed over, as it will be sent.
 
     Attributes:
-        text: The words, without secrets.
-        masked: Which secrets were taken out.
-        notes: What else is not in it.
-        has_thread: There is more of the conversation than the message.
-        unreadable: Pagehand cannot read the rest, since it is not in the channel.
+        text: The text, without secrets.
+        masked: The secrets that were masked.
+        notes: What else was left out.
+        has_thread: Whether the conversation has more than this message.
+        unreadable: Whether Pagehand cannot read the rest because it is not in the channel.
         file_names: The files of the message.
     """
 
@@ -143,7 +143,7 @@ class ShownContext:
 
 
 def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) -> View:
-    """The modal for a new job; without a channel it asks for one."""
+    """Returns the modal for a new job; without a channel it asks for one."""
     where = words.ANSWERS_IN(channel=channel(place.channel_id))
     chosen = context_block([where]) if place.channel_id else channel_input()
     blocks = [
@@ -156,7 +156,7 @@ def new_job_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]) 
 
 
 def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str], context: ShownContext) -> View:
-    """The modal for a message that is handed over: with the context as it will be sent, to be edited."""
+    """Returns the modal for a message that is handed over, with the context that will be sent, for editing."""
     scope = ContextScope(place.scope or ContextScope.MESSAGE)
     options = {each: option(label, each) for each, label in _SCOPES.items()}
     choice = [choice_input(Input.SCOPE, words.WHAT_GOES_ALONG, [*options.values()], options[scope])]
@@ -172,31 +172,31 @@ def hand_over_modal(place: ModalPlace, drafted: Drafted, projects: Sequence[str]
 
 
 def follow_up_modal(place: ModalPlace, drafted: Drafted) -> View:
-    """The modal in which to steer a job."""
+    """Returns the modal for a follow-up to a job."""
     blocks = [prompt_input(words.WHAT_NEXT, drafted.prompt, hint=words.PROMPT_HINT)]
     return _modal(Callback.FOLLOW_UP, words.FOLLOW_UP, words.SEND, place, blocks)
 
 
 def answer_modal(place: ModalPlace, fields: Sequence[QuestionField]) -> View:
-    """The modal in which to answer an agent's question: an input for each field, in their order."""
+    """Returns the modal for answering an agent's question: an input for each field, in order."""
     alone = len(fields) == 1
     blocks = [block for number, field in enumerate(fields, 1) for block in answer_input(number, field, alone=alone)]
     return _modal(Callback.ANSWER, words.YOUR_ANSWER, words.SEND, place, blocks)
 
 
 def settings_modal(preference: Preference, projects: Sequence[str]) -> View:
-    """The modal for what somebody prefers."""
+    """Returns the modal for a person's preferences."""
     blocks = [*project_input(projects, preference.project), telling_input(preference)]
     return _modal(Callback.SETTINGS, words.YOUR_DEFAULTS, words.SAVE, ModalPlace(), blocks)
 
 
 def loading_modal() -> View:
-    """The modal that is shown immediately, until its content is known."""
+    """Returns the modal that is shown until its content is known."""
     return message_modal(words.LOADING)
 
 
 def message_modal(text: Markup) -> View:
-    """A modal that says something, and can only be closed."""
+    """Returns a modal with a message, which can only be closed."""
     return {
         "type": "modal",
         "title": plain_text(words.MESSAGE),
@@ -206,13 +206,13 @@ def message_modal(text: Markup) -> View:
 
 
 def secret_found(kinds: Sequence[str]) -> str:
-    """The error at a context that holds secrets after it was edited."""
+    """Returns the error for a context that contains secrets after editing."""
     return words.SECRET_FOUND(kinds=", ".join(kinds))
 
 
 def context_fields(text: str) -> list[str]:
-    """Returns the text in pieces that fit into inputs, cut between lines where one ends near; joined by line breaks,
-    they are the text again.
+    """Returns the text in pieces that fit into inputs, cut at a nearby line break if possible. Joined by line breaks,
+    they are the same text again.
     """
     fields: list[str] = []
     rest = text
@@ -236,7 +236,7 @@ def _context_inputs(scope: ContextScope, text: str) -> list[Block]:
 
 
 def _remarks(context: ShownContext) -> list[Markup]:
-    """What the person should know of the context."""
+    """Yields remarks about the context for the person."""
     remarks = []
     if context.masked:
         remarks.append(words.MASKED(kinds=escape(", ".join(context.masked))))

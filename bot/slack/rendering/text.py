@@ -50,13 +50,13 @@ def shorten(text: str, limit: int) -> Markup:
 
 
 def shorten_plain(text: str, limit: int) -> str:
-    """Returns the text for a place where Slack reads no markup, at most `limit` wide."""
+    """Returns text for a place where Slack interprets no markup, at most `limit` wide."""
     shown = displayable(text)
     return shown if width(shown) <= limit else fitting(shown, limit - 1) + ELLIPSIS
 
 
 def fitting(text: str, limit: int) -> str:
-    """Returns as much of the beginning as is at most `limit` wide."""
+    """Returns the longest beginning that is at most `limit` wide."""
     used = 0
     for index, character in enumerate(text[:limit]):
         used += width(character)
@@ -88,7 +88,7 @@ def pieces(text: str, limit: int) -> list[str]:
 
 
 def opening(text: str, *, characters: int, lines: int) -> tuple[str, bool]:
-    """Returns the first lines of a text, and whether that is less than the whole of it."""
+    """Returns the first lines of a text, and whether anything is left out."""
     whole = displayable(text).strip()
     head = "\n".join(whole.split("\n")[:lines])
     if len(head) > characters:
@@ -143,12 +143,12 @@ def addressing(user_ids: Iterable[str]) -> Markup:
 
 
 def moment(seconds: int) -> Markup:
-    """Returns a time of day in each reader's time zone; in UTC where that cannot be shown."""
+    """Returns a time of day in each reader's time zone; in UTC if that cannot be shown."""
     return Markup(f"<!date^{seconds}^{{time}}|{time.strftime('%H:%M', time.gmtime(seconds))} UTC>")
 
 
 def day_and_time(seconds: float) -> Markup:
-    """Returns a day with its time, and how long ago that is when it is read, in each reader's own zone; where that
+    """Returns a date and time, and how long ago it was, in each reader's time zone; if that
     cannot be shown, in UTC.
     """
     utc = time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))

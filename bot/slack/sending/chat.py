@@ -43,7 +43,7 @@ _PAGE_SIZE, _MOST_PAGES = 200, 25
 
 
 class NoticePayload(LenientModel):
-    """What our messages carry in their metadata."""
+    """The content of our messages' metadata."""
 
     key: Text = ""
 
@@ -56,7 +56,7 @@ class NoticeMetadata(LenientModel):
 
 
 class PostedMessage(Signed):
-    """A message as far as it matters here whether it is a notice of ours. Its blocks are not read."""
+    """The parts of a message that show whether it is a notice of ours. Its blocks are not read."""
 
     ts: Text = ""
     metadata: NoticeMetadata = NoticeMetadata()
@@ -74,9 +74,9 @@ class PostedMessages(AnswerPage):
 
 
 class SlackChat(Chat):
-    """One for a process. `identity` is who we are there: only our own messages are taken for ours. `people` knows the
-    names of those whom a text mentions: shown as names, since a real mention would notify them. `notification` knows by
-    a channel's id how it wants to be told.
+    """One per process. `identity` is ours in Slack, to recognize our own messages. `people` knows the
+    names of mentioned people: shown as names, since a real mention would notify them. `notification` returns how a
+    channel, given its id, wants to be notified.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class RepliesPage(AnswerPage):
 
 
 class SlackConversations(Conversations):
-    """One for a process. `identity` is who we are there: our own messages are left out."""
+    """One per process. `identity` is ours in Slack: our own messages are left out."""
 
     def __init__(self, client: AsyncWebClient, identity: Identity, people: DisplayNames) -> None:
         self._client = client
@@ -85,7 +85,7 @@ _LONGEST_NAME = 100
 
 
 class SlackChannels(ChannelReader):
-    """One for a process."""
+    """One per process."""
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -120,7 +120,7 @@ class ChannelAnswer(LenientModel):
 
 
 def read_channel(channel_id: str, channel: DescribedChannel) -> ChannelInfo:
-    """Returns what counts about a channel."""
+    """Returns the properties of a channel that permissions depend on."""
     return ChannelInfo(
         id=channel_id,
         name=displayable(channel.name)[:_LONGEST_NAME],

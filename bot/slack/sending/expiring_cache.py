@@ -77,7 +77,7 @@ class ExpiringCache(Generic[T]):
         return key in self._kept and self._monotonic() < self._kept[key][1]
 
     async def get(self, key: str, fetch: Callable[[str], Awaitable[T]]) -> T:
-        """Returns the cached value of a key, or else that of `fetch`, which runs once for all who wait."""
+        """Returns the cached value of a key, or else that of `fetch`, which runs once for all who wait for it."""
         if self.is_fresh(key):
             return self._kept[key][0]
 

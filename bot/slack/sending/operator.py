@@ -1,4 +1,4 @@
-"""Tells whoever runs Pagehand, in Slack, that something in its set-up broke."""
+"""Tells the operator in Slack that something in Pagehand's set-up broke."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -23,7 +23,7 @@ from bot.slack.sending.user_directory import UserDirectory
 from bot.slack.sending.web_api import call
 
 # The names of channels and user groups that texts mention, by conversations.info and usergroups.list. A text is read
-# by others than who wrote it: a private channel keeps its name to itself.
+# by people other than its writer, so the name of a private channel is not shown.
 
 _KEPT = 300.0
 """Seconds for which a name is cached."""
@@ -45,7 +45,7 @@ class GroupsAnswer(LenientModel):
 
 
 class MentionedPlaces:
-    """One for a process. `channels` are those that others ask about as well; `monotonic` tells the time in seconds."""
+    """One per process. `channels` is shared with other callers; `monotonic` returns the time in seconds."""
 
     def __init__(
         self, client: AsyncWebClient, channels: ChannelReader, *, monotonic: Callable[[], float] = time.monotonic
@@ -96,7 +96,7 @@ def _key(place_id: str) -> str:
 logger = logging.getLogger(__name__)
 
 _GROUPS_KEPT = 300.0
-"""Seconds for which a group's members are cached, and so for which somebody who left it can still count as a member."""
+"""Seconds for which a group's members are cached: somebody who left it can count as a member for that long."""
 
 
 class MembersAnswer(LenientModel):
@@ -106,7 +106,7 @@ class MembersAnswer(LenientModel):
 
 
 class SlackGroups(Groups):
-    """One for a process. User groups need the scope usergroups:read and a paid plan; without, they are empty."""
+    """One per process. User groups need the scope usergroups:read and a paid plan; otherwise they are empty."""
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -139,8 +139,8 @@ _PAUSE_WHERE_NOT_ALLOWED, _PAUSE = 300.0, 30.0
 
 
 class SlackPeople(DisplayNames):
-    """One for a process. `patience` is how many seconds a text waits for all of its names; `directory` and
-    `channels` are those that others ask as well.
+    """One per process. `patience` is how many seconds a text waits for all of its names. `directory` and
+    `channels` are shared with other callers.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class PermalinkAnswer(LenientModel):
 
 
 class Permalinks:
-    """One for a process, for all who ask. `monotonic` tells the time in seconds."""
+    """One per process, shared by all callers. `monotonic` returns the time in seconds."""
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -55,7 +55,7 @@ PATIENCE = 2.0
 
 
 class SlackRequesters(Requesters):
-    """One for a process."""
+    """One per process."""
 
     def __init__(self, permalinks: Permalinks, people: DisplayNames, *, patience: float = PATIENCE) -> None:
         self._permalinks = permalinks

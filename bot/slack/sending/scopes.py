@@ -131,6 +131,6 @@ def _why_it_cannot_start(missing: list[Scope]) -> str:
 
 
 def _names(listed: str) -> list[str]:
-    """Returns the scopes of a list as Slack writes it; whatever else it may hold is left out."""
+    """Returns the scopes in a list as Slack writes it; anything else is left out."""
     names = (name.strip() for name in listed.split(",", _MOST_NAMED))
     return [name for name in names if _SCOPE.fullmatch(name)]

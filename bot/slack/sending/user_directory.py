@@ -19,10 +19,10 @@ from bot.slack.sending.web_api import call
 
 _MOST_KEPT = 5_000
 _KEPT, _UNKNOWN_KEPT = 3_600.0, 300.0
-"""Seconds for which a person counts as known, and for which an id counts as nobody's, or a person as nameless."""
+"""Seconds for which a person counts as known, and for which an unknown id or a missing name does."""
 RIGHTS_KEPT = 300.0
-"""Seconds for which cached data about a person decides what they may do, and so for which somebody who was made a guest
-can keep their permissions.
+"""Seconds for which cached data about a person decides what they may do: somebody who was made a guest can keep their
+permissions for that long.
 """
 _LONGEST_NAME = 80
 
@@ -37,7 +37,7 @@ class KnownUser:
 
 
 class UserDirectory:
-    """One for a process. `monotonic` tells the time in seconds."""
+    """One per process. `monotonic` returns the time in seconds."""
 
     def __init__(self, client: AsyncWebClient, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -46,7 +46,7 @@ class UserDirectory:
         self._flights = SingleFlight[KnownUser | None]()
 
     def is_fresh(self, user_id: str, *, within: float = _KEPT) -> bool:
-        """Returns whether this id is cached, and was fetched within so many seconds."""
+        """Returns whether this id is cached and was fetched within the given number of seconds."""
         if user_id not in self._known:
             return False
         found, asked_at = self._known[user_id]
@@ -58,7 +58,7 @@ class UserDirectory:
         return self._known[user_id][0] if user_id in self._known else None
 
     async def look_up(self, user_id: str, *, within: float = _KEPT) -> KnownUser | None:
-        """Returns a person, from the cache if they were fetched within so many seconds; None for an unknown id. Raises
+        """Returns a person, from the cache if they were fetched recently enough; None for an unknown id. Raises
         ChatError.
         """
         if self.is_fresh(user_id, within=within):
@@ -128,7 +128,7 @@ class UserAnswer(LenientModel):
 
 
 def read_user(user_id: str, user: DescribedUser) -> KnownUser:
-    """Returns what counts about a person."""
+    """Returns the properties of a person that permissions depend on."""
     name = user.shown_name
     member = Member(
         id=user_id,
@@ -144,7 +144,7 @@ def read_user(user_id: str, user: DescribedUser) -> KnownUser:
 
 
 class SlackMembers(Members):
-    """One for a process. `identity` says which workspace and organization are ours."""
+    """One per process. `identity` says which workspace and organization are ours."""
 
     def __init__(self, directory: UserDirectory, identity: Identity) -> None:
         self._directory = directory

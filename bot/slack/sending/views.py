@@ -45,7 +45,7 @@ class ViewAnswer(LenientModel):
 
 
 class SlackViews(HomeViews):
-    """One for a process. `projects` are the names of all projects."""
+    """One per process. `projects` are the names of all projects."""
 
     def __init__(
         self,

@@ -282,13 +282,13 @@ async def call_with_headers(
 
 
 class ResponseMetadata(LenientModel):
-    """Where the next page of an answer begins."""
+    """The cursor of an answer's next page."""
 
     next_cursor: Text = ""
 
 
 class AnswerPage(LenientModel):
-    """An answer that Slack gives page by page."""
+    """An answer in pages."""
 
     response_metadata: ResponseMetadata = ResponseMetadata()
 
