@@ -8,9 +8,9 @@ from bot.store.schema.tables import channel_ids
 from bot.store.session import InsertInto, Session, for_each_dialect
 
 _LOCK = select(func.pg_advisory_xact_lock(7_402))
-"""Changes are recorded one at a time, so that each joins what the one before it joined."""
+"""The key of the lock under which changes are recorded one at a time, so that each builds on the one before it."""
 _MOST = 50
-"""The most ids of one channel that are looked at."""
+"""The most ids of one channel that are read."""
 _CHANNEL = bindparam("channel", type_=Text)
 _KNOWN_AS = select(channel_ids.c.known_as).where(channel_ids.c.channel_id == _CHANNEL).scalar_subquery()
 _ALL = (
@@ -42,7 +42,7 @@ class SqlChannelIds:
 
     async def changed(self, old: str, new: str, at: float) -> None:
         session = self._session
-        if session.dialect == "postgresql":  # SQLite's transaction has the whole database to itself
+        if session.dialect == "postgresql":  # a transaction in SQLite has the whole database to itself
             await session.execute(_LOCK)
         (first, *_), (joined, *_) = await self.all_of(old), await self.all_of(new)
         if joined != first:

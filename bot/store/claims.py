@@ -1,9 +1,9 @@
-"""Claims: taking due work so that nobody else takes it.
+"""Claims: takes due work so that nobody else takes it.
 
-Each takes candidates in one statement, with locks that skip what others are taking (those of requests are looked up
-before, in turn: `bot.store.turns`). Requests and notices, where a thread's order counts, are then claimed by a second
-one that looks again: it sees what others committed before the first had its locks, and the locked threads keep
-everybody out from then on.
+One statement selects and locks candidates, and skips those that others are taking (for requests, they are selected
+beforehand, in turn: `bot.store.turns`). For requests and notices, whose order within a thread matters, a second
+statement checks again before it claims: it sees what others committed before the first one had its locks, and the
+locked threads keep everybody out from then on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -44,7 +44,7 @@ FREE: dict[str, Any] = {"claimed_by": None, "claimed_until": None}
 
 
 def due(table: FromClause) -> ColumnElement[bool]:
-    """A row that may be claimed now: it is due, and no claim on it lasts."""
+    """Returns the condition that a row may be claimed now: it is due, and no claim on it is in force."""
     return and_(table.c.due_at <= NOW, or_(table.c.claimed_until.is_(None), table.c.claimed_until <= NOW))
 
 
@@ -55,8 +55,8 @@ def first_of_thread(
     in_order: Callable[[FromClause], ColumnElement[bool]] = lambda _: true(),
     waits_for: Callable[[FromClause, FromClause], ColumnElement[bool]] = lambda _, __: true(),
 ) -> ColumnElement[bool]:
-    """No other open row of the thread comes before this one or is under way. `in_order`: the rows that this is about;
-    `waits_for`: whether the first of two waits for the second at all.
+    """Returns the condition that no other open row of the thread comes before this one or is in progress. `in_order`:
+    the rows that have an order; `waits_for`: whether the first of two rows waits for the second at all.
     """
     other = table.alias("other")
     before_or_under_way = or_(place(other) < place(table), other.c.claimed_until > NOW)
@@ -71,7 +71,7 @@ def first_of_thread(
 
 
 def candidates(table: Table, *conditions: ColumnElement[bool], also: Sequence[ColumnElement[Any]] = ()) -> Select[Any]:
-    """Due rows with their threads and the `also` columns, locked, the most overdue first."""
+    """Selects and locks due rows with their threads and the `also` columns, the most overdue first."""
     return (
         select(table, threads, *also)
         .join(threads, threads.c.id == table.c.thread_id)
@@ -83,7 +83,7 @@ def candidates(table: Table, *conditions: ColumnElement[bool], also: Sequence[Co
 
 
 def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:
-    """Claims those of the candidates that are still due and first, and counts the attempt."""
+    """Claims the candidates that are still due and first, and counts the attempt."""
     return (
         update(table)
         .where(table.c.id.in_(bindparam("ids", expanding=True)), due(table), first)
@@ -93,7 +93,7 @@ def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:
 
 
 def claim_of(session: Session, owner: str, lease: float) -> dict[str, Any]:
-    """The values of CLAIM."""
+    """Returns the parameters of CLAIM."""
     return {"owner": owner, "lease_end": session.now + lease}
 
 
@@ -104,8 +104,8 @@ async def claim_candidates(
     claim: dict[str, Any],
     read: Callable[[RowMapping, RowMapping], C],
 ) -> tuple[list[C], list[RowMapping]]:
-    """Claims candidates by a statement of `claiming`. `read` makes the results from each row as it was and as it is
-    now; rows of which it cannot are ended, and returned beside the results.
+    """Claims candidates with a statement of `claiming`. `read` makes each result from the row before and after the
+    claim. Rows that it cannot read are ended and returned separately.
     """
     if not found:
         return [], []
@@ -123,7 +123,7 @@ async def claim_candidates(
 def read_each(
     items: Iterable[tuple[Any, R]], read: Callable[[R], C]
 ) -> tuple[list[C], list[tuple[Any, UnreadableRow]]]:
-    """The readable results, and the ids of unreadable rows with the reasons."""
+    """Returns the readable results, and the ids of unreadable rows with the reasons."""
     readable: list[C] = []
     unreadable: list[tuple[Any, UnreadableRow]] = []
     for row_id, item in items:
@@ -155,5 +155,5 @@ class SqlClaims:
 
 
 def _held_by(table: Table, owner: str) -> ColumnElement[bool]:
-    # Only what is due can be claimed: so the index of due rows leads to them.
+    # Only due rows can be claimed, so the index of due rows finds them.
     return and_(table.c.due_at.is_not(None), table.c.claimed_by == owner)

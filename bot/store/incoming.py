@@ -1,4 +1,4 @@
-"""What Slack delivers in any order: replies that arrive before the place of the card that they answer is known, and the
+"""What Slack delivers in any order: replies that arrive before it is known where the card is that they answer, and the
 newest version of each message that was seen and answered.
 """
 
@@ -14,7 +14,7 @@ from bot.store.schema.rows import early_reply_from, early_reply_values
 from bot.store.schema.tables import early_replies, message_versions, notices, threads
 from bot.store.session import InsertInto, Session, for_each_dialect
 
-_CARDS_ON_THEIR_WAY = (  # those that begin a thread: where another one is known before it is there
+_CARDS_ON_THEIR_WAY = (  # those that begin a thread; the place of other cards is known before they are posted
     select(threads.c.created_at)
     .where(
         threads.c.channel_id == bindparam("channel"),
@@ -29,7 +29,7 @@ _CARDS_ON_THEIR_WAY = (  # those that begin a thread: where another one is known
 )
 _LOCKED_CARDS_ON_THEIR_WAY = _CARDS_ON_THEIR_WAY.with_for_update(of=threads, key_share=True)
 _TAKING = 7_403
-"""The first key of PostgreSQL's advisory locks that mean "early replies are taken"; the second is the channel."""
+"""The first key of PostgreSQL's advisory locks for taking early replies; the second is the channel."""
 _LOCK = select(func.pg_advisory_xact_lock(_TAKING, func.hashtext(bindparam("channel"))))
 _OF_CHANNEL = (
     select(early_replies).where(early_replies.c.channel_id == bindparam("channel")).order_by(early_replies.c.message_ts)
@@ -38,7 +38,7 @@ _THREAD_OF_KEPT = select(early_replies.c.thread_ts).where(
     early_replies.c.channel_id == bindparam("channel"), early_replies.c.message_ts == bindparam("written")
 )
 _CLOCK_DIFFERENCE = 60.0
-"""Seconds that Slack's clock, which makes every `ts`, may differ from ours."""
+"""Seconds by which Slack's clock, the source of every `ts`, may differ from ours."""
 
 
 def _keep_newest(into: InsertInto) -> Executable:
@@ -76,7 +76,7 @@ class SqlEarlyReplies:
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
         session = self._session
         kept = await session.rows(_OF_CHANNEL, channel=channel_id)
-        if kept and session.dialect == "postgresql":  # of two cards, each would leave others' replies to the other one
+        if kept and session.dialect == "postgresql":  # else each of two cards leaves replies to the other
             await session.execute(_LOCK, {"channel": channel_id})
             kept = await session.rows(_OF_CHANNEL, channel=channel_id)
         if not kept:
@@ -89,7 +89,7 @@ class SqlEarlyReplies:
 
 
 def _seconds(ts: str) -> float:
-    """The time in a `ts`; an unreadable one is too early to answer any card."""
+    """Returns the time in a `ts`; an unreadable one is too early to answer any card."""
     try:
         return float(ts)
     except ValueError:

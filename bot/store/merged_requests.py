@@ -1,4 +1,4 @@
-"""How requests of a thread relate: what waits together goes out together, and what stops lie between."""
+"""How requests of a thread relate: which ones are sent together, and which stops come between them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -98,10 +98,10 @@ _followers, _starts = threads.alias("followers"), requests.alias("starts")
 
 
 def start_is_pending(thread_id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a job that is to follow a thread's has not passed its checks yet."""
+    """Returns the condition that a job that will follow the thread's job has not passed its checks yet."""
     pending = select(_starts.c.id).where(
         _followers.c.follows == thread_id,
-        _followers.c.follows != literal_column("''"),  # as the index has it
+        _followers.c.follows != literal_column("''"),  # as in the index
         _starts.c.thread_id == _followers.c.id,
         _starts.c.kind == RequestKind.START,
         _starts.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING)),
@@ -115,7 +115,7 @@ _PENDING = select(start_is_pending(bindparam("thread", type_=Text)).label("pendi
 
 
 class MergedRequests:
-    """That part of ports.RequestQueue."""
+    """The part of ports.RequestQueue for merged requests."""
 
     def __init__(self, session: Session, notices: SqlNotices) -> None:
         self._session = session
@@ -148,7 +148,7 @@ class MergedRequests:
         return []
 
     async def _readable(self, rows: Sequence[RowMapping]) -> Sequence[Request]:
-        """The requests of these rows; unreadable ones are ended, and their people told."""
+        """Returns the requests of these rows; ends unreadable ones and tells their people."""
         readable, unreadable = read_each(((row[requests.c.id], row) for row in rows), request_from)
         await self._session.end_unreadable(requests, unreadable)
         ended = {row_id for row_id, _ in unreadable}
@@ -173,7 +173,7 @@ class MergedRequests:
             try:
                 found.append(request_from(row))
             except UnreadableRow:
-                break  # it is told when it comes to be sent
+                break  # reported when its turn to be sent comes
         return found
 
     async def on_their_way(self, thread_id: str) -> Sequence[Request]:
@@ -208,6 +208,6 @@ class MergedRequests:
 
 
 def unreadable_notice(row: RowMapping) -> NewNotice:
-    """Tells that a request was not sent because it, or its thread, cannot be read."""
+    """Returns the notice that a request was not sent because it, or its thread, cannot be read."""
     request = RequestSummary(row[requests.c.id], str(row[requests.c.person_id]), kind=None)
     return NewNotice(keys.request_unreadable(request.request_id), RequestRejected(request, RejectionReason.UNREADABLE))

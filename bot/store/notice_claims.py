@@ -1,5 +1,5 @@
-"""Whose turn it is among notices: of each kind as many as Slack may be sent now, more important kinds first. Each kind
-is looked up along an index of its own, so waiting notices of another kind cost nothing.
+"""Which notices are next: of each kind as many as Slack's limits allow now, more important kinds first. Each kind
+has its own index, so waiting notices of another kind cost nothing.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from bot.store.slack_calls import SqlSlackCalls
 
 
 def _has_replies() -> ColumnElement[bool]:
-    """Whether a Slack thread has a message below its first one, as far as the database knows."""
+    """Returns the condition that a Slack thread has a reply, as far as the database knows."""
     posts = notices.alias("posted")
     written = select(requests.c.id).where(
         requests.c.thread_id == threads.c.id,
@@ -45,13 +45,13 @@ def _has_replies() -> ColumnElement[bool]:
     said = select(posts.c.id).where(
         posts.c.thread_id == threads.c.id, posts.c.delivery == Delivery.POST, posts.c.posted_ts.is_not(None)
     )
-    # One row each, not EXISTS: of that PostgreSQL makes a hash of the whole table.
+    # One row each, not EXISTS, for which PostgreSQL would hash the whole table.
     found = or_(*(one.limit(1).scalar_subquery().is_not(None) for one in (written, said)))
     return case((notices.c.delivery == Delivery.EPHEMERAL, found), else_=false())
 
 
 HAS_REPLIES = _has_replies().label("has_replies")
-"""Of the thread of a notice for one person; not looked up for others."""
+"""For the thread of a notice to one person; not queried for others."""
 _REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
 
 
@@ -59,8 +59,8 @@ _THREAD = threads.alias("thread_of_notice")
 
 
 def _waits_for(row: FromClause, other: FromClause, *, has_card: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Words for one person do not wait for a post: that may wait for a card that cannot come before they are answered.
-    Words wait for the card to be posted, but not for its edits, which Slack limits more.
+    """Private messages do not wait for posts, which may wait for a card that cannot come before they are answered.
+    They wait for the card to be posted, but not for its edits, which Slack limits more strictly.
     """
     told = or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
     edited = and_(row.c.delivery != Delivery.CARD, other.c.delivery == Delivery.CARD, has_card)
@@ -68,12 +68,12 @@ def _waits_for(row: FromClause, other: FromClause, *, has_card: ColumnElement[bo
 
 
 def _place(table: FromClause) -> ColumnElement[int]:
-    """The card comes first: in somebody else's thread there may be something to say before the card is recorded."""
+    """The card comes first, because in somebody else's thread other notices can be recorded before the card."""
     return case((table.c.delivery == Delivery.CARD, 0), else_=table.c.id)
 
 
 def _follow_ups(state: ColumnElement[bool]) -> ColumnElement[int]:
-    """How many follow-ups of the thread are in this state; not counted for a notice that does not show it."""
+    """Counts the follow-ups of the thread in this state, but only for notices that show the number."""
     counted = select(func.count()).where(
         requests.c.thread_id == threads.c.id, requests.c.kind == RequestKind.FOLLOW_UP, state
     )
@@ -88,7 +88,7 @@ def _first(has_card: ColumnElement[bool]) -> ColumnElement[bool]:
     return first_of_thread(
         notices,
         _place,
-        # A reaction has no place in the order, since it is one row: it waits for nothing, and nothing waits for it.
+        # A reaction is a single row and has no place in the order: it waits for nothing, and nothing waits for it.
         in_order=lambda table: table.c.delivery != Delivery.REACTION,
         waits_for=partial(_waits_for, has_card=has_card),
     )
@@ -96,7 +96,7 @@ def _first(has_card: ColumnElement[bool]) -> ColumnElement[bool]:
 
 _POSTED = threads.c.card_ts.is_not(None)
 _FIRST = _first(_POSTED)
-"""Where the notice's thread is at hand; the claim itself, of a few rows, looks it up."""
+"""For queries that join the notice's thread; the claim itself, of a few rows, queries it."""
 _POSTED_FOR_CLAIM = (
     select(_THREAD.c.card_ts)
     .where(_THREAD.c.id == notices.c.thread_id)
@@ -105,7 +105,7 @@ _POSTED_FOR_CLAIM = (
     .is_not(None)
 )
 _HAS_CARD = or_(threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
-"""A post waits for its thread's card. Without a thread there will be none any more: the post goes to one person."""
+"""A post waits for its thread's card. Without a thread there will be no card, and the post goes to one person."""
 _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
     CallKind.EPHEMERAL: (Delivery.EPHEMERAL, _FIRST),
     CallKind.POST: (Delivery.POST, and_(_FIRST, _HAS_CARD)),
@@ -126,7 +126,7 @@ _CANDIDATES = {kind: _candidates(*of_kind) for kind, of_kind in _CONDITIONS.item
 
 
 def _oldest_due(delivery: Delivery) -> ColumnElement[Any]:
-    """One due row, if there is any: in the order of the index, however many rows are finished."""
+    """Finds one due row, if any, in the order of the index, no matter how many rows are finished."""
     due_ones = select(notices.c.id).where(notices.c.delivery == delivery, due(notices))
     return due_ones.order_by(notices.c.due_at).limit(1).scalar_subquery().label(delivery.value)
 
@@ -141,7 +141,7 @@ _CLAIM = claiming(
 
 
 class NoticeClaims:
-    """Claims notices; part of ports.NoticeQueue."""
+    """Claims notices: part of ports.NoticeQueue."""
 
     def __init__(self, session: Session, slack_calls: SqlSlackCalls) -> None:
         self._session = session
@@ -181,7 +181,7 @@ class NoticeClaims:
 
 def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:
     notice = notice_from(now)
-    # A card shows what is known of the job; anything else can be said without that.
+    # A card shows the job; everything else can be sent without it.
     thread = thread_from(before) if notice.delivery is Delivery.CARD else thread_to_speak_in(before)
     thread = replace(thread, has_replies=bool(before[HAS_REPLIES]))
     return ClaimedNotice(notice, thread, FollowUpCounts(before[_SENT], before[_WAITING]))

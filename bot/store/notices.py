@@ -1,4 +1,4 @@
-"""The notices that Pagehand owes the threads: recording them, and the outbox, the queue of those to deliver. A result
+"""The notices to be delivered to threads: recording them, and the outbox, which is the queue of open ones. A result
 counts only while its owner holds the claim.
 """
 
@@ -45,15 +45,15 @@ from bot.store.slack_calls import SqlSlackCalls
 _BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
 _CARD_NOT_POSTED = and_(
     notices.c.delivery == Delivery.CARD,
-    # Named in words: nothing around an upsert's SET is a SELECT that SQLAlchemy could correlate with, so that it would
-    # put `notices` into the FROM, and the answer would be that of any notice.
+    # Given as text: SQLAlchemy cannot correlate a subquery with an upsert's SET, since that is no SELECT. It would
+    # add `notices` to the FROM, and the result would be that of any notice.
     exists().where(threads.c.id == literal_column("notices.thread_id"), threads.c.card_ts.is_(None)),
 )
 _SENDING = notices.c.state == NoticeState.SENDING
 
 
 def _add_or_reopen(into: InsertInto) -> Executable:
-    """A notice under way stays claimed: its holder's result closes only the revision that was delivered."""
+    """A notice in progress stays claimed: its holder's result closes only the revision that was delivered."""
     insert = into(notices)
     new = insert.excluded
     return insert.on_conflict_do_update(
@@ -66,9 +66,9 @@ def _add_or_reopen(into: InsertInto) -> Executable:
             "due_at": case((_SENDING, notices.c.due_at), else_=new.due_at),
             "attempts": case((_SENDING, notices.c.attempts), else_=0),
             "without_blocks": False,
-            # Whether a card's post arrived stays open till its ts is known; all else can safely be done twice.
+            # Whether a card's post arrived is uncertain until its ts is known; everything else can safely be repeated.
             "uncertain": case((_CARD_NOT_POSTED, notices.c.uncertain), else_=False),
-            # Of a reaction that may have arrived, whoever tries to put it there knows, or else nobody.
+            # While a reaction is being sent or uncertain, only its sender knows which ones are shown.
             "reactions_shown": case((or_(_SENDING, notices.c.uncertain), null()), else_=notices.c.reactions_shown),
             "reaction_added": new.reaction_added,
             "only_progress": and_(new.only_progress, or_(notices.c.only_progress, notices.c.due_at.is_(None))),
@@ -86,7 +86,7 @@ _DROP_HELD = delete(notices).where(
     notices.c.state == NoticeState.WAITING,
     notices.c.attempts == 0,
 )
-"""Posts that were never tried and are not due yet: nobody has seen them, and nobody is about to."""
+"""Posts that were never attempted and are not due yet, so nobody has seen them or is about to."""
 
 _CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
 _NEWEST = notices.c.revision == bindparam("claimed_revision")
@@ -137,7 +137,7 @@ _POSTPONE = (
         due_at=bindparam("next_at", type_=Double),
         uncertain=or_(notices.c.uncertain, bindparam("may_have_arrived", type_=Boolean)),
         without_blocks=or_(notices.c.without_blocks, and_(_NEWEST, bindparam("refused_blocks", type_=Boolean))),
-        # What was on the reply before is there still, unless this try may have changed it.
+        # The earlier reaction is still on the reply unless this attempt may have changed it.
         reactions_shown=case(
             (bindparam("may_have_arrived", type_=Boolean), notices.c.reactions_shown), else_=bindparam("shown")
         ),
@@ -159,7 +159,7 @@ class SqlNotices:
         await self.insert([(thread_id, notice)])
 
     async def insert(self, new: Iterable[tuple[str, NewNotice]]) -> None:
-        """Records notices in threads that are locked, or in which nobody else records any."""
+        """Records notices in threads that are locked, or in which nobody else records notices."""
         new, session = list(new), self._session
         for thread_id in dict.fromkeys(thread_id for thread_id, notice in new if overtakes_held(notice.message)):
             await self.drop_held(thread_id)

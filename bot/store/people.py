@@ -1,4 +1,4 @@
-"""People's preferences, drafts and Homes, and those of their requests that count towards a limit."""
+"""People's preferences, drafts and Homes, and their requests that count towards a limit."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ _CLAIM_HOMES = (
     .values(**CLAIM, due_at=bindparam("lease_end", type_=Double))
 )
 _NOTHING_NEW = or_(homes.c.due_at.is_(None), homes.c.due_at == homes.c.claimed_until)
-"""A Home under way is due when its claim ends, unless something has changed meanwhile."""
+"""A Home in progress is due when its claim ends, unless something has changed meanwhile."""
 _HOME_CHANGED = (
     update(homes)
     .where(homes.c.person_id == bindparam("person"))
@@ -127,7 +127,7 @@ class SqlHomes:
 
 
 _LIMITS = 7_401
-"""The first key of PostgreSQL's advisory locks that mean "somebody's limit is looked at"; the second is the person."""
+"""The first key of PostgreSQL's advisory locks for checking a person's limit; the second is the person."""
 _LOCK = select(func.pg_advisory_xact_lock(_LIMITS, func.hashtext(bindparam("person"))))
 _COUNTED = select(counted_requests.c.request_id).where(counted_requests.c.request_id == bindparam("request"))
 _NTH_NEWEST = (
@@ -152,7 +152,7 @@ class SqlLimits:
         session = self._session
         if limit < 1:
             return None
-        if session.dialect == "postgresql":  # SQLite's transaction has the whole database to itself
+        if session.dialect == "postgresql":  # a transaction in SQLite has the whole database to itself
             await session.execute(_LOCK, {"person": person_id})
         if await session.rows(_COUNTED, request=request_id):
             return None

@@ -1,4 +1,4 @@
-"""When each job is polled next, and by whom; and the results of polls."""
+"""When each job is polled next and by whom, and the results of polls."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -100,7 +100,7 @@ class SqlPolls:
     async def _held_revisions(
         self, results: Sequence[PollResult | UnchangedPoll], changed: Sequence[PollResult], owner: str
     ) -> dict[str, int]:
-        """The revision of each thread whose poll is held. Threads that change are locked first, then the polls."""
+        """Returns the revision of each thread whose poll is held. Locks the threads that change, then the polls."""
         revisions: dict[str, int] = {}
         if changed:
             revisions = await self._pairs(_LOCKED_REVISIONS, [result.thread_id for result in changed])
@@ -142,7 +142,7 @@ class SqlPolls:
 
 
 def _card_notice(result: PollResult) -> Sequence[NewNotice]:
-    """How a poll changes the card: if the state is as before, it shows only the agent's progress."""
+    """Returns how a poll changes the card: if the state is unchanged, only the agent's progress."""
     if not result.card_changed:
         return ()
     another = result.notices or shows_another_state(result.thread.state, result.state)

@@ -72,7 +72,7 @@ _DUE_AGAIN = (
 
 
 def files_are_settled(row: FromClause) -> ColumnElement[bool]:
-    """A request that waits for no file."""
+    """Returns the condition that a request waits for no file."""
     waits = exists().where(request_files.c.request_id == row.c.id)
     return ~waits.correlate_except(request_files)
 
@@ -156,7 +156,7 @@ class SqlRequestParts:
         await self._session.execute(_CLEAR, {"request": request_id})
 
     async def _drop(self, row: RowMapping, of: RowMapping) -> None:
-        """Handles a file whose request does not wait. If the request is sent again later, its file goes along, too."""
+        """Handles a file whose request is not waiting for it. If the request is sent again later, so is its file."""
         if of[requests.c.problem] == RejectionReason.TOO_OLD:
             key = {"request": row[request_files.c.request_id], "at": row[request_files.c.position]}
             await self._session.execute(_PARK, key)
@@ -168,14 +168,14 @@ class SqlRequestParts:
         try:
             thread = thread_from(of)
         except UnreadableRow:
-            await self._session.execute(_CLEAR, {"request": request_id})  # the request ends when it is to be sent
+            await self._session.execute(_CLEAR, {"request": request_id})  # the request ends when its turn comes
             return None
         file = _file_from(row[request_files.c.file])
         return ClaimedFile(request_id, position, file, thread, row[request_files.c.attempts] + 1)
 
 
 async def due_again(session: Session, request_id: str) -> None:
-    """Makes the files of a request that was handed back, and is sent again, due again."""
+    """Makes the files of a request due again if it was returned and is sent again."""
     await session.execute(_DUE_AGAIN, {"request": request_id, "next_at": session.now})
 
 
@@ -184,7 +184,7 @@ def _key(claimed: ClaimedFile) -> dict[str, Any]:
 
 
 def _file_from(text: str) -> SlackFile:
-    """An unreadable file is not worth losing the request for: it becomes one that Slack does not have."""
+    """An unreadable file must not lose the request: it is treated as one that Slack does not have."""
     try:
         return _FILE.validate_json(text)
     except ValueError:

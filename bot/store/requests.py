@@ -49,7 +49,7 @@ from bot.store.turns import (
 
 _ANY_NUMBER = 2_147_483_647
 _MOST_THREADS = 100
-"""Of each person, in which requests to be prepared are looked for: some of them may be under way, or not due."""
+"""The threads of each person that are searched for requests to prepare; some requests may be in progress or not due."""
 _ADD = for_each_dialect(lambda into: into(requests).on_conflict_do_nothing())
 _BY_ID = select(requests).where(requests.c.id == bindparam("request")).with_for_update()
 _START = select(requests).where(requests.c.thread_id == bindparam("thread"), requests.c.kind == RequestKind.START)
@@ -97,7 +97,7 @@ _SETTLE = (
 )
 _SETTLE_AFRESH = _SETTLE.values(
     first_tried_at=None,
-    # Tries to prepare it are counted by themselves.
+    # Attempts to prepare it are counted separately.
     attempts=case((bindparam("state_now") == RequestState.RECEIVED, 0), else_=requests.c.attempts),
 )
 _NOT_TRIED = _SETTLE.values(attempts=requests.c.attempts - 1)
@@ -247,7 +247,7 @@ class SqlRequests(MergedRequests):
     async def _claim(
         self, ids: Sequence[str], claiming_: Update, owner: str, *, lease: float, limit: int
     ) -> Sequence[ClaimedRequest]:
-        """Claims the first of these that nobody else is about to claim; twice as many as needed are looked at."""
+        """Claims the first of these that nobody else is about to claim; reads twice as many as needed."""
         if not ids:
             return []
         session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
@@ -262,7 +262,7 @@ class SqlRequests(MergedRequests):
 def _settled(
     request_id: str, state: RequestState, *, problem: str, next_at: float | None, uncertain: bool = False
 ) -> dict[str, Any]:
-    """The values of _SETTLE."""
+    """Returns the parameters of _SETTLE."""
     return {
         "request": request_id,
         "state_now": state,

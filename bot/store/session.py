@@ -1,27 +1,27 @@
-"""An open transaction, and everything there is to know about its locks.
+"""An open transaction, and the rules for its locks.
 
-On SQLite a transaction has the whole database to itself. On PostgreSQL others run beside it, under these rules:
+On SQLite a transaction has the whole database to itself. On PostgreSQL transactions run concurrently, by these rules:
 
-1. *A thread comes first.* A thread's row stands for all that belongs to it: whoever changes the thread, adds to its
+1. *A thread comes first.* A thread's row represents everything that belongs to it. Whoever changes the thread, adds
    notices, or reads one of its requests to change it, locks the thread before any row of its poll, requests or notices.
-   Where one transaction had a request and wanted its thread, and another the thread and wanted the request, each would
-   wait for the other, and PostgreSQL would end one of the two (which `retry_transient` then repeats).
-2. *Several go by id.* Whoever locks several threads, or several polls, does so in the order of the threads' ids: the
-   request sender when it opens rounds, the job poller when it saves what many polls told.
-3. *Notices are added by one transaction at a time*, the one that has the thread. So the ids of a thread's notices are
-   in the order of their commits, and the outbox, which delivers by id, never meets an older one later.
+   Otherwise, one transaction could hold a request and want its thread while another holds the thread and wants the
+   request, and PostgreSQL would end one of them (which `retry_transient` then repeats).
+2. *Several are locked in the order of ids.* This applies to threads and, by the ids of their threads, to polls: the
+   request sender does it when it opens rounds, the job poller when it saves the results of many polls.
+3. *Notices are added by one transaction at a time*, the one that has locked the thread. So the ids of a thread's
+   notices are in the order of their commits, and the outbox, which delivers by id, never finds an older one later.
 4. *Claims wait for nobody.* They skip rows that are locked (SKIP LOCKED): those of requests and notices together with
-   their threads, whose order counts; those of polls alone, since the revision tells whether the thread has changed.
-   Whose turn it is among requests is looked up without locks, and looked at again with them.
-5. *An early reply waits* for whoever records where a card is: keeping one locks the threads whose cards are on their
-   way into the channel, by id. So either the reply is there when the card's are taken, or the card when it is kept.
+   their threads, because of the order; those of polls alone, since the revision tells whether the thread has changed.
+   The next requests are determined without locks, and checked again with them.
+5. *An early reply waits* for whoever records where a card is: storing a reply locks the threads whose cards are being
+   posted to the channel, by id. So either the reply is there when the card's replies are taken, or the card is known.
 6. *Threads are locked FOR NO KEY UPDATE* (`key_share`): a row that is inserted and refers to a thread takes FOR KEY
-   SHARE on it, and does not have to wait.
-7. *Somebody's limit comes last.* Whoever looks at how much a person has asked for holds the person's advisory lock
-   until the commit, so that of several requests at a time each sees those before it; it locks no more threads.
-8. *A message's versions wait for each other*: whoever records one notes that first, before any thread is locked.
-9. *Of cards that arrive in one channel, one at a time takes early replies*, under the channel's advisory lock: so the
-   last sees that no other is on its way. After that it locks the threads that the replies are in.
+   SHARE on it and does not have to wait.
+7. *A person's limit comes last.* Whoever counts a person's requests holds the person's advisory lock until the
+   commit, so each of several concurrent requests sees the ones before it. It locks no more threads after that.
+8. *A message's versions wait for each other*: a version is recorded before any thread is locked.
+9. *Cards that arrive in one channel take early replies one at a time*, under the channel's advisory lock, so the
+   last one sees that no other is being posted. After that, it locks the threads of the replies.
 
 A lock held for too long is an error (`_TIMEOUTS`), and so is a transaction that stops making progress.
 """
@@ -41,14 +41,14 @@ from bot.store.schema.tables import NoticeState, notices, polls, requests, threa
 
 DatabaseConnection = AsyncConnection | ThreadConnection
 InsertInto = Callable[[Table], postgresql.Insert | sqlite.Insert]
-"""Begins an INSERT that knows ON CONFLICT, in the database's own dialect."""
+"""Returns an INSERT that supports ON CONFLICT, in the database's dialect."""
 
 logger = logging.getLogger(__name__)
 
 _TIMEOUTS = {"statement_timeout": "8s", "lock_timeout": "5s", "idle_in_transaction_session_timeout": "4s"}
-"""A process that stands still keeps its locks for the last of them: whoever waits for one still gets it in time."""
+"""A process that hangs keeps its locks for the last of these times; whoever waits for one still gets it in time."""
 _TIMEOUTS_SINCE_17 = _TIMEOUTS | {"transaction_timeout": "9s"}
-"""A connection whose statement is prepared and not yet run is not idle in the server's eyes: only this ends it."""
+"""PostgreSQL does not consider a connection idle whose statement is prepared but not yet run; only this ends it."""
 _UNCLAIMED = {"due_at": None, "claimed_by": None, "claimed_until": None}
 _ENDED: Mapping[Table, Mapping[str, object]] = {
     requests: {"state": RequestState.REJECTED, **_UNCLAIMED},
@@ -75,7 +75,7 @@ async def start_postgres(connection: AsyncConnection) -> float:
 
 
 def for_each_dialect(build: Callable[[InsertInto], Executable]) -> Mapping[str, Executable]:
-    """A statement for each database, by its dialect's name."""
+    """A statement for each database, by the name of its dialect."""
     return {"postgresql": build(postgresql.insert), "sqlite": build(sqlite.insert)}
 
 
@@ -89,11 +89,11 @@ class Session:
         self._locked: set[str] = set()
 
     async def execute(self, statement: Executable, values: Any = None) -> CursorResult[Any]:
-        """Runs a statement; with a sequence of values once for each."""
+        """Runs a statement; with a sequence of parameters, once for each."""
         return await self.connection.execute(statement, values)
 
     async def rows(self, statement: Select[Any], **values: object) -> Sequence[RowMapping]:
-        """The rows that a statement finds."""
+        """Returns the rows that a statement finds."""
         result = await self.connection.execute(statement, values)
         return list(result.mappings())
 
@@ -104,11 +104,11 @@ class Session:
             self._locked.add(thread_id)
 
     def note_locked(self, thread_ids: Iterable[str]) -> None:
-        """Notes that threads are locked by now."""
+        """Records that these threads are locked."""
         self._locked.update(thread_ids)
 
     async def end_unreadable(self, table: Table, unreadable: Iterable[tuple[Any, UnreadableRow]]) -> None:
-        """Ends rows that cannot be read, so that they hold up nothing else."""
+        """Ends unreadable rows, so that they block nothing else."""
         key = next(iter(table.primary_key))
         for row_id, error in unreadable:
             values = dict(_ENDED[table])

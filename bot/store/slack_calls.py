@@ -1,4 +1,4 @@
-"""The calls made to Slack lately: all processes share its limits."""
+"""Recent calls to Slack, because all processes share its limits."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _IN_WORKSPACE = (
     .order_by(slack_calls.c.method)
     .with_for_update()
 )
-"""Transactions that are about to call wait here for those that just do: these rows always exist."""
+"""Transactions lock one of these rows before they take calls, and so wait for each other. The rows always exist."""
 _IN_CHANNELS = (
     select(slack_calls)
     .where(bindparam("now", type_=Double) < _TAT, slack_calls.c.method.in_(_METHODS), slack_calls.c.channel_id != "")
@@ -49,7 +49,7 @@ class SqlSlackCalls:
         self._session = session
 
     async def budget(self, methods: Collection[str], limits: SlackLimits) -> Budget:
-        """Reads what may be called now; other transactions that are about to call wait until this one ends."""
+        """Reads which calls are possible now; other transactions that take calls wait until this one ends."""
         found = await self._in_workspace(methods)
         missing = set(methods) - {method for method, _ in found}
         if missing:

@@ -1,4 +1,4 @@
-"""The store: opens a database and runs transactions in it, each put together from its subjects."""
+"""The store: opens a database and runs transactions in it, which offer one part per subject."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -73,8 +73,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _FURTHEST_AHEAD = 90.0
-"""Seconds ahead of now; everything that Pagehand delays or leases is due earlier. A later time is most likely from
-before a clock was set back; if somebody did ask to wait longer, asking again early does no harm.
+"""Seconds ahead of now; everything that Pagehand delays or claims is due earlier. A later time is most likely from
+before a clock was set back. If somebody did ask to wait longer, asking again early does no harm.
 """
 _LARGEST_STEP_BACK = 30.0
 """Seconds by which the database's clock may fall behind ours before it counts as set back."""
@@ -85,11 +85,11 @@ async def open_store(url: str, *, clock: Clock | None = None, timings: StoreTimi
 
     Args:
         url: See `engine_for`.
-        clock: Tells the time; without one it is the database's own on PostgreSQL, and a steady one on SQLite.
-        timings: How long it waits for what.
+        clock: Returns the time; by default the database's own on PostgreSQL, and a steady one on SQLite.
+        timings: The time limits.
 
     Raises:
-        ConfigError: The URL names no database.
+        ConfigError: The URL does not name a database.
         SchemaMismatch: Its tables are missing, older or newer.
         StoreError: It cannot be opened.
     """
@@ -140,7 +140,7 @@ class SqlStore:
             nonlocal recorded
             transaction = SqlTransaction(Session(connection, await self._now(connection)))
             result = await work(transaction)
-            recorded = transaction.audit.added  # of the last try, which is the one that was committed
+            recorded = transaction.audit.added  # of the last attempt, which is the one that was committed
             return result
 
         result = await self._run(in_transaction, urgent=urgent)
@@ -165,7 +165,7 @@ class SqlStore:
         return database_time
 
     def _notice_step_back(self, database_time: float) -> None:
-        """Notices if the database's clock was set back, which would delay everything that waits by as much."""
+        """Detects whether the database's clock was set back, which would delay everything that waits by as much."""
         ahead = database_time - self._steady.monotonic()
         if self._ahead is not None and ahead < self._ahead - _LARGEST_STEP_BACK:
             logger.warning("The database's clock was set back by %.0f s.", self._ahead - ahead)
@@ -184,12 +184,12 @@ class SqlStore:
     async def _pull_in_far_times(self, connection: DatabaseConnection) -> None:
         """Repairs times that a clock set back left in the far future."""
         now = await self._now(connection)
-        # SQLite's only process has just started, so nothing is leased; on PostgreSQL others may be at work.
+        # SQLite's only process has just started, so nothing is claimed; on PostgreSQL others may be working.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
         for table in (polls, requests, request_files, notices, homes, faults):
             for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
-                # Only due rows can be claimed, so the index of due rows leads to both.
+                # Only due rows can be claimed, so the index of due rows finds both.
                 far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)
                 await connection.execute(update(table).where(far).values({column: latest}))
-        # Slack may have asked to wait longer: at worst it asks again.
+        # Slack may have asked to wait longer; at worst it asks again.
         await connection.execute(delete(slack_calls).where(slack_calls.c.tat > now + _FURTHEST_AHEAD))

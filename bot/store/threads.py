@@ -84,7 +84,7 @@ _END_POLL = (
 
 
 def saved_state(thread_id: str, state: ThreadState, now: float) -> dict[str, Any]:
-    """The values of SAVE_STATE."""
+    """Returns the parameters of SAVE_STATE."""
     values = state_values(state)
     return {"thread": thread_id, "state_now": values["state"], "job_now": values["job_id"], "now": now}
 

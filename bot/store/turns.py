@@ -1,7 +1,7 @@
-"""Whose turn it is: requests are claimed round robin by person, and those of each person by thread.
+"""The order of requests: claimed round robin by person, and for each person by thread.
 
-People and threads with something open are found by going from one to the next in an index: so it does not count how
-much of it a person has in a thread. Each claim begins with somebody else, and in another thread, by a random number.
+People and threads with open requests are found by skipping from one to the next in an index, so the number of a
+person's requests in a thread does not matter. Each claim begins with a random person and thread.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,9 +35,9 @@ from bot.store.schema.tables import TO_BE_PREPARED, TO_BE_SENT, requests, thread
 from bot.store.session import Session
 
 Phase = Callable[[FromClause], ColumnElement[bool]]
-"""Which requests to look at; an index of (person_id, thread_id, due_at) has exactly those."""
+"""The requests to consider; an index of (person_id, thread_id, due_at) contains exactly those."""
 First = Callable[[ColumnElement[str], ColumnElement[str]], ColumnElement[str]]
-"""The id of the request that can be claimed of a person in a thread; NULL if none can."""
+"""The id of the claimable request of a person in a thread; NULL if there is none."""
 
 _TURNS = 1_000_000
 _TURN = bindparam("turn", type_=Integer)
@@ -47,7 +47,7 @@ _MOST = bindparam("most", type_=Integer)
 
 @dataclass(frozen=True)
 class Share:
-    """What somebody wants in a thread: the id of their first request there."""
+    """A person's thread, with the id of their first request there."""
 
     first: str
     person_id: str
@@ -55,7 +55,7 @@ class Share:
 
 
 def shares(phase: Phase, first: First) -> Select[Any]:
-    """Each person's first requests, in at most `most` threads each: one of each person, then another of each."""
+    """Selects each person's first requests, in at most `most` threads each: one per person, then another one each."""
     walks = _walks(phase, _people(phase))
     found = select(
         first(walks.c.person_id, walks.c.thread_id).label("first"),
@@ -74,7 +74,7 @@ def shares(phase: Phase, first: First) -> Select[Any]:
 
 
 def _people(phase: Phase) -> CTE:
-    """Everybody who has something open, each with a place, which differs with each `turn`."""
+    """Selects everybody who has open requests, each with a position that depends on `turn`."""
     row, after = requests.alias("of_somebody"), requests.alias("of_the_next")
     people = select(func.min(row.c.person_id).label("person_id")).where(phase(row)).cte("people", recursive=True)
     following = select(func.min(after.c.person_id)).where(phase(after), after.c.person_id > people.c.person_id)
@@ -85,7 +85,7 @@ def _people(phase: Phase) -> CTE:
 
 
 def _walks(phase: Phase, people: CTE) -> CTE:
-    """Two walks through each person's threads: from `begin` to the last, and `again` from the first one to `begin`."""
+    """Walks through each person's threads twice: from `begin` to the last, and `again` from the first to `begin`."""
     row, after = requests.alias("of_a_thread"), requests.alias("of_another")
     ways = union_all(
         select(literal(0).label("again"), _BEGIN.label("after")), select(literal(1), literal("", Text))
@@ -117,8 +117,8 @@ def _walks(phase: Phase, people: CTE) -> CTE:
 
 
 async def find_shares(session: Session, statement: Select[Any], *, turn: float, limit: int, most: int) -> list[Share]:
-    """Requests in turn. `turn` is from 0 to 1; at most `most` threads of each person are looked at."""
-    person, thread = divmod(turn * _TURNS, 1.0)  # neither tells anything about the other
+    """Selects requests in turn. `turn` is from 0 to 1; at most `most` threads of each person are considered."""
+    person, thread = divmod(turn * _TURNS, 1.0)  # each is independent of the other
     values = {
         "turn": int(person),
         "begin": f"{int(thread * 0xFFFFFFFF):08x}",
@@ -131,7 +131,7 @@ async def find_shares(session: Session, statement: Select[Any], *, turn: float, 
 
 
 def in_turn(of_each: Sequence[Sequence[str]]) -> list[str]:
-    """The first of each, the second of each, and so on."""
+    """Orders rows: the first of each person, the second of each, and so on."""
     return [each for several in zip_longest(*of_each) for each in several if each is not None]
 
 
@@ -155,7 +155,7 @@ def _first_to_prepare(person: ColumnElement[str], thread: ColumnElement[str]) ->
 
 
 def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> ColumnElement[str]:
-    """The first request of a thread if it is this person's and can go out now."""
+    """Selects the first request of a thread if it is this person's and can be sent now."""
     can_go = or_(
         and_(_ROW.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
         and_(_ROW.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None), not_(start_is_pending(thread))),
@@ -175,7 +175,7 @@ def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> Co
 
 
 def first_open_of(thread: ColumnElement[str]) -> ColumnElement[str]:
-    """The id of the first open request of a thread. A stop overtakes follow-ups, and so does a discard; an open start
+    """Selects the id of the first open request of a thread. Stops and discards overtake follow-ups, but an open start
     has to end before there is anything to stop.
     """
     return func.coalesce(*(_earliest(thread, kind) for kind in _IN_ORDER))
@@ -189,7 +189,7 @@ def _earliest(thread: ColumnElement[str], kind: RequestKind) -> ColumnElement[st
 
 
 def under_way(thread: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether somebody has an open request in the thread."""
+    """Returns the condition that a person has an open request in the thread."""
     other = requests.alias("under_way")
     found = exists().where(other.c.thread_id == thread, other.c.claimed_until > NOW, other.c.kind.in_(SENT_KINDS))
     return found.correlate_except(other)
