@@ -1,1 +1,1 @@
-"""Databases: their addresses, engines and errors, and how transactions run in them."""
+"""Databases: URLs, engines, errors, and running transactions."""

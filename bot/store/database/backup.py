@@ -21,9 +21,9 @@ _OLDER_IN_DOUBT = (
     "UPDATE requests SET state = 'sending', claimed_by = 'backup', claimed_until = 0 WHERE state = 'waiting'",
     "UPDATE notices SET revision = revision + 2 WHERE key LIKE '%/mark'",
 )
-"""What is open in the copy may be said and sent by the time it is restored: it is looked up, or asked about, first. And
-a reply may carry any reaction by then. This is for backups that are made before the schema is brought up to date: none
-of these names a column that an older schema lacks.
+"""Open notices and requests in the copy may have been sent by the time it is restored, so they are marked in doubt. And
+a reply may have any reaction by then. This is for backups made before a migration: no column here is missing in an
+older schema.
 """
 
 
@@ -45,7 +45,7 @@ async def backup(url: str, target: Path, *, mark_in_doubt: Callable[[str], Await
         else:
             await asyncio.to_thread(_mark_older_in_doubt, target)
     except BaseException as error:
-        # Without this, a restored copy would say and send again what is open in it.
+        # Without this, a restored copy would send open notices and requests again.
         await asyncio.to_thread(target.unlink, missing_ok=True)
         if isinstance(error, sqlite3.Error):
             raise StoreUnavailable(f"The copy failed: {error}.") from None
@@ -65,7 +65,7 @@ def _mark_older_in_doubt(target: Path) -> None:
 
 
 _LONGEST = 3600.0
-"""Seconds that a big table may take."""
+"""Seconds that a large table may take."""
 _PATIENCE = 30.0
 
 

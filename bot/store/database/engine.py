@@ -1,4 +1,4 @@
-"""Database URLs to SQLAlchemy engines."""
+"""Creates SQLAlchemy engines from database URLs."""
 
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,21 @@ from bot.runtime.private_files import owner_only
 from bot.store.database.url import postgres_dsn, sqlite_path
 
 STATEMENT_TIMEOUT = 10.0
-"""Seconds; the server's own limit (`session.py`) is shorter, this one is for a network that swallows answers."""
+"""Seconds. The server's own limit (`session.py`) is shorter; this one is for a network that loses answers."""
 _SQLITE_PATIENCE = 2.0
-"""Seconds that one try waits for another program's lock."""
+"""Seconds that one attempt waits for another program's lock."""
 
 
 def engine_for(url: str, *, statement_timeout: float = STATEMENT_TIMEOUT) -> AsyncEngine:
-    """The engine of a database.
+    """Returns the engine of a database.
 
     Args:
         url: `sqlite:///relative/path`, `sqlite:////absolute/path`, `postgresql://...` or `postgres://...`, the latter
-            with all that libpq allows.
+            with everything that libpq supports.
         statement_timeout: Seconds that one statement may take on PostgreSQL.
 
     Raises:
-        ConfigError: It is none of these. The URL is not quoted, since it can hold a password.
+        ConfigError: The URL is none of these. The message does not quote it, since it can contain a password.
     """
     try:
         path = sqlite_path(url)
@@ -65,12 +65,12 @@ def _sqlite(path: str) -> AsyncEngine:
 
 
 def _keep_to_owner(file: Path) -> None:
-    # Before each connection; to return anything would mean that this is the connection.
+    # Runs before each connection; a returned value would replace the connection.
     owner_only(file)
 
 
 def in_one_thread(engine: AsyncEngine) -> Engine:
-    """A plain engine on the SQLite database of another: for one thread, which begins and ends transactions itself."""
+    """Returns a plain engine for the same SQLite database, for one thread, which begins and ends transactions."""
     plain = create_engine(
         URL.create("sqlite", database=engine.url.database),
         poolclass=NullPool,
@@ -92,5 +92,5 @@ def _set_pragmas(connection: Any, _record: object) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    # A transaction that begins as a reader cannot wait for the lock later: SQLite fails it at once.
+    # A transaction that begins as a reader cannot wait for the write lock later: SQLite fails it at once.
     connection.exec_driver_sql("BEGIN IMMEDIATE")

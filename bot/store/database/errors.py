@@ -1,4 +1,4 @@
-"""Database errors: what they are in Pagehand's terms, and whether trying again helps."""
+"""Translates database errors into Pagehand's, and decides whether a retry helps."""
 
 import asyncio
 import random
@@ -47,10 +47,10 @@ _POSTGRES_LASTING: dict[str, tuple[type[StoreError], str]] = {
     "3D000": (StoreError, "There is no database of this name. Check DATABASE_URL."),
     "42501": (StoreError, "The database's user may not do this. Let it create and change tables in its schema."),
 }
-"""By SQLSTATE."""
+"""Our errors by SQLSTATE."""
 _POSTGRES_TRANSIENT = ("08", "40", "53", "55", "57", "25P03", "25P04", "25006")
-"""Beginnings of SQLSTATEs: connection lost, rolled back, too much in use, locked, shut down or cancelled, idle for
-too long, at work for too long, read-only for the moment (a standby that is taking over)."""
+"""Prefixes of SQLSTATEs: connection lost, rolled back, out of resources, locked, shut down or cancelled, idle for
+too long, running for too long, temporarily read-only (a standby that is taking over)."""
 _CUT_OFF = (
     OSError,
     TimeoutError,
@@ -61,14 +61,14 @@ _CUT_OFF = (
 
 @dataclass(frozen=True)
 class DatabaseFailure:
-    """`transient`: worth another try at once."""
+    """The cause of a failed transaction. `transient`: a retry may succeed."""
 
     error: StoreError
     transient: bool = False
 
 
 def classify(error: Exception) -> DatabaseFailure | None:
-    """What a database's error means in Pagehand's words; None for one that no database raised."""
+    """Translates a database's error; None for an error from elsewhere."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     sqlstate = getattr(cause, "sqlstate", None)
     if isinstance(cause, sqlite3.Error):
@@ -86,7 +86,7 @@ def _is_cut_off(error: Exception) -> bool:
     asyncpg = sys.modules.get("asyncpg")  # not imported where SQLite is used
     if asyncpg is None:
         return isinstance(error, _CUT_OFF)
-    # The last: the server ended the connection between asyncpg's answer and its next question.
+    # The last one: the server ended the connection between an answer to asyncpg and its next query.
     return isinstance(error, (*_CUT_OFF, asyncpg.InterfaceError, asyncpg.InternalClientError))
 
 
@@ -110,7 +110,7 @@ def _postgres_failure(sqlstate: str, name: str) -> DatabaseFailure:
     if sqlstate in _POSTGRES_LASTING:
         kind, words = _POSTGRES_LASTING[sqlstate]
         return DatabaseFailure(kind(words))
-    # A migration by another instance makes the statements prepared before it void; SQLAlchemy prepares them anew.
+    # A migration by another instance invalidates prepared statements; SQLAlchemy prepares them again.
     if sqlstate.startswith(_POSTGRES_TRANSIENT) or name == "InvalidCachedStatementError":
         return DatabaseFailure(
             StoreUnavailable(f"The database is not available at the moment (SQLSTATE {sqlstate})."), transient=True
@@ -124,15 +124,15 @@ async def retry_transient(
     retry_for: float = RETRY_FOR,
     jitter: Callable[[], float] = random.random,
 ) -> T:
-    """Awaits `attempt`, again and again while what stops it may pass.
+    """Awaits `attempt`, and repeats it after transient errors.
 
     Args:
         attempt: Gets the time on the loop's clock after which no new attempt is made.
-        retry_for: The seconds till then.
-        jitter: Draws a number from 0 to 1, which spreads the attempts.
+        retry_for: The seconds until then.
+        jitter: Returns a random number from 0 to 1, which spreads the attempts.
 
     Raises:
-        StoreError: What the database's error means.
+        StoreError: The translated database error.
     """
     clock = asyncio.get_running_loop().time
     end, failures = clock() + retry_for, 0

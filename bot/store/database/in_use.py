@@ -1,4 +1,4 @@
-"""Whether an instance of Pagehand is at work on a database."""
+"""Detects whether an instance of Pagehand is using a database."""
 
 import asyncio
 import sqlite3
@@ -15,9 +15,9 @@ from bot.store.database.postgres_pool import APPLICATION_NAME
 from bot.store.database.url import existing_file
 
 RECENT = 60.0
-"""Seconds: each instance looks for due work more often. Behind a pooler, connections stay for longer than instances."""
+"""Seconds. Each instance looks for due work more often. Behind a pooler, connections outlive instances."""
 _PATIENCE, _PAUSE = 2.0, 0.1
-"""Seconds: a server notices a moment later that somebody has gone."""
+"""Seconds. A server notices a closed connection a moment later."""
 _OTHERS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     " AND application_name = :name"
@@ -26,7 +26,7 @@ _OTHERS = text(
 
 
 async def is_in_use(url: str) -> bool:
-    """Whether anybody but us has this database open, or had lately. Raises ConfigError, StoreError."""
+    """Returns whether anybody else has this database open, or had recently. Raises ConfigError, StoreError."""
     file = await asyncio.to_thread(existing_file, url)
     if file is not None:
         return await asyncio.to_thread(_is_open, file)
@@ -56,7 +56,7 @@ async def _has_others(engine: AsyncEngine) -> bool:
 
 
 def _is_open(file: Path) -> bool:
-    """SQLite gives a database with a write-ahead log to one connection alone only where no other has it open."""
+    """SQLite grants exclusive access to a database with a write-ahead log only if no other connection has it open."""
     with closing(sqlite3.connect(file, timeout=_PATIENCE, isolation_level=None)) as database:
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         try:

@@ -1,8 +1,8 @@
-"""PostgreSQL: its URLs, and connections that work through a connection pooler, too.
+"""PostgreSQL: URLs, and connections that also work through a connection pooler.
 
-A pooler in transaction mode (PgBouncer) gives each transaction another connection of the server's. What is prepared
-under a name stays behind on one of them: so behind a pooler nothing is. Without one it is kept, which spares the server
-half of its work.
+A pooler in transaction mode (PgBouncer) runs each transaction on another connection of the server. A named prepared
+statement would exist on only one of them, so behind a pooler there are none. Without a pooler they are kept, which
+halves the server's work.
 """
 
 import logging
@@ -25,9 +25,9 @@ _CONNECT_TIMEOUT = 5.0
 _KEPT = 100
 """Prepared statements that a connection keeps."""
 _NOT_FOR_THE_SERVER = {
-    # Hosts add this one to the URLs they give out.
+    # Hosting providers add this one to their URLs.
     "channel_binding",
-    # What other programs are told about a pooler.
+    # Tells other programs about a pooler.
     "max_cacheable_statement_size",
     "max_cached_statement_lifetime",
     "pgbouncer",
@@ -35,15 +35,15 @@ _NOT_FOR_THE_SERVER = {
     "prepared_statements",
     "statement_cache_size",
 }
-"""Parameters of URLs that asyncpg would hand to the server as settings, which would refuse them."""
+"""URL parameters that asyncpg would pass to the server as settings, which the server would reject."""
 _POOLED = {"pgbouncer=true", "prepared_statement_cache_size=0", "prepared_statements=false", "statement_cache_size=0"}
-"""Each says that nothing may stay prepared."""
+"""Each means that no statement may stay prepared."""
 
 logger = logging.getLogger(__name__)
 
 
 def postgres_engine(dsn: str, statement_timeout: float) -> AsyncEngine:
-    """The engine of `postgresql://...`, with all that libpq allows."""
+    """Returns the engine of `postgresql://...`, with everything that libpq supports."""
     address, _, text = dsn.partition("?")
     options = [option for option in text.split("&") if option]
     known = [option for option in options if option.partition("=")[0] not in _NOT_FOR_THE_SERVER]
@@ -64,14 +64,14 @@ def postgres_engine(dsn: str, statement_timeout: float) -> AsyncEngine:
 
 
 def _refuse_closed(connection: Any, *_: object) -> None:
-    # To ask the server (`pool_pre_ping`) would cost three round trips for each transaction. What was cut only now, or
-    # without a word, fails at its BEGIN, and the work is repeated (`retry_transient`).
+    # `pool_pre_ping` would cost three round trips per transaction. A connection that broke just now, or silently,
+    # fails at BEGIN, and the transaction is retried (`retry_transient`).
     if connection.driver_connection.is_closed():
         raise DisconnectionError
 
 
 class _Connections:
-    """Opens connections, and finds out by itself whether there is a pooler."""
+    """Opens connections, and detects whether there is a pooler."""
 
     def __init__(self, dsn: str, statement_timeout: float, *, pooled: bool) -> None:
         self._dsn = dsn
@@ -102,7 +102,7 @@ class _Connections:
         return await self._open()
 
     async def _open(self) -> "asyncpg.Connection[Any]":
-        # asyncpg reads the URL itself: unlike SQLAlchemy it knows libpq's parameters (sslmode, several hosts, sockets).
+        # asyncpg parses the URL: unlike SQLAlchemy, it knows libpq's parameters (sslmode, several hosts, sockets).
         try:
             return await asyncpg.connect(
                 self._dsn,
@@ -112,7 +112,7 @@ class _Connections:
                 server_settings={"application_name": APPLICATION_NAME},
             )
         except ValueError:
-            # Not quoted: what cannot be parsed may be a piece of the password.
+            # Not quoted: the part that cannot be parsed may belong to the password.
             raise ConfigError([_FORM]) from None
 
 
@@ -121,6 +121,9 @@ def _no_name() -> str:
 
 
 async def _is_pooled(connection: "asyncpg.Connection[Any]") -> bool:
-    """Whether another process answers than took the connection. Asked without a name, which any pooler lets through."""
+    """Returns whether a server process other than the one that accepted the connection runs queries: a pooler.
+
+    The query has no name, since every pooler allows that.
+    """
     question = await connection.prepare("SELECT pg_backend_pid()", name="", timeout=_CONNECT_TIMEOUT)
     return bool(await question.fetchval(timeout=_CONNECT_TIMEOUT) != connection.get_server_pid())

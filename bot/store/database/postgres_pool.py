@@ -1,4 +1,4 @@
-"""PostgreSQL's connections; some are reserved for what people wait for."""
+"""A pool of PostgreSQL connections; some are reserved for work that people wait for."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,11 @@ from bot.store.database.timings import StoreTimings
 T = TypeVar("T")
 
 CONNECTIONS = 10
-"""The most that one process opens. Open connections are kept: a new one costs as much as many transactions, and has no
+"""The most connections that one process opens. They are kept: a new one costs as much as many transactions, and has no
 prepared statements yet.
 """
 APPLICATION_NAME = "pagehand"
-"""The name by which the server lists our connections."""
+"""The name under which the server lists our connections."""
 RESERVED = 3
 """Connections that only urgent work may use."""
 

@@ -1,4 +1,4 @@
-"""SQLite in a thread of its own: units of work go there whole, those that people wait for first, and share commits."""
+"""Runs SQLite in a thread of its own. Units of work share commits, and those that people wait for come first."""
 
 import asyncio
 import sqlite3
@@ -34,7 +34,7 @@ class ThreadConnection:
 
     @property
     def dialect(self) -> Dialect:
-        """SQLite's."""
+        """The dialect of SQLite."""
         return self._connection.dialect
 
     async def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
@@ -42,7 +42,7 @@ class ThreadConnection:
         return self._connection.execute(statement, parameters)
 
     async def exec_driver_sql(self, statement: str) -> CursorResult[Any]:
-        """Runs SQL as it is."""
+        """Runs SQL unchanged."""
         return self._connection.exec_driver_sql(statement)
 
     async def run_sync(self, work: Callable[[Connection], T]) -> T:
@@ -55,7 +55,7 @@ Work = Callable[[ThreadConnection], Awaitable[Any]]
 
 @dataclass(eq=False)
 class UnitOfWork:
-    """A unit of work, and who waits for it. Once run, it has a result or an error. `urgent`: people wait for it."""
+    """A unit of work and its caller. Once run, it has a result or an error. `urgent`: people wait for it."""
 
     work: Work
     answer: asyncio.Future[Any]
@@ -64,7 +64,7 @@ class UnitOfWork:
     error: BaseException | None = None
 
     def run(self, connection: ThreadConnection) -> None:
-        """Runs the work to its end."""
+        """Runs the work."""
         self.result, self.error = None, None
         try:
             self.result = _driven(self.work(connection))
@@ -72,7 +72,7 @@ class UnitOfWork:
             self.error = error
 
     def deliver(self) -> None:
-        """Tells whoever still waits, in their loop's own thread."""
+        """Passes the result to a caller that still waits, in the thread of the caller's event loop."""
         if self.answer.done():
             return
         if self.error is None:
@@ -83,7 +83,7 @@ class UnitOfWork:
 
 
 def _driven(work: Awaitable[T]) -> T:
-    """Runs an awaitable that never suspends."""
+    """Returns the result of an awaitable that never suspends."""
     steps = work.__await__()
     try:
         next(steps)
@@ -95,12 +95,12 @@ def _driven(work: Awaitable[T]) -> T:
 
 
 def deliver(units: Sequence[UnitOfWork]) -> None:
-    """Wakes each loop once for all of its units."""
+    """Wakes each event loop once for all of its units."""
     loops: dict[asyncio.AbstractEventLoop, list[UnitOfWork]] = {}
     for unit in units:
         loops.setdefault(unit.answer.get_loop(), []).append(unit)
     for loop, its in loops.items():
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        with suppress(RuntimeError):  # the event loop was closed: nobody waits any more
             loop.call_soon_threadsafe(_deliver_all, its)
 
 
@@ -110,12 +110,12 @@ def _deliver_all(units: Sequence[UnitOfWork]) -> None:
 
 
 MOST_IN_A_ROW = 20
-"""How many urgent units run before another one has its turn, so that a flood of commands does not stop all work."""
+"""How many urgent units run before another one, so that a flood of commands does not stop all other work."""
 
 
 @dataclass
 class _Queue:
-    """Units that wait for their turn. Guarded by `changed`."""
+    """The queue of waiting units. Guarded by `changed`."""
 
     changed: threading.Condition = field(default_factory=threading.Condition)
     urgent: deque[UnitOfWork] = field(default_factory=deque)
@@ -124,14 +124,14 @@ class _Queue:
     closing: bool = False
 
     def next(self) -> UnitOfWork | None:
-        """Takes the next unit; None if none waits."""
+        """Takes the next unit; None if the queue is empty."""
         if (unit := self.next_urgent()) is not None:
             return unit
         self.in_a_row = 0
         return self.others.popleft() if self.others else None
 
     def next_urgent(self) -> UnitOfWork | None:
-        """Takes the next urgent unit; None if none waits, or if another one has its turn."""
+        """Takes the next urgent unit; None if there is none, or if another one is next."""
         if self.urgent and (not self.others or self.in_a_row < MOST_IN_A_ROW):
             self.in_a_row += 1
             return self.urgent.popleft()
@@ -139,11 +139,11 @@ class _Queue:
 
 
 class SqliteThread:
-    """Runs units of work in transactions of one connection, in a thread that starts with the first of them.
+    """Runs units of work in transactions on one connection, in a thread that starts with the first unit.
 
-    Units that come in while others run, or while the disk is waited for, share the next transaction: each within a
-    savepoint of its own, so that one that fails takes back only what it did itself. None is answered before the commit:
-    so where people wait for it, nothing else comes into a transaction any more.
+    Units that arrive while others run, or during a write to disk, share the next transaction. Each has its own
+    savepoint, so one that fails rolls back only its own changes. No unit gets its result before the commit; so once
+    people wait for a transaction, only urgent units still join it.
     """
 
     def __init__(
@@ -160,8 +160,8 @@ class SqliteThread:
 
         Args:
             work: Awaits nothing but its connection.
-            urgent: Goes before all that is not.
-            end: The time on the loop's clock at which waiting for its turn ends with StoreUnavailable.
+            urgent: Runs before work that is not urgent.
+            end: The time on the loop's clock at which waiting in the queue ends with StoreUnavailable.
         """
         loop = asyncio.get_running_loop()
         unit = UnitOfWork(work, loop.create_future(), urgent)
@@ -175,7 +175,7 @@ class SqliteThread:
                 self._withdraw(unit)
 
     async def close(self) -> None:
-        """Ends the thread once everything that waits is done, and closes the connection, within bounded time."""
+        """Ends the thread once the queue is empty, and closes the connection, within bounded time."""
         thread = self._thread
         if thread is None:
             return
@@ -197,7 +197,7 @@ class SqliteThread:
             queue.changed.notify()
 
     def _withdraw(self, unit: UnitOfWork) -> bool:
-        """Removes a waiting unit; False if it has begun."""
+        """Removes a unit from the queue; False if it has begun."""
         with self._queue.changed:
             for waiting in (self._queue.urgent, self._queue.others):
                 if unit in waiting:
@@ -218,11 +218,11 @@ class SqliteThread:
             try:
                 self._transaction(connection, units)
             except BaseException as fault:  # noqa: BLE001 - even a fault of ours must leave nobody waiting
-                connection.close()  # whatever it was in the middle of
+                connection.close()  # whatever it was doing
                 for unit in units:
                     unit.error = unit.error or fault
             deliver(units)
-            del first, units  # what they hold is not kept till the next one comes
+            del first, units  # their objects are not kept until the next unit comes
         connection.close()
 
     def _wait(self) -> UnitOfWork | None:
@@ -237,7 +237,7 @@ class SqliteThread:
             return unit
 
     def _transaction(self, connection: "_WriterConnection", units: list[UnitOfWork]) -> None:
-        """Runs a unit, and those that come in meanwhile, in one transaction; if that fails, each in its own."""
+        """Runs a unit, and those that arrive meanwhile, in one transaction; if that fails, each in its own."""
         try:
             driver = connection.begin()
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
@@ -255,14 +255,14 @@ class SqliteThread:
             self._one_by_one(connection, units, error)
 
     def _further(self, until: float, last: UnitOfWork) -> UnitOfWork | None:
-        """A unit that still joins the transaction: after an urgent one, only urgent ones do."""
+        """Returns a unit that may still join the transaction: after an urgent one, only an urgent one."""
         if self._monotonic() > until:
             return None
         with self._queue.changed:
             return self._queue.next_urgent() if last.urgent else self._queue.next()
 
     def _fail_alike(self, units: list[UnitOfWork], error: Exception) -> None:
-        """Everything that waits has waited for the same lock: each unit decides by itself whether to try again."""
+        """Fails all waiting units, since they have waited for the same lock; each caller decides whether to retry."""
         with self._queue.changed:
             while (unit := self._queue.next()) is not None:
                 units.append(unit)
@@ -271,7 +271,7 @@ class SqliteThread:
 
     @staticmethod
     def _one_by_one(connection: "_WriterConnection", units: Sequence[UnitOfWork], error: Exception) -> None:
-        """Units that failed together may have been innocent: each gets a transaction of its own."""
+        """Runs units whose common transaction failed, each in its own, since most may not be the cause."""
         for unit in units:
             if len(units) == 1:
                 unit.error = unit.error or error
@@ -290,20 +290,20 @@ class _TransactionLostError(Exception):
 
 
 class _WriterConnection:
-    """The thread's connection, opened when it is needed. Transactions are begun and ended past SQLAlchemy."""
+    """The thread's connection, opened on demand. Transactions begin and end without SQLAlchemy."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._open: tuple[Connection, sqlite3.Connection] | None = None
 
     def begin(self) -> sqlite3.Connection:
-        """Begins as the writer: a transaction that begins as a reader cannot wait for the lock later."""
+        """Begins as the writer, since a transaction that begins as a reader cannot wait for the write lock later."""
         _, driver = self._opened()
         driver.execute("BEGIN IMMEDIATE")
         return driver
 
     def run(self, unit: UnitOfWork, *, first: bool = False) -> None:
-        """Runs a unit: one that fails, or that nobody waits for any more, leaves nothing behind. All but the first of
+        """Runs a unit. One that fails, or that nobody waits for any more, is rolled back. All but the first of
         a transaction get a savepoint; the commit releases them.
         """
         connection, driver = self._opened()

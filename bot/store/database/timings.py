@@ -7,13 +7,13 @@ from bot.store.database.errors import RETRY_FOR
 
 @dataclass(frozen=True)
 class StoreTimings:
-    """In seconds.
+    """Time limits in seconds.
 
     Attributes:
-        retry_for: A transaction is tried again for so long while what stops it may pass.
-        sharing: SQLite: after so long a transaction takes in no further unit, since one waits for the others' commit.
-        yielding: PostgreSQL: so long other work waits at most before it begins while urgent work is under way.
-        closing: So long closing waits for what is under way, or takes leave of a server: one that hangs is not to keep
+        retry_for: How long a transaction is retried after transient errors.
+        sharing: SQLite: how long units may join a transaction, since all wait for its commit.
+        yielding: PostgreSQL: how long other work waits at most while urgent work runs.
+        closing: How long closing waits for running work, and for the server, so that one that hangs does not keep
             the process from ending.
     """
 

@@ -1,4 +1,4 @@
-"""The one definition of what a database URL may look like. Nothing is opened to find out."""
+"""Defines which database URLs are valid, without opening anything."""
 
 import re
 from pathlib import Path
@@ -15,10 +15,10 @@ _HIGHEST_PORT = 65_535
 
 
 def sqlite_path(url: str) -> str | None:
-    """The file that a SQLite URL names; None for PostgreSQL.
+    """Returns the file that a SQLite URL names; None for PostgreSQL.
 
     Raises:
-        ValueError: It is neither, or cannot be used. The words go on after the setting's name, and quote no password.
+        ValueError: It is neither, or unusable. The message continues the setting's name, and quotes no password.
     """
     scheme = _SCHEME.match(url)
     if scheme is None:
@@ -30,7 +30,7 @@ def sqlite_path(url: str) -> str | None:
 
 
 def existing_file(url: str) -> Path | None:
-    """The file of a SQLite database, which is there; None for PostgreSQL. Raises ConfigError for any other URL."""
+    """Returns the file of an existing SQLite database; None for PostgreSQL. Raises ConfigError for any other URL."""
     try:
         path = sqlite_path(url)
     except ValueError as error:
@@ -41,7 +41,7 @@ def existing_file(url: str) -> Path | None:
 
 
 def postgres_dsn(url: str) -> str:
-    """A PostgreSQL URL as asyncpg reads it, whatever driver it names."""
+    """Returns a PostgreSQL URL in asyncpg's form, without a driver."""
     return _SCHEME.sub("postgresql://", url, count=1)
 
 
@@ -82,6 +82,6 @@ def _check_postgres(dsn: str) -> None:
 
 
 def _is_host(text: str) -> bool:
-    """A host of the list in a URL, with or without its port. None at all is libpq's own default."""
+    """Returns whether a host of a URL's list has a valid port, or none. An empty host is libpq's default."""
     port = text.rpartition("]")[2].partition(":")[2]
     return not port or (_PORT.fullmatch(port) is not None and 0 < int(port) <= _HIGHEST_PORT)

@@ -1,1 +1,1 @@
-"""The tables, how rows and values become each other, and the schema's versions."""
+"""The tables, the conversion between rows and values, and the schema's versions."""

@@ -1,4 +1,4 @@
-"""What all tables share: text columns that both databases can store, times, and names of constraints."""
+"""Column types of all tables: text that both databases can store, times, and names of constraints."""
 
 import hashlib
 from typing import Any
@@ -7,11 +7,11 @@ from sqlalchemy import CheckConstraint, Dialect, MetaData, Text
 from sqlalchemy.types import TypeDecorator
 
 LONGEST_KEY = 255
-"""Characters. Keys are in unique indexes, and PostgreSQL refuses index rows beyond about 2,700 bytes."""
+"""Characters. Keys are in unique indexes, and PostgreSQL rejects index rows beyond about 2,700 bytes."""
 
 
 def storable(text: str) -> str:
-    """The text with a replacement character for what a database refuses: NUL and lone surrogates."""
+    """Returns the text with a replacement character for what a database rejects: NUL and lone surrogates."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     try:
@@ -22,7 +22,7 @@ def storable(text: str) -> str:
 
 
 def storable_json(value: Any) -> Any:
-    """`value` (of JSON's types) with all its texts storable."""
+    """Returns a JSON value with all its texts storable."""
     match value:
         case str():
             return storable(value)
@@ -35,7 +35,7 @@ def storable_json(value: Any) -> Any:
 
 
 def shortened_key(key: str) -> str:
-    """The key itself, or, if it is too long for an index, its beginning and a digest of all of it."""
+    """Returns the key or, if it is too long for an index, its beginning and a digest of the whole."""
     key = storable(key)
     if len(key) <= LONGEST_KEY:
         return key
@@ -44,7 +44,7 @@ def shortened_key(key: str) -> str:
 
 
 class CleanText(TypeDecorator[str]):
-    """A text column; everything written or looked up there is made storable first."""
+    """A text column. All values written or queried are made storable first."""
 
     impl = Text
     cache_ok = True
@@ -54,7 +54,7 @@ class CleanText(TypeDecorator[str]):
 
 
 class KeyText(CleanText):
-    """A text column with a unique index over keys that others make."""
+    """A text column with a unique index over keys that others define, such as Slack's ids."""
 
     cache_ok = True
 
@@ -63,7 +63,7 @@ class KeyText(CleanText):
 
 
 LAST_TIME = 100_000_000_000
-"""No time beyond this one (the year 5138) is a time; refuses NaN and infinity too."""
+"""The latest valid time (in the year 5138); NaN and infinity are rejected, too."""
 
 metadata = MetaData(
     naming_convention={
@@ -77,5 +77,5 @@ metadata = MetaData(
 
 
 def time_check(column: str) -> CheckConstraint:
-    """A column that holds a time, or nothing."""
+    """A nullable column for a time."""
     return CheckConstraint(f"{column} BETWEEN 0 AND {LAST_TIME}", name=column)

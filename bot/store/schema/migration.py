@@ -1,4 +1,4 @@
-"""The schema's versions: which one a database has, and upgrading it to ours."""
+"""The schema's versions: determines a database's version, and migrates it to ours."""
 
 import logging
 from enum import StrEnum
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 VERSION_TABLE = "pagehand_schema"
 _MIGRATING = 7_248_913_520_846
-"""PostgreSQL's advisory lock for "somebody migrates Pagehand's tables"; any number that nobody else uses."""
+"""The key of PostgreSQL's advisory lock for migrations; any number that nobody else uses."""
 _LONGEST_STATEMENT = 3600.0
-"""Seconds; an index of a big table takes its time, and so does waiting for somebody who makes one."""
+"""Seconds. Building an index on a large table takes long, and so does waiting for a process that builds one."""
 
 WORDS = {
     "empty": "The database has no tables yet. Run `pagehand migrate`.",
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class SchemaState(StrEnum):
-    """A database's schema, compared with the one that this program knows."""
+    """A database's schema compared with this program's."""
 
     EMPTY = "empty"
     TOO_OLD = "too_old"
@@ -55,12 +55,12 @@ def _config(migrations: Path) -> "Config":
 
 
 def known_versions(migrations: Path = MIGRATIONS) -> list[str]:
-    """Returns the versions of the schema that migrations make, the newest last: their numbers."""
+    """Returns the numbers of the migrations, the newest last."""
     return sorted(file.name.partition("_")[0] for file in (migrations / "versions").glob("[0-9]*.py"))
 
 
 def state_of(connection: Connection, migrations: Path = MIGRATIONS) -> SchemaState:
-    """The state of the database at the other end of a connection."""
+    """Returns the state of a connection's database."""
     versions, version = known_versions(migrations), _version_of(connection)
     if version is None:
         return SchemaState.EMPTY
@@ -79,14 +79,14 @@ def _version_of(connection: Connection) -> str | None:
 
 
 def require_current(connection: Connection) -> None:
-    """Raises SchemaMismatch, with what to do, where the schema is not ours."""
+    """Raises SchemaMismatch, with advice, if the schema is not current."""
     state = state_of(connection)
     if state is not SchemaState.CURRENT:
         raise SchemaMismatch(WORDS[state])
 
 
 async def schema_state(url: str, migrations: Path = MIGRATIONS) -> SchemaState:
-    """The state of a database's schema. Raises what `open_store` raises for a database that cannot be opened."""
+    """Returns the state of a database's schema. Raises the same errors as `open_store` if it cannot be opened."""
     engine = engine_for(url)
 
     async def once(_end: float) -> SchemaState:
@@ -100,8 +100,8 @@ async def schema_state(url: str, migrations: Path = MIGRATIONS) -> SchemaState:
 
 
 async def migrate(url: str, migrations: Path = MIGRATIONS) -> None:
-    """Brings a database's schema to ours, in one transaction: all of it, or nothing where something fails. Several
-    processes may do this at once: one migrates, the others wait for it.
+    """Migrates a database's schema to ours in one transaction, so a failure changes nothing. Several
+    processes may call this at once: one migrates, the others wait.
 
     Raises:
         SchemaMismatch: It is newer than this program, or older than its first migration.

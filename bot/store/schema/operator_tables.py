@@ -1,4 +1,4 @@
-"""The tables for whoever runs Pagehand: when something happened last, and faults of the set-up."""
+"""The tables for operators: when each kind of event last happened, and faults of the set-up."""
 
 from sqlalchemy import CheckConstraint, Column, Double, Index, Integer, Table, Text
 
@@ -11,7 +11,7 @@ last_times = Table(
     Column("at", Double, nullable=False),
     time_check("at"),
 )
-"""A row for each LastTime that ever was."""
+"""A row for each LastTime that has happened."""
 
 faults = Table(
     "faults",
@@ -33,8 +33,8 @@ faults = Table(
     time_check("due_at"),
     time_check("claimed_until"),
 )
-"""Faults that checks found, by the check's name; `parent` is that name without its last part. `found_at` is when one
-was first seen since it was last told, `cleared_at` when it was gone (NULL: it is there), `due_at` when it is to be told
-(NULL: nothing is left to tell)."""
+"""Faults that checks found, by the check's name; `parent` is that name without its last part. `found_at` is when the
+fault was first seen since the last report, `cleared_at` when it was gone (NULL: it exists), `due_at` when to report it
+(NULL: nothing to report)."""
 
 Index(None, faults.c.parent)

@@ -31,7 +31,7 @@ counted_requests = Table(
     Column("at", Double, nullable=False),
     time_check("at"),
 )
-"""What counts towards somebody's hourly limit: each request once, from when it was let through."""
+"""The requests that count towards a person's hourly limit, each once, from when it was allowed."""
 
 drafts = Table(
     "drafts",
@@ -42,7 +42,7 @@ drafts = Table(
     Column("updated_at", Double, nullable=False),
     time_check("updated_at"),
 )
-"""Text left in a modal without submitting; `place` is where the modal was opened."""
+"""Text typed into a modal that was not submitted; `place` is where the modal was opened."""
 
 preferences = Table(
     "preferences",
@@ -51,7 +51,7 @@ preferences = Table(
     Column("project", CleanText, nullable=False),
     Column("quiet", Boolean, nullable=False),
 )
-"""A person's preference: a project's name (empty: none), and whether they are mentioned at the end of a job."""
+"""A person's preferences: a project's name (empty: none), and whether they are mentioned when a job ends."""
 
 homes = Table(
     "homes",
@@ -69,7 +69,7 @@ homes = Table(
     time_check("due_at"),
     time_check("claimed_until"),
 )
-"""The App Homes of people who have opened theirs, each published again when it is due."""
+"""The App Homes of people who have opened them, each published again when it is due."""
 
 Index(None, audit.c.at, audit.c.id)
 Index(None, audit.c.person_id, audit.c.at)

@@ -1,4 +1,4 @@
-"""Converts rows to values and back; messages of notices are JSON, told apart by their `kind`."""
+"""Converts rows to values and back; messages of notices are JSON with a `kind`."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ _PARTS_OF_STATE = {
 }
 _NOTICE_FIELDS = [notices.c[name] for name in Notice.__dataclass_fields__ if name != "message"]
 LASTING = frozenset({Delivery.CARD, Delivery.REACTION})
-"""The deliveries whose notice is one lasting row, which opens again."""
+"""The deliveries whose notice is one lasting row, which is reopened."""
 
 
 def _read(
@@ -83,12 +83,12 @@ def _read(
     try:
         return adapter.validate_python(values | {field: read(text) for field, text in texts.items()})
     except ValueError as error:
-        # Pydantic's own words would quote what people wrote.
+        # Pydantic's own message would quote what people wrote.
         raise UnreadableRow(f"{name} cannot be read") from error
 
 
 def state_json(state: ThreadState) -> str:
-    """The state as JSON: the fields of all its parts side by side."""
+    """Returns the state as JSON, with the fields of all its parts on one level."""
     values: dict[str, Any] = _STATE.dump_python(state, mode="json")
     for part in _PARTS_OF_STATE:
         values |= values.pop(part)
@@ -96,7 +96,7 @@ def state_json(state: ThreadState) -> str:
 
 
 def state_from(text: str) -> ThreadState:
-    """The state in such JSON, without fields that only a newer version knows; raises ValueError."""
+    """Returns the state from such JSON, without fields that only a newer version knows. Raises ValueError."""
     values = from_json(text)
     if isinstance(values, dict):
         for part, names in _PARTS_OF_STATE.items():
@@ -105,23 +105,23 @@ def state_from(text: str) -> ThreadState:
 
 
 def thread_values(thread: Thread) -> dict[str, Any]:
-    """The row of a thread."""
+    """Returns the row of a thread."""
     values = {column.key: getattr(thread, column.key) for column in _THREAD_FIELDS}
     return values | {"options": options_json(thread.options)} | state_values(thread.state)
 
 
 def options_json(options: ThreadOptions) -> str:
-    """The options of a job as JSON."""
+    """Returns the options of a job as JSON."""
     return json_text(_OPTIONS.dump_python(options, mode="json"))
 
 
 def state_values(state: ThreadState) -> dict[str, Any]:
-    """The columns that hold the state."""
+    """Returns the columns that hold the state."""
     return {"state": state_json(state), "job_id": state.job.id if state.job else None}
 
 
 def request_values(request: Request) -> dict[str, Any]:
-    """The row of a request, without its time and claim."""
+    """Returns the row of a request, without its time and claim."""
     values = {column.key: getattr(request, column.key) for column in _REQUEST_FIELDS}
     return values | {
         "requester": requester_json(request.requester),
@@ -131,22 +131,22 @@ def request_values(request: Request) -> dict[str, Any]:
 
 
 def context_json(context: RequestContext | None) -> str | None:
-    """A request's context as JSON; None while it is unknown."""
+    """Returns a request's context as JSON; None while it is unknown."""
     return None if context is None else json_text(_CONTEXT.dump_python(context, mode="json"))
 
 
 def attachments_json(attachments: Attachments) -> str:
-    """A message's attachments as JSON; empty if there are none."""
+    """Returns a message's attachments as JSON; empty if there are none."""
     return json_text(_ATTACHMENTS.dump_python(attachments, mode="json")) if attachments else ""
 
 
 def requester_json(requester: Requester | None) -> str | None:
-    """The requester as JSON; None while unknown."""
+    """Returns the requester as JSON; None while unknown."""
     return None if requester is None else json_text(_REQUESTER.dump_python(requester, mode="json"))
 
 
 def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, Any]:
-    """The row of a new notice."""
+    """Returns the row of a new notice."""
     return {
         "key": keys.in_database(thread_id, notice.key),
         "thread_id": thread_id,
@@ -168,12 +168,12 @@ def notice_values(thread_id: str, notice: NewNotice, now: float) -> dict[str, An
 
 
 def thread_from(row: RowMapping) -> Thread:
-    """The thread of a row with the columns of `threads`; raises UnreadableRow."""
+    """Returns the thread of a row with the columns of `threads`. Raises UnreadableRow."""
     return _thread_from(row, row[threads.c.state])
 
 
 def thread_to_speak_in(row: RowMapping) -> Thread:
-    """The thread of such a row for whoever only posts there: an unreadable state is left out. Raises UnreadableRow."""
+    """Returns the thread of such a row for posting only, without an unreadable state. Raises UnreadableRow."""
     try:
         return thread_from(row)
     except UnreadableRow:
@@ -192,7 +192,7 @@ def _thread_from(row: RowMapping, state: str) -> Thread:
 
 
 def request_from(row: RowMapping) -> Request:
-    """The request of a row with the columns of `requests`; raises UnreadableRow."""
+    """Returns the request of a row with the columns of `requests`. Raises UnreadableRow."""
     values = {column.key: row[column] for column in _REQUEST_FIELDS}
     values["requester"] = _requester(row[requests.c.requester])
     values["attachments"] = _attachments(row[requests.c.attachments])
@@ -203,7 +203,7 @@ def request_from(row: RowMapping) -> Request:
 
 
 def notice_from(row: RowMapping) -> Notice:
-    """The notice of a row with the columns of `notices`; raises UnreadableRow."""
+    """Returns the notice of a row with the columns of `notices`. Raises UnreadableRow."""
     values = {column.key: row[column] for column in _NOTICE_FIELDS}
     shown = values["reactions_shown"]
     values["reactions_shown"] = None if shown is None else tuple(shown.split())
@@ -213,12 +213,12 @@ def notice_from(row: RowMapping) -> Notice:
 
 
 def reactions_text(shown: Sequence[Reaction]) -> str:
-    """Reactions as a row stores them."""
+    """Returns reactions as a row stores them."""
     return " ".join(shown)
 
 
 def _requester(text: str | None) -> Requester | None:
-    """The requester. If it cannot be read it is found out again: that is not worth losing the request for."""
+    """Returns the requester, or None to look it up again if it is unreadable, which must not lose the request."""
     try:
         return None if text is None else _REQUESTER.validate_json(text)
     except ValueError:
@@ -226,7 +226,7 @@ def _requester(text: str | None) -> Requester | None:
 
 
 def early_reply_values(reply: Reply) -> dict[str, Any]:
-    """The row of a reply whose thread is unknown so far."""
+    """Returns the row of a reply whose thread is still unknown."""
     return {
         "channel_id": reply.channel_id,
         "message_ts": reply.message_ts,
@@ -243,7 +243,7 @@ def early_reply_values(reply: Reply) -> dict[str, Any]:
 
 
 def early_reply_from(row: RowMapping) -> Reply:
-    """The reply of a row with the columns of `early_replies`."""
+    """Returns the reply of a row with the columns of `early_replies`."""
     columns = early_replies.c
     return Reply(
         Person(row[columns.person_id], row[columns.team_id]),
@@ -264,7 +264,7 @@ def _word(text: str) -> ThreadWord | None:
 
 
 def _attachments(text: str) -> Attachments:
-    """A kept reply's attachments. Unreadable ones are not worth losing the words for."""
+    """Returns a stored reply's attachments; none if they are unreadable, which must not lose its text."""
     try:
         return _ATTACHMENTS.validate_json(text) if text else Attachments()
     except ValueError:

@@ -1,7 +1,7 @@
 """The tables. A change here needs a migration; a test compares the two.
 
-One rule is common to polls, requests and notices: `due_at` is when the row may next be taken (NULL: nothing is left
-to do), and it can be taken while nobody's claim on it lasts (`claimed_until`). Times are seconds since the epoch.
+Polls, requests and notices share a rule: `due_at` is when the row may be claimed next (NULL: nothing is left to do),
+and it can be claimed unless another claim is in force (`claimed_until`). Times are seconds since the epoch.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ TO_BE_PREPARED: list[ColumnElement[str]] = [
 TO_BE_SENT: list[ColumnElement[str]] = [
     literal_column(f"'{state}'") for state in (RequestState.WAITING, RequestState.SENDING)
 ]
-"""A literal, not a parameter, so that a database sees that an index of these rows will do."""
+"""Returns a literal, not a parameter, so that a database recognizes that a partial index applies."""
 _REQUEST_OPEN = (RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.SENDING)
 
 
@@ -105,8 +105,8 @@ threads = Table(
     time_check("updated_at"),
 )
 """`options` is the JSON of a ThreadOptions, `state` that of a ThreadState; `job_id` repeats the id of its job, which
-follow-ups wait for; `updated_at` is when `state` changed last; `follows` is the thread of the job that it comes after
-or replaces (empty: none), `root_ts` the first message of the Slack thread that it was asked for in (empty: in none)."""
+follow-ups wait for; `updated_at` is when `state` last changed; `follows` is the thread of the job that it comes after
+or replaces (empty: none), `root_ts` the first message of the Slack thread with the request (empty: none)."""
 
 polls = Table(
     "polls",
@@ -155,8 +155,8 @@ requests = Table(
     time_check("first_tried_at"),
     *_queue_rules(_REQUEST_OPEN, (RequestState.PREPARING, RequestState.SENDING)),
 )
-"""`requester` is the JSON of a Requester, once it is known; `context` that of a RequestContext, once it is prepared;
-`attachments` that of Attachments (empty: none); `fetched` that of FetchedParts, while others are still missing."""
+"""JSON columns: `requester` (a Requester, once known); `context` (a RequestContext, once prepared); `attachments`
+(Attachments; empty: none); `fetched` (FetchedParts, while others are still missing)."""
 
 request_files = Table(
     "request_files",
@@ -177,8 +177,8 @@ request_files = Table(
     time_check("due_at"),
     time_check("claimed_until"),
 )
-"""The files of a request that waits till each is uploaded, or known not to be: then they go. `file` is the JSON of a
-SlackFile, `outcome` that of a FileOutcome; `failing_since` is when Slack first did not give it."""
+"""The files of a request that waits until each is uploaded or given up; then they are deleted. `file` is the JSON of a
+SlackFile, `outcome` that of a FileOutcome; `failing_since` is when Slack first failed to provide it."""
 
 notices = Table(
     "notices",
@@ -210,10 +210,10 @@ notices = Table(
     *_queue_rules((NoticeState.WAITING, NoticeState.SENDING), (NoticeState.SENDING,)),
     sqlite_autoincrement=True,
 )
-"""`message` is the JSON of a NoticeMessage; `delivery` repeats how it reaches people, and `person_id` whom it is for or
-about. Ids are never used again, so that their order is the order of recording. `reactions_shown` are the names of those
-that a reply may carry, with blanks between (NULL: any); `reaction_added`: the newest is there. `only_progress`: a card
-shows no other state."""
+"""`message` is the JSON of a NoticeMessage; `delivery` repeats how it is delivered, and `person_id` whom it is for or
+about. Ids are never reused, so their order is the order of recording. `reactions_shown` are the names of reactions that
+a reply may have, separated by spaces (NULL: any); `reaction_added`: the newest is there. `only_progress`: the card
+shows no other change."""
 
 early_replies = Table(
     "early_replies",
@@ -230,7 +230,7 @@ early_replies = Table(
     Column("mentions_us", Boolean, nullable=False),
     Column("word", Text, nullable=False),
 )
-"""Replies whose thread is unknown while a card is on its way into their channel. `attachments` is JSON (empty: none),
+"""Replies whose thread is unknown while a card is being posted to their channel. `attachments` is JSON (empty: none),
 `word` a ThreadWord (empty: none).
 """
 
@@ -245,8 +245,8 @@ message_versions = Table(
     Column("answered", CleanText),
     time_check("noted_at"),
 )
-"""The versions of messages for Pagehand, kept for a while: the newest that was seen (`edited_at` of a Reply), and the
-one whose writer got a private answer that is not a notice.
+"""The versions of messages for Pagehand, kept for a while: the newest one seen (`edited_at` of a Reply), and the one
+whose writer got a private answer that is not a notice.
 """
 
 Index(None, threads.c.updated_at)
@@ -308,7 +308,7 @@ slack_calls = Table(
     Column("tat", Double, nullable=False),
     time_check("tat"),
 )
-"""A row for each of Slack's methods, and for each channel that one was called in lately (empty: the whole workspace).
+"""A row for each of Slack's methods, and for each channel that one was recently called in (empty: the whole workspace).
 `tat` is the theoretical arrival time of `bot.domain.slack_limits`."""
 
 Index(None, slack_calls.c.tat)

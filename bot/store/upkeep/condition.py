@@ -1,4 +1,4 @@
-"""How a database is, read without opening the store: whatever its schema."""
+"""Reads the condition of a database without opening the store, whatever its schema."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from bot.store.upkeep.last_times import ALL_TIMES, times_in
 
 @dataclass(frozen=True)
 class DatabaseCondition:
-    """What was read. `clock` is the database's own time, in seconds since the epoch; None where it has none."""
+    """The condition of a database. `clock` is its own time, in seconds since the epoch; None if it has none."""
 
     schema: SchemaState
     clock: float | None = None
@@ -23,7 +23,7 @@ class DatabaseCondition:
 
 
 async def database_condition(url: str) -> DatabaseCondition:
-    """Reads how a database is. Raises ConfigError, StoreError."""
+    """Reads the condition of a database. Raises ConfigError, StoreError."""
     engine = engine_for(url)
     try:
         return await retry_transient(lambda _end: _once(engine))

@@ -1,4 +1,4 @@
-"""Whether the database takes writes, and which jobs have been open in it for long."""
+"""Checks whether the database accepts writes, and which jobs have been open for long."""
 
 from uuid import uuid4
 
@@ -12,10 +12,10 @@ from bot.store.schema.tables import early_replies, polls, threads
 from bot.store.session import Session
 
 _FILLING = "x" * 8_000
-"""As much as a few rows that people cause, so that SQLite's log has to have room for those."""
+"""Bytes, as many as a few rows of a request, so SQLite's log needs room for those."""
 _SMALL_MEMORY = select(func.set_config("work_mem", "64kB", literal(True)))
 _ON_DISK = select(func.count()).select_from(func.generate_series(1, 5_000))
-"""Takes more than the small memory (about 0.1 MB), so that PostgreSQL writes it to a file beside the tables."""
+"""More rows than fit into the reduced memory (about 0.1 MB), so PostgreSQL writes them to a file beside the tables."""
 _WRITE = insert(early_replies)
 _TAKE_BACK = delete(early_replies).where(
     early_replies.c.channel_id == bindparam("channel"), early_replies.c.message_ts == bindparam("written")
@@ -42,14 +42,14 @@ class SqlDatabaseCheck:
         self._session = session
 
     async def try_write(self) -> None:
-        # On SQLite the commit writes the pages that changed and waits for the disk, though nothing is left in them. On
-        # PostgreSQL that would not do: a row finds room in a page that is there already, until the disk has long been
-        # full. So a file has to grow as well; one of a query's own, which is gone afterwards.
+        # On SQLite, the commit writes the changed pages and waits for the disk, even though no row remains. On
+        # PostgreSQL that is not enough: a row fits into an existing page long after the disk is full. So a file has to
+        # grow as well: a query's temporary file, which is deleted afterwards.
         session = self._session
         if session.dialect == "postgresql":
             await session.execute(_SMALL_MEMORY)
             await session.execute(_ON_DISK)
-        nobody = Reply(Person("", ""), "probe", "", uuid4().hex, _FILLING)  # no two processes wait for each other's
+        nobody = Reply(Person("", ""), "probe", "", uuid4().hex, _FILLING)  # so no two processes wait for each other
         await session.execute(_WRITE, early_reply_values(nobody))
         await session.execute(_TAKE_BACK, {"channel": nobody.channel_id, "written": nobody.message_ts})
 

@@ -1,4 +1,4 @@
-"""Faults of the set-up: recorded as the checks find them, and told once each."""
+"""Faults of the set-up: recorded as the checks find them, and reported once each."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from bot.store.session import Session, for_each_dialect
 from bot.store.upkeep.last_times import SqlLastTimes
 
 DAY = 86_400.0
-"""Seconds for which a fault that comes and goes is told no more."""
+"""Seconds during which a fault that comes and goes is not reported again."""
 
 _NOW = bindparam("now", type_=Double)
 _TOLD_LATELY = faults.c.found_at > bindparam("lately", type_=Double)

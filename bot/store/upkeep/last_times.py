@@ -1,4 +1,4 @@
-"""When something happened last."""
+"""When each kind of event last happened."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -21,7 +21,7 @@ _NOTE = for_each_dialect(_note)
 
 
 def times_in(rows: Iterable[RowMapping]) -> Mapping[LastTime, float]:
-    """Reads rows of ALL_TIMES. A newer version may have recorded what is not known here."""
+    """Reads rows of ALL_TIMES. Ignores kinds that only a newer version knows."""
     return {LastTime(row["kind"]): float(row["at"]) for row in rows if row["kind"] in _KNOWN}
 
 

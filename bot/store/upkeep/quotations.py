@@ -1,6 +1,6 @@
-"""Forgetting what others' requests and threads hold of somebody: words that were quoted, and ids.
+"""Deletes what other people's requests and threads contain of somebody: quoted text, and ids.
 
-Nobody notes who wrote what of a quotation: so those of all finished requests go. Each walk goes by ids, in steps.
+Quotations do not record who wrote what, so those of all finished requests are deleted. Each pass goes by ids, in steps.
 """
 
 from dataclasses import replace
@@ -74,7 +74,7 @@ class SqlQuotations:
         return Step(rows[-1][threads.c.id], changed, len(named) - changed)
 
     async def _leave_out(self, thread_id: str, person_id: str) -> bool:
-        """Whether the thread's state no longer names them."""
+        """Returns whether the thread's state no longer names them."""
         await self._session.lock_thread(thread_id)
         for row in await self._session.rows(_THREAD, thread=thread_id):
             try:
@@ -88,7 +88,7 @@ class SqlQuotations:
 
 
 def without(state: ThreadState, person_id: str) -> ThreadState:
-    """A job's state without somebody, except who muted it or stopped its work, as long as that counts."""
+    """Returns a job's state without a person, except as who muted it or stopped its work, if that still matters."""
     at_work, people = state.job is not None and not state.job.ended, state.people
     unexplained = tuple(each for each in state.told.unexplained if each.message.request.person_id != person_id)
     people = replace(

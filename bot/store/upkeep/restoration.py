@@ -1,4 +1,4 @@
-"""Marks as uncertain what was open in a restored database: it may have gone out since the backup."""
+"""Marks what was open in a restored database as uncertain, because it may have been sent since the backup."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,7 +10,7 @@ from bot.store.schema.tables import notices, polls, requests
 from bot.store.session import Session
 
 _NOBODY = "backup"
-"""The owner of claims that nobody holds."""
+"""The owner of claims that no process holds."""
 _OPEN = requests.c.due_at.is_not(None)
 _FOR_THE_AGENT = requests.c.kind.in_((RequestKind.START, RequestKind.FOLLOW_UP))
 _TO_BE_PREPARED = requests.c.state.in_((RequestState.RECEIVED, RequestState.PREPARING))
@@ -23,7 +23,7 @@ _UNTRIED = (
     )
     .values(uncertain=True, attempts=0, first_tried_at=None)
 )
-"""They may have been edited and merged before they went out, so the request sender handles each by itself."""
+"""Requests may have been edited and merged before they were sent, so the request sender handles each separately."""
 _TRIED = (
     update(requests)
     .where(
@@ -35,7 +35,7 @@ _TRIED = (
     )
     .values(state=RequestState.SENDING, claimed_by=_NOBODY, claimed_until=0.0)
 )
-"""What may have arrived before stays uncertain, as if the process that sent it again had ended."""
+"""An uncertain notice stays uncertain, as if the process that sent it again had ended."""
 _IN_DOUBT = (
     select(func.count())
     .select_from(requests)

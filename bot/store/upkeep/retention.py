@@ -1,4 +1,4 @@
-"""Deletes what is old and finished, and what somebody wants forgotten."""
+"""Deletes old, finished data, and the data of people who want to be forgotten."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,7 +41,7 @@ _OPEN = [
     for table, condition in (
         (polls, true()),
         (notices, true()),
-        # A follow-up without a job waits for a person to send the start again: after so long, nobody will.
+        # A follow-up without a job waits for a person to send the start again. After this time, nobody will.
         (
             requests,
             or_(
@@ -63,14 +63,15 @@ _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _DELETE_THREADS = delete(threads).where(threads.c.id.in_(_IDS))
 _DELETE_REQUESTS = delete(requests).where(requests.c.id.in_(_IDS))
 _DELETE_NOTICES = delete(notices).where(notices.c.id.in_(_IDS))
-# They would go with the threads by themselves, but not be counted.
+# They would be deleted with the threads automatically, but not counted.
 _DELETE_REQUESTS_OF_THREADS = delete(requests).where(requests.c.thread_id.in_(_IDS))
 _DELETE_NOTICES_OF_THREADS = delete(notices).where(notices.c.thread_id.in_(_IDS))
 
 
 def _some_of(key: Column[Any], whose: Column[Any], order: Column[Any]) -> Select[Any]:
-    """The ids of at most so many rows of a person or a channel, locked, in the order of the index that leads there:
-    else PostgreSQL may look for the first few of many from the table's beginning, past all that is deleted already.
+    """Selects and locks a limited number of rows of a person or a channel, in the order of their index.
+
+    Without this order, PostgreSQL may search from the table's beginning, past all the rows that are already deleted.
     """
     some = select(key).where(whose == bindparam("whose")).order_by(order)
     return some.limit(bindparam("limit")).with_for_update()
@@ -88,7 +89,7 @@ _OWN = tuple(
     delete(table).where(table.c.person_id == bindparam("whose"))
     for table in (drafts, preferences, homes, counted_requests, message_versions)
 )
-"""At most a few rows a person: their last requests within an hour or two."""
+"""Few rows per person: their last requests within an hour or two."""
 
 
 def _oldest(time: Column[Any], *keys: Column[Any], among: ColumnElement[bool] | None = None) -> Select[Any]:
@@ -111,7 +112,7 @@ _OLD: Mapping[OldRows, Select[Any]] = {
 
 
 def _delete_each(*keys: Column[Any]) -> Delete:
-    """Deletes one row by its keys, whose values go by `the_` and their names."""
+    """Deletes one row by its keys; the parameters are named after them, with the prefix `the_`."""
     return delete(keys[0].table).where(*(key == bindparam(f"the_{key.name}") for key in keys))
 
 
@@ -126,12 +127,12 @@ _KEEP_CHANNEL_IDS = (
 )
 _DELETE_CHANNEL_IDS = delete(channel_ids).where(channel_ids.c.channel_id.in_(_IDS))
 _DELETE_VERSIONS_OF_CHANNEL = delete(message_versions).where(message_versions.c.channel_id == bindparam("whose"))
-# A job that waits for the choice of its project goes with its thread.
+# A job that waits for the choice of its project is deleted with its thread.
 _WAITS = (
     requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'"),
     requests.c.kind != RequestKind.START,
 )
-# They are locked after their threads, and may be answered till then.
+# They are locked after their threads, and may be answered until then.
 _OLD_HELD = (
     select(requests.c.id, requests.c.thread_id)
     .where(requests.c.recorded_at < _BEFORE, *_WAITS)
@@ -159,7 +160,7 @@ class SqlRetention:
 
     async def delete_finished(self, *, before: float, limit: int) -> int:
         ids = await self._ids(_FINISHED, before=before, limit=limit)
-        # Their polls, requests and notices go with them.
+        # Their polls, requests and notices are deleted with them.
         return await self._delete(_DELETE_THREADS, ids)
 
     async def delete_old(self, kind: OldRows, *, before: float, limit: int) -> int:

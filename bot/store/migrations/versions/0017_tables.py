@@ -1,4 +1,4 @@
-"""All tables: a database that had the migrations 0001 to 0017, which this one replaces, is at this version."""
+"""All tables. A database that had the migrations 0001 to 0017, which this one replaces, is at this version."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,13 +10,13 @@ depends_on = None
 
 
 def _create_index(name: str, table: str, columns: list[str], condition: str) -> None:
-    """Of the rows for which the condition holds."""
+    """Creates an index of the rows that meet the condition."""
     where = sa.text(condition)
     op.create_index(name, table, columns, postgresql_where=where, sqlite_where=where)
 
 
 def upgrade() -> None:
-    """Makes the tables."""
+    """Creates the tables."""
     op.create_table(
         "audit",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),

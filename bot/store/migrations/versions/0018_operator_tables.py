@@ -1,4 +1,4 @@
-"""The tables for whoever runs Pagehand: when something happened last, and faults of the set-up."""
+"""The tables for operators: when each kind of event last happened, and faults of the set-up."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Makes the tables. Processes of the version before go on without them."""
+    """Creates the tables. Processes of the earlier version continue without them."""
     op.create_table(
         "last_times",
         sa.Column("kind", sa.Text(), nullable=False),
