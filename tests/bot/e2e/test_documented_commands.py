@@ -3,21 +3,17 @@
 What CI runs by itself (installing, the tests, the checks) is looked up in `.ci/run`. What takes long gets less to do.
 """
 
-import asyncio
-import os
 import re
-import signal
-import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 from support.servers.free_ports import free_port
+from support.worlds.documented_commands import ROOT, Shell, blocks, filled_in, serving
 
 from bot.workspace import WorkspaceServer
 
-ROOT = Path(__file__).parents[3]
 PAGES = (
     "README.md",
     ".github/CONTRIBUTING.md",
@@ -38,19 +34,6 @@ SHORTER = (
     (r"--seconds \d+", "--seconds 1"),
     (r"(bench_\w+\.py)", r"\1 --help"),
 )
-READY = {
-    "run": "Pagehand is at work",
-    "jobserver": "http://",
-    "demo": "http://",
-}
-"""What a command prints that goes on till it is stopped, once it works."""
-LIMIT = 120.0
-
-
-def blocks(page: str) -> list[str]:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    found = re.findall(r"^( *)```sh\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
-    return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
 
 
 def run_by_ci(page: str, number: int, block: str) -> bool:
@@ -61,64 +44,10 @@ def run_by_ci(page: str, number: int, block: str) -> bool:
     return page.endswith("CONTRIBUTING.md") and all(check.startswith("pytest") or check in CI for check in checks)
 
 
-def serving(block: str) -> str:
-    """The command that the block ends with, where that goes on till it is stopped."""
-    match = re.search(r"\.venv/bin/pagehand (run|jobserver|demo)$", block.rstrip())
-    return match.group(1) if match else ""
-
-
 def shortened(block: str) -> str:
     for pattern, replacement in SHORTER:
         block = re.sub(pattern, replacement, block)
     return block
-
-
-class Shell:
-    """Runs blocks one after the other, in a directory that looks like the repository."""
-
-    def __init__(self, directory: Path, environment: Mapping[str, str], stack: AsyncExitStack) -> None:
-        self.directory = directory
-        self._environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONUNBUFFERED": "1", **environment}
-        self._stack = stack
-        for name in (path.name for path in ROOT.iterdir() if path.name not in {".venv", ".git"}):
-            (directory / name).symlink_to(ROOT / name)
-        (directory / ".venv").symlink_to(sys.prefix)
-
-    async def run(self, block: str) -> None:
-        process = await self._start(shortened(block))
-        async with asyncio.timeout(LIMIT):
-            printed, _ = await process.communicate()
-        assert process.returncode == 0, printed.decode()
-
-    async def serve(self, block: str, ready: str) -> None:
-        """Starts what goes on; it is stopped when the page is done, and has to end well."""
-        process = await self._start(block)
-        self._stack.push_async_callback(self._stop, process)
-        assert process.stdout is not None
-        printed = ""
-        async with asyncio.timeout(LIMIT):
-            while ready not in printed:
-                line = (await process.stdout.readline()).decode()
-                assert line, printed
-                printed += line
-
-    async def _start(self, block: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *("bash", "-euo", "pipefail", "-c", block),
-            cwd=self.directory,
-            env=self._environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    @staticmethod
-    async def _stop(process: asyncio.subprocess.Process) -> None:
-        os.killpg(process.pid, signal.SIGTERM)
-        async with asyncio.timeout(LIMIT):
-            printed, _ = await process.communicate()
-        assert b"Traceback" not in printed, printed.decode()
 
 
 @asynccontextmanager
@@ -147,15 +76,9 @@ async def test_what_is_written_works(page: str, tmp_path: Path) -> None:
         slack = {"SLACK_API_URL": workspace.api_url.rstrip("/"), "PAGEHAND_JOBSERVER_PORT": str(port)}
         shell = Shell(home, slack, stack)
         for number, written in enumerate(blocks(page), start=1):
-            block = written
-            for placeholder, real in placed.items():
-                block = block.replace(placeholder, real)
-            if run_by_ci(page, number, block):
-                continue
-            if command := serving(block):
-                await shell.serve(block, READY[command])
-            else:
-                await shell.run(block)
+            block = filled_in(written, placed)
+            if not run_by_ci(page, number, block):
+                await shell.follow(block if serving(block) else shortened(block))
 
 
 def test_every_page_with_commands_is_among_them() -> None:
@@ -164,4 +87,4 @@ def test_every_page_with_commands_is_among_them() -> None:
         for folder in (".", ".github", "bot", "tests")
         for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
     }
-    assert {page for page in pages if blocks(page)} <= {*PAGES, *IN_FULL}
+    assert {page for page in pages if blocks(page)} <= {*PAGES, *IN_FULL, "bot/OPERATING.md"}  # the last: test_guide.py

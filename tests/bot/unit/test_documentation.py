@@ -35,6 +35,7 @@ def test_there_is_a_page_for_each_part() -> None:
         ".github/CHANGELOG.md",
         ".github/CONTRIBUTING.md",
         ".github/SECURITY.md",
+        "bot/OPERATING.md",
         "bot/README.md",
         "bot/jobserver/README.md",
         "bot/workspace/README.md",

@@ -35,6 +35,11 @@ class PostgresServer:
         """The postmaster's; another one after a restart."""
         return int(self._server.get_postmaster_info().pid)
 
+    @property
+    def programs(self) -> Path:
+        """The directory of pg_dump and the other programs that come with the server."""
+        return Path(self._server.bin_path)
+
     def url(self, database: str) -> str:
         """The URL of one of its databases."""
         return str(self._server.get_uri(database=database))
@@ -50,7 +55,7 @@ class PostgresServer:
 
     async def program(self, name: str, *arguments: str) -> None:
         """Runs one of the programs that come with the server, such as pg_dump."""
-        started = await asyncio.create_subprocess_exec(str(Path(self._server.bin_path) / name), *arguments)
+        started = await asyncio.create_subprocess_exec(str(self.programs / name), *arguments)
         if await started.wait():
             raise AssertionError(f"{name} ended with {started.returncode}")
 
