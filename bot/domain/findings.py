@@ -1,4 +1,4 @@
-"""What a check of the set-up found: a status, and the words for whoever runs Pagehand."""
+"""What a check of the set-up found: a status, and the words for the operator."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,6 +1,6 @@
 """The errors of the job server.
 
-JobServerError                    the message is for whoever runs the server
+JobServerError                    the message is for the operator
 ├── GitError                      git failed; the message keeps its output, without addresses
 │   ├── PushRejectedError         somebody else has pushed to the branch: start again from there
 │   └── NoSuchBranchError         the repository has no branch of this name

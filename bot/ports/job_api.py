@@ -1,4 +1,4 @@
-"""The job API as the workers call it, and who asked, as a job API is told."""
+"""The job API as the workers call it, and the requester that it gets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from bot.domain.requests.request import Requester, UploadedFile
 
 @dataclass(frozen=True)
 class SeenJob:
-    """A job as one look showed it. Two looks with the same `fingerprint` showed the same job."""
+    """A job as one poll saw it. Two polls with the same `fingerprint` saw the same job."""
 
     job: Job
     fingerprint: bytes
 
 
 class JobReader(Protocol):
-    """Reads jobs; projects go by their names. Raises only JobApiError's classes, within a bounded time."""
+    """Reads jobs; `project` is the name of a project. Raises only JobApiError's classes, within a bounded time."""
 
     async def look(self, project: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
-        """Reads a job; None where its fingerprint is `unless`."""
+        """Reads a job; None if its fingerprint is `unless`."""
 
 
 @dataclass(frozen=True)
 class PromptCall:
     """The call that creates a job, or sends a follow-up to one.
 
-    `requester` and `files` are for servers known to take them. A repeated call keeps its `idempotency_key`.
+    `requester` and `files` are only for servers known to support them. A repeated call keeps its `idempotency_key`.
     """
 
     prompt: str
@@ -37,8 +37,8 @@ class PromptCall:
 
 
 class JobApi(JobReader, Protocol):
-    """The job API (specification, part 4); projects go by their names. Every method raises only JobApiError's classes,
-    within a bounded time.
+    """The job API (specification, part 4); `project` is the name of a project. All methods raise only JobApiError's
+    classes, within a bounded time.
     """
 
     async def create(self, project: str, call: PromptCall) -> Job:
@@ -51,7 +51,7 @@ class JobApi(JobReader, Protocol):
         """Reads a job."""
 
     def can_cancel(self, project: str) -> bool:
-        """Whether the project's job API can cancel a job."""
+        """Returns whether the project's job API can cancel a job."""
 
     async def cancel(
         self, project: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
@@ -62,14 +62,14 @@ class JobApi(JobReader, Protocol):
         """Discards the unfinished work of a failed job; safe to repeat. Only if the job's details mention such work."""
 
     def takes_files(self, project: str) -> bool:
-        """Whether the project's job API takes files."""
+        """Returns whether the project's job API accepts files."""
 
     async def upload(self, project: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
         """Uploads a file to the job API; safe to repeat. Only if `takes_files`."""
 
 
 class Requesters(Protocol):
-    """Who asked for something, as a job API is told."""
+    """Looks up requesters for job APIs."""
 
     async def requester(self, person_id: str, channel_id: str, thread_ts: str) -> Requester:
-        """The person, with the thread's address if it can be had in a moment. Never raises."""
+        """Returns the person, with the thread's address if it is available quickly. Never raises."""

@@ -1,4 +1,4 @@
-"""The small ports of the store for whoever runs Pagehand: when something happened last, and faults of the set-up."""
+"""The store's ports for the operator: when each kind of event last happened, and faults of the set-up."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from bot.domain.last_times import LastTime
 
 
 class LastTimes(Protocol):
-    """When something happened last."""
+    """When each kind of event last happened."""
 
     async def note(self, kinds: Collection[LastTime]) -> None:
-        """Notes that these happened now."""
+        """Records that these happened now."""
 
 
 @dataclass(frozen=True)
 class ClaimedFault:
-    """A fault that is to be told. `found_at` is when it was first seen, `attempts` counts this one."""
+    """A fault to be reported. `found_at` is when it was first seen; `attempts` includes this one."""
 
     key: str
     words: str
@@ -28,20 +28,20 @@ class ClaimedFault:
 class Faults(Protocol):
     """Faults of the set-up that the checks found, each by the name of its check.
 
-    A fault is told once, and again if it comes back on another day after it was fixed.
+    A fault is reported once, and again if it comes back on another day after it was fixed.
     """
 
     async def record(self, findings: Sequence[Finding], *, tell: bool) -> None:
-        """Records what a look found. A finding that is well clears the faults by its name, and by names with one
-        part more. A fault that is new since the first look is due to be told if `tell` says so: what that look found is
+        """Records the findings of one run. A finding without a fault clears the faults of its name, and of names with
+        one more part. With `tell`, a new fault is due to be reported. It is false in the first run, whose faults are
         known to whoever set Pagehand up.
         """
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFault]:
-        """Claims faults that are due to be told."""
+        """Claims faults that are due to be reported."""
 
     async def settled(self, key: str, owner: str) -> None:
-        """Nothing is left to tell of a fault that the owner holds."""
+        """Records that a fault that the owner holds is reported."""
 
     async def postpone(self, key: str, owner: str, *, due_in: float) -> None:
-        """Has it tried again in so many seconds."""
+        """Makes it due again in this many seconds."""

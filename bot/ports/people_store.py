@@ -1,4 +1,4 @@
-"""The store's ports about people: what they did, wrote, prefer, drafted and look at.
+"""The store's ports about people: audit, limits, drafts, preferences, Homes, early replies and message versions.
 
 `bot.ports.transaction` says which transactions have them.
 """
@@ -14,7 +14,7 @@ from bot.domain.requests.request import MessageVersion, Reply
 
 @dataclass(frozen=True)
 class ClaimedHome:
-    """A Home to publish: the page of jobs that its person looks at."""
+    """A Home to publish, with the page of jobs that its person sees."""
 
     person_id: str
     page: int
@@ -27,29 +27,29 @@ class Audit(Protocol):
         """Records an entry at the transaction's time."""
 
     async def read(self, *, since: float, until: float, after: int, limit: int) -> Sequence[RecordedEntry]:
-        """Entries from `since` until `until`, oldest first. Of those at exactly `since`, only the ones with a number
-        above `after` (0 for the first page). The next page begins with the last entry's time and number.
+        """Returns entries from `since` until `until`, oldest first. Of those at exactly `since`, only the ones with a
+        number above `after` (0 for the first page). The next page begins with the last entry's time and number.
         """
 
 
 class Limits(Protocol):
-    """How many requests people have made lately."""
+    """The number of requests that people have made recently."""
 
     async def free_at(self, person_id: str, request_id: str, *, limit: int, within: float) -> float | None:
-        """When somebody who has made `limit` requests within that many seconds may make another; None if they may now,
-        as they always may if there is no limit (0) or the request is already counted. Other transactions that look at
+        """Returns when somebody who has made `limit` requests within `seconds` may make another; None if they may now,
+        as they always may if there is no limit (0) or the request is already counted. Other transactions about
         this person wait until this one ends; lock all threads first.
         """
 
     async def count(self, person_id: str, request_id: str) -> bool:
-        """Counts a request that is let through. False if it was counted before, because it is being prepared again."""
+        """Counts an allowed request. False if it was counted before, because it is being prepared again."""
 
 
 class Drafts(Protocol):
-    """Text left in a modal without submitting. `place`: where the modal was opened."""
+    """Text typed into a modal that was not submitted. `place`: where the modal was opened."""
 
     async def get(self, person_id: str, place: str) -> str:
-        """The text; empty if there is none."""
+        """Returns the text; empty if there is none."""
 
     async def save(self, person_id: str, place: str, text: str) -> None:
         """Replaces the text."""
@@ -62,7 +62,7 @@ class Preferences(Protocol):
     """People's preferences."""
 
     async def get(self, person_id: str) -> Preference:
-        """A person's preference, with defaults for what they never set."""
+        """Returns a person's preference, with defaults for what they never set."""
 
     async def save(self, person_id: str, preference: Preference) -> None:
         """Saves a preference."""
@@ -72,47 +72,47 @@ class Homes(Protocol):
     """The App Homes of people who have opened theirs."""
 
     async def opened(self, person_id: str, *, page: int = 0) -> None:
-        """Notes that somebody looks at a page of their Home, which is due at once."""
+        """Records which page of their Home somebody sees, and makes the Home due at once."""
 
     async def changed(self, person_id: str, *, due_in: float) -> None:
-        """Makes somebody's Home due in that many seconds, if they ever opened it."""
+        """Makes somebody's Home due in this many seconds, if they ever opened it."""
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedHome]:
         """Claims Homes that are due and unclaimed."""
 
     async def published(self, person_id: str, owner: str, *, again_in: float | None = None) -> None:
-        """Frees a Home that `owner` holds; it is due again in that many seconds (None: when something changes). If
+        """Frees a Home that `owner` holds; it is due again in this many seconds (None: when something changes). If
         others may have claimed it by now, it is due at once: what was published late may have replaced something newer.
         """
 
 
 class EarlyReplies(Protocol):
-    """Replies whose thread is unknown while a card is on its way into their channel: people can answer a card in Slack
+    """Replies whose thread is unknown while a card is being posted to their channel: people can answer a card in Slack
     before we know its `ts`.
     """
 
     async def keep(self, reply: Reply) -> bool:
-        """Keeps a reply; False if no card that begins a thread is on its way. Of several versions of a reply the newest
-        is kept, in whatever order they come; one that does not name its thread only changes a kept one.
+        """Stores a reply; False if no card that begins a thread is being posted. Of several versions of a reply, the
+        newest is kept, whatever their order; one that does not name its thread only changes a stored one.
         """
 
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
-        """Removes and returns the replies kept for this thread, in the order they were written. Replies kept for other
-        threads are returned too once no other card that begins a thread is on its way into the channel.
+        """Removes and returns the replies stored for this thread, in the order they were written. Replies stored for
+        other threads are returned, too, once no other card that begins a thread is being posted to the channel.
         """
 
 
 class MessageVersions(Protocol):
-    """The versions of messages seen lately. Slack delivers unacknowledged messages again, so an edit or a deletion can
+    """Recently seen versions of messages. Slack delivers unacknowledged messages again, so an edit or a deletion can
     come before the message itself.
     """
 
     async def answer(self, version: MessageVersion) -> bool:
-        """Notes that the writer of a version gets a private answer; False if they got one for this version or a newer
+        """Records that the writer of a version gets a private answer; False if they got one for this version or a newer
         one.
         """
 
     async def note(self, version: MessageVersion) -> bool:
-        """Notes that a version came; False if a newer one came before. Other versions of the message wait for the end
+        """Records that a version came; False if a newer one came before. Other versions of the message wait for the end
         of this transaction. Call it before anything else is locked.
         """

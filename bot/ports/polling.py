@@ -1,4 +1,4 @@
-"""Polling as the store keeps it: which jobs are due, and the results of polls."""
+"""The store's port for polling: which jobs are due, and the results of polls."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ NOTHING_KNOWN: Container[tuple[str, int]] = ()
 
 @dataclass(frozen=True)
 class ClaimedPoll:
-    """A job to poll, with its thread as it was when claimed."""
+    """A job to poll, with its thread at the time of the claim."""
 
     thread: Thread
 
@@ -29,7 +29,7 @@ class KnownPoll:
 
 @dataclass(frozen=True)
 class PollResult:
-    """The result of one poll: the thread as it was when claimed, its state now, and the notices that follow."""
+    """The result of one poll: the thread at the time of the claim, its state now, and the resulting notices."""
 
     thread: Thread
     state: ThreadState
@@ -56,7 +56,7 @@ class PollResult:
 
 @dataclass(frozen=True, slots=True)
 class UnchangedPoll:
-    """The result of a poll that showed what the one before did: only the next due time is new."""
+    """The result of a poll without news: only the next due time is new."""
 
     thread_id: str
     revision: int
@@ -80,11 +80,11 @@ class Polls(Protocol):
         """
 
     async def thread(self, poll: KnownPoll) -> Thread | None:
-        """The thread of a claimed poll; None if its revision has changed, or if its row cannot be read."""
+        """Returns the thread of a claimed poll; None if its revision has changed, or if its row is unreadable."""
 
     async def save(self, results: Sequence[PollResult | UnchangedPoll], owner: str) -> int:
         """Saves the results of polls whose claim `owner` still holds and whose thread still has the revision it was
         claimed with: the state, the notices, the card if it changed, the next due time. Frees the claims. Other results
-        are dropped; a claim that `owner` still holds is freed, and the poll is due when whoever changed the thread
-        said. Returns how many were saved. An unchanged one costs one row update.
+        are dropped; a claim that `owner` still holds is freed, and the poll keeps the due time that the change of
+        the thread set. Returns how many were saved. An unchanged one costs one row update.
         """

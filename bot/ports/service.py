@@ -1,4 +1,4 @@
-"""What the listeners ask of the service."""
+"""The service as the listeners use it."""
 
 from typing import Protocol
 
@@ -22,10 +22,10 @@ class ServicePort(Protocol):
         """
 
     async def revise(self, reply: Reply) -> bool:
-        """Records what a message says after an edit, or that it was deleted."""
+        """Records a message's text after an edit, or its deletion."""
 
     async def act(self, action: Action) -> bool:
-        """Records what a button, a word or a reaction asks for. False if what it is about is unknown."""
+        """Records the action of a button, a word or a reaction. False if its subject is unknown."""
 
     async def follow_up(self, written: Written) -> bool:
         """Records a follow-up that was not written in the job's thread. False if the job is unknown."""
@@ -34,16 +34,16 @@ class ServicePort(Protocol):
         """Records a channel's new id and since when it has it, in seconds."""
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
-        """Notes that the writer of a message gets a private answer. False if they already got it."""
+        """Records that the writer of a message gets a private answer. False if they already got it."""
 
     async def draft(self, person_id: str, place: str) -> str:
-        """The draft that somebody left in a modal opened here."""
+        """Returns the draft that somebody left in a modal opened here."""
 
     async def save_draft(self, person_id: str, place: str, text: str) -> None:
         """Saves a draft, or deletes it if it is blank."""
 
     async def preference(self, person_id: str) -> Preference:
-        """A person's preference."""
+        """Returns a person's preference."""
 
     async def save_preference(self, person_id: str, preference: Preference) -> None:
         """Saves a person's preference."""

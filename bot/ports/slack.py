@@ -1,4 +1,4 @@
-"""Slack: what Pagehand says there, what it reads before a request is sent, and the views it shows."""
+"""Slack: what Pagehand posts, what it reads before a request is sent, and the views it shows."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ class Members(Protocol):
     """Looks up people. Raises only ChatError's classes, within a bounded time; ChatRejected for an unknown id."""
 
     async def member(self, person_id: str) -> Member:
-        """The person, as Slack described them within the last hour."""
+        """Returns the person, as Slack described them within the last hour."""
 
 
 class Groups(Protocol):
     """The user groups of the workspace."""
 
     async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:
-        """The ids of everyone in one of the groups, as of the last minutes. A group that Slack does not show is empty.
+        """Returns the members of all these groups, as of the last minutes. A group that Slack does not show is empty.
         Raises ChatError if Slack could not be asked.
         """
 
@@ -32,7 +32,7 @@ class ChannelReader(Protocol):
     """Looks up channels. Raises only ChatError's classes, within a bounded time."""
 
     async def channel(self, channel_id: str) -> ChannelInfo:
-        """The channel, as Slack described it within the last minutes."""
+        """Returns the channel, as Slack described it within the last minutes."""
 
 
 class Conversations(Protocol):
@@ -41,21 +41,21 @@ class Conversations(Protocol):
     async def thread(
         self, channel_id: str, thread_ts: str, *, after_ts: str = "", before_ts: str = "", limit: int = 51
     ) -> Sequence[ThreadMessage]:
-        """The last messages of a thread, at most `limit`, oldest first, with names instead of ids: those after
+        """Returns the last messages of a thread, at most `limit`, oldest first, with names instead of ids: those after
         `after_ts` and before `before_ts`, without Pagehand's own. Ask for one more than you show to learn whether there
         are others.
         """
 
 
 class FileReader(Protocol):
-    """What is in files. Raises only ChatError's classes, each call within a bounded time."""
+    """Reads files. Raises only ChatError's classes, each call within a bounded time."""
 
     async def look_up(self, file: SlackFile) -> SlackFile:
-        """The file with what its reference lacks; the same where that is nothing. Raises ChatError."""
+        """Returns the file with everything that a reference to it may lack. Raises ChatError."""
 
     async def read(self, file: SlackFile, *, max_bytes: int) -> FileContent:
-        """The file, or its beginning where it is longer. Raises ChatError: ChatMissingScope where the app may not read
-        files, ChatRejected where this one cannot be had.
+        """Returns the file, or its beginning if it is longer. Raises ChatError: ChatMissingScope if the app may not
+        read files, ChatRejected if this one is not available.
         """
 
 
@@ -78,7 +78,7 @@ class SlackReading:
 
 
 class Chat(Protocol):
-    """What Pagehand says in Slack. Every method raises only ChatError's classes, within a bounded time."""
+    """Posts to Slack. Every method raises only ChatError's classes, within a bounded time."""
 
     async def post_card(
         self, thread: Thread, key: str, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS, without_blocks: bool = False
@@ -98,7 +98,7 @@ class Chat(Protocol):
         """
 
     async def find(self, thread: Thread, key: str) -> str | None:
-        """The `ts` of the message that carries this key: in the thread, or, while the thread has no `ts`, in the
+        """Returns the `ts` of the message with this key: in the thread or, while the thread has no `ts`, in the
         channel since the thread was recorded.
         """
 
@@ -115,10 +115,10 @@ class Chat(Protocol):
 
 
 class Operator(Protocol):
-    """Whoever runs Pagehand. Raises only ChatError's classes, within a bounded time."""
+    """Messages to the operator. Raises only ChatError's classes, within a bounded time."""
 
     async def tell(self, words: str, key: str, *, since: float) -> None:
-        """Tells them something, unless a message with this key since then shows that they were told. Whether a direct
+        """Sends them a message, unless one with this key since then shows that they got it. Whether a direct
         message arrived cannot be looked up.
         """
 
@@ -127,6 +127,6 @@ class DisplayNames(Protocol):
     """The names of the workspace's people, channels and user groups."""
 
     async def names(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """Display names by id; a private one is replaced by neutral words, and those that cannot be had in a moment are
-        left out. Never raises.
+        """Returns display names by id. A private one is replaced by a neutral description, and those not available
+        quickly are left out. Never raises.
         """

@@ -1,4 +1,4 @@
-"""The store's main ports, one for each subject, and the values they take.
+"""The store's main ports, one for each subject, and their values.
 
 `bot.ports.transaction` says which transactions have them; `bot.store.session` says which rows are locked, and in which
 order.
@@ -21,7 +21,7 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, Thr
 @dataclass(frozen=True)
 class ClaimedRequest:
     """A claimed request. `uncertain`: an earlier holder died or was paused while sending, so it may have arrived.
-    `merged`: what goes out with it as one message, in the order it was written.
+    `merged`: the requests that are sent with it as one message, in the order they were written.
     """
 
     request: Request
@@ -32,7 +32,7 @@ class ClaimedRequest:
 
 @dataclass(frozen=True)
 class ClaimedNotice:
-    """A notice to deliver, with its thread as it is now. `follow_ups` are counted for a CARD and an EPHEMERAL only."""
+    """A notice to deliver, with its thread as it is now. `follow_ups` are only counted for a CARD or an EPHEMERAL."""
 
     notice: Notice
     thread: Thread
@@ -46,24 +46,24 @@ class Threads(Protocol):
         """Records a new thread, which is not polled yet because it has no job; False if its id is known already."""
 
     async def get(self, thread_id: str) -> Thread | None:
-        """The thread, locked until the end of the transaction."""
+        """Returns the thread, locked until the end of the transaction."""
 
     async def find_newest(self, channel_id: str, ts: str) -> Thread | None:
-        """The thread of the newest job in the Slack thread that begins with this `ts`, locked until the end of the
-        transaction.
+        """Returns the thread of the newest job in the Slack thread that begins with this `ts`, locked until the end of
+        the transaction.
         """
 
     async def newest_of(self, channel_id: str, *, limit: int) -> Sequence[Thread]:
-        """The threads in a channel, newest first; not locked."""
+        """Returns the threads in a channel, newest first; not locked."""
 
     async def find_by_card(self, channel_id: str, card_ts: str) -> Thread | None:
-        """The thread whose card has this `ts`, locked until the end of the transaction."""
+        """Returns the thread whose card has this `ts`, locked until the end of the transaction."""
 
     async def set_project(self, thread_id: str, project: str, options: ThreadOptions) -> None:
         """Records which project a thread's job is for, and why."""
 
     async def set_origin(self, thread_id: str, origin: ThreadOrigin) -> None:
-        """Records how a job's Slack thread turned out to begin."""
+        """Records the first message of a job's Slack thread, once it is known."""
 
     async def attach(self, thread: Thread) -> Thread:
         """Gives a job its place in the Slack thread that it was asked for in, as the newest there."""
@@ -72,48 +72,48 @@ class Threads(Protocol):
         """Detaches a job that will never have a card: replies in the Slack thread no longer count for it."""
 
     async def of_person(self, person_id: str, *, offset: int, limit: int) -> Sequence[Thread]:
-        """The threads whose jobs somebody asked for, newest first; not locked."""
+        """Returns the threads whose jobs somebody asked for, newest first; not locked."""
 
     async def save_state(self, thread_id: str, state: ThreadState, *, poll_in: float | None) -> None:
-        """Saves the state, raises the thread's revision (so that the result of a poll under way is dropped), and makes
-        the poll due in that many seconds (None: never). A poller keeps its claim until the claim ends.
+        """Saves the state, raises the thread's revision (so that the result of a poll in progress is dropped), and
+        makes the poll due in this many seconds (None: never). A poller keeps its claim until the claim ends.
         """
 
     async def set_card(self, thread_id: str, card_ts: str) -> None:
         """Records where the card was posted, which begins the Slack thread if nothing else does. From now on the
-        thread's requests can go out.
+        thread's requests can be sent.
         """
 
 
 class Requests(Protocol):
-    """What people asked for."""
+    """The requests of people."""
 
     async def add(self, request: Request, *, due_in: float = 0.0) -> bool:
-        """Records a request, due in that many seconds; False, with nothing recorded, if its `source_key` is known
+        """Records a request, due in this many seconds; False, with nothing recorded, if its `source_key` is known
         already.
         """
 
     async def get(self, request_id: str) -> Request | None:
-        """One request, locked after its thread."""
+        """Returns a request, locked after its thread."""
 
     async def find_start(self, thread_id: str) -> Request | None:
-        """The request that started the thread."""
+        """Returns the request that started the thread."""
 
     async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
-        """Somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
+        """Returns somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
 
     async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
-        """The requests made of one reply and its edits, locked (lock the thread first), oldest first."""
+        """Returns the requests made from one reply and its edits, locked (lock the thread first), oldest first."""
 
     async def waiting_follow_ups(self, thread_id: str) -> Sequence[Request]:
-        """The thread's follow-ups that wait to be sent, in the order they were written."""
+        """Returns the thread's follow-ups that wait to be sent, in the order they were written."""
 
     async def several_wait(self, thread_id: str) -> bool:
-        """Whether more than one follow-up of the thread waits to be sent."""
+        """Returns whether more than one follow-up of the thread waits to be sent."""
 
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
         """Saves a request's texts, attachments, edit, state and problem. A waiting request keeps its due time, or is
-        due in that many seconds if it had none; a claim for preparing or sending stays. A start's text becomes its
+        due in this many seconds if it had none; a claim for preparing or sending stays. A start's text becomes its
         thread's prompt, unless it was withdrawn.
         """
 
@@ -127,13 +127,13 @@ class Requests(Protocol):
         afresh: bool = False,
         uncertain: bool = False,
     ) -> None:
-        """Ends a request, or (WAITING) makes it due again in that many seconds; frees its claim. `afresh`: it counts as
+        """Ends a request, or (WAITING) makes it due again in this many seconds; frees its claim. `afresh`: it counts as
         not tried before. `uncertain`: it may have arrived, which is never unset.
         """
 
     async def unsent(self, thread_id: str) -> Sequence[Request]:
-        """The requests about a thread's job that certainly have not gone out: follow-ups, held replies, and words for
-        Pagehand; in the order they were written. Lock the thread first.
+        """Returns the requests about a thread's job that were certainly not sent: follow-ups, held replies, and words
+        for Pagehand; in the order they were written. Lock the thread first.
         """
 
     async def move(self, unsent: Sequence[Request], thread_id: str) -> None:
@@ -142,7 +142,7 @@ class Requests(Protocol):
         """
 
     async def remove(self, request_id: str) -> None:
-        """Removes a request that waits for its person's answer, so that another one can be made of its message."""
+        """Removes a request that waits for its person's answer, so that its message can become another one."""
 
 
 class RequestQueue(Requests, Protocol):
@@ -151,22 +151,22 @@ class RequestQueue(Requests, Protocol):
     async def claim_received(
         self, owner: str, *, lease: float, limit: int, turn: float = 0.0
     ) -> Sequence[ClaimedRequest]:
-        """Claims requests to prepare, and marks them PREPARING: one of each person, then another of each, from another
+        """Claims requests to prepare, and marks them PREPARING: one per person, then another one each, from another
         thread if there is one. `turn`, from 0 to 1, decides who comes first.
         """
 
     async def prepared(self, request: Request, *, due_in: float = 0.0) -> None:
         """Records a prepared request that the caller holds: its state, problem and context. One that waits to be sent
-        is due in that many seconds. Frees the claim.
+        is due in this many seconds. Frees the claim.
         """
 
     async def not_tried(self, request_id: str, *, due_in: float, problem: str) -> None:
-        """Returns a request that is being prepared to RECEIVED, due in that many seconds, without counting the try.
+        """Returns a request that is being prepared to RECEIVED, due in this many seconds, without counting the try.
         Frees the claim.
         """
 
     async def has_pending_start(self, thread_id: str) -> bool:
-        """Whether a job that is to follow this thread's has not passed its checks yet."""
+        """Returns whether a job that will follow this thread's has not passed its checks yet."""
 
     async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
         """Merges waiting follow-ups of the thread, which is locked, into one that `owner` has claimed: each gets the
@@ -174,23 +174,23 @@ class RequestQueue(Requests, Protocol):
         """
 
     async def merged_into(self, request_id: str) -> Sequence[Request]:
-        """The requests merged into this one, in the order they were written, locked."""
+        """Returns the requests merged into this one, in the order they were written, locked."""
 
     async def unmerge(self, request_id: str) -> None:
-        """Undoes a merge: the others go out by themselves, or with others."""
+        """Undoes a merge: the others are sent separately, or with others."""
 
     async def following(self, first: Request, *, limit: int) -> Sequence[Request]:
-        """The follow-ups of the thread, which is locked, to be sent after this one, in the order they were written: at
-        most `limit`, up to one that cannot be read or waits for a file.
+        """Returns the follow-ups of the thread, which is locked, to be sent after this one, in the order they were
+        written: at most `limit`, up to one that cannot be read or waits for a file.
         """
 
     async def on_their_way(self, thread_id: str) -> Sequence[Request]:
-        """The thread's start and follow-ups that are prepared and wait or are being sent, in the order they were
-        written.
+        """Returns the thread's start and follow-ups that are prepared and waiting, or being sent, in the order they
+        were written.
         """
 
     async def stops(self, thread_id: str) -> Sequence[Request]:
-        """All stops of the thread's job."""
+        """Returns all stops of the thread's job."""
 
     async def claim(self, owner: str, *, lease: float, limit: int, turn: float = 0.0) -> Sequence[ClaimedRequest]:
         """Claims due requests, in turns like `claim_received`: the first open one of each thread (a start first, then a
@@ -200,30 +200,30 @@ class RequestQueue(Requests, Protocol):
         """
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
-        """Whether `owner` still has the claim on a request that is being sent: until somebody else claims it, even
-        after its lease ran out. Locks the request.
+        """Returns whether `owner` still has the claim on a request that is being sent: until somebody else claims it,
+        even after its lease ran out. Locks the request.
         """
 
     async def set_text(self, request_id: str, text: str) -> None:
         """Sets a request's text."""
 
     async def set_requester(self, request_id: str, requester: Requester) -> None:
-        """Sets the requester that the job API is told."""
+        """Sets the requester that the job API gets."""
 
 
 class Notices(Protocol):
-    """The notices that Pagehand owes the threads."""
+    """The notices to be delivered to threads."""
 
     async def add(self, thread_id: str, notice: NewNotice) -> None:
         """Records a notice. One with a key known in the thread is ignored, except that a CARD or REACTION gets the new
-        message and a higher revision, and opens again. An end drops what is held back.
+        message and a higher revision, and is reopened. An end deletes the posts that are held back.
         """
 
     async def drop_held(self, thread_id: str) -> None:
         """Deletes the posts that are held back in the thread, which is locked: those that are not due yet."""
 
     async def has(self, thread_id: str, key: NoticeKey) -> bool:
-        """Whether a notice with this key was recorded in the thread, which is locked."""
+        """Returns whether a notice with this key was recorded in the thread, which is locked."""
 
 
 class NoticeQueue(Notices, Protocol):
@@ -260,20 +260,20 @@ class NoticeQueue(Notices, Protocol):
         without_blocks: bool = False,
         problem: str = "",
     ) -> bool:
-        """Makes a notice due again in that many seconds. `uncertain`: it may have arrived, which holds until it is
+        """Makes a notice due again in this many seconds. `uncertain`: it may have arrived, which holds until it is
         delivered. `without_blocks`: Slack refused it with them.
         """
 
     async def give_up(self, notice: Notice, owner: str, *, problem: str) -> bool:
-        """Ends a notice that cannot be delivered, and keeps the reason; a newer revision is tried all the same."""
+        """Ends a notice that cannot be delivered, and records the reason; a newer revision is still tried."""
 
 
 class Claims(Protocol):
     """Claims of every kind."""
 
     async def release(self, owner: str) -> None:
-        """Frees everything that `owner` holds. Polls return to what they were; notices and requests become due at once,
-        as uncertain (put back by `settle` and `postpone` beforehand what was not begun).
+        """Frees everything that `owner` holds. Polls keep their due times; notices and requests become due at once,
+        as uncertain (use `settle` and `postpone` before for those that were not begun).
         """
 
 
@@ -292,24 +292,24 @@ class RequestParts(Protocol):
     """The context of requests: fetched parts, and files to upload."""
 
     async def fetched(self, request_id: str) -> FetchedParts:
-        """The parts kept for a request that is being prepared."""
+        """Returns the parts stored for a request that is being prepared."""
 
     async def keep_fetched(self, request_id: str, parts: FetchedParts) -> None:
-        """Keeps fetched parts until the request changes its state."""
+        """Stores fetched parts until the request changes its state."""
 
     async def to_upload(self, request_id: str, files: Sequence[SlackFile]) -> None:
-        """Makes a waiting request, which is held, wait until these files are uploaded, and no others."""
+        """Makes a waiting request, which is held, wait for the upload of exactly these files."""
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFile]:
         """Claims due files of waiting requests, and counts the attempt. Files of requests that no longer wait are
-        dropped; those of one that was handed back are due again with it.
+        dropped; those of a request that was returned are due again with it.
         """
 
     async def is_claimed_by(self, claimed: ClaimedFile, owner: str) -> bool:
-        """Whether `owner` still has the claim. Locks the file."""
+        """Returns whether `owner` still has the claim. Locks the file."""
 
     async def postpone(self, claimed: ClaimedFile, *, due_in: float) -> None:
-        """Makes a claimed file due again in that many seconds."""
+        """Makes a claimed file due again in this many seconds."""
 
     async def fails(self, claimed: ClaimedFile) -> float:
         """Records that Slack does not return a claimed file; returns since when (on the store's clock)."""
@@ -318,7 +318,7 @@ class RequestParts(Protocol):
         """Records the outcome of a claimed file."""
 
     async def settled(self, request_id: str) -> Sequence[SettledFile] | None:
-        """All files of a request in order; None while one is still to be uploaded."""
+        """Returns all files of a request in order; None until all are uploaded or given up."""
 
     async def tried(self, request_id: str) -> None:
         """Records that sending a request began (with its first file), unless that was recorded before."""

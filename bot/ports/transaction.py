@@ -13,17 +13,17 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """Time: `now` is in seconds since the epoch and never steps; `monotonic` is for measuring."""
+    """Time: `now` is in seconds since the epoch and never jumps; `monotonic` is for measuring."""
 
     def now(self) -> float:
-        """Seconds since the epoch. A step of the machine's clock while the process runs does not show."""
+        """Returns seconds since the epoch. A jump of the machine's clock while the process runs does not show."""
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; goes on while the process is paused."""
+        """Returns seconds since some fixed point; it advances while the process is paused."""
 
 
 class RecordingTransaction(Protocol):
-    """What recording needs: nothing is claimed, sent or delivered."""
+    """The parts needed for recording: nothing is claimed, sent or delivered."""
 
     @property
     def now(self) -> float:
@@ -49,7 +49,7 @@ class RecordingTransaction(Protocol):
 
 
 class RequestTransaction(RecordingTransaction, Protocol):
-    """What preparing, carrying out and sending requests needs."""
+    """The parts needed for preparing, carrying out and sending requests."""
 
     @property
     def requests(self) -> RequestQueue: ...
@@ -68,7 +68,7 @@ class RequestTransaction(RecordingTransaction, Protocol):
 
 
 class OutboxTransaction(RequestTransaction, Protocol):
-    """What delivering notices needs. Requests and early replies wait for a card to be posted or given up."""
+    """The parts needed for delivering notices. Requests and early replies wait for a card to be posted or given up."""
 
     @property
     def notices(self) -> NoticeQueue: ...
@@ -81,7 +81,7 @@ class OutboxTransaction(RequestTransaction, Protocol):
 
 
 class UpkeepTransaction(Protocol):
-    """What keeping the database in order needs: deleting, restoring, checking."""
+    """The parts needed for upkeep: deleting, restoring, checking."""
 
     @property
     def now(self) -> float:
@@ -116,9 +116,9 @@ class UpkeepTransaction(Protocol):
 
 
 class Transaction(OutboxTransaction, UpkeepTransaction, Protocol):
-    """One whole database transaction: all of it happens, or nothing.
+    """One database transaction with all parts: all of it happens, or nothing.
 
-    The store hands out this one. A function's signature says which part of it the function may touch: one of the
+    The store passes this one. A function's signature says which part of it the function may use: one of the
     transactions above, or, if it needs only one or two subjects, those (`threads: Threads`).
     """
 
@@ -133,10 +133,10 @@ class Store(Protocol):
     """The database. Raises only StoreError's classes."""
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
-        """Runs `work` in one transaction and commits. After a deadlock, a lock or a cut connection `work` is repeated,
+        """Runs `work` in one transaction and commits. After a deadlock, a lock or a lost connection `work` is repeated,
         so it must have no effects of its own; it may run in another thread, and awaits nothing but the transaction's
-        methods. `urgent` work, whose acknowledgement somebody waits for, goes first. Raises StoreUnavailable after
-        bounded tries (about 10 s).
+        methods. `urgent` work, whose acknowledgement somebody waits for, runs first. Raises StoreUnavailable after
+        a limited number of attempts (about 10 s).
         """
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ from bot.domain.slack_limits import Grant, SlackLimits
 
 @dataclass(frozen=True)
 class LongOpenJobs:
-    """How many jobs have been open for long without a change, and the age of the oldest in seconds."""
+    """The number of jobs open for long without a change, and the age of the oldest in seconds."""
 
     count: int
     oldest: float
@@ -47,7 +47,7 @@ class HeldRequest:
 
 
 class OldRows(Enum):
-    """Rows that are deleted once they are old; each kind has a time by which it ages."""
+    """Kinds of rows that are deleted once they are old. Each has a time from which its age counts."""
 
     AUDIT = "audit"
     """Entries of the audit trail, since they were made."""
@@ -56,7 +56,7 @@ class OldRows(Enum):
     DRAFTS = "drafts"
     """Drafts, since they last changed."""
     HOMES = "homes"
-    """App Homes, since somebody last opened them; opening one makes it anew."""
+    """App Homes, since somebody last opened them; opening one creates it again."""
     MESSAGE_VERSIONS = "message_versions"
     """Versions of messages, since they were first seen."""
     SLACK_CALLS = "slack_calls"
@@ -64,7 +64,7 @@ class OldRows(Enum):
 
 
 class Retention(Protocol):
-    """Deleting."""
+    """Deletes data."""
 
     async def delete_finished(self, *, before: float, limit: int) -> int:
         """Deletes at most `limit` threads, with everything that belongs to them, that have not changed since `before`
@@ -75,8 +75,8 @@ class Retention(Protocol):
         """Deletes at most `limit` rows of a kind from before a time, oldest first; returns how many."""
 
     async def delete_channel_ids(self, *, before: float, limit: int) -> int:
-        """Deletes at most `limit` channel ids that were noted before a time and that no job uses any more; returns how
-        many. Those in use count as noted now.
+        """Deletes at most `limit` channel ids that were recorded before a time and that no job uses any more; returns
+        how many. Those in use count as recorded now.
         """
 
     async def delete_held(self, *, before: float, limit: int) -> Sequence[HeldRequest]:
@@ -98,7 +98,7 @@ class Retention(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a walk through a table: the last id, how many rows it changed, and how many it had to leave."""
+    """One step of a pass through a table: the last id, how many rows it changed, and how many it had to skip."""
 
     last: str
     changed: int
@@ -106,7 +106,7 @@ class Step:
 
 
 class Quotations(Protocol):
-    """Deletes what other people's requests and threads hold of somebody."""
+    """Deletes what other people's requests and threads contain of somebody."""
 
     async def forget_quoted(self, *, after: str, limit: int) -> Step | None:
         """Deletes the context of the next `limit` requests after an id, except of unfinished ones. None if there are no
@@ -119,11 +119,11 @@ class Quotations(Protocol):
         """
 
     async def forget_taking_part(self, person_id: str, *, after: str, limit: int) -> Step | None:
-        """The same for somebody's part in threads, except who muted a job or stopped work that goes on."""
+        """The same for somebody's part in threads, except as who muted a job or stopped work that continues."""
 
 
 class Restoration(Protocol):
-    """Marks as uncertain, in a database restored from a backup, what may have gone out since the backup was made."""
+    """Marks as uncertain, in a database restored from a backup, what may have been sent since the backup."""
 
     async def mark_requests_in_doubt(self) -> int:
         """Marks requests that were on their way to the agent as possibly arrived; returns how many. Those not sent yet
@@ -131,13 +131,13 @@ class Restoration(Protocol):
         """
 
     async def open_of_kinds(self, kinds: Collection[RequestKind]) -> Sequence[str]:
-        """The ids of all open requests of these kinds, oldest first."""
+        """Returns the ids of all open requests of these kinds, oldest first."""
 
     async def open_threads(self) -> Sequence[str]:
-        """The ids of all threads in which anything is polled, requested or owed."""
+        """Returns the ids of all threads with a poll, an open request or an open notice."""
 
     async def mark_notices_in_doubt(self) -> int:
-        """Has owed notices looked for in Slack before they are posted; returns how many."""
+        """Marks open notices to be looked for in Slack before they are posted; returns how many."""
 
     async def mark_reactions_in_doubt(self, *, after: int, limit: int) -> int | None:
         """Marks the replies of the next `limit` notices after an id as possibly carrying any reaction; returns the last
@@ -149,24 +149,24 @@ class ChannelIds(Protocol):
     """The ids of channels whose id Slack changed."""
 
     async def changed(self, old: str, new: str, at: float) -> None:
-        """Notes that a channel has another id since a time; in any order, and any number of times."""
+        """Records that a channel has another id since a time; in any order, and any number of times."""
 
     async def all_of(self, channel_id: str) -> Sequence[str]:
-        """All ids of a channel, by any of them: first the one that rows use, last the newest. Most have one."""
+        """Returns all ids of a channel, given any: first the one that rows use, last the newest."""
 
 
 class SlackCalls(Protocol):
-    """The calls to Slack that all processes together made lately."""
+    """The recent calls to Slack by all processes."""
 
     async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
         """Takes up to `wanted` calls of a method that is not called in threads."""
 
     async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
-        """Records a 429: nobody calls the method for that many seconds, in that channel if its limit is per channel."""
+        """Records a 429: nobody calls the method for this many seconds, in this channel if its limit is per channel."""
 
 
 class DatabaseCheck(Protocol):
-    """Whether the database works."""
+    """Checks whether the database works."""
 
     async def try_write(self) -> None:
         """Writes about as much as a person's request and leaves nothing behind, so that it fails if nothing can be
@@ -174,4 +174,6 @@ class DatabaseCheck(Protocol):
         """
 
     async def long_open(self, *, before: float, limit: int) -> LongOpenJobs:
-        """Jobs that are still polled and have not changed since `before`, among the `limit` that are polled next."""
+        """Returns jobs that are still polled and have not changed since `before`, among the `limit` that are polled
+        next.
+        """

@@ -1,6 +1,6 @@
 """What the log lines of a piece of work are about: a request, a job and a thread. Each task has its own.
 
-The id of a request goes along to the job API in a header, so that its lines can be found in the log of both.
+The id of a request is sent along to the job API in a header, so that its lines can be found in the log of both.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Notices what would stay unseen while there is nothing to do: an unwritable database, and jobs open for hours."""
+"""Detects problems that would go unnoticed while idle: an unwritable database, and jobs open for hours."""
 
 import asyncio
 import logging
@@ -26,13 +26,13 @@ MAX_OPEN_JOBS = 10_000
 
 
 class DatabaseProbe:
-    """Writes now and then, and looks for how long jobs have been open.
+    """Writes to the database regularly, and looks for jobs that have been open for long.
 
     Args:
-        store: What is checked.
-        recording_health: Is told how the writes go.
-        happened: What has happened since the last write, which notes it.
-        watching_jobs: Whether to look for long open jobs: processes that only receive leave that to those that poll.
+        store: The store to check.
+        recording_health: Gets the results of the writes.
+        happened: The kinds of events since the last write, which records them.
+        watching_jobs: Whether to look for long-open jobs; only processes that poll do.
         probe_every: Seconds between two writes.
         probe_retry: The same, while the last one failed.
     """
@@ -66,8 +66,8 @@ class DatabaseProbe:
             await asyncio.sleep(self._probe_retry if self._recording_health.failing() else self._probe_every)
 
     async def probe(self) -> None:
-        """Finds out whether anything can be recorded now. A slow write counts as a failure but is not cut off: how it
-        ends counts too.
+        """Checks whether anything can be recorded now. A slow write counts as a failure but is not cancelled, because
+        how it ends counts too.
         """
         happened = frozenset(self._happened)
 
@@ -77,7 +77,7 @@ class DatabaseProbe:
 
         slow = asyncio.get_running_loop().call_later(SLOW_WRITE, self._record_slow_write)
         try:
-            # Urgent, like people's requests: it is to find out whether those can be recorded.
+            # Urgent, like people's requests, because it tests whether those can be recorded.
             await self._store.transact(write, urgent=True)
         except StoreError as error:
             self._recording_health.record_failure(error)

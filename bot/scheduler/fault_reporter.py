@@ -1,4 +1,4 @@
-"""The fault reporter: tells the administrator in Slack, once, about each fault of the set-up that the checks found."""
+"""The fault reporter: reports each fault of the set-up that the checks found to the administrator in Slack, once."""
 
 import asyncio
 import logging

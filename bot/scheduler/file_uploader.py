@@ -1,8 +1,8 @@
 """The file uploader: copies the files of waiting requests from Slack to the job API, each under its own claim. A
 request is sent once all its files are settled.
 
-Nothing is kept between two tries: the file is read from Slack again, and uploading the same bytes twice does no harm.
-So a process holds at most as many files as it uploads at a time.
+Nothing is kept between attempts: the file is read from Slack again, and uploading the same bytes twice does no harm.
+So a process holds only as many files as it uploads at a time.
 """
 
 import asyncio
@@ -40,19 +40,19 @@ READ_SECONDS = 30.0
 logger = logging.getLogger(__name__)
 
 Result = FileOutcome | JobApiUnavailable | LookupFailed
-"""The result of one try: the file is settled, the job API could not be asked, or Slack could not."""
+"""The result of one attempt: the file is settled, or the job API or Slack was not available."""
 
 
 class FileUploader(JobApiWorker[ClaimedFile]):
     """Uploads files that are due.
 
     Args:
-        store: Where files are claimed, and outcomes are recorded.
-        files: Slack's, which are read.
-        job_api: Where they go.
-        settings: On what terms it works; a call is reading one file and uploading it.
+        store: The store.
+        files: Reads files from Slack.
+        job_api: Accepts the files.
+        settings: Its settings; one call reads a file and uploads it.
         polling: How soon a job is polled again.
-        concurrency: Files under way at a time, which bounds the memory that they take.
+        concurrency: Files in progress at a time, which limits their memory.
     """
 
     name = "file uploader"
@@ -155,7 +155,7 @@ class FileUploader(JobApiWorker[ClaimedFile]):
 async def _wait_for_job_api(
     tx: RequestTransaction, item: ClaimedFile, thread: Thread, request: Request, settlement: Settlement
 ) -> None:
-    """Handled like a request that could not be sent: with the same words, and for as long."""
+    """Handles it like a request that could not be sent: with the same messages, and for as long."""
     await tx.request_parts.postpone(item, due_in=settlement.due_in)
     if settlement.request_state is not RequestState.WAITING:
         await record_result(tx, thread, (request,), settlement)
@@ -183,7 +183,7 @@ async def _settled(tx: RequestTransaction, item: ClaimedFile, request: Request, 
     if files is None:
         return
     context = with_files(request.context, files, item.thread.project)
-    if context is None:  # it was changed while the files were on their way
+    if context is None:  # it was changed while the files were being uploaded
         await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
         return
     await tx.request_parts.complete(request.id, context)

@@ -18,9 +18,9 @@ from bot.scheduler.worker import NOTHING, WorkerSettings
 logger = logging.getLogger(__name__)
 
 _AGAIN_AFTER_FAILURE, _AGAIN_NOT_ALLOWED = 30.0, 300.0
-"""Seconds until a Home that could not be shown is tried again."""
+"""Seconds until publishing a Home is tried again."""
 _LOOKED_THROUGH = 50
-"""How many of a person's newest jobs are searched for what waits for them."""
+"""How many of a person's newest jobs are searched for questions to them."""
 _MOST_UNDECIDED = 10
 
 
@@ -50,7 +50,7 @@ class HomePublisher(SlackWorker[ClaimedHome]):
         return await self._store.transact(lambda tx: tx.homes.claim(self._owner, lease=self._lease, limit=limit))
 
     async def process(self, item: ClaimedHome, claimed_at: float) -> None:
-        """Publishes one Home. Doing it twice does no harm, so it is tried again until Slack accepts or refuses it."""
+        """Publishes one Home. Doing it twice does no harm, so it is repeated until Slack accepts or rejects it."""
         failing = await self._failing(item.person_id)
         content = await self._store.transact(lambda tx: _content(tx, item, failing))
         if not self.lease_covers_call(claimed_at):
@@ -82,13 +82,13 @@ class HomePublisher(SlackWorker[ClaimedHome]):
             raise ChatUncertain("no answer in time") from None
 
     def _log_refusal(self, error: ChatRejected) -> None:
-        """A refused Home is no failure of the worker: an app without a Home tab has none to show."""
+        """A rejected Home is no failure of the worker: the app may have no Home tab."""
         if not self._refusal_logged:
             self._refusal_logged = True
             logger.warning("Slack does not take a Home (%s): it is shown when something changes there", error.reason)
 
     async def _failing(self, person_id: str) -> Sequence[PartHealth] | None:
-        """Returns what is failing if the person is an administrator, as far as Slack says so."""
+        """Returns what is failing if the person is an administrator, according to Slack."""
         try:
             member = await self._members.member(person_id)
         except ChatError:
@@ -117,7 +117,7 @@ async def _content(tx: RequestTransaction, item: ClaimedHome, failing: Sequence[
 
 
 async def _undecided(tx: RequestTransaction, threads: Sequence[Thread]) -> Sequence[Thread]:
-    """Returns the threads whose person was asked for the project."""
+    """Returns the threads whose person was asked to choose the project."""
     candidates = [thread for thread in threads if may_be_undecided(thread)][:_MOST_UNDECIDED]
     starts = [(thread, await tx.requests.find_start(thread.id)) for thread in candidates]
     return [thread for thread, start in starts if start and start.state is RequestState.AWAITING_PERSON]

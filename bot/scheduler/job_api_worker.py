@@ -1,4 +1,4 @@
-"""A worker that calls the job APIs; each project's is a separate component of the health."""
+"""A worker that calls the job APIs; each project's job API is a separate component of the health."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -35,7 +35,7 @@ def job_words(job: Job | None) -> str:
 Item = TypeVar("Item")
 
 NOT_ALLOWED_RETRY = 60.0
-"""Seconds before a request is sent again after the job API refused our key: until somebody has fixed that."""
+"""Seconds before a request is sent again after the job API rejected our key, so that somebody can fix that."""
 
 
 class _OutagesByProject(defaultdict[str, Outage]):
@@ -55,8 +55,8 @@ def _name(project: str) -> str:
 
 
 class JobApiWorker(Worker[Item]):
-    """Tells working job APIs from failing ones: one that is away is no fault of the worker, nor of the others. Projects
-    go by their names.
+    """Distinguishes working job APIs from failing ones: an outage of one affects neither the worker nor the others.
+    They are identified by the names of their projects.
     """
 
     def __init__(self, store: Store, settings: WorkerSettings, *, concurrency: int) -> None:
@@ -64,15 +64,15 @@ class JobApiWorker(Worker[Item]):
         self._job_apis = _OutagesByProject(settings)
 
     def record_answer(self, project: str) -> None:
-        """Notes that a project's job API answers."""
+        """Records that a project's job API answers."""
         self._job_apis[project].record_success()
 
     def record_no_answer(self, project: str, reason: object, *, retry_after: float | None = None) -> None:
-        """Notes that a project's job API fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
+        """Records that a project's job API fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
         self._job_apis[project].record_failure(reason, retry_after=retry_after)
 
     def record_unavailable(self, project: str, error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailable:
-        """Notes that a project's job API could not be asked, unless it is only busy; returns what threads are told."""
+        """Records that a project's job API was not available, unless it is only busy; returns what threads are told."""
         if isinstance(error, JobApiNotAllowed):
             self.record_no_answer(project, error)
             return replace(unavailable(error), retry_after=NOT_ALLOWED_RETRY)

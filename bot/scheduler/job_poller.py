@@ -1,4 +1,4 @@
-"""The job poller: reads each job when it is due, decides what follows, and records state and notices together."""
+"""The job poller: reads each job when it is due, decides what to do, and records state and notices together."""
 
 import asyncio
 import contextlib
@@ -37,18 +37,18 @@ from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable
 from bot.scheduler.worker import DueWork, WorkerSettings, about
 
-# The last looks at jobs that led to nothing: the same again needs neither the thread nor a decision. They are kept in
+# The last polls without consequences: the same result again needs neither the thread nor a decision. They are kept in
 # the memory of one process, and may be forgotten at any time, which costs a decision and changes nothing.
 
 T = TypeVar("T")
 
 MAX_KNOWN = 50_000
-"""Jobs whose last look is remembered, at a few hundred bytes each."""
+"""Jobs whose last poll is remembered, at a few hundred bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLook:
-    """A look that led to nothing while the thread has this revision, and how the job is polled then."""
+    """A poll without consequences while the thread has this revision, and the job's polling then."""
 
     revision: int
     fingerprint: bytes
@@ -64,14 +64,14 @@ _Packed = tuple[int, bytes, float, float | None, bool, bool]
 
 
 class PollMemory:
-    """The looks by thread. `in` takes a pair of a thread's id and revision."""
+    """The remembered polls by thread. `in` takes a pair of a thread's id and revision."""
 
     def __init__(self, *, limit: int = MAX_KNOWN) -> None:
         self._limit = limit
         self._looks: dict[str, _Packed] = {}
         self._restless: dict[str, int] = {}
-        """Threads whose job shows something new at each look though nothing follows from it, by revision. Remembering
-        those looks would cost more than it saves.
+        """Threads whose job shows something new at each poll, though without consequences, by revision. Remembering
+        those polls would cost more than it saves.
         """
 
     def __contains__(self, thread: object) -> bool:
@@ -82,12 +82,12 @@ class PollMemory:
         return False
 
     def get(self, thread_id: str) -> KnownLook | None:
-        """Returns the remembered look at a thread's job."""
+        """Returns the remembered poll of a thread's job."""
         packed = self._looks.get(thread_id)
         return None if packed is None else KnownLook(packed[0], packed[1], PollPace(*packed[2:]))
 
     def remember(self, thread_id: str, look: KnownLook) -> None:
-        """Remembers a look that led to nothing, unless the one before it at this revision was different."""
+        """Remembers a poll without consequences, unless the one before it at this revision was different."""
         before = self._looks.pop(thread_id, None)
         if before is not None and before[0] == look.revision and before[1] != look.fingerprint:
             _add(self._restless, thread_id, look.revision, self._limit)
@@ -96,7 +96,7 @@ class PollMemory:
             _add(self._looks, thread_id, look.packed(), self._limit)
 
     def forget(self, thread_id: str) -> None:
-        """Forgets a thread that is no longer polled, or whose look led to something."""
+        """Forgets a thread that is no longer polled, or whose poll had consequences."""
         self._looks.pop(thread_id, None)
         self._restless.pop(thread_id, None)
 
@@ -110,17 +110,17 @@ def _add(kept: dict[str, T], thread_id: str, value: T, limit: int) -> None:
 logger = logging.getLogger(__name__)
 
 BATCH_WINDOW = 0.2
-"""Seconds over which results are gathered into one transaction, so that one commit serves many polls."""
+"""Seconds over which results are collected for one transaction, so that one commit serves many polls."""
 MOST_AT_ONCE = 25
-"""Results that one transaction saves; others may have their turn in between."""
+"""Results that one transaction saves; other work can run in between."""
 MOST_READ = 10
-"""Threads that one transaction reads: parsing them takes time, in which nothing else runs."""
+"""Threads that one transaction reads, because nothing else runs while they are parsed."""
 SPREAD = 0.25
 """Seconds over which the polls of one claim begin."""
 MANY = 25
 """The size of a claim from which jobs are claimed every SPREAD seconds."""
 MAX_UNSAVED = 1_000
-"""Polls under way or waiting to be saved; beyond that, no more begin until some are saved."""
+"""Polls in progress or waiting to be saved; beyond that, no more begin until some are saved."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class DuePoll:
 
 class JobPoller(JobApiWorker[DuePoll]):
     """Polls due jobs. `batch_window` is in seconds; at most `max_unsaved` polls are unsaved at any time; `memory` holds
-    past looks; `posts` says which posts a channel wants.
+    past polls; `posts` returns which posts a channel wants.
     """
 
     name = "job poller"
@@ -170,7 +170,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         return min(super().free_slots() + self._unsaved, self._max_unsaved - len(self._tasks))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
-        """Stops like every worker, and saves at once what is gathered; cancels late saves, too."""
+        """Stops like every worker, and saves collected results at once; cancels late saves, too."""
         self._save_now.set()
         await super().stop(timeout)
         await self._saves.cancel()
@@ -202,7 +202,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         gap = 0.0 if len(items) >= free else SPREAD / max(len(items), MANY)
         for item in items:
             if self._stopping:
-                return  # the claim is given back, as all are, or runs out
+                return  # the claim is released, as all are, or expires
             self.begin_one(item, claimed_at)
             await asyncio.sleep(gap)
 
@@ -213,7 +213,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         return LogContext(job=item.poll.job_id, thread=item.poll.thread_id)
 
     async def process(self, item: DuePoll, claimed_at: float) -> None:
-        """Polls one job. If the process was paused for too long, the claim is left to run out."""
+        """Polls one job. If the process was paused for too long, the claim is left to expire."""
         if not self.lease_covers_call(claimed_at):
             return
         ahead = item.now - claimed_at
@@ -224,7 +224,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         await self._save(polled)
 
     async def _poll(self, thread: Thread, ahead: float) -> PollResult:
-        """Polls a job. `ahead`: by how many seconds the store's clock is ahead of ours."""
+        """Polls a job. `ahead`: the seconds by which the store's clock is ahead of ours."""
         job = thread.state.job
         return self._result(thread, None if job is None else await self._look(thread.project, job.id), ahead)
 
@@ -236,7 +236,7 @@ class JobPoller(JobApiWorker[DuePoll]):
             next_poll_in = known.pace.next_poll_in(self._now() + ahead, self._polling, jitter=self._random())
             return UnchangedPoll(poll.thread_id, poll.revision, next_poll_in)
         thread = await self._store.transact(lambda tx: tx.polls.thread(poll))
-        if thread is None:  # it has changed since it was claimed, which saving notices, too
+        if thread is None:  # it has changed since it was claimed; saving notices that, too
             self._memory.forget(poll.thread_id)
             return UnchangedPoll(poll.thread_id, poll.revision, 0.0)
         return self._result(thread, look, ahead)
@@ -250,7 +250,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         return seen
 
     def _result(self, thread: Thread, look: SeenJob | JobApiError | None, ahead: float) -> PollResult:
-        """Decides what follows from a look. None: there is no job to look at."""
+        """Decides the consequences of a poll. None: there is no job to poll."""
         now, seen = self._now() + ahead, self._observation(thread, look)
         polling = self._polling.for_posts(self._posts(thread.channel_id))
         decision = decide(thread.state, seen, now, polling, jitter=self._random())
@@ -282,7 +282,7 @@ class JobPoller(JobApiWorker[DuePoll]):
             case JobGone():
                 self.record_answer(project)
                 return JobNotFound()
-            case NoSuchProject():  # the settings no longer have the project, and may have it again
+            case NoSuchProject():  # the project is missing from the settings, and may come back
                 return JobApiUnavailable("is not in Pagehand's settings any more")
             case JobApiNotAllowed():
                 self.record_no_answer(project, error)
@@ -298,7 +298,7 @@ class JobPoller(JobApiWorker[DuePoll]):
                 return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 
     async def _save(self, polled: PollResult | UnchangedPoll) -> None:
-        """Saves a result together with others that come in at the same time."""
+        """Saves a result together with others that arrive at the same time."""
         saved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._batch.append((polled, saved))
         if len(self._batch) == 1:
@@ -327,8 +327,8 @@ class JobPoller(JobApiWorker[DuePoll]):
             self._settings.on_commit(frozenset({DueWork.DELIVER}))
 
     async def _save_all(self, polls: Sequence[PollResult | UnchangedPoll]) -> None:
-        """Saves results; each by itself if they cannot be saved together, so that a bad one does not hold up the
-        others. Nothing is lost when saving fails: the claims run out, and the jobs are polled again.
+        """Saves results; separately if they cannot be saved together, so that a bad one does not block the
+        others. Nothing is lost when saving fails: the claims expire, and the jobs are polled again.
         """
         try:
             await self._store.transact(lambda tx: tx.polls.save(polls, self._owner))

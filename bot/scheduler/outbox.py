@@ -1,4 +1,4 @@
-"""The outbox: the only part that speaks in threads. It says each notice once, in its thread's order."""
+"""The outbox: the only part that posts in threads. It delivers each notice once, in its thread's order."""
 
 import asyncio
 import logging
@@ -59,7 +59,7 @@ from bot.service.delivery import card_posted, give_up
 BLOCKS_REFUSED = frozenset(
     {"invalid_arguments", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long"}
 )
-"""Slack's error codes after which the same words may be accepted without blocks."""
+"""Slack's error codes after which the same text may be accepted without blocks."""
 
 
 def delivery_failure(error: ChatError) -> DeliveryFailure:
@@ -80,12 +80,12 @@ def delivery_failure(error: ChatError) -> DeliveryFailure:
 
 
 PATIENCE = 8.0
-"""Seconds that somebody waits for an answer in full, while the notice is claimed."""
+"""Seconds to fetch a full answer while the notice is claimed."""
 
 
 class WholeAnswers:
-    """Agents' answers in full, as the job API keeps them; Pagehand keeps only how they begin. A failed fetch is told,
-    and the person can press again.
+    """Agents' full answers, from the job API; Pagehand keeps only their beginnings. A failed fetch is reported,
+    and the person can press the button again.
     """
 
     def __init__(self, job_api: JobApi, *, patience: float = PATIENCE) -> None:
@@ -93,7 +93,7 @@ class WholeAnswers:
         self._patience = patience
 
     async def find(self, thread: Thread, wanted: AnswerRequested) -> AnswerRequested:
-        """Returns the notice with the whole answer, or with why it cannot be shown."""
+        """Returns the notice with the full answer, or with the reason why it cannot be shown."""
         if thread.state.job is None:
             return replace(wanted, missing=AnswerMissing.GONE)
         try:
@@ -117,7 +117,7 @@ def _found(wanted: AnswerRequested, details: JobDetails | None) -> AnswerRequest
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 HOME_DELAY = 2.0
-"""Seconds after which a changed card shows in its person's Home, together with what changes meanwhile."""
+"""Seconds after which a changed card appears in its person's Home, together with later changes."""
 
 
 class PausedTooLongError(Exception):
@@ -125,7 +125,7 @@ class PausedTooLongError(Exception):
 
 
 class Outbox(SlackWorker[ClaimedNotice]):
-    """Delivers notices, each in at most `max_attempts` tries. `answers` fetches agents' answers in full; `terms` say
+    """Delivers notices, each in at most `max_attempts` attempts. `answers` fetches agents' full answers; `terms` say
     which replies count; `limits` say how often Slack may be called.
     """
 
@@ -152,8 +152,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
         self._reacting = 0
 
     async def claim(self, limit: int) -> Sequence[ClaimedNotice]:
-        """Claims due notices, of each kind as many as Slack may be sent now. Reactions get at most half the slots: if
-        Slack is slow to accept them, posts find the others free.
+        """Claims due notices, of each kind as many as Slack's limits allow. Reactions get at most half the slots: if
+        Slack is slow to accept them, the others are free for posts.
         """
         most = max(self._concurrency // 2 - self._reacting, 0)
         terms: Any = {"lease": self._lease, "limit": limit, "limits": self._limits, "max_reactions": most}
@@ -189,7 +189,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         await self.record(partial(self._record_failed, item, failure, jitter))
 
     def _note(self, item: ClaimedNotice, failure: DeliveryFailure) -> None:
-        """Notes what a failure means beyond this one notice."""
+        """Records what a failure means beyond this notice."""
         match failure:
             case Unreachable():
                 self.record_no_answer(failure.reason, retry_after=failure.retry_after)
@@ -249,7 +249,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         return await self._bounded(self._chat.post(thread, notice))
 
     async def _with_newest_state(self, item: ClaimedNotice, found: str) -> str:
-        """Updates a card that was found: it shows the state when it was posted, and the job may have been stopped
+        """Updates a card that was found: it shows the state at its posting, and the job may have been stopped
         since.
         """
         notice = item.notice
@@ -311,7 +311,7 @@ def _is_reaction(item: ClaimedNotice) -> bool:
 
 
 def _method_of(item: ClaimedNotice) -> SlackMethod:
-    """The method that delivers a notice."""
+    """Returns the method that delivers a notice."""
     match item.notice.message:
         case ReactionChanged() as wanted:
             removes = isinstance(next_call(item.notice, wanted), RemoveReaction)

@@ -1,4 +1,4 @@
-"""Sends a request to the job API in its final words, and interprets the answer."""
+"""Sends a request to the job API with its final text, and interprets the response."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -30,23 +30,23 @@ from bot.ports.slack import DisplayNames
 from bot.ports.store import ClaimedRequest
 
 KeepText = Callable[[str, str], Awaitable[None]]
-"""Records a request's final words, by its id."""
+"""Records a request's final text, by its id."""
 KeepRequester = Callable[[str, Requester], Awaitable[None]]
-"""Records who the job API is told made a request, by its id."""
+"""Records the requester that the job API gets, by the request's id."""
 
 
 class RequestCalls:
-    """The calls that requests take.
+    """Makes the calls for requests.
 
     Args:
-        job_api: Where they go.
-        abilities: What the job API of a project can do, by the project's name.
-        now: Tells the time, in seconds since the epoch.
-        people: Knows the names of those whom a request mentions.
-        mask_own: Takes what Pagehand is configured with out of a text.
-        requesters: Knows who asked; None where no job API takes that.
-        keep_text: See there.
-        keep_requester: See there.
+        job_api: The job API.
+        abilities: What each project's job API can do, by the project's name.
+        now: Returns the time, in seconds since the epoch.
+        people: Looks up the names of people whom a request mentions.
+        mask_own: Masks Pagehand's own secrets in a text.
+        requesters: Looks up requesters; None if no job API accepts them.
+        keep_text: See KeepText.
+        keep_requester: See KeepRequester.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class RequestCalls:
         self._keep_requester = keep_requester
 
     async def prepared(self, item: ClaimedRequest) -> Request:
-        """The request as it is sent: with everything merged into it, with names, and with its requester."""
+        """Returns the request as it is sent: with everything merged into it, with names, and with its requester."""
         requests = [await self._with_names(request) for request in (item.request, *item.merged)]
         first = await self._with_requester(requests[0], item.thread)
         return as_one(first, requests[1:])
@@ -140,8 +140,8 @@ class RequestCalls:
         return PromptCall(words, request.id, request.requester, files)
 
     async def _with_names(self, request: Request) -> Request:
-        """The request with the names of people it mentions. They are recorded before it is sent, because the job API
-        refuses a repeated key with other words.
+        """Returns the request with the names of mentioned people. They are recorded before it is sent, because the job
+        API rejects a repeated key with another text.
         """
         if ids := mentioned(request.text):
             names = await self._people.names(ids) if self._people is not None else {}
@@ -150,8 +150,9 @@ class RequestCalls:
         return replace(request, text=with_names(request.text, {}))
 
     async def _with_requester(self, request: Request, thread: Thread) -> Request:
-        """The request with its requester, if the job API is told that. It is recorded before sending, like names; what
-        was tried without it stays without, because the job API may refuse a repeated key with another body.
+        """Returns the request with its requester, if the job API accepts one. It is recorded before sending, like
+        names; a request attempted without one stays without, because the job API may reject a repeated key with another
+        body.
         """
         if self._requesters is None or request.requester is not None or request.attempts > 1:
             return request

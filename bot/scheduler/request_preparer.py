@@ -1,5 +1,5 @@
-"""The request preparer: finds out for each request whether its person may make it, which project it is for and what
-context goes along, and records the outcome.
+"""The request preparer: determines for each request whether its person may make it, which project it is for and which
+context is sent with it, and records the outcome.
 """
 
 import asyncio
@@ -50,27 +50,27 @@ from bot.service.actions import carry_out, stop_unsent, writer_of
 from bot.service.reply import SETTLING
 
 AWAITING_START = 1.0
-"""Seconds until a word in a thread is looked at again while another job is about to follow there."""
+"""Seconds until a word in a thread is tried again while another job is about to follow there."""
 HOUR = 3600.0
 MOST_UNDER_WAY = 100
-"""Requests under way: most wait for Slack, which costs little and does not delay those that are complete."""
+"""Requests in progress: most wait for Slack, which costs little and does not delay those that are complete."""
 _AT_ONCE = 8
-"""How many requests are claimed in one transaction, and recorded at a time, so that no commit waits for more."""
+"""How many requests are claimed or recorded in one transaction, which limits how long a commit takes."""
 _GATHERED = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
-"""Kinds of requests that others' words and files can go along with."""
+"""Kinds of requests that can come with other people's messages and files."""
 
 
 class RequestPreparer(SlackWorker[ClaimedRequest]):
     """Prepares requests that were received.
 
     Args:
-        store: Where requests are claimed, and outcomes are recorded.
-        settings: On what terms it works.
-        prepared_by: Who may, which projects there are, how jobs are polled.
-        reading: What it reads of Slack.
-        job_api: Knows which projects take files.
-        people: Knows the names of those who wrote what was forwarded.
-        concurrency: Requests under way at a time.
+        store: The store.
+        settings: Its settings.
+        prepared_by: Permissions, projects and polling.
+        reading: Reads from Slack.
+        job_api: Tells which projects accept files.
+        people: Looks up the names of writers of forwarded messages.
+        concurrency: Requests in progress at a time.
     """
 
     name = "request preparer"
@@ -123,7 +123,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await self._go_on(item, found)
             return
         async with self._together.turn(item.thread.id, item.request.written_at, wait=found.wait) as shared:
-            found = await self._look(item, found.who_and_where)  # those before it may have taken a part along
+            found = await self._look(item, found.who_and_where)  # earlier ones may have included a part of the thread
             await self._go_on(item, found, shared)
 
     async def _go_on(self, item: ClaimedRequest, found: RequestFacts, shared: SharedThread | None = None) -> None:
@@ -140,7 +140,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         await self.record(concluded, leaves=left_by_preparing(item, uploads=bool(gathered.to_upload)))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - see Worker
-        """See Worker. Those waiting for others go on at once."""
+        """See Worker. Requests that wait for others continue at once."""
         self._together.hurry()
         await super().stop(timeout)
 
@@ -151,10 +151,10 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         async with self._recording:
             await super().record(work, leaves=leaves)
 
-    # -- finding out ----------------------------------------------------------------------------------------------
+    # -- looking up -----------------------------------------------------------------------------------------------
 
     async def _find_out(self, item: ClaimedRequest) -> RequestFacts:
-        """Finds out who asks, and where, and everything else that is needed before context is fetched."""
+        """Looks up who asks, and where, and everything else that is needed before context is fetched."""
         request, thread = item.request, item.thread
         return await self._look(
             item, await person_and_place(self._reading, self._rules, request.person_id, thread.channel_id)
@@ -201,7 +201,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         seen = found.who_and_where
         return Facts(self._rules, thread, seen.member, seen.channel, seen.in_groups, request.way_in)
 
-    # -- what follows ---------------------------------------------------------------------------------------------
+    # -- outcomes -------------------------------------------------------------------------------------------------
 
     async def _try_later(self, item: ClaimedRequest, error: LookupFailed) -> None:
         if not isinstance(error, LookupDeferred):
@@ -219,7 +219,9 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await keep_parts(tx, held[1], fetch, jitter=self._random())
 
     async def _held(self, tx: RequestTransaction, item: ClaimedRequest) -> tuple[Thread, Request] | None:
-        """The thread and the request as they are now; None if the claim is lost, or there is nothing to prepare."""
+        """Returns the thread and the request as they are now; None if the claim is lost, or there is nothing to
+        prepare.
+        """
         for thread_id in sorted({item.thread.id, item.thread.follows} - {""}):
             await tx.threads.get(thread_id)  # locks are taken in the order of ids
         thread = await tx.threads.get(item.thread.id)
@@ -250,7 +252,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         return may(request.person, request.kind, facts)
 
     async def _free_at(self, tx: RequestTransaction, request: Request) -> float | None:
-        """When somebody who has reached the hourly limit may ask again; None if they may now."""
+        """Returns when somebody who has reached the hourly limit may ask again; None if they may now."""
         if request.kind not in LIMITED:
             return None
         limit = self._rules.hourly_limit
@@ -261,7 +263,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         self, tx: RequestTransaction, item: ClaimedRequest, found: RequestFacts, thread: Thread, request: Request
     ) -> None:
         if request.way_in is WayIn.WORD and await tx.requests.has_pending_start(thread.id):
-            # Which job it is about is unknown until then.
+            # The job that it is about is unknown until then.
             await tx.requests.settle(request.id, RequestState.RECEIVED, due_in=AWAITING_START, afresh=True)
             return
         terms = ActionTerms(self._projects, self._polling, self._random(), self._merge_seconds)
@@ -286,7 +288,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         gathered = found.gathered is not None  # nothing is gathered without a project
         read_on = gathered and found.part != await self._part_of_thread(tx, thread, request)
         if edited or read_on or project_of(now_for) != project_of(found.route):
-            await tx.requests.settle(request.id, RequestState.RECEIVED)  # what was found out no longer applies
+            await tx.requests.settle(request.id, RequestState.RECEIVED)  # the results no longer apply
         elif request.kind is RequestKind.FOLLOW_UP:
             await ready_to_steer(tx, ready, settling=self._settling)
         elif isinstance(now_for, Routed):

@@ -39,18 +39,18 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
     """Sends requests that are due.
 
     Args:
-        store: Where requests are claimed, and outcomes are recorded.
-        job_api: Where they go.
-        settings: On what terms it works.
+        store: The store.
+        job_api: The job API.
+        settings: Its settings.
         polling: How soon a job is polled after a request.
-        abilities: What the job API of a project can do, by the project's name. Where it runs a repeated Idempotency-Key
-            once, what may have arrived is sent again.
-        merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
-        concurrency: Requests under way at a time.
-        people: Knows the names of those whom a request mentions.
-        masker: Takes what Pagehand is configured with out of what is sent.
-        requesters: Knows who asked, where the job API is to be told; None where it takes nothing but the words.
-        posts: Says what a channel wants to be told.
+        abilities: What each project's job API can do, by the project's name. If it executes a repeated Idempotency-Key
+            once, a request that may have arrived is sent again.
+        merge_seconds: The longest gap between replies that are sent as one message; 0: none are.
+        concurrency: Requests in progress at a time.
+        people: Looks up the names of people whom a request mentions.
+        masker: Masks Pagehand's own secrets in what is sent.
+        requesters: Looks up requesters; None if no job API accepts them.
+        posts: Returns which posts a channel wants.
     """
 
     name = "request sender"
@@ -90,12 +90,12 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         )
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
-        """Claims due requests, each with those that go out with it as one message."""
+        """Claims due requests, each with those sent with it as one message."""
         turn = self._random()
 
         async def work(tx: RequestTransaction) -> list[ClaimedRequest]:
             claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit, turn=turn)
-            # Each locks its thread: in the order of `bot.store.session`.
+            # Each locks its thread, in the order that `bot.store.session` requires.
             in_order = sorted(claimed, key=lambda item: item.thread.id)
             opened = [await open_claimed(tx, item, self._claims) for item in in_order]
             return [item for item in opened if item is not None]
@@ -120,18 +120,18 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter), leaves=left_by_sending())
 
     def _doubt(self, item: ClaimedRequest) -> Uncertain | None:
-        """Why a request is not sent unless somebody asks for it again; None if it can be sent."""
+        """Returns why a request is not sent unless somebody asks for it again; None if it can be sent."""
         may_repeat = self._may_repeat(item.request, item.thread)
         if item.uncertain and not may_repeat:
             return Uncertain("the process that sent it ended before the answer came")
-        # The key that a follow-up went out under is unknown if it may have been merged with others.
+        # The key under which a follow-up was sent is unknown if it may have been merged with others.
         merged = item.request.kind is RequestKind.FOLLOW_UP and self._claims.merge > 0
         if item.request.restored and (merged or not may_repeat):
             return Uncertain("it was open when the backup was made that was restored")
         return None
 
     def _may_repeat(self, request: Request, thread: Thread) -> bool:
-        """Whether a request that may have arrived can be sent again without harm."""
+        """Returns whether a request that may have arrived can be sent again without harm."""
         cancels = request.kind is RequestKind.STOP and self._job_api.can_cancel(thread.project)
         return cancels or request.kind is RequestKind.DISCARD or self._abilities(thread.project).idempotent
 
@@ -191,11 +191,11 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         await record_result(tx, thread, (request, *others), settlement)
 
     def _as_of_now(self, outcome: SendOutcome, request: Request, before: Thread, thread: Thread) -> SendOutcome:
-        """The outcome, marked if the job API's answer is not the newest state that is known."""
+        """Returns the outcome, marked if the job API's answer is not the newest known state."""
         newer_seen = _observed(thread.state) != _observed(before.state)
         match outcome:
             case Accepted():
-                # A server that runs a key once may repeat its first answer.
+                # A server that executes a key once may repeat its first answer.
                 repeated = self._abilities(thread.project).idempotent and request.attempts > 1
                 return replace(outcome, outdated=repeated or newer_seen)
             case Discarded():
@@ -206,7 +206,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 return outcome
 
     async def _hand_back(self, tx: RequestTransaction, request: Request) -> None:
-        """Hands back a request that was certainly not sent, unless somebody else has taken it over."""
+        """Returns a request that was certainly not sent to the queue, unless another process has claimed it."""
         newest = await tx.requests.get(request.id)
         if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
             await give_back(tx, newest, await tx.requests.merged_into(request.id))
@@ -238,8 +238,8 @@ def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:
 
 
 def _asked_state(request: Request, thread: Thread) -> ThreadState:
-    """The state with the one who asks as asker: the end of an earlier round may have been told meanwhile. A stop asks
-    nothing.
+    """Returns the state with the requester as asker: the end of an earlier round may have been reported meanwhile. A
+    stop asks nothing.
     """
     if request.kind in {RequestKind.STOP, RequestKind.DISCARD}:
         return thread.state
@@ -247,5 +247,5 @@ def _asked_state(request: Request, thread: Thread) -> ThreadState:
 
 
 def _observed(state: ThreadState) -> tuple[object, ...]:
-    """The parts of the state that a poll can have changed."""
+    """Returns the parts of the state that a poll can have changed."""
     return state.job, state.round, state.told.announced, state.told.links

@@ -24,14 +24,14 @@ HOUR = 3600.0
 DAY = 24 * HOUR
 DRAFT_DAYS = 1.0
 HOME_DAYS = 30.0
-"""A Home that nobody opens for so long is no longer kept up to date."""
+"""A Home that nobody opens for this long is no longer updated."""
 COUNTED_HOURS = 2.0
 """Requests count towards the limit for an hour."""
 MINUTE = 60.0
 VERSION_MINUTES = 15.0
 """Slack repeats what was not acknowledged for six minutes, so an older version of a message can come that late."""
 HELD_DAYS = 7.0
-"""For how long somebody can answer whether a reply is meant for the agent."""
+"""How long somebody can answer whether a reply is meant for the agent."""
 
 
 _AGES = {
@@ -48,11 +48,11 @@ class RetentionSweeper:
     """Keeps finished jobs for `days` days after their last change, and the audit trail for as many.
 
     Args:
-        store: Where they are.
-        days: How long they are kept.
-        batch_size: How many one transaction deletes, of one kind.
+        store: The store.
+        days: How long finished jobs are kept.
+        batch_size: How many rows of one kind one transaction deletes.
         pause: Seconds between two transactions.
-        sweep_every: Seconds between two looks for what is old.
+        sweep_every: Seconds between two sweeps.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class RetentionSweeper:
             await asyncio.sleep(self._sweep_every)
 
     async def sweep(self) -> int:
-        """Deletes everything that is old by now; returns how many jobs."""
+        """Deletes everything that is old; returns how many jobs."""
         removed = await self._in_batches(self._delete_jobs)
         for kind, age in self._ages.items():
             await self._in_batches(partial(self._delete_old, kind, age))

@@ -33,27 +33,27 @@ from bot.scheduler.worker import DueWork, Worker, WorkerSettings
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""
 CHAT_CALL_TIMEOUT = 14.0
-"""Seconds for one call, including looking up the names of people whom its text mentions."""
+"""Seconds for one call, including the look-up of people whom its text mentions."""
 CHAT_LEASE = 30.0
 
 
 @dataclass(frozen=True)
 class SchedulerSettings:
-    """How the scheduler works. Times are in seconds.
+    """The scheduler's settings. Times are in seconds.
 
     Attributes:
-        owner: This process's name in the database, unique to its start.
-        job_api_timeout: The most that a call of any job API takes.
-        projects: All projects, with what their job APIs can do.
+        owner: This process's name in the database, different after each start.
+        job_api_timeout: The longest that a call of any job API takes.
+        projects: All projects, with the abilities of their job APIs.
         rules: Who may ask for what where.
         polling: How often jobs are polled.
-        max_polls: Polls under way at a time.
+        max_polls: Polls in progress at a time.
         keep_days: How long finished jobs are kept, in days.
-        merge_seconds: How soon after the one before a reply is written that goes out as one message with it; 0: none.
-        recovery: How long things go well before an outage is over.
+        merge_seconds: The longest gap between replies that are sent as one message; 0: none are.
+        recovery: How long calls have to succeed before an outage is over.
         outage_logs: Where the outages of Slack and the job APIs are logged.
-        masker: Takes secrets out of what goes along with requests.
-        slack_limits: How often Slack may be called.
+        masker: Masks secrets in the context of requests.
+        slack_limits: Slack's rate limits.
     """
 
     owner: str
@@ -75,7 +75,7 @@ class SchedulerSettings:
         return self._worker(clock, on_commit, lease=lease, call_timeout=call_timeout)
 
     def for_uploads(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
-        """Returns the settings of the worker that reads files from Slack and gives them to the job API."""
+        """Returns the settings of the worker that copies files from Slack to the job API."""
         call_timeout = READ_SECONDS + self.job_api_timeout + 1
         lease = READ_SECONDS + self.job_api_timeout + LEASE_MARGIN
         return self._worker(clock, on_commit, lease=lease, call_timeout=call_timeout)
@@ -104,8 +104,8 @@ class SchedulerSettings:
 
 @dataclass(frozen=True)
 class SchedulerEdges:
-    """The ports that the workers use. `requesters`: the job API is told who asked; `operator`: who can be told in Slack
-    about faults of the set-up.
+    """The ports that the workers use. `requesters`: for job APIs that accept requesters; `operator`: gets messages in
+    Slack about faults of the set-up.
     """
 
     store: Store
@@ -121,8 +121,8 @@ class SchedulerEdges:
 class Scheduler:
     """The workers of one process; any number of processes can share one PostgreSQL.
 
-    Each worker claims twice a second even if nobody wakes it. So it learns what other processes record without a LISTEN
-    on the database, which connection poolers do not pass on. `parts` returns the state of all parts of Pagehand, for
+    Each worker claims twice a second even if nothing wakes it. So it finds what other processes record without a LISTEN
+    on the database, which connection poolers do not support. `parts` returns the state of all parts of Pagehand, for
     administrators' Homes.
     """
 
@@ -175,7 +175,7 @@ class Scheduler:
         supervisor.start(type(self._retention).__name__, self._retention.run)
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
-        """Claims nothing more, and gives what is under way `timeout` seconds to end."""
+        """Claims nothing more, and gives running work `timeout` seconds to end."""
         await asyncio.gather(*(worker.stop(timeout) for worker in self.workers))
 
     def wake(self) -> None:

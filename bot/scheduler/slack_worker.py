@@ -17,11 +17,11 @@ class SlackWorker(Worker[Item]):
         self._slack = settings.outage_of("Slack")
 
     def record_answer(self) -> None:
-        """Notes that Slack answers."""
+        """Records that Slack answers."""
         self._slack.record_success()
 
     def record_no_answer(self, reason: object, *, retry_after: float | None = None) -> None:
-        """Notes that Slack fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
+        """Records that Slack fails or cannot be reached; `retry_after`: seconds that it asks to wait."""
         self._slack.record_failure(reason, retry_after=retry_after)
 
     def status(self) -> ComponentStatus:

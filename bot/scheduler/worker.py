@@ -1,4 +1,4 @@
-"""The frame of the scheduler's workers: claim what is due, process it concurrently, wait to be woken."""
+"""The base of the scheduler's workers: they claim what is due, process it concurrently, and wait to be woken."""
 
 import asyncio
 import contextlib
@@ -21,8 +21,8 @@ from bot.runtime.health.report import ComponentStatus
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 
-# The work that a commit leaves: only the workers that do it are woken, because an empty claim is a transaction, too.
-# Anything else that is left is found within the claim interval.
+# The work that a commit leaves. Only the workers for it are woken, because an empty claim is a transaction, too.
+# Anything else is found within the claim interval.
 
 
 class DueWork(StrEnum):
@@ -40,7 +40,7 @@ ANYTHING = frozenset({DueWork.PREPARE, DueWork.SEND, DueWork.DELIVER})
 
 
 def left_by_preparing(item: ClaimedRequest, *, uploads: bool) -> frozenset[DueWork]:
-    """The work that preparing leaves; of a start that waits for its card, only that card. `uploads`: files go along."""
+    """Returns the work that preparing leaves: for a start that waits for its card, only that. `uploads`: files."""
     waits_for_card = item.request.kind is RequestKind.START and item.thread.card_ts is None
     left = frozenset({DueWork.DELIVER}) if waits_for_card else ANYTHING
     return left | {DueWork.UPLOAD} if uploads else left
@@ -63,7 +63,7 @@ Item = TypeVar("Item")
 RECORD_RETRY = 1.0
 """Seconds before recording a result is tried again."""
 MIN_CLAIM_INTERVAL = 0.02
-"""Minimum seconds between claims that found everything there was: what is recorded meanwhile is claimed together,
+"""Minimum seconds between claims that found everything: what is recorded meanwhile is claimed together,
 because each claim costs a transaction.
 """
 
@@ -75,18 +75,18 @@ def about(thread: Thread, request: str = "") -> LogContext:
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """On what terms a worker works. Times are in seconds.
+    """A worker's settings. Times are in seconds.
 
     Attributes:
-        owner: This process's name in the database, unique to its start.
-        clock: Tells the time, that of a pause of the process included.
-        lease: How long the store keeps others away from what was claimed.
-        call_timeout: The most that one remote call takes; shorter than `lease`.
+        owner: This process's name in the database, different after each start.
+        clock: Returns the time, including pauses of the process.
+        lease: How long nobody else can claim what was claimed.
+        call_timeout: The longest that one remote call takes; shorter than `lease`.
         on_commit: Called after each commit, with the work that it may have left.
         claim_interval: How long a worker that found nothing waits before it claims again, unless it is woken.
-        recovery: How long things go well before an outage is over.
+        recovery: How long calls have to succeed before an outage is over.
         outage_logs: Shared by all workers that call the same services.
-        random: Draws a number from 0 to 1, to spread polls and retries and to take turns.
+        random: Returns a random number from 0 to 1, to spread polls and retries and to take turns.
     """
 
     owner: str
@@ -152,7 +152,7 @@ class Worker(ABC, Generic[Item]):
         """Processes one item. `claimed_at` is the monotonic time just before it was claimed."""
 
     def wake(self) -> None:
-        """Makes it claim now: something may be due."""
+        """Makes it claim now, because something may be due."""
         self._woken.set()
 
     def free_slots(self) -> int:
@@ -185,23 +185,25 @@ class Worker(ABC, Generic[Item]):
                 await self._wait(begun + MIN_CLAIM_INTERVAL, begun + self.claim_interval(claimed))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is cancelled, not the caller
-        """Claims nothing more, gives what is under way `timeout` seconds to end, then cancels it."""
+        """Claims nothing more, gives running work `timeout` seconds to end, then cancels it."""
         self._stopping = True
         self.wake()
         end = asyncio.get_running_loop().time() + timeout
-        if self._running is not None:  # it may be claiming, and what it claims is under way, too
+        if self._running is not None:  # it may be claiming, and then process what it claims
             await asyncio.wait({self._running}, timeout=timeout)
         await self._tasks.drain(end - asyncio.get_running_loop().time())
 
     def lease_covers_call(self, claimed_at: float) -> bool:
-        """Whether a remote call that begins now would end before others may claim the item: not after a long pause."""
+        """Returns whether a remote call that begins now would end before others may claim the item: not after a long
+        pause.
+        """
         return self._now() + self._settings.call_timeout <= claimed_at + self._lease
 
     async def record(
         self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
     ) -> None:
-        """Records the result of a remote call, however long the store is away: it must be neither forgotten nor
-        repeated. Then wakes those who have work: the less the commit `leaves`, the fewer claims are empty.
+        """Records the result of a remote call, however long the store is unavailable: it must be neither lost nor
+        repeated. Then wakes the workers that have work: the less the commit `leaves`, the fewer claims are empty.
         """
         while True:
             try:
@@ -215,19 +217,19 @@ class Worker(ABC, Generic[Item]):
             self._settings.on_commit(leaves)
 
     def recording_succeeded(self) -> None:
-        """Notes that the database has taken a result."""
+        """Records that the database has taken a result."""
         self._works(_Step.RECORD)
 
     def recording_failed(self, error: StoreError) -> None:
-        """Notes that the database does not take a result."""
+        """Records that the database does not take a result."""
         self._fails(_Step.RECORD, error)
 
     def item_succeeded(self) -> None:
-        """Notes that an item was processed, after `item_failed`."""
+        """Records that an item was processed, after `item_failed`."""
         self._works(None)
 
     def item_failed(self, reason: object) -> None:
-        """Notes that an item failed for a reason of its own. Others may do well, so this is no outage to log."""
+        """Records that an item failed for a reason of its own. Others may do well, so this is no outage to log."""
         self._failing_step = None
         self._outage.record_failure(reason, quiet=True)
 
@@ -264,7 +266,7 @@ class Worker(ABC, Generic[Item]):
             except StoreError as error:
                 self._fails(_Step.PROCESS, error)
             except Exception:
-                # A bug in one item must not stop the others; its lease runs out, and it is tried again.
+                # A bug in one item must not stop the others; its lease expires, and it is tried again.
                 logger.exception("%s: an item could not be processed", type(self).__name__)
 
     def _works(self, step: _Step | None) -> None:

@@ -1,4 +1,4 @@
-"""What a person can ask for: the entry point to the other modules here.
+"""The use cases: what a person can ask for. The entry point to the other modules here.
 
 Each method of `Service` is one transaction: when it returns, the request is recorded, and a redelivery changes nothing.
 The functions of the other modules run inside such a transaction, with the thread locked.
@@ -63,7 +63,7 @@ class Service:
         return await self._record(reply)
 
     async def revise(self, reply: Reply) -> bool:
-        """Records what a message says after an edit or a deletion, in any order. Returns the same as `receive`."""
+        """Records a message's text after an edit, or its deletion, in any order. Returns the same as `receive`."""
         return await self._record(reply)
 
     async def _record(self, received: Reply) -> bool:
@@ -74,7 +74,7 @@ class Service:
             thread, kept = await thread_of(tx, reply), False
             if thread is None:
                 kept = await tx.early_replies.keep(reply)
-                # `keep` waited for the cards on their way: the one in question may have arrived meanwhile, with others
+                # `keep` waited for the cards being posted: the relevant one may have arrived meanwhile, with others
                 # still to come.
                 thread = await thread_of(tx, reply)
             if thread is not None:
@@ -128,13 +128,13 @@ class Service:
         await self._store.transact(lambda tx: tx.channel_ids.changed(old, new, at), urgent=True)
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
-        """Whether the writer of a message still has to get a private answer that is not a notice: another process that
-        received the same message may have sent it. The answer is lost if this process ends first.
+        """Returns whether the writer of a message still has to get a private answer that is not a notice: another
+        process that received the same message may have sent it. The answer is lost if this process ends first.
         """
         return await self._store.transact(lambda tx: is_first_answer(tx, version))
 
     async def draft(self, person_id: str, place: str) -> str:
-        """The draft that somebody left in a modal opened here."""
+        """Returns the draft that somebody left in a modal opened here."""
         return await self._store.transact(lambda tx: tx.drafts.get(person_id, place))
 
     async def save_draft(self, person_id: str, place: str, text: str) -> None:
@@ -149,7 +149,7 @@ class Service:
         await self._store.transact(work)
 
     async def preference(self, person_id: str) -> Preference:
-        """A person's preference."""
+        """Returns a person's preference."""
         return await self._store.transact(lambda tx: tx.preferences.get(person_id))
 
     async def save_preference(self, person_id: str, preference: Preference) -> None:

@@ -1,4 +1,4 @@
-"""The terms that actions follow, and saving a job that somebody steers. Each function runs inside a transaction in
+"""The terms for actions, and saving a job that somebody steers. Each function runs inside a transaction in
 which the thread is locked.
 """
 
@@ -14,12 +14,12 @@ from bot.ports.transaction import RequestTransaction
 NOT_SENT = frozenset(
     {RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING, RequestState.AWAITING_PERSON}
 )
-"""States of a start whose job can still be changed or taken back before the job API hears of it."""
+"""States of a start that can still be changed or withdrawn before the job API gets it."""
 
 
 @dataclass(frozen=True)
 class ActionTerms:
-    """The terms that actions follow: the projects, how jobs are polled, a random number from 0 to 1, and the seconds
+    """The terms for actions: the projects, how jobs are polled, a random number from 0 to 1, and the seconds
     within which replies are merged into one message.
     """
 
@@ -32,13 +32,13 @@ class ActionTerms:
 async def note_steering(
     tx: RequestTransaction, thread: Thread, person_id: str, terms: ActionTerms, *, counts: bool
 ) -> None:
-    """Notes that somebody steers a job. `counts`: from now on, everything they write in its thread counts."""
+    """Records that somebody steers a job. `counts`: from now on, everything they write in its thread counts."""
     state = steered_by(thread, person_id, counts=counts)
     if state != thread.state:
         await keep_polling(tx, thread, state, terms)
 
 
 async def keep_polling(tx: RequestTransaction, thread: Thread, state: ThreadState, terms: ActionTerms) -> None:
-    """Saves the state of a job, and goes on polling it if it is polled."""
+    """Saves the state of a job, and continues to poll it if it is polled."""
     poll_in = next_poll_in(state, tx.now, terms.polling, jitter=terms.jitter)
     await tx.threads.save_state(thread.id, state, poll_in=poll_in)

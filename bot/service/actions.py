@@ -1,4 +1,4 @@
-"""Carries out actions on a job (a button, a word, a reaction) once it is known that their person may."""
+"""Carries out actions on a job (a button, a word, a reaction) after the permission check."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -44,17 +44,17 @@ _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.PROJECT_SWITCHED: AuditAction.PROJECT_CHOSEN,
     ActionAnswer.NEW_WORDS_SENT: AuditAction.STEERED,
 }
-"""The answers that the audit trail records. A held reply that is sent is recorded when it goes out, like any other."""
+"""The answers that the audit trail records. A held reply that is sent is recorded when it is sent, like any other."""
 
 
 _ABOUT_REPLIES = frozenset(
     {RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD}
 )
-"""The text of each of these requests is the id of a reply's request."""
+"""Requests whose text is the id of a reply's request."""
 
 
 async def writer_of(tx: RequestTransaction, action: Request) -> str:
-    """The person who wrote the reply that an action is about; empty if there is none."""
+    """Returns the writer of the reply that an action is about; empty if there is none."""
     reply = await _reply_of(tx, action)
     return reply.person_id if reply else ""
 
@@ -81,7 +81,7 @@ async def carry_out(tx: RequestTransaction, thread: Thread, action: Request, ter
 
 
 def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
-    """The message to show, if the action only asks to see something."""
+    """Returns the message to show, if the action only asks to see something."""
     match action.kind:
         case RequestKind.SHOW_STATUS:
             return StatusRequested(action.person_id)
@@ -181,7 +181,7 @@ async def _retry(tx: RequestTransaction, thread: Thread, action: Request, terms:
 
 
 async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
-    """Handles a held reply as its person answered."""
+    """Handles a held reply according to its person's answer."""
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
     line = await tx.requests.get(action.text)
@@ -229,21 +229,21 @@ async def _discard(tx: RequestTransaction, held: Request | None) -> ActionAnswer
 
 
 async def stop_unsent(tx: RequestTransaction, thread: Thread, stop: Request) -> bool:
-    """Stops a job that has not been sent yet, and says so. False if there is, or may be, something to stop at the job
-    API.
+    """Stops a job that has not been sent yet, and reports it. False if there is, or may be, something to stop at the
+    job API.
     """
     start = await tx.requests.find_start(thread.id)
     if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:
         return False
     if start.uncertain and start.state is RequestState.WAITING:
-        return False  # it may have arrived, and goes out again: the stop comes after it
+        return False  # it may have arrived, and is sent again; the stop follows
     await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
     answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
     if start.state in NOT_SENT:
         answer = ActionAnswer.STOPPED_UNSENT
         await keep_followed(tx, thread)
         has_card = await end_start(tx, thread, start, StartEnding(Problem.STOPPED, RejectionReason.STOPPED))
-        if has_card or start.person_id != stop.person_id:  # without a card, it is told to who asked, privately
+        if has_card or start.person_id != stop.person_id:  # without a card, the requester gets a private answer
             stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
             await tx.notices.add(thread.id, NewNotice(keys.request_rejected(start), stopped))
         await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))

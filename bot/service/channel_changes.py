@@ -14,13 +14,13 @@ from bot.service.start import request_id, source_key
 
 
 async def is_newest(tx: RecordingTransaction, version: MessageVersion) -> bool:
-    """Notes a version of a message. False if a newer one was seen under any of the channel's ids."""
+    """Records a version of a message. False if a newer one was seen under any of the channel's ids."""
     ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
     return all([await tx.message_versions.note(replace(version, channel_id=each)) for each in ids])
 
 
 async def is_first_answer(tx: RecordingTransaction, version: MessageVersion) -> bool:
-    """Notes that the writer of a message gets a private answer. False if they got it under any of the channel's ids."""
+    """Records that the writer of a message gets a private answer. False if they got it under any id of the channel."""
     ids = dict.fromkeys(await tx.channel_ids.all_of(version.channel_id))
     return all([await tx.message_versions.answer(replace(version, channel_id=each)) for each in ids])
 
@@ -53,8 +53,8 @@ async def known_thread(tx: RecordingTransaction, action: Action) -> Thread | Non
 
 
 async def _known_channel(tx: RecordingTransaction, channel_id: str, message_ts: str, thread_ts: str) -> str:
-    """Returns the id by which a channel is known here. Rows recorded before the change was noticed are found by the id
-    they have.
+    """Returns the id under which a channel is recorded. Rows recorded before the change was noticed are found by the id
+    that they have.
     """
     ids = await tx.channel_ids.all_of(channel_id)
     if len(ids) > 1:

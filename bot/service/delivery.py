@@ -1,4 +1,4 @@
-"""What follows when a notice is delivered or cannot be: a posted card opens its thread, and what cannot be posted is
+"""Handles notices that were delivered or cannot be: a posted card opens its thread, and what cannot be posted is
 sent to the requester instead. The thread is locked.
 """
 
@@ -46,7 +46,7 @@ async def card_posted(tx: OutboxTransaction, thread: Thread, ts: str, terms: Rep
 
 
 async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, owner: str, terms: ReplyTerms) -> None:
-    """Records why a notice cannot be posted in its thread, and has it sent to the requester instead."""
+    """Records why a notice cannot be posted in its thread, and sends it to the requester instead."""
     notice = item.notice
     thread = await tx.threads.get(item.thread.id) if notice.delivery is Delivery.CARD else item.thread
     if thread is None or not await tx.notices.give_up(notice, owner, problem=given_up.reason):
@@ -64,7 +64,7 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
 
 
 async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, terms: ReplyTerms) -> None:
-    """Calls off a job whose card cannot be posted, and tells the person how to fix that."""
+    """Cancels a job whose card cannot be posted, and tells the person how to fix that."""
     start = await tx.requests.find_start(thread.id)
     await give_back(tx, thread)
     if start is not None:
@@ -86,7 +86,7 @@ def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp)
 
 
 async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
-    """Records what was written while this thread's card was on its way; some of it belongs to other threads."""
+    """Records what was written while this thread's card was being posted; some of it belongs to other threads."""
     for reply in replies:
         if reply.thread_ts in {thread.ts, thread.card_ts}:
             await record_reply(tx, thread, reply, terms)
@@ -96,7 +96,7 @@ async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Seque
 
 async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply, terms: ReplyTerms) -> None:
     """Records a reply in another thread, whose job may be known by now. If there is none, somebody who addressed
-    Pagehand is told so; the rest is between people.
+    Pagehand gets an answer; the rest is between people.
     """
     thread = await thread_of(tx, reply)
     if thread is not None:
@@ -106,7 +106,7 @@ async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply
 
 
 def _told_without_job(reply: Reply) -> NewNotice | None:
-    """What to tell the writer of a message where there is no job and none was started."""
+    """Returns the answer to a message if there is no job and none was started; None if it needs none."""
     person_id, key = reply.person.id, keys.action_answered(source_key_of(reply))
     to_us = reply.mentions_us or in_direct_message(reply)
     if reply.withdrawn:

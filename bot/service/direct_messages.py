@@ -1,5 +1,5 @@
-"""Messages whose writer is asked first: a reply that may not be meant for the agent, and a line in a direct message
-that may be a job of its own while another one is active.
+"""Messages whose writer has to be asked: a reply that may not be meant for the agent, and a line in a direct message
+that may be a separate job while another one is active.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from bot.ports.transaction import RecordingTransaction
 from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
 
 MOST_ASKED = 5
-"""How many replies, the newest, somebody is asked about at once; one of the answers covers them all."""
+"""How many of the newest replies one question covers."""
 
 
 async def hold(tx: RecordingTransaction, thread: Thread, request: Request) -> None:
@@ -45,12 +45,12 @@ def _question(request: Request) -> ReplyHeld | JobOrReplyAsked:
 
 
 MOST_LOOKED_AT = 10
-"""How many jobs, the newest, are searched for the last active one."""
+"""How many of the newest jobs are searched for the last active one."""
 
 
 async def record_line(tx: RecordingTransaction, asked: NewJob) -> bool:
-    """Records a line that may be for the job above, and asks its writer. Lines written right after it need no question
-    of their own. False if the line is a job.
+    """Records a line that may be for the job above, and asks its writer. Lines written right after it share the
+    question. False if the line is a job.
     """
     if not asked.may_be_reply or asked.thread_ts != asked.message_ts:
         return False
@@ -83,7 +83,7 @@ def _line(tx: RecordingTransaction, above: Thread, asked: NewJob) -> Request:
 
 
 async def record_thanks(tx: RecordingTransaction, thanks: Reply) -> None:
-    """Puts the reaction on thanks if there is a job they can be for; they are not sent anywhere."""
+    """Adds the reaction to thanks if there is a job they can be for; they are not sent anywhere."""
     for last in (await _jobs_of(tx, thanks.person, thanks.channel_id))[:1]:
         key, way_in = source_key_of(thanks), WayIn.DIRECT_MESSAGE
         request = new_request(last, RequestKind.FOLLOW_UP, key, thanks.person, thanks.text, way_in=way_in)
@@ -96,7 +96,7 @@ async def record_thanks(tx: RecordingTransaction, thanks: Reply) -> None:
 async def begin_job(
     tx: RecordingTransaction, above: Thread, line: Request, asked: NewJob, *, merge_seconds: float
 ) -> None:
-    """Makes a job of a line that waits in the thread of the job above. Lines written in one go with it become
+    """Makes a job of a line that waits in the thread of the job above. Lines written together with it become
     follow-ups of the new job.
     """
     together = lines_with(line, await tx.requests.held(above.id, line.person_id))
@@ -109,7 +109,7 @@ async def begin_job(
 
 
 def job_of_line(above: Thread, line: Request) -> NewJob:
-    """The job that a line asks for; `above` is the thread in which it waited."""
+    """Returns the job that a line asks for; `above` is the thread in which it waited."""
     return NewJob(
         person=line.person,
         channel_id=above.channel_id,
@@ -125,7 +125,7 @@ def job_of_line(above: Thread, line: Request) -> NewJob:
 
 
 async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Request], *, merge_seconds: float) -> None:
-    """Passes lines on as follow-ups of a job, in their order."""
+    """Sends lines as follow-ups to a job, in order."""
     for line in lines:
         released = replace(line, state=RequestState.RECEIVED)
         await tx.requests.save(released)
@@ -135,6 +135,6 @@ async def add_to_job(tx: RecordingTransaction, job: Thread, lines: Sequence[Requ
 
 
 async def ask_about_lines(tx: RecordingTransaction, thread: Thread, person_id: str) -> None:
-    """Asks somebody about lines that shared a question with another line, which is gone."""
+    """Asks somebody about lines that shared a question with a line that was removed."""
     for line in filter(may_be_job, to_ask_about(await tx.requests.held(thread.id, person_id))):
         await hold(tx, thread, line)

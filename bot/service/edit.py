@@ -18,8 +18,8 @@ _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 
 
 async def revise_start(tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply) -> None:
-    """Records a newer version of the message that asked for a job. It changes what is not sent yet; what was sent stays
-    as it is, and the new words are offered as a follow-up.
+    """Records a newer version of the message that asked for a job. It changes what is not sent yet. What was sent stays
+    unchanged, and the new text is offered as a follow-up.
     """
     options, prompt = asked_in(reply)
     still_asks = start.way_in is WayIn.DIRECT_MESSAGE or reply.mentions_us or reply.word is ThreadWord.NEW
@@ -47,8 +47,8 @@ async def revise_start(tx: RecordingTransaction, thread: Thread, start: Request,
 async def _with_options(
     tx: RecordingTransaction, thread: Thread, start: Request, after: Request, said: Options
 ) -> Request:
-    """Applies the options that the message of an unsent start has now. What they or its words can change is prepared
-    anew.
+    """Applies the options that the message of an unsent start has now. Whatever they or its text affect is prepared
+    again.
     """
     options = revised_options(thread.options, said)
     if options != thread.options:
@@ -62,13 +62,13 @@ async def _with_options(
 
 
 async def _project_of_earlier(tx: RecordingTransaction, thread: Thread) -> str:
-    """The project of the job that a thread follows; empty if it follows none."""
+    """Returns the project of the job that a thread follows; empty if it follows none."""
     earlier = await tx.threads.get(thread.follows) if thread.follows else None
     return earlier.project if earlier else ""
 
 
 async def start_caught_up(tx: RecordingTransaction, before: Request, after: Request) -> None:
-    """Updates a thread whose start was edited while it was being sent in vain."""
+    """Updates a thread whose start was edited during a failed attempt to send it."""
     thread = await tx.threads.get(after.thread_id)
     if thread is None or after == before:
         return
@@ -85,6 +85,6 @@ async def _start_after_all(tx: RecordingTransaction, thread: Thread, start: Requ
 
 
 async def _show(tx: RecordingTransaction, thread: Thread, before: Request) -> None:
-    """Updates the card if there is one or one was due: before a start is prepared it has none."""
+    """Updates the card if there is one or one is due; before a start is prepared, it has none."""
     if thread.card_ts is not None or before.state in {RequestState.WAITING, RequestState.SENDING}:
         await tx.notices.add(thread.id, CARD_CHANGED)

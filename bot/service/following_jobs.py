@@ -1,7 +1,7 @@
 """Lets a job follow or replace another one in its Slack thread, and chooses a job's project.
 
-The new job takes its place once it has passed its checks, and ends the other one once it has its card. If it is
-refused, or cannot be posted, nothing about the other one changes. Both threads are locked.
+The new job takes its place once it has passed its checks, and ends the other one once it has its card. If the new
+job is refused, or its card cannot be posted, the other one stays unchanged. Both threads are locked.
 """
 
 from dataclasses import dataclass, replace
@@ -27,13 +27,13 @@ from bot.service.start import StartEnding, end_start, new_request, once_more, re
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
 _AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_CHOSEN}
-"""For the ways in that replace a job."""
+"""For jobs that replace another one."""
 _CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
 
 
 async def take_place(tx: RequestTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
-    """Gives a job that passed its checks its place: from now on, replies in its Slack thread are for it, and what waits
-    there goes along. None, and its person is told, if the job that it was to replace cannot be replaced any more.
+    """Gives a job that passed its checks its place: from now on, replies in its Slack thread are for it, and waiting
+    ones move to it. None, and its person is told, if the job that it should replace can no longer be replaced.
     """
     followed = await tx.threads.get(thread.follows) if thread.follows else None
     replaces = start.way_in in _DONE and followed is not None
@@ -50,12 +50,14 @@ async def take_place(tx: RequestTransaction, thread: Thread, start: Request, ter
     if replaces:
         await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
     if (replaces or along) and followed.card_ts is not None:
-        await tx.notices.add(followed.id, CARD_CHANGED)  # it counts what waits, and no longer offers a retry
+        await tx.notices.add(
+            followed.id, CARD_CHANGED
+        )  # the card counts waiting follow-ups, and no longer offers a retry
     return thread
 
 
 async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
-    """Ends the job that another one replaces, now that the new one has its card, and tells whoever asked for that."""
+    """Ends the job that another one replaces, now that the new one has its card, and tells whoever asked for it."""
     found = await _replaced_by(tx, thread)
     if found is None:
         return
@@ -70,7 +72,7 @@ async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
 
 
 async def give_back(tx: RecordingTransaction, thread: Thread) -> None:
-    """Restores a job after the one that was to follow or replace it came to nothing. What went along comes back if the
+    """Restores a job after the one that should follow or replace it was given up. Moved requests come back if the
     job is alive.
     """
     followed = await tx.threads.get(thread.follows) if thread.follows else None
@@ -94,7 +96,7 @@ async def keep_followed(tx: RecordingTransaction, thread: Thread) -> None:
 
 
 async def alive(threads: Threads, thread: Thread) -> Thread:
-    """The thread of the job that replaces this one, followed to the last."""
+    """Returns the thread of the last job in the chain of jobs that replace this one."""
     seen = {thread.id}
     while thread.state.replaced_by not in {"", *seen}:
         instead = await threads.get(thread.state.replaced_by)
@@ -106,7 +108,7 @@ async def alive(threads: Threads, thread: Thread) -> Thread:
 
 
 async def _replaced_by(tx: RecordingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
-    """The job that this one replaces, with this one's start; None if it replaces none."""
+    """Returns the job that this one replaces, with this one's start; None if it replaces none."""
     followed = await tx.threads.get(thread.follows) if thread.follows else None
     start = await tx.requests.find_start(thread.id)
     if followed is None or start is None or followed.state.replaced_by != thread.id:
@@ -122,7 +124,7 @@ async def _answer(tx: RequestTransaction, thread: Thread, start: Request, answer
 async def choose_project(
     tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms
 ) -> ActionAnswer | None:
-    """Chooses the project of a job that waits for it, or another one than was chosen; without a name, asks for it."""
+    """Chooses or changes the project of a job; without a name, asks for it."""
     start, project = await tx.requests.find_start(thread.id), terms.projects.named(action.text)
     if start is not None and not action.text:
         await ask_for_project(tx, thread, action, _offered(thread, terms.projects.names))
@@ -142,7 +144,7 @@ async def choose_project(
 
 
 def _is_prepared_anew(thread: Thread, start: Request, project: str) -> bool:
-    """Whether a start has to be prepared again for its project: only files depend on the project."""
+    """Returns whether a start has to be prepared again for its project: only files depend on the project."""
     if start.state is RequestState.WAITING:
         return thread.project != project and bool(start.attachments.files)
     return start.state is RequestState.AWAITING_PERSON
@@ -153,7 +155,7 @@ async def _switch_project(
 ) -> ActionAnswer | None:
     """Starts the same job for another project, in the same thread, to replace the one that was sent."""
     if thread.ts is None and not thread.root_ts:
-        return ActionAnswer.START_ENDED  # it has no Slack thread in which another job could begin
+        return ActionAnswer.START_ENDED  # there is no Slack thread in which another job could begin
     settled = start.state not in {RequestState.ACCEPTED, RequestState.REJECTED} or project == thread.project
     if settled or thread.state.replaced_by:
         return ActionAnswer.PROJECT_SETTLED
@@ -164,8 +166,8 @@ async def _switch_project(
 
 @dataclass(frozen=True)
 class ProjectQuestion:
-    """The question which project a request is for. `said` is the unknown name that was given, or empty; `current` is
-    the project that the job would leave, or empty while it waits for one.
+    """Returns the question about a request's project. `said` is the unknown name that was given, or empty; `current` is
+    the job's project, or empty while it waits for one.
     """
 
     names: tuple[str, ...]
@@ -174,7 +176,7 @@ class ProjectQuestion:
 
 
 def _offered(thread: Thread, names: tuple[str, ...]) -> ProjectQuestion:
-    """All projects except the job's own."""
+    """Returns all projects except the job's own."""
     return ProjectQuestion(tuple(name for name in names if name != thread.project), current=thread.project)
 
 

@@ -52,7 +52,7 @@ from bot.service.words import record_word, tell_that_muted
 
 
 async def obstacle(requests: Requests, thread: Thread) -> RejectionReason | None:
-    """Why a follow-up cannot be sent any more; None if it can."""
+    """Returns why a follow-up can no longer be sent; None if it can."""
     state = thread.state
     if state.failure.problem is Problem.GONE:
         return RejectionReason.GONE
@@ -66,7 +66,8 @@ async def obstacle(requests: Requests, thread: Thread) -> RejectionReason | None
 
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 SETTLING = 1.0
-"""Seconds that a follow-up waits before it goes out, so that one delivered late can still take its place before it."""
+"""Seconds that a follow-up waits before it is sent, so that an earlier one that Slack delivers late still precedes it.
+"""
 
 
 async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
@@ -92,7 +93,7 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
     if means is ReplyMeaning.BETWEEN_PEOPLE:
         return
     if means is ReplyMeaning.ASK_FIRST and is_outsider(reply.person, thread):
-        means = ReplyMeaning.SEND  # it will be refused: there is nothing to ask
+        means = ReplyMeaning.SEND  # it will be refused, so there is nothing to ask
     match means:
         case ReplyMeaning.MUTED:
             await tell_that_muted(tx, thread, reply)
@@ -138,8 +139,8 @@ async def _revised_before(tx: RecordingTransaction, thread: Thread, reply: Reply
 
 
 async def record_mention(tx: RecordingTransaction, reply: Reply, terms: ReplyTerms) -> bool:
-    """Records a job to start if a message in a thread without one mentions Pagehand. Of two at the same moment, the
-    second is for the first one's job. False if the message asks for nothing.
+    """Records a job to start if a message in a thread without one mentions Pagehand. If there are two at once, the
+    second becomes a follow-up. False if the message asks for nothing.
     """
     if not asks_for_a_job(reply):
         return False
@@ -153,7 +154,7 @@ async def record_mention(tx: RecordingTransaction, reply: Reply, terms: ReplyTer
 
 
 async def catch_up(tx: RecordingTransaction, request: Request) -> None:
-    """Applies edits that came while a request was being sent. `request` is as it came back from sending."""
+    """Applies edits that came while a request was being sent. `request` is its state after sending."""
     after = came_back(request)
     if after != request:
         await tx.requests.save(after)
@@ -170,7 +171,7 @@ async def catch_up(tx: RecordingTransaction, request: Request) -> None:
 async def _revise(
     tx: RecordingTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
 ) -> None:
-    """Records a newer version of a reply by changing the last request made of it."""
+    """Records a newer version of a reply by changing the last request made from it."""
     request, mode = before[-1], terms.modes(thread.channel_id)
     means = meaning_of_line(reply) if may_be_job(request) else meaning(reply, thread, mode)
     reply = for_the_agent(reply, request, means)
@@ -209,7 +210,7 @@ async def _revise_held(
     *,
     merge_seconds: float,
 ) -> None:
-    """Revises a held reply: its person is asked about the new words, unless these say whom they are for."""
+    """Revises a held reply: its person is asked about the new text, unless that says whom it is for."""
     says_more = (now.text, now.attachments) != (request.text, request.attachments)
     if means is ReplyMeaning.SEND:
         await release(tx, thread, now, merge_seconds)
@@ -222,7 +223,7 @@ async def _revise_held(
 async def _reopen_otherwise(
     tx: RecordingTransaction, thread: Thread, request: Request, reply: Reply, means: ReplyMeaning
 ) -> None:
-    """Reopens a withdrawn reply whose new words cannot simply be sent."""
+    """Reopens a withdrawn reply whose new text cannot simply be sent."""
     match means:
         case ReplyMeaning.ASK_FIRST:
             await tx.requests.save(replace(request, state=RequestState.AWAITING_PERSON))
@@ -234,24 +235,24 @@ async def _reopen_otherwise(
 
 
 def _holds_more(reply: Reply, request: Request) -> bool:
-    """Whether a newer version of a reply has files or forwarded messages that were not sent with it."""
+    """Returns whether a newer version of a reply has files or forwarded messages that were not sent with it."""
     return bool(reply.attachments) and not reply.withdrawn and reply.attachments != request.attachments
 
 
 async def _react_to_withdrawal(tx: RecordingTransaction, request: Request, before: Sequence[Request]) -> None:
-    """Removes the reaction of a reply that is not sent, or restores that of its earlier words."""
+    """Removes the reaction of a reply that is not sent, or restores that of its earlier text."""
     reaction = reaction_of(before[-1].state) if before else None
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
 
 
 async def checked(tx: RecordingTransaction, thread: Thread, request: Request) -> Request:
-    """A new request, rejected if there is a reason."""
+    """Returns a new request, rejected if there is a reason."""
     problem = await obstacle(tx.requests, thread) or ("" if request.text or request.attachments else NO_WORDS)
     return replace(request, state=RequestState.REJECTED, problem=problem) if problem else request
 
 
 async def _explain(tx: RecordingTransaction, request: Request, attachments: Attachments, merge_seconds: float) -> None:
-    """Puts the reaction on a newly recorded reply, and says why it is not sent, if so."""
+    """Adds the reaction to a newly recorded reply, and reports why it is not sent, if so."""
     reaction = reaction_of(request.state)
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction, merge_seconds=merge_seconds))
     sent = request.state in NOT_SENT_YET
@@ -272,22 +273,22 @@ async def release(tx: RecordingTransaction, thread: Thread, held: Request, merge
 async def send_new_words(
     tx: RecordingTransaction, thread: Thread, request: Request, merge_seconds: float
 ) -> ActionAnswer:
-    """Records a message's newest words as a follow-up to this job, which may have replaced the one that got the earlier
-    words. Returns the answer to show.
+    """Records a message's newest text as a follow-up to this job, which may have replaced the one that got the earlier
+    text. Returns the answer to show.
     """
     if offer(request) is None:
         return ActionAnswer.NOTHING_NEW
     follow_up = await checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
     if not await tx.requests.add(follow_up):
         return ActionAnswer.ALREADY_ACCEPTED
-    await tx.requests.save(replace(request, latest_text=None))  # what is edited from now on changes the follow-up
+    await tx.requests.save(replace(request, latest_text=None))  # later edits change the follow-up
     await _explain(tx, follow_up, Attachments(), merge_seconds)
     waits = follow_up.state in NOT_SENT_YET
     return ActionAnswer.NEW_WORDS_SENT if waits else ActionAnswer.SEE_THREAD
 
 
 async def thread_of(tx: RecordingTransaction, reply: Reply) -> Thread | None:
-    """The thread of a message, locked: that of the request made of it, or else the newest in its Slack thread."""
+    """Returns the thread of a message, locked: that of its request, or else the newest in its Slack thread."""
     request = await tx.requests.get(request_id(source_key_of(reply)))
     if request is not None:
         return await tx.threads.get(request.thread_id)
@@ -295,9 +296,9 @@ async def thread_of(tx: RecordingTransaction, reply: Reply) -> Thread | None:
 
 
 async def record_written(tx: RecordingTransaction, thread: Thread, written: Written) -> None:
-    """Records, once, a follow-up that is not a message of its thread and so carries no reaction.
+    """Records, once, a follow-up that is not a message of its thread and so has no reaction.
 
-    Whoever presses its button again is told how the first press ended.
+    Pressing its button again shows the result of the first time.
     """
     first = await tx.requests.get(request_id(written.source_key))
     if first is not None:

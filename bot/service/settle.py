@@ -1,7 +1,7 @@
-"""What happens when a request is claimed, and when its answer is known.
+"""Handles a request when it is claimed, and when its answer is known.
 
-Claiming fixes what goes out with the request, and opens its round: from then on, whatever the job does is news, even if
-a poll sees it before the request is recorded as accepted.
+Claiming determines what is sent with the request, and opens its round: from then on, all changes of the job are news,
+even if a poll sees them before the request is recorded as accepted.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from bot.service.start import reaction_notice, refuse_follow_ups
 
 @dataclass(frozen=True)
 class ClaimSettings:
-    """How requests are claimed. `lease` is in seconds, and so is `merge`, the longest gap between replies that go out
+    """How requests are claimed. `lease` is in seconds, and so is `merge`, the longest gap between replies that are sent
     as one message.
     """
 
@@ -40,8 +40,8 @@ class ClaimSettings:
 
 
 async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest | None:
-    """Prepares a claimed request for sending. None if it has to be prepared again: an earlier one that was to take a
-    part of the Slack thread along did not arrive, or its files are at another project's job API.
+    """Prepares a claimed request for sending. None if it has to be prepared again: an earlier one that should include a
+    part of the Slack thread did not arrive, or its files are at another project's job API.
     """
     match item.request.kind:
         case RequestKind.FOLLOW_UP:
@@ -66,23 +66,23 @@ async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: C
 
 
 def _fixed(item: ClaimedRequest) -> bool:
-    """Whether the request may have arrived: then it can only be sent again unchanged."""
+    """Returns whether the request may have arrived; then it can only be sent again unchanged."""
     return item.uncertain or item.request.uncertain
 
 
 def _up_to_date(request: Request, thread: Thread) -> bool:
-    """Whether the gathered context is still what would be gathered now."""
+    """Returns whether gathering the context again would give the same."""
     return continues(request, thread.state.read_until) and files_reach(request, thread.project)
 
 
 def asker_id(request: Request, thread: Thread) -> str:
-    """The writer of a follow-up if that is not the thread's requester: the agent's questions go to them."""
+    """Returns the writer of a follow-up if that is not the thread's requester: the agent's questions go to them."""
     return "" if request.person_id == thread.requester_id else request.person_id
 
 
 async def _with_others(tx: RequestTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest:
-    """The request with those that go out with it as one message. What was sent with it before is sent with it again (a
-    person may have asked for that); if it may have arrived, nothing else is, so that the message stays the same.
+    """Returns the request with those sent with it as one message. What was sent with it before is sent with it again (a
+    person may have asked for that). If it may have arrived, nothing is added, so that the message stays the same.
     """
     request = item.request
     others = tuple(await tx.requests.merged_into(request.id))
@@ -115,7 +115,7 @@ async def show_state(tx: RequestTransaction, thread: Thread, state: ThreadState,
 async def record_result(
     tx: RequestTransaction, thread: Thread, requests: Sequence[Request], settlement: Settlement
 ) -> None:
-    """Settles every request that went out in one message as the first was, and tells their people."""
+    """Settles all requests of one message like the first one, and tells their people."""
     await _settle_each(tx, requests, settlement)
     await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
     if requests[0].kind is RequestKind.FOLLOW_UP:
@@ -149,8 +149,8 @@ async def _settle_each(tx: RequestTransaction, requests: Sequence[Request], sett
 
 
 async def give_back(tx: RequestTransaction, request: Request, others: Sequence[Request]) -> None:
-    """Puts back requests that were claimed and then not sent. One that was never sent can be edited, and merges with
-    whatever waits; one that may have been sent earlier keeps its message.
+    """Returns requests that were claimed and then not sent to the queue. One that was never sent can be edited, and
+    merges with other waiting ones; one that may have been sent before keeps its message.
     """
     if not request.uncertain:
         await tx.requests.unmerge(request.id)

@@ -1,4 +1,4 @@
-"""Starts a job, and ends a start that leads to none."""
+"""Starts a job, and ends a start that does not lead to one."""
 
 from dataclasses import dataclass, replace
 from uuid import NAMESPACE_URL, uuid5
@@ -17,14 +17,14 @@ from bot.ports.store import Threads
 from bot.ports.transaction import RecordingTransaction
 
 _FROM_WITHIN_THE_THREAD = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
-"""People who ask in one of these ways see the thread, and want another job in it even if there is one."""
+"""Requests made in one of these ways are made in view of the thread, and mean another job even if there is one."""
 _RACES = 3
-"""How often a job may lose its place in a Slack thread to another one recorded at the same moment."""
+"""How often a job may lose its place in a Slack thread to one that is recorded at the same time."""
 
 
 async def record_start(tx: RecordingTransaction, asked: NewJob) -> bool:
     """Records a job to start. False, with nothing recorded, if it was recorded before, or if the Slack thread has a job
-    and no other was asked for on purpose.
+    and another one was not requested explicitly.
     """
     for _ in range(_RACES):
         before = await newest_in(tx.threads, asked.channel_id, asked.thread_ts) if asked.thread_ts else None
@@ -38,7 +38,7 @@ async def record_start(tx: RecordingTransaction, asked: NewJob) -> bool:
 
 
 def _begins_the_thread(asked: NewJob) -> bool:
-    """Whether the message is the first of its Slack thread; a reply to it may have been recorded before."""
+    """Returns whether the message is the first of its Slack thread; a reply to it may have been recorded before."""
     return bool(asked.message_ts) and asked.message_ts == asked.thread_ts
 
 
@@ -49,7 +49,7 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
         project_said=asked.project_said,
         context_chosen=asked.context_chosen or asked.way_in is WayIn.SHORTCUT,
     )
-    # While another job is alive, replies are for that one until this one has passed its checks.
+    # While another job is alive, replies are for it until this one has passed its checks.
     joins_now = before is None or never_began(before)
     thread = Thread(
         id=request_id(asked.source_key),
@@ -70,7 +70,7 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
     if not await tx.threads.add(thread):
         return False
     if before and before.origin is not thread.origin:
-        # An earlier reply was taken for one in other people's thread: from now on everyone's replies count.
+        # An earlier reply counted as one in other people's thread; from now on, everyone's replies count.
         await tx.threads.set_origin(before.id, thread.origin)
         if before.card_ts is not None:
             await tx.notices.add(before.id, CARD_CHANGED)
@@ -81,8 +81,8 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
 
 
 async def newest_in(threads: Threads, channel_id: str, ts: str) -> Thread | None:
-    """The job that replies in a Slack thread are for, locked: the newest, or the one before it if that is alive and the
-    newest was taken back before it began.
+    """Returns the job that replies in a Slack thread are for, locked: the newest, or the one before it if that is alive
+    and the newest was withdrawn before it began.
     """
     thread = newest = await threads.find_newest(channel_id, ts)
     while thread is not None and (followed := await _not_replaced_by(threads, thread)) is not None:
@@ -98,7 +98,7 @@ async def _not_replaced_by(threads: Threads, thread: Thread) -> Thread | None:
 
 
 def once_more(thread: Thread, start: Request, action: Request) -> NewJob:
-    """The same job again, for whoever wants it. It is answered when it has passed its checks."""
+    """Returns the same job as a new one, for the person who wants it. It is answered when it has passed its checks."""
     return NewJob(
         person=replace(action.person, team_id=thread.team_id),
         channel_id=thread.channel_id,
@@ -156,7 +156,7 @@ def asked_in(reply: Reply) -> tuple[Options, str]:
 def new_request(
     thread: Thread, kind: RequestKind, source_key: str, person: Person, text: str, *, way_in: WayIn
 ) -> Request:
-    """A request in the state RECEIVED."""
+    """Returns a request in the state RECEIVED."""
     return Request(
         id=request_id(source_key),
         thread_id=thread.id,
@@ -172,17 +172,17 @@ def new_request(
 
 
 def source_key_of(reply: Reply) -> str:
-    """The source key of a message: the same for all its deliveries and versions."""
+    """Returns the source key of a message: the same for all its deliveries and versions."""
     return source_key(reply.channel_id, reply.message_ts)
 
 
 def source_key(channel_id: str, message_ts: str) -> str:
-    """The same, by the message's channel and `ts`."""
+    """Returns the same from the message's channel and `ts`."""
     return f"message/{channel_id}/{message_ts}"
 
 
 def request_id(source_key: str) -> str:
-    """A request's id: the same delivery always makes the same id, so that a second one finds the first."""
+    """Returns a request's id: the same delivery always has the same id, so that a second one finds the first."""
     return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex
 
 

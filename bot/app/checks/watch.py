@@ -48,7 +48,7 @@ class SetupWatch:
         secrets: What no finding may contain; it may grow.
         missing_scopes: Is told of scopes that are missing.
         token_refused: Is set when Slack refuses a token.
-        monotonic: Tells the time in seconds.
+        monotonic: Returns the time in seconds.
     """
 
     def __init__(

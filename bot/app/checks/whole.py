@@ -32,7 +32,7 @@ class SlackClients:
 
 
 def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float] = time.time) -> list[Check]:
-    """Returns the checks of all that the settings name. `now` tells the time, in seconds since the epoch."""
+    """Returns the checks of all that the settings name. `now` returns the time, in seconds since the epoch."""
     channel_ids = config.known_projects.channel_ids | config.allowed_channels
     by_socket = config.slack_app_token is not None
     url = config.database_url.get_secret_value()
@@ -67,7 +67,7 @@ async def examine(
         configuration_token: Shows the app's manifest; empty: it is not looked at.
         further: Sentences about what else is wrong with the settings.
         more: Checks besides.
-        now: Tells the time, in seconds since the epoch.
+        now: Returns the time, in seconds since the epoch.
     """
     read = check_settings(environ, further)
     findings, hidden = list(read.findings), [configuration_token]

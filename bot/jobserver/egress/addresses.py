@@ -113,7 +113,7 @@ async def served_here(
 
 
 async def egress_warning(settings: JobServerSettings, resolve: Resolve) -> str | None:
-    """Returns a warning about EGRESS for whoever runs the server, or None."""
+    """Returns a warning about EGRESS for the operator, or None."""
     if not settings.runs_programs:
         return None
     if settings.egress == OPEN:

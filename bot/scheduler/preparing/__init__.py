@@ -1,1 +1,1 @@
-"""Finding out about a request before it is sent, and what follows from it."""
+"""Preparing a request before it is sent: permission, project and context, and the outcome."""

@@ -20,8 +20,8 @@ _UNREAD = "(The thread's messages could not be read.)"
 
 @dataclass(frozen=True)
 class Gathered:
-    """The context of a request, and what was left out. `to_upload` goes along once the job API has it. `thread_unread`:
-    the thread was to go along but could not be read.
+    """The context of a request, and what was left out. `to_upload` are files that the job API has to get first.
+    `thread_unread`: the thread should be part of the context but could not be read.
     """
 
     context: RequestContext | None = None
@@ -31,7 +31,7 @@ class Gathered:
     thread_unread: bool = False
 
     def told_to(self, person_id: str) -> ContextCut | None:
-        """What the person is told about left-out context; None if nothing was."""
+        """Returns what the person is told about left-out context; None if nothing was."""
         if not (self.notes or self.masked or self.thread_unread):
             return None
         left_out = self.notes.messages_left_out or self.notes.words_left_out
@@ -55,8 +55,8 @@ class ContextComposer:
         self._masker = masker
 
     async def compose(self, request: Request, project: str, part: ThreadPart | None, parts: FetchedParts) -> Gathered:
-        """The context of a request for a project, with a part of the thread. Parts that could not be fetched are
-        mentioned.
+        """Returns the context of a request for a project, with a part of the thread. Parts that could not be fetched
+        are mentioned.
         """
         given = given_text(request.context)
         takes_files = self._job_api.takes_files(project)
@@ -76,7 +76,7 @@ class ContextComposer:
         return Gathered(context, to_upload, made.notes, masked, thread_unread=unread)
 
     def _without_secrets(self, files: Sequence[SlackFile]) -> tuple[tuple[SlackFile, ...], tuple[str, ...]]:
-        """Files with masked names and links, and the kinds of secrets that these contained."""
+        """Returns files with masked names and links, and the kinds of secrets that these contained."""
         masked = self._masker.mask_together([text for file in files for text in (file.name, file.permalink)])
         texts = iter(masked.texts)
         return tuple(replace(file, name=next(texts), permalink=next(texts)) for file in files), masked.kinds
@@ -87,7 +87,7 @@ class ContextComposer:
 
 
 def _treated(file: SlackFile, found: QuotedFile | None, *, takes_files: bool) -> QuotedFile:
-    """A file as its text, as a file to upload, or as its link with the reason."""
+    """Returns a file as its text, as a file to upload, or as its link with the reason."""
     if found is None:
         return QuotedFile(file, problem=FileProblem.UNANSWERED)
     if found.text is not None or found.problem is not None:
@@ -100,7 +100,7 @@ def _treated(file: SlackFile, found: QuotedFile | None, *, takes_files: bool) ->
 
 
 def given_text(context: RequestContext | None) -> str:
-    """The context that the request's person chose before anything was gathered."""
+    """Returns the context that the request's person chose before anything was gathered."""
     if context is None:
         return ""
     return context.text if context.given is None else context.given

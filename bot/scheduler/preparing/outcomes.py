@@ -1,4 +1,4 @@
-"""Handles a request once everything about it is known. Each function runs inside one transaction, with the thread
+"""Handles a request once the look-ups are done. Each function runs inside one transaction, with the thread
 locked and the request held.
 """
 
@@ -28,7 +28,7 @@ from bot.service.following_jobs import ProjectQuestion, ask_for_project, keep_fo
 from bot.service.start import StartEnding, end_start, reaction_notice
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
-"""In these ways people say how they want to be told, so their preference does not count."""
+"""Ways to ask that include how the person wants to be notified, so their preference does not apply."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PreparedRequest:
 
     @property
     def mode(self) -> ReplyMode:
-        """Whose replies count in the thread."""
+        """Returns whose replies count in the thread."""
         return mode_of(self.thread, self.terms.projects.channel(self.thread.channel_id).replies)
 
 
@@ -63,7 +63,7 @@ async def refuse(
 
 
 async def ask_whether_meant(tx: RequestTransaction, thread: Thread, stop: Request) -> None:
-    """Asks somebody privately whether they mean a stop; the answer is a request of its own."""
+    """Asks somebody privately whether they mean a stop; the answer is a separate request."""
     question = NewNotice(keys.action_answered(stop.source_key), StopAsked(stop.person_id))
     await tx.notices.add(thread.id, question)
     await tx.requests.prepared(replace(stop, state=RequestState.WITHDRAWN))
@@ -72,7 +72,7 @@ async def ask_whether_meant(tx: RequestTransaction, thread: Thread, stop: Reques
 async def postpone(
     tx: RequestTransaction, thread: Thread, request: Request, failure: LookupFailed, *, jitter: float
 ) -> None:
-    """Tries again later what could not be found out now; after so many tries, gives up."""
+    """Tries failed look-ups again later; gives up after too many attempts."""
     if request.attempts >= MAX_TRIES and not isinstance(failure, LookupDeferred):
         await _give_up(tx, thread, request)
     else:
@@ -87,7 +87,7 @@ async def _try_later(tx: RequestTransaction, request: Request, failure: LookupFa
 
 
 async def _give_up(tx: RequestTransaction, thread: Thread, request: Request) -> None:
-    """Ends a request about which nothing could be found out for too long, and tells its person privately."""
+    """Ends a request whose look-ups failed for too long, and tells its person privately."""
     asked_on = surface_of(request.source_key)
     message = ActionAnswered(request.person_id, ActionAnswer.SLACK_AWAY, _words_of(request), asked_on=asked_on)
     await tx.notices.add(thread.id, NewNotice(keys.request_refused(request), message))
@@ -95,7 +95,7 @@ async def _give_up(tx: RequestTransaction, thread: Thread, request: Request) -> 
 
 
 def _words_of(request: Request) -> str:
-    """How a person's text begins; empty for a press."""
+    """Returns the beginning of a person's text; empty for a button."""
     wrote = request.kind in {RequestKind.START, RequestKind.FOLLOW_UP}
     return beginning(request.text, MAX_QUOTED) if wrote else ""
 
@@ -111,7 +111,7 @@ async def _end(tx: RequestTransaction, thread: Thread, request: Request) -> None
 
 
 async def wait_for_project(tx: RequestTransaction, ready: PreparedRequest, route: Ambiguous | UnknownProject) -> None:
-    """Makes a job wait for its person to choose the project. The card says so, and asks again if the question, which
+    """Makes a job wait for its person to choose the project. The card shows this, and asks again if the question, which
     only that person sees, is lost.
     """
     request = ready.request
@@ -150,7 +150,7 @@ async def ready_to_start(
 
 
 async def ready_to_steer(tx: RequestTransaction, ready: PreparedRequest, *, settling: float) -> None:
-    """Releases a follow-up: it is sent in its turn."""
+    """Releases a follow-up: it is sent when its turn comes."""
     thread, request = ready.thread, ready.request
     waiting = replace(request, state=RequestState.WAITING, context=_context(ready))
     await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
@@ -160,14 +160,14 @@ async def ready_to_steer(tx: RequestTransaction, ready: PreparedRequest, *, sett
     if await tx.limits.count(request.person_id, request.id):
         await tx.audit.add(audited(AuditAction.STEERED, request, thread))
     await _tell_of_cuts(tx, ready)
-    # Where only participants count, letting one reply through makes nobody a participant.
+    # If only participants count, sending one reply makes nobody a participant.
     counts = ready.mode is not ReplyMode.PARTICIPANTS
     await note_steering(tx, thread, request.person_id, ready.terms, counts=counts)
 
 
 async def _may_wait_for_long(tx: RequestTransaction, thread: Thread) -> bool:
-    """Whether a follow-up may wait longer than a moment: another one waits before it, the job has not begun, or there
-    is a problem.
+    """Returns whether a follow-up may wait longer than a moment: another one waits before it, the job has not begun, or
+    there is a problem.
     """
     if thread.state.job is None or thread.state.failure.problem is not None:
         return True
@@ -175,8 +175,8 @@ async def _may_wait_for_long(tx: RequestTransaction, thread: Thread) -> bool:
 
 
 def _context(ready: PreparedRequest) -> RequestContext | None:
-    """The context, with the part of the Slack thread that counts as read once the request is accepted: for a start,
-    everything.
+    """Returns the context, with the part of the Slack thread that counts as read once the request is accepted: for a
+    start, everything.
     """
     context, part = ready.gathered.context, ready.part
     if context is None or ready.gathered.thread_unread:
@@ -187,9 +187,9 @@ def _context(ready: PreparedRequest) -> RequestContext | None:
 
 
 async def keep_parts(tx: RequestTransaction, request: Request, fetch: Fetch, *, jitter: float) -> None:
-    """Keeps the fetched parts of a request's context, and has the rest fetched later."""
+    """Stores the fetched parts of a request's context, and has the rest fetched later."""
     parts = fetch.parts
-    if fetch.failure is None:  # the others have had no turn yet
+    if fetch.failure is None:  # the others have not been tried yet
         await tx.requests.prepared(replace(request, state=RequestState.RECEIVED))
     else:
         delay = retry_delay(request.attempts, fetch.failure, jitter=jitter)
@@ -205,5 +205,5 @@ async def _tell_of_cuts(tx: RequestTransaction, ready: PreparedRequest) -> None:
 
 
 def project_of(route: Route | None) -> str:
-    """The project that a request is for; empty while it is unknown."""
+    """Returns the project of a request; empty while it is unknown."""
     return route.project if isinstance(route, Routed) else ""

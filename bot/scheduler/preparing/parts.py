@@ -1,4 +1,4 @@
-"""Fetches a request's context part by part: each has its own time limit, and none that fails stops another."""
+"""Fetches a request's context part by part: each has its own time limit, and a failure does not stop the others."""
 
 import asyncio
 import contextlib
@@ -16,25 +16,25 @@ from bot.ports.slack import SlackReading
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
 
-# Replies of one Slack thread that may go out as one message wait for each other for a moment, and the thread is read
-# once for all of them. This only spares Slack: a reply with nobody to share with reads its own part of the thread.
+# Replies of one Slack thread that may be sent as one message wait for each other for a moment, and the thread is read
+# once for all of them. This only saves calls: a reply that shares with no other reads its own part of the thread.
 
 TURN_SECONDS = 2.0
 """Seconds that a reply waits at most for the one before it to be prepared."""
 Messages = Sequence[ThreadMessage] | None
 ReadPart = Callable[[ThreadPart, int], Awaitable[Messages]]
-"""Reads the last messages of a part of a thread, at most so many; None if Slack does not show it."""
+"""Reads the last messages of a part of a thread, up to a limit; None if Slack does not show it."""
 
 
 class Turns:
-    """The turns of those who prepare replies of a thread: whoever wrote first goes first, once the turns begin."""
+    """A queue of replies of a thread that are being prepared, in the order they were written, once the turns begin."""
 
     def __init__(self) -> None:
         self._begun = self._taken = False
         self._waiting: dict[asyncio.Future[None], str] = {}
 
     def ask(self, written_at: str) -> asyncio.Future[None]:
-        """Joins the line; returns a future that is done when the turn comes. `end` has to follow in any case."""
+        """Joins the queue; returns a future that is done when the turn comes. `end` must follow in any case."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting[turn] = written_at
         self._give()
@@ -61,8 +61,8 @@ class Turns:
 
 @dataclass
 class SharedThread:
-    """What was read of a thread for everyone who prepares replies there at the moment; `until_ts` is the newest of
-    their replies.
+    """The messages read for all replies that are being prepared in a thread; `until_ts` is the newest of
+    these replies.
     """
 
     until_ts: str = ""
@@ -93,20 +93,20 @@ class SharedThread:
 
 
 class Together:
-    """The threads being prepared in this process. What is kept of a thread goes with the last reply prepared there."""
+    """The threads being prepared in this process. A thread's messages are dropped with its last reply."""
 
     def __init__(self) -> None:
         self._threads: dict[str, SharedThread] = {}
         self._hurried = asyncio.Event()
 
     def hurry(self) -> None:
-        """Ends all waiting for replies that may still come."""
+        """Ends all waiting for further replies."""
         self._hurried.set()
 
     @asynccontextmanager
     async def turn(self, thread_id: str, written_at: str, *, wait: float) -> AsyncIterator[SharedThread]:
-        """Waits so many seconds for others, then for its turn among them in the order they were written. Whoever finds
-        others waiting waits with the first.
+        """Waits some seconds for others, then for its turn among them in the order they were written. A reply that
+        finds others waiting waits with the first one.
         """
         shared = self._threads.setdefault(thread_id, SharedThread())
         shared.members += 1
@@ -114,7 +114,7 @@ class Together:
         turn = shared.turns.ask(written_at)
         try:
             await self._others(shared, wait)
-            await asyncio.wait({turn}, timeout=TURN_SECONDS)  # it goes on by itself if that takes too long
+            await asyncio.wait({turn}, timeout=TURN_SECONDS)  # it continues on its own if that takes too long
             yield shared
         finally:
             shared.turns.end(turn)
@@ -136,17 +136,17 @@ class Together:
 
 
 MAX_QUOTED_BYTES = 64 * 1024
-"""Bytes of one file whose text goes along."""
+"""The largest file, in bytes, whose text is part of the context."""
 _AT_A_TIME, _AT_A_TIME_OF_ALL = 4, 32
-"""Parts under way, of one request and in total: they take connections and memory."""
+"""Parts in progress, of one request and in total: they take connections and memory."""
 _Wanted = ThreadPart | SlackFile
 _Result = FetchedThread | FetchedFile | LookupFailed
 
 
 @dataclass(frozen=True)
 class FetchLimits:
-    """Limits in seconds: for each part, for beginning further parts, and for how long a reply waits for others that may
-    go out with it.
+    """Limits in seconds: for each part, for starting further parts, and for how long a reply waits for others that may
+    be sent with it.
     """
 
     part: float = 8.0
@@ -240,7 +240,7 @@ class PartsFetcher:
         return FetchedThread(part, None if messages is None else tuple(messages))
 
     async def _file(self, file: SlackFile) -> QuotedFile:
-        """The file, with its text if it is text and can be read."""
+        """Returns the file, with its text if it is readable text."""
         if not file.id:
             return QuotedFile(file, problem=FileProblem.REFUSED)
         known = await answer_or_none(self._reading.files.look_up(file))
@@ -256,7 +256,7 @@ class PartsFetcher:
 
 @dataclass(frozen=True)
 class PreparerSettings:
-    """What preparing depends on: who may, the projects, how jobs are polled, within how many seconds replies are
+    """The settings of preparing: permissions, projects, polling, the seconds within which replies are
     merged, and how secrets are masked in the context.
     """
 

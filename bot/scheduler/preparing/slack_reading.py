@@ -1,4 +1,4 @@
-"""What the preparer reads from Slack: who asks, and where."""
+"""Reads from Slack for the preparer: who asks, and where."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -23,12 +23,12 @@ from bot.scheduler.preparing.context import Gathered
 T = TypeVar("T")
 
 MAX_TRIES = 14
-"""How often Slack is asked about a request without an answer; with BACKOFF that takes about ten minutes."""
+"""How often Slack is asked about a request in vain; with BACKOFF, that takes about ten minutes."""
 BACKOFF = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
 
 
 class LookupFailed(Exception):
-    """Slack or a job API could not be asked: it is tried again, not before `retry_after` seconds, if known."""
+    """Slack or a job API was not available. Retry after `retry_after` seconds at the earliest, if known."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -36,11 +36,11 @@ class LookupFailed(Exception):
 
 
 class LookupDeferred(LookupFailed):
-    """Slack's limits allow no more calls at the moment: that is neither a failure nor a try."""
+    """Slack's limits allow no more calls at the moment, which is neither a failure nor an attempt."""
 
 
 def retry_delay(attempts: int, failure: LookupFailed, *, jitter: float) -> float:
-    """Returns the seconds until the next try, after so many attempts. `jitter` is a random number from 0 to 1."""
+    """Returns the seconds until the next attempt, given their number. `jitter` is a random number from 0 to 1."""
     return max(BACKOFF.delay(attempts, jitter=jitter), failure.retry_after or 0.0)
 
 
@@ -70,7 +70,7 @@ async def _members_of(groups: Groups, group_ids: frozenset[str]) -> frozenset[st
 
 
 async def answer_or_none(asked: Awaitable[T]) -> T | None:
-    """Slack's answer; None if it will not tell, however often it is asked. Raises LookupFailed."""
+    """Returns Slack's answer; None if Slack permanently refuses to give one. Raises LookupFailed."""
     try:
         return await asked
     except (ChatRejected, ChatNotInChannel):
@@ -85,9 +85,9 @@ async def answer_or_none(asked: Awaitable[T]) -> T | None:
 
 @dataclass(frozen=True)
 class RequestFacts:
-    """What was found out about a request. `route` is set for a start. If the request may be sent, `project` is its
-    project, `part` the part of the Slack thread that goes along, and `kept` the parts fetched before; others that share
-    that part's reading may follow within `wait` seconds.
+    """The results of the look-ups for a request. `route` is set for a start. If the request may be sent, `project` is
+    its project, `part` the part of the Slack thread for its context, and `kept` the parts fetched before; others that
+    share that part's reading may follow within `wait` seconds.
     """
 
     who_and_where: PersonAndPlace

@@ -73,8 +73,8 @@ _FILE_SHARE = "file_share"
 
 
 def attachments_of(message: SlackMessage) -> Attachments:
-    """Returns the files and forwarded messages that go along with a message. The text already holds links that have a
-    preview. If Slack says that there is a file but not which one, it is a file without a name.
+    """Returns the files and forwarded messages that are sent along with a message. The text already holds links that
+    have a preview. If Slack says that there is a file but not which one, it is a file without a name.
     """
     files = files_of(message)
     if message.files is None and message.subtype == _FILE_SHARE:

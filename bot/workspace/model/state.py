@@ -165,7 +165,7 @@ class State:
             self._notify("channel_archived" if archived else "channel_unarchived", channel, actor)
 
     def open_home(self, bot: str, user: str, tab: str) -> None:
-        """Notes that a person has opened a tab of the App Home, ``home`` or ``messages``."""
+        """Records that a person has opened a tab of the App Home, ``home`` or ``messages``."""
         self._notify("home_opened", self.direct_channel(bot, user), user, name=tab)
 
     # messages

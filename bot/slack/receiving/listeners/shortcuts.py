@@ -37,7 +37,7 @@ def register(app: AsyncApp, opener: ModalOpener, *, identity: Identity) -> None:
 
 
 def place_of_message(payload: MessageShortcutPayload) -> ModalPlace:
-    """Returns where the message is, and its files. At first, only the message itself goes along."""
+    """Returns where the message is, and its files. At first, only the message itself is sent along."""
     message = payload.message
     files = [file for file in files_of(message) if file.id]
     return ModalPlace(
