@@ -154,8 +154,8 @@ class AgentEditor:
                 try:
                     prepared = await self._prepared(launch, program, task.workspace)
                     async with self._connected(prepared, log) as (_, connection):
-                        told = await started(connection, launch.wanted, str(prepared.copy))
-                        return Started(told.version, redact(told.options), redact(told.refusal))
+                        start = await started(connection, launch.wanted, str(prepared.copy))
+                        return Started(start.version, redact(start.options), redact(start.refusal))
                 except EditError as error:
                     raise EditError(redact(str(error))) from None
 

@@ -127,8 +127,8 @@ def merged(call: ToolCall, update: ToolCallStart | ToolCallProgress | ToolCallUp
 
 def tool_name(meta: Mapping[str, Any] | None) -> str:
     """Returns a tool's name with its extension's, which goose reports."""
-    told = nested(meta, "goose", "toolCall")
-    return f"{nested(told, 'extensionName')}/{nested(told, 'toolName')}"
+    call = nested(meta, "goose", "toolCall")
+    return f"{nested(call, 'extensionName')}/{nested(call, 'toolName')}"
 
 
 def _paths(update: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> Iterator[str]:

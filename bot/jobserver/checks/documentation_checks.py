@@ -87,5 +87,5 @@ async def _result(name: str, check: Check) -> CheckResult:
 
 
 def _reported(problems: list[str]) -> tuple[str, ...]:
-    told = [one_line(problem, _LENGTH) for problem in problems[:_PROBLEMS]]
-    return (*told, "and more") if len(problems) > _PROBLEMS else tuple(told)
+    shown = [one_line(problem, _LENGTH) for problem in problems[:_PROBLEMS]]
+    return (*shown, "and more") if len(problems) > _PROBLEMS else tuple(shown)

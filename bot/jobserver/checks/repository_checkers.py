@@ -89,9 +89,9 @@ def _of_new_lines(findings: Sequence[LineFault], change: CheckedChange) -> list[
     """Skips files reported as missing that the change adds, since the copy contains only its pages."""
     paths = {finding.path for finding in findings}.intersection(change.changed_pages)
     new = {path: change.new_lines(path) for path in paths}
-    told = [
+    problems = [
         f"{finding.path}:{finding.line}: {finding.message}"
         for finding in findings
         if finding.line in new.get(finding.path, ()) and finding.missing not in change.paths
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(problems))

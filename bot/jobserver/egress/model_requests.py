@@ -128,8 +128,8 @@ class RequestPolicy:
     def _refusals(self, route: Route, body: Mapping[str, object]) -> Refusals:
         if route.check is not None:
             yield from route.check(body)
-        told = body.get("model")
-        for model in [told] if route.model is None else [route.model] if told is None else [route.model, told]:
+        in_body = body.get("model")
+        for model in [in_body] if route.model is None else [route.model] if in_body is None else [route.model, in_body]:
             if (found := self.names.refusal(model)) is not None:
                 yield found
 

@@ -109,8 +109,8 @@ def why_nothing_changed(reason: str, question: str, left_out: Sequence[str]) -> 
 
 def answer_with(summary: str, left_out: Sequence[str], notes: Sequence[str]) -> str | None:
     """Returns the agent's answer, with what was left out of its change and notes on its run."""
-    told = f"Left out: {'; '.join(_shortened_list(left_out))}" if left_out else ""
-    return "\n\n".join(filter(None, (summary, told, *notes))) or None
+    omissions = f"Left out: {'; '.join(_shortened_list(left_out))}" if left_out else ""
+    return "\n\n".join(filter(None, (summary, omissions, *notes))) or None
 
 
 def _requested_by(requester: Requester | None) -> str:

@@ -109,14 +109,14 @@ class InstructionExecutor:
         pull_request: OpenedPullRequest | None,
     ) -> Outcome:
         proposed = await self.publishing.propose_earlier(instruction, start)
-        result, told = change.result, pull_request_details(pull_request) if pull_request else None
+        result, current = change.result, pull_request_details(pull_request) if pull_request else None
         details = JobDetails(
             summary=answer_with(result.summary, (), result.notes),
             reason=why_nothing_changed(result.reason, result.question, change.left_out),
             question=result.question or None,
             question_fields=result.question_fields,
             examples=result.examples,
-            pull_request=proposed.details or told,
+            pull_request=proposed.details or current,
         )
         return Outcome(pr_link=proposed.link, details=details)
 
@@ -133,8 +133,8 @@ class InstructionExecutor:
 
 
 def _why_not_proposed(outcome: Outcome) -> str | None:
-    told = outcome.details.pull_request
-    return f"its pull request: {told.reason}" if told and told.reason else None
+    proposed = outcome.details.pull_request
+    return f"its pull request: {proposed.reason}" if proposed and proposed.reason else None
 
 
 async def _completed(publishing: Coroutine[Any, Any, T]) -> T:

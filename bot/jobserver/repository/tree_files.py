@@ -37,12 +37,12 @@ def unportable(new: Collection[PurePosixPath], all_paths: Collection[PurePosixPa
         return
     places = {place for path in new for place in (path, *path.parents)}
     known = _by_folded(all_paths, set(map(_folded, places)))
-    told = set[PurePosixPath]()
+    reported = set[PurePosixPath]()
     for path in new:
         for place in (path, *list(path.parents)[:-1]):
             others = known[_folded(place)] - {place}
-            if others and place not in told:
-                told |= others | {place}
+            if others and place not in reported:
+                reported |= others | {place}
                 yield f"`{place}` and `{min(others)}` are one file where capitals or accents make no difference"
 
 

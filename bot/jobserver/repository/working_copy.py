@@ -156,10 +156,10 @@ class WorkingCopy:
 
     async def _hashes(self, paths: Sequence[PurePosixPath]) -> dict[PurePosixPath, str]:
         """Returns the blob ids of files, except those with a line break in their names."""
-        told = [path for path in paths if "\n" not in str(path)]
-        lines = "".join(f"{path}\n" for path in told).encode(errors="surrogateescape")
-        output = await self._run("hash-object", "--stdin-paths", stdin=lines) if told else ""
-        return dict(zip(told, output.split(), strict=True))
+        one_line = [path for path in paths if "\n" not in str(path)]
+        lines = "".join(f"{path}\n" for path in one_line).encode(errors="surrogateescape")
+        output = await self._run("hash-object", "--stdin-paths", stdin=lines) if one_line else ""
+        return dict(zip(one_line, output.split(), strict=True))
 
     async def _hold_out(self, changed: Collection[PurePosixPath], before: TreeListing) -> HeldOut:
         """Finds changes that are not allowed and reverts them in the copy, so that checks see what is proposed."""

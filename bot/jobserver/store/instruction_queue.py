@@ -81,8 +81,8 @@ class InstructionQueue:
             )
             if row["attempts"] == 0:
                 await forget_last_words(connection, job_id)
-            told = await read_details(connection, job_id)
-            taken = _from_row(row, told, await _conversation(connection, job_id, row["number"]))
+            details = await read_details(connection, job_id)
+            taken = _from_row(row, details, await _conversation(connection, job_id, row["number"]))
             return replace(taken, attachments=await attachments_until(connection, job_id, row["number"]))
 
     async def release(self, instruction: Instruction) -> None:
@@ -171,8 +171,8 @@ class InstructionQueue:
         async with self._database.transaction() as connection:
             known = await read_details(connection, instruction.job_id)
             words = ("summary", "question", "question_fields")
-            told = known.model_copy(update={name: getattr(details, name) for name in words})
-            await write_details(connection, instruction.job_id, told)
+            updated = known.model_copy(update={name: getattr(details, name) for name in words})
+            await write_details(connection, instruction.job_id, updated)
 
     async def record_pushed(self, instruction: Instruction, commit: str) -> None:
         """Records an instruction's commit; from then on it is not executed again."""
@@ -234,7 +234,7 @@ async def _final_outcome(connection: aiosqlite.Connection, instruction: Instruct
     return replace(outcome, failure=None, details=outcome.details.model_copy(update={"reason": reason}))
 
 
-def _from_row(row: aiosqlite.Row, told: JobDetails, conversation: tuple[EarlierInstruction, ...]) -> Instruction:
+def _from_row(row: aiosqlite.Row, details: JobDetails, conversation: tuple[EarlierInstruction, ...]) -> Instruction:
     return Instruction(
         number=row["number"],
         job_id=row["job_id"],
@@ -246,9 +246,9 @@ def _from_row(row: aiosqlite.Row, told: JobDetails, conversation: tuple[EarlierI
         partial=row["partial_commit"],
         attempts=row["attempts"] + 1,
         commit=row["commit_id"],
-        summary=told.summary or "",
-        question=told.question or "",
-        question_fields=told.question_fields,
+        summary=details.summary or "",
+        question=details.question or "",
+        question_fields=details.question_fields,
         request_id=row["request_id"],
     )
 

@@ -84,7 +84,7 @@ class ProposalStore:
     async def record_proposed(
         self,
         pending: PendingProposal,
-        told: PullRequestDetails,
+        reported: PullRequestDetails,
         link: str,
         *,
         missing: Collection[Extra],
@@ -103,7 +103,7 @@ class ProposalStore:
                 )
             else:
                 await _delete(connection, pending)
-            return await _record_details(connection, pending, told)
+            return await _record_details(connection, pending, reported)
 
     async def record_refused(self, pending: PendingProposal, reason: str, *, pause: timedelta) -> PullRequestDetails:
         """Records why the change could not be proposed; it is tried again after `pause`."""
@@ -123,8 +123,8 @@ class ProposalStore:
             details = await read_details(connection, job_id)
             known = details.pull_request
             if known and known.number == number:
-                told = details.model_copy(update={"pull_request": known.model_copy(update={"state": state})})
-                await write_details(connection, job_id, told)
+                details = details.model_copy(update={"pull_request": known.model_copy(update={"state": state})})
+                await write_details(connection, job_id, details)
 
     async def drop(self, pending: PendingProposal) -> None:
         """Drops a proposal that turned out to be empty."""
@@ -156,11 +156,11 @@ async def _delete(connection: aiosqlite.Connection, pending: PendingProposal) ->
 
 
 async def _record_details(
-    connection: aiosqlite.Connection, pending: PendingProposal, told: PullRequestDetails
+    connection: aiosqlite.Connection, pending: PendingProposal, reported: PullRequestDetails
 ) -> PullRequestDetails:
     details = await read_details(connection, pending.job_id)
-    await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": told}))
-    return told
+    await write_details(connection, pending.job_id, details.model_copy(update={"pull_request": reported}))
+    return reported
 
 
 def _as_json(checks: Sequence[CheckResult]) -> str:

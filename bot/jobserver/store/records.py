@@ -168,14 +168,14 @@ class Cancellation:
 def job_from_row(row: aiosqlite.Row) -> AgentJob:
     details = JobDetails.model_validate_json(row["details"])
     # The next instruction's words do not hide a failure.
-    told: dict[str, object] = {"reason": row["failure"] or details.reason or _why_pending(row, details)}
+    updates: dict[str, object] = {"reason": row["failure"] or details.reason or _why_pending(row, details)}
     if row["partial_commit"] and row["status"] != Status.ACTIVE:
-        told["partial_work"] = PartialWork(files=row["partial_files"])
+        updates["partial_work"] = PartialWork(files=row["partial_files"])
     if row["status"] == Status.ACTIVE:
         # The answer is shown at the end only: the change is still being pushed.
-        told |= {"summary": None, "question": None, "question_fields": (), "examples": (), **_open_question(row)}
-    told["usage"] = usage_from_row(row)
-    details = details.model_copy(update=told)
+        updates |= {"summary": None, "question": None, "question_fields": (), "examples": (), **_open_question(row)}
+    updates["usage"] = usage_from_row(row)
+    details = details.model_copy(update=updates)
     return AgentJob(
         id=row["id"],
         status=Status(row["status"]),
@@ -196,8 +196,8 @@ def question_as_json(question: Question) -> str:
 def _open_question(row: aiosqlite.Row) -> dict[str, object]:
     if row["open_question"] is None:
         return {}
-    told = JobDetails.model_validate_json(row["open_question"])
-    return {"question": told.question, "question_fields": told.question_fields}
+    asked = JobDetails.model_validate_json(row["open_question"])
+    return {"question": asked.question, "question_fields": asked.question_fields}
 
 
 def _why_pending(row: aiosqlite.Row, details: JobDetails) -> str | None:

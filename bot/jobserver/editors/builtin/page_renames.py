@@ -121,11 +121,11 @@ def _rename(files: WorkingFiles, paths: Sequence[PurePosixPath], found: _PageToR
     done = [f"{plural(links, 'link')} in {listed(linking)}"] if links else []
     for menu in menus:
         done += _change_menu(files, menu, relinker, renaming)
-    told = f"Renamed {renaming.old} to {renaming.new}" if renaming.old != renaming.new else f"Renamed {renaming.old}"
+    renamed = f"Renamed {renaming.old} to {renaming.new}" if renaming.old != renaming.new else f"Renamed {renaming.old}"
     if renaming.new_title != renaming.old_title:
-        told += f', and its title to "{short(renaming.new_title)}"'
+        renamed += f', and its title to "{short(renaming.new_title)}"'
     along = f"; with it {_and(done)}" if done else ""
-    note = f"{told}{along}.{f' The file keeps its name{_because(kept)}.' if kept else ''}"
+    note = f"{renamed}{along}.{f' The file keeps its name{_because(kept)}.' if kept else ''}"
     if renaming.old != renaming.new and not any("redirect" in part for part in done):
         note += " No redirect from the old address was added."
     return Note(f"{note} {found.also}".strip(), changed=True)

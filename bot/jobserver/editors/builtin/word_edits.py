@@ -110,9 +110,11 @@ def _left_alone(left: Counter[str], other_words: Counter[str], paths: Sequence[P
         return []
     kinds = [kind + (_in_brackets(other_words) if kind == OTHER_WORDS else "") for kind in left]
     numbers = list(left.values())
-    told = [f"{plural(numbers[0], 'place')} in {kinds[0]}"]
-    told += [f"{number} in {kind}" for number, kind in zip(numbers[1:], kinds[1:], strict=True)]
-    places = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    counts_by_kind = [f"{plural(numbers[0], 'place')} in {kinds[0]}"]
+    counts_by_kind += [f"{number} in {kind}" for number, kind in zip(numbers[1:], kinds[1:], strict=True)]
+    places = (
+        counts_by_kind[0] if len(counts_by_kind) == 1 else f"{', '.join(counts_by_kind[:-1])} and {counts_by_kind[-1]}"
+    )
     return [
         f"{places} {were(sum(numbers))} left as {'it was' if sum(numbers) == 1 else 'they were'} ({listed(paths)})."
     ]
