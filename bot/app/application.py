@@ -6,15 +6,18 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
+
+from aiohttp import web
 
 from bot.app.checks.tokens import APP_TOKEN
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of, clients_of
 from bot.app.edges import Edges, open_edges
+from bot.app.metrics.readings import Readings, free_bytes
 from bot.app.settings.config import Config
 from bot.app.startup import token_refused
 from bot.domain.jobs.poll_pace import Polling
@@ -28,6 +31,7 @@ from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECORDING_RECOVERY_SECONDS, RECOVERY_SECONDS, RecordingHealth
 from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage, health_routes
+from bot.runtime.http.metrics_page import metrics_route
 from bot.runtime.process_signals import freeze_startup_objects, run_until_signal
 from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.secrets.rotation import RotatingSecret
@@ -107,6 +111,9 @@ class App:
         terms = ReplyTerms(self._projects.replies, config.merge_seconds)
         self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
         self.health = self._build_health(config)
+        self._metrics = self._build_metrics(config)
+        self._metrics_at_port = self._metrics if config.metrics_token is not None else ()
+        """Anybody may reach PORT, so they need a token there."""
         socket_mode = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=socket_mode) else None
         self._page = self._build_page(config)
@@ -232,6 +239,7 @@ class App:
             modal_edges=replace(edges.modals, admission=admission),
             recording_health=self._recording_health,
             note=self._happened.add,
+            acknowledged=edges.metrics.counts.acknowledged,
         )
         if config.slack_app_token is not None:
             client = new_client(
@@ -248,7 +256,7 @@ class App:
                 ping_interval=edges.timings.slack_ping,
             )
         secret = config.slack_signing_secret or RotatingSecret("")
-        pages, note = health_routes(self.health), self._happened.add
+        pages, note = [*health_routes(self.health), *self._metrics_at_port], self._happened.add
         return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=pages, note=note)
 
     def _build_page(self, config: Config) -> HealthPage | None:
@@ -256,9 +264,21 @@ class App:
         platform checks that the process is up.
         """
         if self._role is Role.WEB and self.receiver is None:
-            return HealthPage(self.health, host=config.host, port=config.port)
+            return HealthPage(self.health, host=config.host, port=config.port, more=self._metrics_at_port)
         port = config.health_port
-        return None if port is None else HealthPage(self.health, host=config.health_host, port=port)
+        return None if port is None else HealthPage(self.health, host=config.health_host, port=port, more=self._metrics)
+
+    def _build_metrics(self, config: Config) -> Sequence[web.RouteDef]:
+        page = self._edges.metrics.page
+        if page is None:
+            return ()
+        render = page(partial(self._readings, config.database_url.get_secret_value()), self._edges.store)
+        return [metrics_route(render, config.metrics_token)]
+
+    def _readings(self, database_url: str) -> Readings:
+        socket_health = self.receiver.health() if isinstance(self.receiver, SocketReceiver) else None
+        is_ready = bool(self.health.readiness()["ok"])
+        return Readings(is_ready, list(self._statuses()), socket_health, free_bytes(database_url))
 
     def _statuses(self) -> Iterator[ComponentStatus]:
         if self._scheduler is not None:

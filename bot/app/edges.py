@@ -10,6 +10,8 @@ from functools import partial
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.app.metrics.measured import MeasuredChat, MeasuredJobApi
+from bot.app.metrics.readings import Metrics, open_metrics
 from bot.app.settings.config import Config
 from bot.app.settings.projects.variables import ProjectSettings
 from bot.app.startup import SharedBudget, channel_aliases, newest_id, open_current_store, wait_for_identity
@@ -84,6 +86,7 @@ class Edges:
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
     timings: EdgeTimings = field(default_factory=EdgeTimings)
     operator: Operator | None = None
+    metrics: Metrics = field(default_factory=Metrics)
     token_refused: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when Slack refuses the bot token."""
     channel_aliases: Mapping[str, str] = field(default_factory=dict)
@@ -99,7 +102,9 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
     for warning in config.warnings:
         logger.warning(warning)
     async with contextlib.AsyncExitStack() as stack:
-        store = await open_current_store(config.database_url.get_secret_value())
+        metrics = open_metrics(served=config.serves_metrics, limits=timings.slack_limits)
+        counts = metrics.counts
+        store = await open_current_store(config.database_url.get_secret_value(), committed=counts.committed)
         stack.push_async_callback(store.close)
         session, missing, refused = new_session(), MissingScopes(), asyncio.Event()
         stack.push_async_callback(session.close)
@@ -112,6 +117,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
             gate=CallGate(SharedBudget(store), timings.slack_limits),
             call_seconds=timings.slack_call,
             token_refused=refused,
+            called=counts.slack_called,
         )
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
@@ -121,7 +127,8 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         aliases = await channel_aliases(store, config.known_projects.channel_ids | config.allowed_channels)
         projects = config.known_projects.with_channel_aliases(aliases)
         edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
-        edges.channel_aliases = aliases
+        edges.channel_aliases, edges.metrics = aliases, metrics
+        edges.job_api, edges.chat = MeasuredJobApi(job_api, counts), MeasuredChat(edges.chat, counts)
         edges.missing_scopes, edges.timings, edges.token_refused = missing, timings, refused
         if config.admin_address is not None:
             edges.operator = SlackOperator(client, identity, config.admin_address)

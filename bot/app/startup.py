@@ -14,7 +14,7 @@ from bot.ports.transaction import Store
 from bot.runtime.backoff import Backoff
 from bot.slack.sending.identity import Identity, identify
 from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
-from bot.store.store import open_store
+from bot.store.store import Committed, open_store
 
 logger = logging.getLogger(__name__)
 
@@ -82,13 +82,13 @@ async def _all_ids(store: Store, channel_id: str) -> Sequence[str]:
     return await store.transact(lambda tx: tx.channel_ids.all_of(channel_id))
 
 
-async def open_current_store(url: str) -> Store:
+async def open_current_store(url: str, *, committed: Committed = lambda _, __: None) -> Store:
     """Opens the database and makes sure that it has the current schema.
 
     Raises SchemaMismatch if `pagehand migrate` has to run first, StoreError if the database cannot be opened.
     """
     await migrate_at_start(url)
-    return await open_store(url)
+    return await open_store(url, committed=committed)
 
 
 async def migrate_at_start(url: str, migrations: Path = MIGRATIONS) -> None:

@@ -7,7 +7,7 @@ from bot.ports.operator_store import Faults, LastTimes
 from bot.ports.people_store import Audit, Drafts, EarlyReplies, Homes, Limits, MessageVersions, Preferences
 from bot.ports.polling import Polls
 from bot.ports.store import Claims, NoticeQueue, Notices, RequestParts, RequestQueue, Requests, Threads
-from bot.ports.upkeep_store import ChannelIds, DatabaseCheck, Quotations, Restoration, Retention, SlackCalls
+from bot.ports.upkeep_store import Backlogs, ChannelIds, DatabaseCheck, Quotations, Restoration, Retention, SlackCalls
 
 T = TypeVar("T")
 
@@ -107,6 +107,9 @@ class UpkeepTransaction(Protocol):
 
     @property
     def database_check(self) -> DatabaseCheck: ...
+
+    @property
+    def backlogs(self) -> Backlogs: ...
 
     @property
     def faults(self) -> Faults: ...

@@ -1,6 +1,6 @@
 """The store's ports for upkeep: deleting, restoring, changed channel ids, Slack's limits, and the database's health."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from enum import Enum
 from typing import Protocol
@@ -15,6 +15,26 @@ class LongOpenJobs:
 
     count: int
     oldest: float
+
+
+@dataclass(frozen=True)
+class QueueLength:
+    """How many rows of a queue are open, and for how many seconds the oldest has been due."""
+
+    queue: str
+    rows: int
+    overdue: float
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What waits: the queues, the jobs that are polled by status, and by how many seconds the calls of each Slack
+    method are ahead of an even pace (see `bot.domain.slack_limits`).
+    """
+
+    queues: Sequence[QueueLength]
+    jobs: Mapping[str, int]
+    calls_ahead: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -177,3 +197,10 @@ class DatabaseCheck(Protocol):
         """Returns jobs that are still polled and have not changed since `before`, among the `limit` that are polled
         next.
         """
+
+
+class Backlogs(Protocol):
+    """What waits in the database."""
+
+    async def read(self, methods: Collection[str]) -> Backlog:
+        """Reads it, with the calls of these Slack methods. The cost depends on what is open, not on what has ended."""

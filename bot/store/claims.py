@@ -113,6 +113,7 @@ async def claim_candidates(
     ids = [row[table.c.id] for row in found]
     claimed = await session.execute(statement, {"ids": ids, "now": session.now, **claim})
     now = {row[table.c.id]: row for row in claimed.mappings()}
+    session.takeovers += sum(row[table.c.claimed_by] is not None for row in found if row[table.c.id] in now)
     pairs = ((row_id, (row, now[row_id])) for row_id, row in zip(ids, found, strict=True) if row_id in now)
     readable, unreadable = read_each(pairs, lambda pair: read(*pair))
     await session.end_unreadable(table, unreadable)

@@ -19,7 +19,7 @@ from bot.store.session import Session
 from bot.store.threads import SAVE_STATE, saved_state
 
 _CANDIDATES = (
-    select(threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id)
+    select(threads.c.id, threads.c.revision, threads.c.project, threads.c.job_id, polls.c.claimed_by)
     .join(polls, polls.c.thread_id == threads.c.id)
     .where(due(polls))
     .order_by(polls.c.due_at)
@@ -68,7 +68,8 @@ class SqlPolls:
         rows: Any = (await session.execute(_CANDIDATES, {"now": session.now, "limit": limit})).all()
         if not rows:
             return []
-        found = [KnownPoll(*row) for row in rows]
+        found = [KnownPoll(*row[:-1]) for row in rows]
+        session.takeovers += sum(row.claimed_by is not None for row in rows)
         already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
         others = [poll.thread_id for poll in found if poll.thread_id not in already]
         read, unreadable = await self._read(others[:most_read])

@@ -86,6 +86,8 @@ class Session:
         self.connection = connection
         self.now = now
         self.dialect = connection.dialect.name
+        self.takeovers = 0
+        """How many rows were claimed that somebody else had claimed, whose lease ran out."""
         self._locked: set[str] = set()
 
     async def execute(self, statement: Executable, values: Any = None) -> CursorResult[Any]:

@@ -31,6 +31,7 @@ from bot.store.schema.tables import notices, polls, request_files, requests, sla
 from bot.store.session import DatabaseConnection, Session, start_postgres
 from bot.store.slack_calls import SqlSlackCalls
 from bot.store.threads import SqlThreads
+from bot.store.upkeep.backlog import SqlBacklogs
 from bot.store.upkeep.database_check import SqlDatabaseCheck
 from bot.store.upkeep.faults import SqlFaults
 from bot.store.upkeep.last_times import SqlLastTimes
@@ -64,11 +65,14 @@ class SqlTransaction:
         self.preferences = SqlPreferences(session)
         self.homes = SqlHomes(session)
         self.database_check = SqlDatabaseCheck(session)
+        self.backlogs = SqlBacklogs(session)
         self.faults = SqlFaults(session)
         self.last_times = SqlLastTimes(session)
 
 
 T = TypeVar("T")
+Committed = Callable[[Sequence[AuditEntry], int], None]
+"""Is told the audit entries of a transaction, and how many rows it claimed whose lease had run out."""
 
 logger = logging.getLogger(__name__)
 
@@ -80,13 +84,20 @@ _LARGEST_STEP_BACK = 30.0
 """Seconds by which the database's clock may fall behind ours before it counts as set back."""
 
 
-async def open_store(url: str, *, clock: Clock | None = None, timings: StoreTimings | None = None) -> Store:
+async def open_store(
+    url: str,
+    *,
+    clock: Clock | None = None,
+    timings: StoreTimings | None = None,
+    committed: Committed = lambda _, __: None,
+) -> Store:
     """Opens a database whose schema is current.
 
     Args:
         url: See `engine_for`.
         clock: Returns the time; by default the database's own on PostgreSQL, and a steady one on SQLite.
         timings: The time limits.
+        committed: See Committed.
 
     Raises:
         ConfigError: The URL does not name a database.
@@ -98,7 +109,7 @@ async def open_store(url: str, *, clock: Clock | None = None, timings: StoreTimi
     if clock is None and on_sqlite:
         clock = SteadyClock()
     database = SqliteThread(in_one_thread(engine), timings) if on_sqlite else PostgresPool(engine, timings)
-    store = SqlStore(database, clock, retry_for=timings.retry_for)
+    store = SqlStore(database, clock, retry_for=timings.retry_for, committed=committed)
     try:
         await store.check()
     except BaseException:
@@ -111,10 +122,16 @@ class SqlStore:
     """ports.Store over one database."""
 
     def __init__(
-        self, database: SqliteThread | PostgresPool, clock: Clock | None, *, retry_for: float = RETRY_FOR
+        self,
+        database: SqliteThread | PostgresPool,
+        clock: Clock | None,
+        *,
+        retry_for: float = RETRY_FOR,
+        committed: Committed = lambda _, __: None,
     ) -> None:
         self._database = database
         self._retry_for = retry_for
+        self._committed = committed
         self._clock = clock
         self._on_sqlite = isinstance(database, SqliteThread)
         self._steady = SteadyClock()
@@ -135,16 +152,20 @@ class SqlStore:
             await self._repair_times()
 
         recorded: Sequence[AuditEntry] = ()
+        takeovers = 0
 
         async def in_transaction(connection: DatabaseConnection) -> T:
-            nonlocal recorded
+            nonlocal recorded, takeovers
             transaction = SqlTransaction(Session(connection, await self._now(connection)))
             result = await work(transaction)
-            recorded = transaction.audit.added  # of the last attempt, which is the one that was committed
+            # Of the last attempt, which is the one that was committed.
+            recorded, takeovers = transaction.audit.added, transaction.session.takeovers
             return result
 
         result = await self._run(in_transaction, urgent=urgent)
         log_entries(recorded)
+        if recorded or takeovers:
+            self._committed(recorded, takeovers)
         return result
 
     async def close(self) -> None:

@@ -3,8 +3,8 @@
     python tests/benchmarks/bench_history.py [--finished 1000000] [--rounds 60] [--databases sqlite postgresql]
 
 Printed are the medians of the time that each piece of work takes without and with that many finished jobs, and their
-ratios: a command that is acknowledged, a reply that is, both prepared, a batch of polls (claimed and saved), a stop and
-a start.
+ratios: a command that is acknowledged, a reply that is, both prepared, a batch of polls (claimed and saved), what a
+scrape of the metrics reads, a stop and a start.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class Database:
         return Service(self.store, on_commit=lambda: None)
 
     async def measure(self) -> None:
-        for work in (self.start, self.steer, self.prepare, self.poll, self.stop, self.open):
+        for work in (self.start, self.steer, self.prepare, self.poll, self.scrape, self.stop, self.open):
             began = time.perf_counter()
             await work()
             self.times[work.__name__].append(time.perf_counter() - began)
@@ -87,6 +87,9 @@ class Database:
         polls[0] = changed(items[0], a_post(f"{self._number()}"), not_found_count=self._number(), next_poll_in=0.0)
         if await save_polls(self.store, *polls, owner="bench") != BATCH:
             raise SystemExit("Polls were not saved.")
+
+    async def scrape(self) -> None:
+        await self.store.transact(lambda tx: tx.backlogs.read(["chat.update"]))
 
     async def stop(self) -> None:
         await self.store.transact(lambda tx: tx.claims.release("bench"))

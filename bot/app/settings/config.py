@@ -18,6 +18,7 @@ from bot.app.settings.values import (
     GroupIds,
     Host,
     LogLevel,
+    MetricsToken,
     PersonIds,
     SigningSecret,
     is_address,
@@ -147,6 +148,12 @@ class Config(JobApiVariables):
         description="with Socket Mode, and for `pagehand worker`: the port of GET /health, which reports whether the "
         "bot is working; none by default",
     )
+    metrics_token: MetricsToken | None = Field(
+        default=None,
+        alias="PAGEHAND_METRICS_TOKEN",
+        description="the bearer token that GET /metrics requires; without one, the metrics are not served at PORT, "
+        "only at PAGEHAND_HEALTH_PORT",
+    )
     log_level: LogLevel = Field(
         default="INFO",
         alias="PAGEHAND_LOG_LEVEL",
@@ -192,6 +199,11 @@ class Config(JobApiVariables):
         return self.admin if is_address(self.admin) else None
 
     @property
+    def serves_metrics(self) -> bool:
+        """Whether there is an address at which metrics may be read."""
+        return self.health_port is not None or self.metrics_token is not None
+
+    @property
     def rotating_secrets(self) -> tuple[RotatingSecret, ...]:
         """Every secret that can be replaced while the bot runs."""
         keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))
@@ -201,7 +213,9 @@ class Config(JobApiVariables):
     @property
     def secrets(self) -> KnownSecrets:
         """Every secret in the clear, also those that replace them later, so that the log can mask it."""
-        return KnownSecrets(passwords_in(self.database_url.get_secret_value()), self.rotating_secrets)
+        fixed = [self.metrics_token.get_secret_value()] if self.metrics_token else []
+        fixed += passwords_in(self.database_url.get_secret_value())
+        return KnownSecrets(fixed, self.rotating_secrets)
 
 
 def passwords_in(url: str) -> list[str]:

@@ -14,6 +14,7 @@ _SIGNS = "letters, digits and hyphens"
 _BOT_TOKEN = re.compile(r"xoxb-[A-Za-z0-9_-]{8,}")
 _APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9_-]{8,}")
 _SIGNING_SECRET = re.compile(r"(?!xox|xapp-)[A-Za-z0-9_-]{16,}")
+_METRICS_TOKEN = re.compile(r"[!-~]{16,}")
 _CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{1,30}")
 _PERSON_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _ADDRESS = re.compile(r"(?=.*[0-9])[CGUW][A-Z0-9]{7,30}")
@@ -71,6 +72,12 @@ def _signing_secret(secret: str) -> None:
         raise ValueError(f"{_mixed_up(secret)}must be the signing secret: one word of at least 16 letters and digits")
 
 
+def _metrics_token(value: SecretStr) -> SecretStr:
+    if not _METRICS_TOKEN.fullmatch(value.get_secret_value()):
+        raise ValueError("must be one word of at least 16 ASCII letters, digits and signs")
+    return value
+
+
 def _database_url(value: SecretStr) -> SecretStr:
     sqlite_path(value.get_secret_value())
     return value
@@ -104,6 +111,7 @@ def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:
 Command = Annotated[str, AfterValidator(_command)]
 Host = Annotated[str, AfterValidator(_host)]
 LogLevel = Annotated[str, AfterValidator(_log_level)]
+MetricsToken = Annotated[SecretStr, AfterValidator(_metrics_token)]
 BotToken = Annotated[RotatingSecret, rotating_secret(_bot_token, most=1)]
 AppToken = Annotated[RotatingSecret, rotating_secret(_app_token, most=1)]
 SigningSecret = Annotated[RotatingSecret, rotating_secret(_signing_secret)]

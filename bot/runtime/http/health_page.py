@@ -29,10 +29,11 @@ def health_routes(health: Health) -> Sequence[web.RouteDef]:
 
 
 class HealthPage:
-    """Serves the health checks on a port of their own."""
+    """Serves the health checks, and `more` pages, on a port of their own."""
 
-    def __init__(self, health: Health, *, host: str, port: int) -> None:
+    def __init__(self, health: Health, *, host: str, port: int, more: Sequence[web.RouteDef] = ()) -> None:
         self._health = health
+        self._more = more
         self._host = host
         self._port = port
         self._server: HttpServer | None = None
@@ -40,7 +41,7 @@ class HealthPage:
     async def start(self) -> None:
         """Starts to listen. Raises OSError if the port is taken."""
         served = web.Application(client_max_size=1024)
-        served.router.add_routes(health_routes(self._health))
+        served.router.add_routes([*health_routes(self._health), *self._more])
         self._server = HttpServer(served)
         await self._server.start(listening_socket(self._host, self._port))
         logger.info("health checks are served on %s, port %d", self._host, self._server.port)

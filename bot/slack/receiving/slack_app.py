@@ -64,8 +64,10 @@ class SlackApp:
         recording_health: RecordingHealth | None = None,
         recording_timeout: float = RECORDING_TIMEOUT,
         note: Callable[[LastTime], None] = lambda _: None,
+        acknowledged: Callable[[int, float], None] = lambda _, __: None,
     ) -> None:
         self._note = note
+        self._acknowledged = acknowledged
         quiet_libraries()
         health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, health, recording_timeout=recording_timeout)
@@ -83,6 +85,12 @@ class SlackApp:
 
     async def handle_payload(self, payload: dict[str, Any]) -> BoltResponse:
         """Answers a payload of any transport. A status other than 200 means: do not acknowledge."""
+        began = time.perf_counter()
+        response = await self._handle(payload)
+        self._acknowledged(response.status, time.perf_counter() - began)
+        return response
+
+    async def _handle(self, payload: dict[str, Any]) -> BoltResponse:
         response = self._filter.early_response(SlackPayload.read(payload))
         if response is not None:
             return response

@@ -7,6 +7,7 @@ suppressed, because it would contain messages and URLs that grant access.
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -17,7 +18,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.slack_limits import SLACK_LIMITS, Grant, SlackLimits, SlackMethod
-from bot.errors import ChatMissingScope, ChatNotAllowed, ChatOverBudget, ChatRateLimited, ChatUncertain, StoreError
+from bot.errors import (
+    ChatError,
+    ChatMissingScope,
+    ChatNotAllowed,
+    ChatOverBudget,
+    ChatRateLimited,
+    ChatUncertain,
+    StoreError,
+)
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.sending.api_errors import chat_error_from
@@ -144,6 +153,10 @@ class CallGate:
         return method in self._limits.methods and method not in _SAID
 
 
+Called = Callable[[str, ChatError | None, float], None]
+"""Is told of each call: its method, the error that it ended with, if any, and the seconds that it took."""
+
+
 class _Client(AsyncWebClient):
     """Adds a timeout to each call, uses the current token, and records missing scopes from every response."""
 
@@ -156,6 +169,7 @@ class _Client(AsyncWebClient):
         gate: CallGate | None,
         call_seconds: float,
         token: RotatingSecret,
+        called: Called,
         **options: Any,
     ) -> None:
         super().__init__(timeout=int(call_seconds), token=token.newest, **options)
@@ -164,6 +178,7 @@ class _Client(AsyncWebClient):
         self._channel_ids = channel_ids
         self._missing_scopes = missing_scopes
         self._token_refused = token_refused
+        self._called = called
         self._call_seconds = call_seconds
 
     async def api_call(self, api_method: str, **options: Any) -> AsyncSlackResponse:
@@ -188,10 +203,14 @@ class _Client(AsyncWebClient):
         if self._gate is not None:
             await self._gate.enter(api_method)
         self.token = self._rotating_token.newest
+        began = time.perf_counter()
         try:
             async with asyncio.timeout(self._call_seconds + _GRACE_SECONDS):
                 response = await super().api_call(api_method, **options)
-        except SlackApiError as error:
+        except Exception as error:
+            self._called(api_method, chat_error_from(error), time.perf_counter() - began)
+            if not isinstance(error, SlackApiError):
+                raise
             chat_error = chat_error_from(error)
             if isinstance(chat_error, ChatMissingScope):
                 self._missing_scopes.add(chat_error.scopes)
@@ -200,6 +219,7 @@ class _Client(AsyncWebClient):
             if isinstance(chat_error, ChatRateLimited):
                 raise await self._refused(api_method, chat_error) from None
             raise
+        self._called(api_method, None, time.perf_counter() - began)
         self._missing_scopes.remove_granted(response.headers)
         return response
 
@@ -232,6 +252,7 @@ def new_client(
     gate: CallGate | None = None,
     call_seconds: float = CALL_SECONDS,
     token_refused: asyncio.Event | None = None,
+    called: Called = lambda _, __, ___: None,
 ) -> AsyncWebClient:
     """Returns a client that never retries automatically. A retried post could appear twice; the outbox prevents that.
 
@@ -244,6 +265,7 @@ def new_client(
         gate: Delays calls until Slack's limits allow them.
         call_seconds: The timeout of a call.
         token_refused: Is set if Slack refuses the token.
+        called: See Called.
     """
     quiet_libraries()
     client = _Client(
@@ -252,6 +274,7 @@ def new_client(
         gate=gate,
         call_seconds=call_seconds,
         token_refused=token_refused or asyncio.Event(),
+        called=called,
         token=RotatingSecret(token) if isinstance(token, str) else token,
         base_url=base_url or AsyncWebClient.BASE_URL,
         session=session,

@@ -32,12 +32,13 @@ from bot.store import (
 )
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
-from bot.store.upkeep import database_check, quotations, restoration, retention
+from bot.store.upkeep import backlog, database_check, quotations, restoration, retention
 
 HISTORY = 3_000
 """Finished jobs: so many that no database would read all of them by choice."""
 MODULES = (
     audit,
+    backlog,
     channel_ids,
     claims,
     database_check,

@@ -88,6 +88,11 @@ def test_a_command_without_its_extra_says_what_to_install(command: Extra, module
     assert checkout.split("   ")[0] == f"  pip install -e '.[{command}]'"
 
 
+def test_metrics_are_imported_only_where_they_are_served() -> None:
+    ended = python("sys.modules['prometheus_client'] = None\nimport bot.cli.run, bot.cli.demo, bot.cli.jobserver")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_the_bot_needs_no_extra() -> None:
     absent = f"sys.modules |= dict.fromkeys({MODULES['demo']!r})"
     ended = python(f"{absent}\nimport bot.cli.backup, bot.cli.export, bot.cli.forget, bot.cli.migrate, bot.cli.run")

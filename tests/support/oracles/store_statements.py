@@ -387,6 +387,7 @@ async def _stop(store: Store, clock: FakeClock) -> None:
 async def _look_after(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.database_check.try_write())
     await store.transact(lambda tx: tx.database_check.long_open(before=tx.now, limit=10))
+    await store.transact(lambda tx: tx.backlogs.read(["chat.update"]))
 
 
 async def _restore(store: Store, clock: FakeClock) -> None:

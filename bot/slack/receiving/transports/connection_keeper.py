@@ -128,6 +128,8 @@ class SocketHealth:
     connected: int
     wanted: int
     down_seconds: float
+    reconnects: int = 0
+    """How often a connection was opened in the place of another."""
 
     @property
     def ok(self) -> bool:
@@ -165,11 +167,12 @@ class ConnectionKeeper:
         self._down_since: float | None = monotonic()
         self._outage_logged = False
         self._last_failure = ""
+        self._opened = 0
 
     def health(self) -> SocketHealth:
         """Returns the number of open connections, and for how long there has been none."""
         down = 0.0 if self._down_since is None else self._monotonic() - self._down_since
-        return SocketHealth(self._open_count(), len(self._slots), down)
+        return SocketHealth(self._open_count(), len(self._slots), down, max(self._opened - len(self._slots), 0))
 
     async def start(self) -> None:
         """Opens the connections. Raises ChatNotAllowed or ChatRejected if Slack does not accept the app's token. If
@@ -267,6 +270,7 @@ class ConnectionKeeper:
 
     def _note_open(self, slot: int, made: SocketModeConnection) -> None:
         self._slots[slot] = made
+        self._opened += 1
         if self._last_failure:
             logger.info("a connection to Slack is open again: %d of %d", self._open_count(), len(self._slots))
         self._last_failure, self._down_since, self._outage_logged = "", None, False

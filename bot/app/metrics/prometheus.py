@@ -1,0 +1,199 @@
+"""The metrics in Prometheus' format. Every label has few values: none is an id, and none is what people wrote."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from bot.app.metrics.counts import OTHER, Counts, outcome_of
+from bot.app.metrics.readings import Readings
+from bot.domain.jobs.job import ACTIVE, TERMINAL
+from bot.domain.requests.audit import AuditEntry
+from bot.domain.slack_limits import SlackLimits
+from bot.errors import StoreError
+from bot.ports.upkeep_store import Backlog
+
+BACKLOG_SECONDS = 10.0
+"""For how long what was read from the database is shown again."""
+_READ_TIMEOUT = 5.0
+"""Seconds that a scrape waits for the database."""
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
+_JOB_STATES = frozenset({ACTIVE, *TERMINAL})
+
+
+class PrometheusCounts(Counts):
+    """Counts into a registry."""
+
+    def __init__(self, registry: CollectorRegistry, limits: SlackLimits) -> None:
+        self._methods = frozenset({*limits.methods, *limits.channel, *_UNLIMITED_METHODS})
+        self._requests = Counter(
+            "pagehand_requests", "What people asked for.", ("way_in", "outcome"), registry=registry
+        )
+        self._acknowledgements = Histogram(
+            "pagehand_acknowledgement_seconds",
+            "Time until a payload of Slack was answered, by HTTP status; Slack waits for 3 s.",
+            ("status",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._slack = Histogram(
+            "pagehand_slack_call_seconds",
+            "Calls of Slack.",
+            ("method", "outcome"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._job_api = Histogram(
+            "pagehand_job_api_call_seconds",
+            "Calls of job APIs.",
+            ("operation", "outcome"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._polls = Counter("pagehand_polls", "Polls of jobs.", ("outcome",), registry=registry)
+        self._notices = Counter(
+            "pagehand_notices", "Tries to deliver notices to Slack.", ("kind", "outcome"), registry=registry
+        )
+        self._takeovers = Counter(
+            "pagehand_lease_takeovers", "Rows claimed whose lease another process let run out.", registry=registry
+        )
+
+    def slack_called(self, method: str, error: BaseException | None, seconds: float) -> None:
+        """See Counts."""
+        name = method if method in self._methods else OTHER
+        self._slack.labels(name, outcome_of(error)).observe(seconds)
+
+    def job_api_called(self, operation: str, outcome: str, seconds: float) -> None:
+        """See Counts."""
+        self._job_api.labels(operation, outcome).observe(seconds)
+
+    def polled(self, outcome: str) -> None:
+        """See Counts."""
+        self._polls.labels(outcome).inc()
+
+    def delivered(self, kind: str, outcome: str) -> None:
+        """See Counts."""
+        self._notices.labels(kind, outcome).inc()
+
+    def acknowledged(self, status: int, seconds: float) -> None:
+        """See Counts."""
+        self._acknowledgements.labels(str(status)).observe(seconds)
+
+    def committed(self, entries: Sequence[AuditEntry], takeovers: int) -> None:
+        """See Counts."""
+        for entry in entries:
+            self._requests.labels(entry.way_in or OTHER, entry.action.value).inc()
+        self._takeovers.inc(takeovers)
+
+
+_UNLIMITED_METHODS = (
+    "auth.test",
+    "apps.connections.open",
+    "bots.info",
+    "chat.getPermalink",
+    "conversations.members",
+    "conversations.open",
+    "team.info",
+    "usergroups.list",
+    "views.open",
+    "views.push",
+    "views.update",
+)
+"""Methods that are called without a limit of ours; any other is shown as `other`."""
+
+
+class PrometheusPage:
+    """What is served: the counts, the state of this process, and what waits in the database.
+
+    `read_backlog` raises StoreError if the database cannot be read, which is shown, too. `monotonic` is in seconds.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        readings: Callable[[], Readings],
+        read_backlog: Callable[[], Awaitable[Backlog]],
+        limits: SlackLimits,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._registry = registry
+        self._readings = readings
+        self._read_backlog = read_backlog
+        self._limits = limits
+        self._monotonic = monotonic
+        self._backlog: Backlog | None = None
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+        registry.register(self)
+
+    async def render(self) -> bytes:
+        """Returns all metrics."""
+        async with self._reading:
+            if self._monotonic() - self._read_at >= BACKLOG_SECONDS:
+                self._backlog = await self._read()
+                self._read_at = self._monotonic()
+        return bytes(generate_latest(self._registry))
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields what is not counted but read; called by the registry."""
+        yield from _process(self._readings())
+        yield _gauge("pagehand_database_readable", "Whether the database could be read.", self._backlog is not None)
+        if self._backlog is not None:
+            yield from _waiting(self._backlog)
+            yield self._budget(self._backlog)
+
+    async def _read(self) -> Backlog | None:
+        try:
+            async with asyncio.timeout(_READ_TIMEOUT):
+                return await self._read_backlog()
+        except (StoreError, TimeoutError):
+            return None
+
+    def _budget(self, backlog: Backlog) -> Metric:
+        ahead = backlog.calls_ahead
+        left = (((name,), limit.calls(ahead.get(name, 0.0), 0.0)) for name, limit in self._limits.methods.items())
+        words = "Calls of a Slack method that all processes together may make now."
+        return _gauges("pagehand_slack_budget_calls", words, ("method",), left)
+
+
+def _process(readings: Readings) -> Iterator[Metric]:
+    yield _gauge("pagehand_ready", "Whether requests of Slack arrive and are recorded.", readings.ready)
+    parts = (((each.name,), each.failing_seconds) for each in readings.parts)
+    yield _gauges(
+        "pagehand_part_failing_seconds", "For how long a part has been failing; 0: it works.", ("part",), parts
+    )
+    if readings.socket is not None:
+        yield _gauge("pagehand_socket_connections", "Open connections to Slack.", readings.socket.connected)
+        reconnects = "Connections to Slack that were opened in the place of another."
+        yield CounterMetricFamily("pagehand_socket_reconnects", reconnects, value=readings.socket.reconnects)
+    if readings.free_bytes is not None:
+        words = "Free space where the SQLite database is."
+        yield _gauge("pagehand_database_free_bytes", words, readings.free_bytes)
+
+
+def _waiting(backlog: Backlog) -> Iterator[Metric]:
+    rows = (((each.queue,), each.rows) for each in backlog.queues)
+    yield _gauges("pagehand_queue_rows", "Open rows of a queue, whether due or not.", ("queue",), rows)
+    overdue = (((each.queue,), each.overdue) for each in backlog.queues)
+    yield _gauges("pagehand_queue_overdue_seconds", "For how long a queue's oldest row was due.", ("queue",), overdue)
+    jobs = dict.fromkeys((*sorted(_JOB_STATES), OTHER), 0)
+    for status, count in backlog.jobs.items():
+        jobs[status if status in _JOB_STATES else OTHER] += count
+    states = (((state,), count) for state, count in jobs.items())
+    yield _gauges("pagehand_jobs", "Jobs that are polled, by their last known status.", ("state",), states)
+
+
+def _gauge(name: str, words: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, words, value=value)
+
+
+def _gauges(
+    name: str, words: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, words, labels=labels)
+    for label_values, value in values:
+        family.add_metric(label_values, value)
+    return family

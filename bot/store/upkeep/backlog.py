@@ -1,0 +1,70 @@
+"""What waits in the database, for metrics. Only open rows are read, by partial indexes."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import BindParameter, ColumnElement, Table, Text, bindparam, cast, func, literal, select, union_all
+from sqlalchemy.dialects.postgresql import JSONB
+
+from bot.ports.upkeep_store import Backlog, QueueLength
+from bot.store.schema.people_tables import homes
+from bot.store.schema.tables import (
+    TO_BE_PREPARED,
+    TO_BE_SENT,
+    notices,
+    polls,
+    request_files,
+    requests,
+    slack_calls,
+    threads,
+)
+from bot.store.session import Session
+
+
+def _queue(name: str, table: Table, *conditions: ColumnElement[bool]) -> Any:
+    return select(
+        literal(name, literal_execute=True).label("queue"),
+        func.count().label("rows"),
+        func.min(table.c.due_at).label("due_at"),
+    ).where(table.c.due_at.is_not(None), *conditions)
+
+
+_QUEUES = union_all(
+    _queue("prepare", requests, requests.c.state.in_(TO_BE_PREPARED)),
+    _queue("upload", request_files),
+    _queue("send", requests, requests.c.state.in_(TO_BE_SENT)),
+    _queue("poll", polls),
+    _queue("deliver", notices),
+    _queue("home", homes),
+)
+
+
+def _jobs(status: ColumnElement[str]) -> Any:
+    counted = select(func.coalesce(status, literal("")).label("status"), func.count().label("jobs"))
+    joined = counted.join_from(polls, threads, threads.c.id == polls.c.thread_id)
+    return joined.where(polls.c.due_at.is_not(None), threads.c.job_id.is_not(None)).group_by("status")
+
+
+_JOBS = {
+    "postgresql": _jobs(cast(threads.c.state, JSONB)["job"]["status"].astext),
+    "sqlite": _jobs(func.json_extract(threads.c.state, "$.job.status", type_=Text)),
+}
+_METHODS: BindParameter[Any] = bindparam("methods", expanding=True)
+_CALLS = select(slack_calls).where(slack_calls.c.method.in_(_METHODS), slack_calls.c.channel_id == "")
+
+
+class SqlBacklogs:
+    """ports.Backlogs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def read(self, methods: Collection[str]) -> Backlog:
+        session = self._session
+        queues = [
+            QueueLength(row["queue"], row["rows"], max(session.now - (row["due_at"] or session.now), 0.0))
+            for row in (await session.execute(_QUEUES)).mappings()
+        ]
+        jobs: Mapping[str, int] = {row["status"]: row["jobs"] for row in await session.rows(_JOBS[session.dialect])}
+        calls = {row["method"]: row["tat"] - session.now for row in await session.rows(_CALLS, methods=methods)}
+        return Backlog(queues, jobs, calls)

@@ -1,0 +1,81 @@
+"""The metrics of the bot: bounded labels, and a database that is asked seldom and may be away."""
+
+from prometheus_client import CollectorRegistry
+
+from bot.app.metrics.counts import outcome_of
+from bot.app.metrics.prometheus import BACKLOG_SECONDS, PrometheusCounts, PrometheusPage
+from bot.app.metrics.readings import Readings, open_metrics
+from bot.domain.slack_limits import SLACK_LIMITS
+from bot.errors import ChatMissingScope, ChatOverBudget, JobApiBusy, StoreUnavailable
+from bot.ports.upkeep_store import Backlog, QueueLength
+
+WELL = Readings(ready=True, parts=(), socket=None, free_bytes=None)
+SOME = Backlog([QueueLength("send", 3, 12.5)], {"active": 2, "asked nobody knows what": 4}, {"chat.update": 60.0})
+
+
+class Database:
+    """Answers with what waits, or not at all; `asked` counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.away = False
+        self.now = 0.0
+
+    async def read(self) -> Backlog:
+        self.asked += 1
+        if self.away:
+            raise StoreUnavailable("away")
+        return SOME
+
+    def page(self, registry: CollectorRegistry) -> PrometheusPage:
+        return PrometheusPage(registry, lambda: WELL, self.read, SLACK_LIMITS, monotonic=lambda: self.now)
+
+
+def counted() -> tuple[CollectorRegistry, PrometheusCounts]:
+    registry = CollectorRegistry()
+    return registry, PrometheusCounts(registry, SLACK_LIMITS)
+
+
+async def test_what_waits_is_read_once_in_a_while_and_by_its_known_names() -> None:
+    database, registry = Database(), CollectorRegistry()
+    page = database.page(registry)
+    await page.render()
+    database.now = BACKLOG_SECONDS - 1.0
+    await page.render()
+    assert database.asked == 1
+    database.now = BACKLOG_SECONDS
+    shown = (await page.render()).decode()
+    assert database.asked == 2
+    assert 'pagehand_queue_rows{queue="send"} 3.0' in shown
+    assert 'pagehand_queue_overdue_seconds{queue="send"} 12.5' in shown
+    assert 'pagehand_jobs{state="active"} 2.0' in shown
+    assert 'pagehand_jobs{state="other"} 4.0' in shown
+    assert 'pagehand_slack_budget_calls{method="chat.update"} 0.0' in shown
+    assert "nobody knows" not in shown
+
+
+async def test_a_database_that_is_away_is_shown_and_hides_nothing_else() -> None:
+    database, (registry, counts) = Database(), counted()
+    database.away = True
+    counts.polled("changed")
+    shown = (await database.page(registry).render()).decode()
+    assert "pagehand_database_readable 0.0" in shown
+    assert 'pagehand_polls_total{outcome="changed"} 1.0' in shown
+    assert "pagehand_queue_rows{" not in shown
+
+
+def test_labels_are_known_words() -> None:
+    registry, counts = counted()
+    counts.slack_called("chat.postMessage", ChatMissingScope(("chat:write",)), 0.1)
+    counts.slack_called("somebody.elses/../method", KeyError("words"), 0.1)
+    labels = [sample.labels for family in registry.collect() for sample in family.samples if "count" in sample.name]
+    assert {"method": "chat.postMessage", "outcome": "missing_scope"} in labels
+    assert {"method": "other", "outcome": "other"} in labels
+    assert (outcome_of(None), outcome_of(JobApiBusy("x"))) == ("ok", "busy")
+    assert outcome_of(ChatOverBudget("x", method="m")) == "over_budget"
+
+
+def test_nothing_is_counted_where_nobody_can_read_it() -> None:
+    metrics = open_metrics(served=False)
+    assert metrics.page is None
+    metrics.counts.polled("changed")
