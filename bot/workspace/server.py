@@ -19,6 +19,7 @@ from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.changes import ChangeSignal
 from bot.workspace.model.entities import Change, Channel, Message
 from bot.workspace.model.errors import SlackError
+from bot.workspace.model.manifests import AppManifests
 from bot.workspace.model.sample_data import HOME, install_bot_user, populate
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import LIFETIME_SECONDS, Triggers
@@ -107,6 +108,8 @@ class WorkspaceServer:
 
     Args:
         app: The app; by default one like Pagehand.
+        is_installed: Whether the app exists. If not, the first app that ``apps.manifest.create`` creates is it, and its
+            tokens are good once ``install`` was called.
         directory: Where to store the workspace; None keeps it in memory only.
         credentials: The app's tokens and secrets; random by default.
         ack_timeout: Seconds after which an unacknowledged event is sent again, or a command has failed.
@@ -122,6 +125,7 @@ class WorkspaceServer:
         self,
         app: AppConfig | None = None,
         *,
+        is_installed: bool = True,
         directory: Path | None = None,
         credentials: Credentials | None = None,
         ack_timeout: float = 3.0,
@@ -134,6 +138,9 @@ class WorkspaceServer:
     ) -> None:
         self.app = app or AppConfig()
         self.credentials = credentials or Credentials()
+        self._manifests = AppManifests(self.app, self.credentials.signing_secret, exists=is_installed)
+        if not is_installed:
+            self.credentials.revoke("invalid_auth")
         self.state = State(HOME, now)
         self.channels = WorkspaceChannels(self.state, self.app)
         self.changes = ChangeSignal()
@@ -175,7 +182,7 @@ class WorkspaceServer:
         """Builds the parts that the app and the page call."""
         self.web_api = WebApi(
             self.state,
-            self.app,
+            self._manifests,
             self._new_call,
             self.credentials,
             rate_limits,
@@ -189,11 +196,11 @@ class WorkspaceServer:
         self._page = Page(self.state, self.app, self.people, self._transport)
 
     def _new_call(self, arguments: Arguments) -> MethodCall:
-        granted = replace(self.app, scopes=self.credentials.granted(self.app.scopes))
+        granted = replace(self.app, scopes=self.credentials.granted(self._manifests.granted_scopes))
         return MethodCall(
             self.state,
             granted,
-            self.app,
+            self._manifests,
             self._renderer,
             self.views,
             self.triggers,
@@ -226,6 +233,12 @@ class WorkspaceServer:
     def _on_connection_change(self) -> None:
         self._page.streams.show_link(connected=self._transport.connected)
         self.changes.notify()
+
+    def install(self) -> None:
+        """Installs the app, or reinstalls it: its tokens are good, and all scopes of its manifest are granted."""
+        self._manifests.install()
+        self.credentials.reinstall()
+        self.credentials.restore()
 
     def _origin(self) -> str:
         return self.origin

@@ -8,9 +8,9 @@ from functools import partial
 
 from aiohttp import web
 
-from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Json
 from bot.workspace.model.errors import SlackError
+from bot.workspace.model.manifests import AppManifests
 from bot.workspace.model.state import State
 from bot.workspace.web_api.credentials import Credentials
 from bot.workspace.web_api.method import Method, MethodCall
@@ -77,7 +77,7 @@ class WebApi:
 
     Args:
         state: The workspace.
-        app: The app that calls.
+        manifests: The scopes of the app that calls.
         new_call: Returns the context of a call with these arguments.
         credentials: The valid tokens.
         rate_limits: Slack's rate limits; None for none.
@@ -88,7 +88,7 @@ class WebApi:
     def __init__(
         self,
         state: State,
-        app: AppConfig,
+        manifests: AppManifests,
         new_call: Callable[[Arguments], MethodCall],
         credentials: Credentials,
         rate_limits: RateLimits | None,
@@ -98,7 +98,7 @@ class WebApi:
     ) -> None:
         self.calls: list[CallRecord] = []
         self._state = state
-        self._app = app
+        self._manifests = manifests
         self._new_call = new_call
         self._credentials = credentials
         self._rate_limits = rate_limits
@@ -174,7 +174,7 @@ class WebApi:
         return frozenset({given, channel.id, channel.name} if channel else {given})
 
     def _granted(self) -> frozenset[str]:
-        return self._credentials.granted(self._app.scopes)
+        return self._credentials.granted(self._manifests.granted_scopes)
 
     def _refusal(self, record: CallRecord, token: str, code: str) -> web.Response:
         """Refuses a call with one of Slack's codes; for ``missing_scope``, as if the app lacked the method's scope."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bot.workspace.model.app_config import AppConfig
 from bot.workspace.model.entities import Channel, Json
 from bot.workspace.model.errors import SlackError
+from bot.workspace.model.manifests import AppManifests
 from bot.workspace.model.state import State
 from bot.workspace.model.triggers import Triggers
 from bot.workspace.model.views import OpenViews
@@ -16,13 +17,13 @@ from bot.workspace.wire.rendering import Renderer
 
 @dataclass(frozen=True)
 class MethodCall:
-    """A call: its arguments, and what a method needs to answer it. `app` has the granted scopes, `configured` those
-    that the manifest requests.
+    """A call: its arguments, and what a method needs to answer it. `app` has the granted scopes, and its manifest in
+    `manifests` those that it requests.
     """
 
     state: State
     app: AppConfig
-    configured: AppConfig
+    manifests: AppManifests
     renderer: Renderer
     views: OpenViews
     triggers: Triggers

@@ -75,15 +75,8 @@ def _group(call: MethodCall, group: UserGroup) -> Json:
     }
 
 
-def manifest_export(call: MethodCall) -> Json:
-    if call.arguments.required("app_id") != call.app.app_id:
-        raise SlackError("invalid_app_id")
-    return {"manifest": call.configured.to_manifest()}
-
-
 METHODS = {
     "apps.connections.open": Method(connections_open, token=TokenKind.APP, per_minute=60),
-    "apps.manifest.export": Method(manifest_export, token=TokenKind.CONFIGURATION),
     "auth.test": Method(auth_test, per_minute=600),
     "bots.info": Method(bot_info, "users:read"),
     "users.info": Method(user_info, "users:read", per_minute=100),
