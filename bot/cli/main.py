@@ -4,64 +4,17 @@ Each command is implemented in a module of its own, which is imported when the c
 and a mistake in the options are therefore answered at once, and this module's own imports have to stay light.
 """
 
-import os
-import signal
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal
 
 import click
 
 from bot import __version__
-from bot.errors import ConfigError, PagehandError
-
-Extra = Literal["jobserver", "demo"]
-
-_JOB_SERVER_MODULES = ("acp", "gidgethub", "h11", "jinja2", "mdit_py_plugins", "rapidfuzz")
-MODULES: Mapping[Extra, tuple[str, ...]] = {"jobserver": _JOB_SERVER_MODULES, "demo": _JOB_SERVER_MODULES}
-"""The modules that each extra provides. (The job server looks for the program `typos` only when it fixes spelling.)"""
-
-
-def require_extra(command: Extra) -> None:
-    """Exits with 2 and a message if packages of the command's extra are missing."""
-    if any(find_spec(module) is None for module in MODULES[command]):
-        _exit(
-            f"`pagehand {command}` needs packages that are not installed. Install them:\n"
-            f"  pip install 'pagehand[{command}]'   where Pagehand is installed as a package\n"
-            f"  pip install -e '.[{command}]'       in a checkout of Pagehand",
-            2,
-        )
-
-
-@contextmanager
-def exit_on_error(misconfigured: str, failed: str) -> Iterator[None]:
-    """Exits with 2 for wrong settings, 130 for Ctrl-C, and 1 for any other expected error.
-
-    `misconfigured` introduces the list of wrong settings, and `failed` the message about any other error.
-    """
-    if find_spec("fcntl") is None:
-        _exit("Pagehand needs Linux or macOS. On Windows, run it in WSL: https://aka.ms/wsl", 1)
-    try:
-        yield
-    except ConfigError as error:
-        _exit("\n".join([f"{misconfigured}. Please set in the environment:\n", *(f"  {f}" for f in error.faults)]), 2)
-    except PagehandError as error:
-        _exit(f"{failed}: {error}", 1)
-    except OSError as error:
-        named = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error
-        _exit(f"{failed}: {named}.", 1)
-    except KeyboardInterrupt:
-        _exit("\nInterrupted.", 128 + signal.SIGINT)
-
-
-def _exit(message: str, code: int) -> NoReturn:
-    click.echo(message, err=True)
-    sys.exit(code)
-
+from bot.cli.setup.options import setup
+from bot.cli.starting import BOT_FILE, FEATURES, JOB_SERVER_FILE, environment, exit_on_error, require_extra
+from bot.errors import ConfigError
 
 PORT = click.IntRange(0, 65535)
 
@@ -86,27 +39,6 @@ def main(context: click.Context, env_files: tuple[Path, ...]) -> None:
     Settings come from the environment and, for what is not set there, from the file .env in the current directory.
     """
     context.obj = env_files
-
-
-BOT_FILE, JOB_SERVER_FILE = ".env", "jobserver.env"
-"""The files with settings. The job server has one of its own, so that neither it nor its agents know Slack's tokens."""
-
-
-def environment(*names: str) -> MutableMapping[str, str]:
-    """Returns the process's environment, completed from the files of --env-file or, if there are none, from files of
-    these names in the current directory. Exits with 2 if one cannot be read.
-    """
-    from bot.runtime.env_file import add_env_file
-
-    given: tuple[Path, ...] = click.get_current_context().find_root().obj
-    for file in given or filter(Path.is_file, map(Path, names)):
-        try:
-            add_env_file(os.environ, file)
-        except ConfigError as error:
-            _exit(f"{error}.", 2)
-        except OSError as error:
-            _exit(f"{file} cannot be read: {error.strerror}.", 2)
-    return os.environ
 
 
 @main.command()
@@ -241,9 +173,6 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
 
         environ = environment(BOT_FILE, JOB_SERVER_FILE)
         sys.exit(run_doctor(environ, configuration_token=configuration_token, as_json=as_json))
-
-
-FEATURES = ("direct-messages", "files", "joining", "private-channels", "reactions", "user-groups")
 
 
 @main.command()
@@ -382,3 +311,6 @@ def _run_bot(role: Literal["run", "web", "worker"]) -> None:
         from bot.cli.run import run_bot
 
         run_bot(role, environment(BOT_FILE))
+
+
+main.add_command(setup)

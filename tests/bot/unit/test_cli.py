@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.main import MODULES, Extra, main
+from bot.cli.main import main
+from bot.cli.starting import MODULES, Extra
 from bot.store.schema.migration import migrate
 
 ROOT = Path(__file__).parents[3]
-LIGHT = {"bot", "bot.cli", "bot.cli.main", "bot.errors"}
+LIGHT = {"bot", "bot.cli", "bot.cli.main", "bot.cli.setup", "bot.cli.setup.options", "bot.cli.starting", "bot.errors"}
 IMPORTED = """
 import atexit, json, sys
 before = set(sys.modules)  # what the environment itself starts with

@@ -13,7 +13,8 @@ from referencing import Registry, Resource
 
 from bot.app.checks.manifest import Receiving, manifest_findings
 from bot.app.setup.manifest_text import Feature, ManifestChoices, manifest_text
-from bot.cli.main import FEATURES, main
+from bot.cli.main import main
+from bot.cli.starting import FEATURES
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts
 from bot.slack.rendering import blocks
 from bot.slack.sending.scopes import NEEDED_SCOPES

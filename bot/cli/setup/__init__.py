@@ -1,0 +1,1 @@
+"""`pagehand setup`: one question at a time, each answer checked at once."""

@@ -1,0 +1,115 @@
+"""`pagehand setup`: the steps in their order."""
+
+import logging
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import click
+
+from bot.app.checks.manifest import CONFIGURATION_TOKEN
+from bot.app.setup.first_message import PATIENCE
+from bot.app.setup.manifest_text import ManifestChoices
+from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
+from bot.cli.setup.job_steps import JobSteps
+from bot.cli.setup.slack_steps import SlackSteps
+from bot.cli.starting import JOB_SERVER_FILE
+from bot.runtime.settings import read_variable
+
+
+@dataclass(frozen=True)
+class SetupOptions:
+    """The options of the command. Empty texts are asked for. `keeps_command`: the slash command is the one of
+    PAGEHAND_COMMAND, if that is set. `patience`: seconds to wait for the first message.
+    """
+
+    choices: ManifestChoices
+    file: Path
+    keeps_command: bool = True
+    app_id: str = ""
+    channel_id: str = ""
+    job_api_url: str = ""
+    job_api_project: str = ""
+    repository: str = ""
+    agent: str = ""
+    configuration_token: str = field(default="", repr=False)
+    patience: float = PATIENCE
+    prints: bool = False
+    no_input: bool = False
+
+
+def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
+    """Sets Pagehand up, and returns the exit code. Raises ConfigError where a file of settings cannot be read."""
+    logging.basicConfig(level=logging.CRITICAL)  # what is wrong is said, and once
+    dialogue = Dialogue(no_input=options.no_input, to_stderr=options.prints)
+    answers = Answers(environ, None if options.prints else options.file, dialogue.say)
+    server = Answers(environ, None if options.prints else options.file.with_name(JOB_SERVER_FILE), dialogue.say)
+    command = answers.get("PAGEHAND_COMMAND") if options.keeps_command else ""
+    choices = replace(options.choices, command=command) if command else options.choices
+    slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience)
+    jobs = JobSteps(dialogue, answers, server, environ)
+    try:
+        _take_steps(options, slack, jobs, options.configuration_token or read_variable(CONFIGURATION_TOKEN, environ))
+    except SetupStopped as stopped:
+        dialogue.say(f"\n{stopped}")
+        _say_how_to_go_on(options, slack)
+        return 1
+    except (click.Abort, KeyboardInterrupt):
+        dialogue.say("\nInterrupted.")
+        _say_how_to_go_on(options, slack)
+        return 128 + signal.SIGINT
+    _finish(options, dialogue, answers, server)
+    return 0
+
+
+def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, configuration_token: str) -> None:
+    answers = slack.answers
+    if answers.get("SLACK_API_URL"):
+        answers.keep("SLACK_API_URL", answers.get("SLACK_API_URL"))
+    slack.prepare_app(configuration_token)
+    slack.install_app()
+    slack.receive()
+    if slack.choices.command != (answers.get("PAGEHAND_COMMAND") or "/docs"):
+        answers.keep("PAGEHAND_COMMAND", slack.choices.command)
+    slack.try_channel(options.channel_id)
+    if answers.get("PAGEHAND_PROJECTS"):
+        slack.dialogue.say("PAGEHAND_PROJECTS names the job APIs: `pagehand doctor` checks them.")
+    elif options.repository or jobs.server.get("PAGEHAND_JOBSERVER_REPOSITORY") or _wants_job_server(options, jobs):
+        jobs.set_up_job_server(options.repository, options.agent)
+    else:
+        jobs.connect_job_api(options.job_api_url, options.job_api_project)
+
+
+def _wants_job_server(options: SetupOptions, jobs: JobSteps) -> bool:
+    if options.job_api_url or jobs.answers.get("JOB_API_URL"):
+        return False
+    jobs.dialogue.say(
+        "\nPagehand hands tasks to a job API. Without one, its own job server can change your repository."
+    )
+    return not jobs.dialogue.confirm("Do you have a job API?", default=False, without_input=True)
+
+
+def _say_how_to_go_on(options: SetupOptions, slack: SlackSteps) -> None:
+    if not options.prints and slack.answers.kept:
+        slack.dialogue.say(f"All answers so far are in {options.file}: run `pagehand setup` again to go on from there.")
+    if slack.app_id and not slack.answers.get("SLACK_BOT_TOKEN"):
+        slack.dialogue.say(
+            f"The app {slack.app_id} exists: give --app-id {slack.app_id}, so that no second one is created."
+        )
+
+
+def _finish(options: SetupOptions, dialogue: Dialogue, answers: Answers, server: Answers) -> None:
+    dialogue.head("Done")
+    if options.prints:
+        click.echo(answers.lines())
+        if server.kept:
+            dialogue.say("The job server's own, which the bot does not need:")
+            click.echo(server.lines())
+        return
+    dialogue.say(f"The settings are in {options.file}, which only you can read. Next:\n  pagehand doctor")
+    if server.kept:
+        dialogue.say(f"  pagehand jobserver    (its settings are in {JOB_SERVER_FILE}; leave it running)")
+    dialogue.say("  pagehand run")
+    if options.choices.address:
+        dialogue.say(f"Slack sends requests to {options.choices.request_url}: pass them on to PORT (3000 by default).")

@@ -1,0 +1,147 @@
+"""What `pagehand setup` says and asks, and the answers that it keeps."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from bot.domain.findings import Finding, FindingStatus
+from bot.errors import ConfigError, PagehandError
+from bot.runtime.env_file import env_line, read_env_file, write_env_file
+from bot.runtime.settings import read_variable
+
+_SHORTEST_SECRET = 8
+_COLORS = {FindingStatus.OK: "green", FindingStatus.WARNING: "yellow", FindingStatus.ERROR: "red"}
+
+
+class SetupStopped(PagehandError):
+    """Setup cannot go on without an answer or a fix; the message says which."""
+
+
+class Answers:
+    """The variables of one program: those of the environment, those of its file, and new answers, which are written to
+    the file at once. Raises ConfigError if the file cannot be read.
+
+    Args:
+        environ: The environment, which wins.
+        file: The file; None if answers are only printed.
+        say: Tells that a value in the file is replaced.
+    """
+
+    def __init__(self, environ: Mapping[str, str], file: Path | None, say: Callable[[str], None]) -> None:
+        self._file = file
+        self._say = say
+        self._stored = read_env_file(file) if file is not None and file.exists() else {}
+        self.values = self._stored | {name: value for name, value in environ.items() if value}
+        self.kept: dict[str, str] = {}
+
+    def get(self, name: str) -> str:
+        """Returns a variable's value, or what is in the file that `<name>_FILE` names; empty if it is not set."""
+        try:
+            return read_variable(name, self.values)
+        except ConfigError as error:
+            raise SetupStopped(f"{error}.") from None
+
+    def keep(self, name: str, value: str) -> None:
+        """Keeps an answer. One that came from `<name>_FILE` stays in that file. Raises SetupStopped."""
+        source = f"{name}_FILE"
+        if not self.values.get(name) and self.values.get(source) and value == self.get(name):
+            name, value = source, self.values[source]
+        if self._file is not None and name in self._stored and self._stored[name] != value:
+            self._say(f"This replaces {name} in {self._file}.")
+        self.values[name] = self.kept[name] = value
+        if self._file is not None and self._stored.get(name) != value:
+            self._write({name: value})
+
+    def lines(self) -> str:
+        """Returns the answers as lines NAME=value."""
+        return "\n".join(env_line(name, value) for name, value in self.kept.items())
+
+    def _write(self, values: Mapping[str, str]) -> None:
+        assert self._file is not None  # noqa: S101 - its only caller asks
+        try:
+            write_env_file(self._file, values)
+        except OSError as error:
+            raise SetupStopped(
+                f"{self._file} cannot be written ({error.strerror}). Run this in a directory that you may write in, "
+                "name another file with --write, or print the settings with --print."
+            ) from None
+        self._stored |= values
+
+
+class Dialogue:
+    """Talks to a person.
+
+    Args:
+        no_input: Ask nothing: what is missing is an error.
+        to_stderr: Leave standard output to the settings.
+    """
+
+    def __init__(self, *, no_input: bool, to_stderr: bool) -> None:
+        self._no_input = no_input
+        self._to_stderr = to_stderr
+        self._secrets: set[str] = set()
+
+    def hide(self, secret: str) -> None:
+        """Shows stars instead of a secret from now on, such as where somebody's answer repeats it."""
+        if len(secret) >= _SHORTEST_SECRET:
+            self._secrets.add(secret)
+
+    def say(self, text: str = "") -> None:
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, "***")
+        click.echo(text, err=self._to_stderr)
+
+    def head(self, title: str) -> None:
+        """Begins a step."""
+        self.say()
+        self.say(click.style(title, bold=True))
+
+    def show(self, findings: Iterable[Finding]) -> None:
+        """Prints findings, without what could not be checked."""
+        for finding in findings:
+            if finding.status is FindingStatus.NOT_CHECKED:
+                continue
+            self.say(f"{click.style(finding.status.value, fg=_COLORS[finding.status])}: {finding.found}")
+            for line in filter(None, (finding.why, finding.fix)):
+                self.say(f"  {line}")
+
+    def ask(self, question: str, *, instead: str, default: str | None = None, is_secret: bool = False) -> str:
+        """Returns an answer without spaces around it. `instead` says how to give it without being asked."""
+        if self._no_input:
+            if default is not None:
+                return default
+            raise SetupStopped(f"An answer is missing, and --no-input forbids to ask: {instead}.")
+        answer = click.prompt(
+            question, default=default, hide_input=is_secret, err=self._to_stderr, show_default=bool(default)
+        )
+        answer = str(answer).strip()
+        if is_secret:
+            self.hide(answer)
+        return answer
+
+    def confirm(self, question: str, *, default: bool = True, without_input: bool = False) -> bool:
+        if self._no_input:
+            return without_input
+        return click.confirm(question, default=default, err=self._to_stderr)
+
+    def until_right(self, ask: Callable[[], str], given: str, check: Callable[[str], Sequence[Finding]]) -> str:
+        """Returns the first answer that a check finds no error in. `given` is tried first, if there is one.
+
+        Raises SetupStopped if there is an error, and nothing can be asked.
+        """
+        answer = given or ask()
+        while self.has_errors(findings := check(answer)):
+            is_passing = all(finding.passing for finding in findings if finding.status is FindingStatus.ERROR)
+            if not (is_passing and self.confirm("Try the same again?")):
+                answer = ask()
+        return answer
+
+    def has_errors(self, findings: Sequence[Finding]) -> bool:
+        """Shows findings. Raises SetupStopped if there is an error, and nothing can be asked."""
+        self.show(findings)
+        if not any(finding.status is FindingStatus.ERROR for finding in findings):
+            return False
+        if self._no_input:
+            raise SetupStopped("Fix this, and run `pagehand setup` again.")
+        return True

@@ -1,0 +1,242 @@
+"""The steps in Slack: the app, its tokens, its scopes, and a first message."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import aiohttp
+import yaml
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app.checks.settings import SETTINGS, check_settings
+from bot.app.checks.slack import SCOPES, check_app_token, check_bot
+from bot.app.setup.first_message import PATIENCE, hear_first_message, post_first_message
+from bot.app.setup.manifest_merge import scopes_of
+from bot.app.setup.manifest_text import ManifestChoices, manifest_text
+from bot.app.setup.slack_apps import SlackAppRefused, SlackApps, configuration_token_fault
+from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
+from bot.domain.findings import Finding, FindingStatus
+from bot.errors import ChatError
+from bot.slack.sending.identity import identify
+from bot.slack.sending.web_api import new_client, new_session
+
+T = TypeVar("T")
+_APPS = "https://api.slack.com/apps"
+_DEFAULT_API = "https://slack.com/api"
+
+
+@dataclass
+class SlackSteps:
+    """Sets up the app in Slack. Each step raises SetupStopped.
+
+    Attributes:
+        dialogue: Asks.
+        answers: The bot's variables.
+        choices: What the manifest is for.
+        app_id: The app's id, once it is known.
+        patience: How many seconds to wait for the first message.
+    """
+
+    dialogue: Dialogue
+    answers: Answers
+    choices: ManifestChoices
+    app_id: str = ""
+    patience: float = PATIENCE
+    _signing_secret: str = field(default="", repr=False)
+
+    def prepare_app(self, configuration_token: str) -> None:
+        """Creates or updates the app with a configuration token, or says how to create it by hand."""
+        if token := self.answers.get("SLACK_BOT_TOKEN"):
+            self.app_id = self.app_id or self._app_of(token)
+            if not configuration_token:
+                return
+        self.dialogue.head("The app")
+        self.dialogue.hide(configuration_token)
+        token = configuration_token or self._ask_for_configuration_token()
+        if not token:
+            if self.app_id:
+                self.dialogue.say(f"The app {self.app_id} stays as it is.")
+            else:
+                self._by_hand()
+            return
+        while True:
+            try:
+                self._with_token(token)
+            except SlackAppRefused as error:
+                if not error.about_token:
+                    raise SetupStopped(str(error)) from None
+                token = self._another_token(str(error))
+            else:
+                return
+
+    def install_app(self) -> None:
+        """Asks for the bot token, and checks it and what was granted."""
+        self.dialogue.head("The bot token")
+        where = f"{self._page}, Install App"
+        name = "SLACK_BOT_TOKEN"
+        if not self.answers.get(name):
+            self.dialogue.say(f"At {where}: click Install to Workspace and Allow, and copy the Bot User OAuth Token.")
+        token = self._secret(name, "Bot token (xoxb-…)", self._bot_findings)
+        self.answers.keep(name, token)
+        while missing := self._missing_scopes(token):
+            self.dialogue.show(missing)
+            self.dialogue.say(
+                f"At {where}, click Reinstall to Workspace: Slack grants scopes at each installation only."
+            )
+            if not self.dialogue.confirm("Look again?"):
+                break
+        if any(finding.status is FindingStatus.ERROR for finding in missing):
+            raise SetupStopped("Pagehand does not start without these scopes. Reinstall the app, and run this again.")
+
+    def receive(self) -> None:
+        """Asks for what Slack's requests come with: the app-level token, or the signing secret."""
+        if self.choices.address:
+            self.dialogue.head("The signing secret")
+            name = "SLACK_SIGNING_SECRET"
+            if self.answers.get("SLACK_APP_TOKEN"):
+                self.answers.keep("SLACK_APP_TOKEN", "")  # with it, Pagehand would use Socket Mode
+            if not self.answers.get(name) and self._signing_secret:
+                self.answers.keep(name, self._signing_secret)
+                return
+            self.dialogue.say(f"It is at {self._page}, Basic Information, App Credentials, Signing Secret.")
+            self.answers.keep(name, self._secret(name, "Signing secret", lambda _: []))
+            return
+        self.dialogue.head("The app-level token")
+        name = "SLACK_APP_TOKEN"
+        if not self.answers.get(name):
+            self.dialogue.say(
+                f"At {self._page}, Basic Information, App-Level Tokens: click Generate Token and Scopes, add the scope "
+                "connections:write, click Generate, and copy the token."
+            )
+        self.answers.keep(name, self._secret(name, "App-level token (xapp-…)", self._app_findings))
+
+    def try_channel(self, channel_id: str) -> None:
+        """Posts in a channel, and watches the message arrive."""
+        self.dialogue.head("A first message")
+        self.dialogue.say("Pagehand posts one message. Slack shows a channel's id at the end of the channel's details.")
+        aim = "" if self.choices.address else ", and see it arrive"
+        if channel_id or self.dialogue.confirm(f"Send a message{aim}?"):
+            self.dialogue.until_right(
+                lambda: self.dialogue.ask("Channel id (C…)", instead="give --channel"),
+                channel_id,
+                self._message_findings,
+            )
+        else:
+            self.dialogue.say("No message was sent.")
+
+    def _app_of(self, bot_token: str) -> str:
+        """Returns the id of a token's app; empty if Slack does not say."""
+        with contextlib.suppress(ChatError):
+            return self._run(lambda session: identify(self._client(bot_token, session))).app_id
+        return ""
+
+    @property
+    def _page(self) -> str:
+        return f"{_APPS}/{self.app_id}" if self.app_id else f"{_APPS} (choose your app)"
+
+    def _ask_for_configuration_token(self) -> str:
+        self.dialogue.say(
+            f"With a configuration token, this {'updates' if self.app_id else 'creates'} the app for you. At {_APPS}, "
+            "under Your App Configuration Tokens, click Generate Token, and copy the Access Token. It is not kept."
+        )
+        return self.dialogue.ask(
+            "Configuration token (empty: by hand)",
+            instead="set PAGEHAND_CONFIGURATION_TOKEN",
+            default="",
+            is_secret=True,
+        )
+
+    def _another_token(self, message: str) -> str:
+        self.dialogue.say(message)
+        return self.dialogue.ask(
+            "Configuration token", instead="give another --configuration-token-file", is_secret=True
+        )
+
+    def _by_hand(self) -> None:
+        self.dialogue.say(manifest_text(self.choices))
+        self.dialogue.say(
+            f"At {_APPS}: click Create New App, From a manifest, choose the workspace, paste the lines above in the "
+            "tab YAML (`pagehand manifest` prints them again), and click Next and Create."
+        )
+        self.dialogue.confirm("Done?")
+
+    def _with_token(self, token: str) -> None:
+        if fault := configuration_token_fault(token):
+            raise SlackAppRefused(fault, about_token=True)
+        wanted = yaml.safe_load(manifest_text(self.choices))
+        if not self.app_id:
+            created = self._run(lambda session: SlackApps(self._client(token, session)).create(wanted))
+            self.app_id, self._signing_secret = created.app_id, created.signing_secret
+            self.dialogue.say(f"Slack created the app {self.app_id}: {self._page}")
+            return
+        update = self._run(lambda session: SlackApps(self._client(token, session)).plan_update(self.app_id, wanted))
+        if not update.changes:
+            self.dialogue.say(f"The app {self.app_id} has all that Pagehand needs.")
+            return
+        self.dialogue.say(
+            "\n".join([f"This changes in the app {self.app_id}:", *(f"  {line}" for line in update.changes)])
+        )
+        if not self.dialogue.confirm("Change it?", without_input=True):
+            return
+        if self._run(lambda session: SlackApps(self._client(token, session)).update(self.app_id, update)):
+            self.dialogue.say(
+                f"Slack grants new scopes only when the app is installed again: {self._page}, Install App, "
+                "Reinstall to Workspace."
+            )
+
+    def _secret(self, name: str, question: str, check: Callable[[str], Sequence[Finding]]) -> str:
+        def checked(value: str) -> Sequence[Finding]:
+            return setting_faults({name}, self.answers.values | {name: value}) or check(value)
+
+        def ask() -> str:
+            return self.dialogue.ask(question, instead=f"set {name} or {name}_FILE", is_secret=True)
+
+        given = self.answers.get(name)
+        self.dialogue.hide(given)
+        return self.dialogue.until_right(ask, given, checked)
+
+    def _bot_findings(self, token: str) -> Sequence[Finding]:
+        """Checks the token. What it was not granted is looked at by itself."""
+        findings = self._run(lambda session: check_bot(self._client(token, session), now=time.time()))
+        return [finding for finding in findings if not finding.check.startswith(f"{SCOPES}.")]
+
+    def _missing_scopes(self, token: str) -> list[Finding]:
+        """Returns a finding for each scope that the manifest requests and Slack has not granted."""
+        wanted = scopes_of(yaml.safe_load(manifest_text(self.choices)))
+        findings = self._run(lambda session: check_bot(self._client(token, session), now=time.time()))
+        return [finding for finding in findings if finding.check.removeprefix(f"{SCOPES}.") in wanted]
+
+    def _app_findings(self, token: str) -> Sequence[Finding]:
+        return self._run(lambda session: check_app_token(self._client(token, session)))
+
+    def _message_findings(self, channel_id: str) -> Sequence[Finding]:
+        async def heard(session: aiohttp.ClientSession) -> Sequence[Finding]:
+            bot = self._client(self.answers.get("SLACK_BOT_TOKEN"), session)
+            if self.choices.address:
+                _, posted = await post_first_message(bot, channel_id)
+                return [posted]
+            app = self._client(self.answers.get("SLACK_APP_TOKEN"), session)
+            return await hear_first_message(bot, app, session, channel_id, self.patience)
+
+        return self._run(heard)
+
+    def _client(self, token: str, session: aiohttp.ClientSession) -> AsyncWebClient:
+        return new_client(token, session, base_url=f"{self.answers.get('SLACK_API_URL').rstrip('/') or _DEFAULT_API}/")
+
+    @staticmethod
+    def _run(work: Callable[[aiohttp.ClientSession], Awaitable[T]]) -> T:
+        async def in_session() -> T:
+            async with new_session() as session:
+                return await work(session)
+
+        return asyncio.run(in_session())
+
+
+def setting_faults(names: Collection[str], values: dict[str, str]) -> list[Finding]:
+    """Returns what is wrong with the form of some settings, without the words for a bot that does not start."""
+    wanted = {f"{SETTINGS}.{name}" for name in names}
+    faults = [finding for finding in check_settings(values).findings if finding.is_fault and finding.check in wanted]
+    return [replace(fault, why="", fix="") for fault in faults]

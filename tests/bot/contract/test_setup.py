@@ -1,0 +1,405 @@
+"""`pagehand setup` against the real workspace and a job API over HTTP: what it makes, what it keeps, and its words for
+each fault.
+"""
+
+import asyncio
+import json
+import re
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from click.testing import CliRunner, Result
+from slack_sdk.web.async_client import AsyncWebClient
+from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, refusing
+from support.servers.free_ports import free_port
+from support.servers.slack_faults import Faults
+from support.worlds.jobserver_world import make_bare
+
+from bot.app.setup.manifest_text import ManifestChoices
+from bot.app.setup.slack_apps import SlackAppRefused, SlackApps
+from bot.cli.demo_services import manifest
+from bot.cli.main import main
+from bot.cli.setup.command import SetupOptions, run_setup
+from bot.runtime.env_file import read_env_file
+from bot.slack.sending.web_api import new_client, new_session
+from bot.workspace import AppConfig, WorkspaceServer
+from bot.workspace.web_api.endpoint import ReceivedCall
+
+
+class Administrator(Faults):
+    """Installs each app as soon as it was created."""
+
+    workspace: WorkspaceServer
+
+    async def answer(self, call: ReceivedCall) -> web.StreamResponse:
+        answer = await super().answer(call)
+        if call.record.method == "apps.manifest.create" and call.record.applied:
+            self.workspace.install()
+        return answer
+
+
+@dataclass
+class World:
+    """A workspace, a job API, and a directory to set Pagehand up in."""
+
+    workspace: WorkspaceServer
+    administrator: Administrator
+    job_api: FakeJobApiServer
+    directory: Path
+    environ: dict[str, str | None]
+    secrets: list[str] = field(default_factory=list)
+
+    @property
+    def file(self) -> Path:
+        return self.directory / ".env"
+
+    def given(self, **values: str) -> dict[str, str]:
+        """The environment with all that can be given, and some of it changed."""
+        credentials = self.workspace.credentials
+        given = {
+            "SLACK_BOT_TOKEN": credentials.bot_token,
+            "SLACK_APP_TOKEN": credentials.app_token,
+            "JOB_API_URL": self.job_api.url,
+            "JOB_API_KEY": KEY,
+            "JOB_API_PROJECT": PROJECT,
+        }
+        return {name: value for name, value in (given | values).items() if value}
+
+    async def set_up(self, *options: str, typed: str = "", **environ: str) -> Result:
+        """Runs it. None of its output may show a secret, unless they are asked for."""
+        write = () if "--write" in options else ("--write", str(self.file))
+        result = await asyncio.to_thread(
+            CliRunner().invoke, main, ["setup", *write, *options], input=typed, env=self.environ | environ
+        )
+        shown = result.stderr if "--print" in options else result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert [secret for secret in self.secrets if secret in shown] == []
+        return result
+
+    @property
+    def calls(self) -> list[str]:
+        return [call.method for call in self.workspace.web_api.calls]
+
+    def channel(self, name: str = "docs") -> str:
+        return self.workspace.channels[name].id
+
+
+@asynccontextmanager
+async def a_world(directory: Path, *, is_installed: bool, app: AppConfig | None = None) -> AsyncIterator[World]:
+    administrator, job_api = Administrator(), FakeJobApiServer()
+    workspace = WorkspaceServer(app or manifest(), is_installed=is_installed, interference=administrator)
+    administrator.workspace = workspace
+    await workspace.start()
+    await job_api.start()
+    names = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "JOB_API_URL", "JOB_API_KEY")
+    environ = dict.fromkeys((*names, "JOB_API_PROJECT", "PAGEHAND_CONFIGURATION_TOKEN"))
+    world = World(workspace, administrator, job_api, directory, environ | {"SLACK_API_URL": workspace.api_url})
+    credentials = workspace.credentials
+    world.secrets = [credentials.bot_token, credentials.app_token, credentials.configuration_token, KEY]
+    world.secrets.append(credentials.signing_secret)
+    try:
+        yield world
+    finally:
+        administrator.clear()
+        await job_api.stop()
+        await workspace.stop()
+
+
+@pytest.fixture
+async def new(tmp_path: Path) -> AsyncIterator[World]:
+    """No app yet."""
+    async with a_world(tmp_path, is_installed=False) as world:
+        yield world
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """The app is installed."""
+    async with a_world(tmp_path, is_installed=True) as world:
+        yield world
+
+
+# from nothing to a file
+
+
+async def test_with_all_given_it_asks_nothing_and_writes_what_the_bot_needs(new: World) -> None:
+    token = new.workspace.credentials.configuration_token
+    result = await new.set_up("--no-input", "--channel", new.channel(), **new.given(PAGEHAND_CONFIGURATION_TOKEN=token))
+    assert result.exit_code == 0, result.output
+    assert "The message arrived here" in result.output
+    written = read_env_file(new.file)
+    assert {name: written[name] for name in new.given()} == new.given()
+    assert written["JOB_API_CANCEL"] == written["JOB_API_FILES"] == "true"
+    assert stat.S_IMODE(new.file.stat().st_mode) == 0o600
+    assert token not in new.file.read_text()
+    assert [path.name for path in new.directory.iterdir()] == [".env"]
+    assert new.calls.index("apps.manifest.validate") < new.calls.index("apps.manifest.create")
+    assert [message.text.partition(".")[0] for message in new.workspace.channels.messages("docs")] == [
+        "Pagehand is being set up"
+    ]
+
+
+async def test_each_answer_is_checked_at_once_and_asked_again_where_it_is_wrong(new: World) -> None:
+    credentials = new.workspace.credentials
+    typed = [
+        "xoxb-not-a-configuration-token",
+        credentials.configuration_token,
+        credentials.app_token,
+        "xoxb-planted-token-of-nobody",
+        credentials.bot_token,
+        credentials.bot_token,
+        credentials.app_token,
+        "y",
+        "C0NOWHERE",
+        new.channel(),
+        "y",
+        *(new.job_api.url, "planted-key-of-nobody", PROJECT),
+        *(new.job_api.url, KEY, PROJECT),
+    ]
+    result = await new.set_up(typed="\n".join(typed) + "\n")
+    assert result.exit_code == 0, result.output
+    wanted = [
+        "This is not a configuration token",
+        "Slack created the app A0PAGEHND: https://api.slack.com/apps/A0PAGEHND",
+        "SLACK_BOT_TOKEN holds an app-level token",
+        "Slack does not know it",
+        "SLACK_APP_TOKEN holds a bot token",
+        "Nothing could be posted in C0NOWHERE",
+        "The message arrived here",
+        "(401)",
+        "pagehand doctor",
+    ]
+    places = [result.output.find(words) for words in wanted]
+    assert -1 not in places, result.output
+    assert places == sorted(places)
+    assert read_env_file(new.file)["JOB_API_KEY"] == KEY
+
+
+async def test_without_a_configuration_token_it_shows_the_manifest_and_each_menu(world: World) -> None:
+    result = await world.set_up("--command", "/write", typed="\n\n")
+    assert "- command: /write\n" in result.output
+    for words in ("Create New App, From a manifest", "Install App: click Install to Workspace", "Bot User OAuth Token"):
+        assert words in result.output
+    assert result.exit_code == 130
+
+
+async def test_over_http_the_signing_secret_comes_with_the_app(new: World) -> None:
+    token = new.workspace.credentials.configuration_token
+    new.file.write_text("SLACK_APP_TOKEN=xapp-1-planted-app-token\n")
+    given = new.given(SLACK_APP_TOKEN="", PAGEHAND_CONFIGURATION_TOKEN=token)
+    address = ("--http", "https://pagehand.example.org")
+    result = await new.set_up("--no-input", "--channel", new.channel(), *address, **given)
+    assert result.exit_code == 0, result.output
+    assert "This replaces SLACK_APP_TOKEN" in result.output
+    assert "https://pagehand.example.org/slack/events" in result.output
+    written = read_env_file(new.file)
+    assert written["SLACK_APP_TOKEN"] == ""
+    assert written["SLACK_SIGNING_SECRET"] == new.workspace.credentials.signing_secret
+
+
+async def test_for_a_platform_it_prints_the_settings_and_writes_nothing(world: World) -> None:
+    result = await world.set_up("--print", "--no-input", "--channel", world.channel(), **world.given())
+    assert result.exit_code == 0, result.output
+    names = [line.partition("=")[0] for line in result.stdout.splitlines()]
+    assert {*world.given(), "SLACK_API_URL"} <= set(names)
+    assert list(world.directory.iterdir()) == []
+
+
+async def test_the_job_server_gets_a_file_and_a_key_of_its_own(world: World) -> None:
+    repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
+    given = world.given(JOB_API_URL="", JOB_API_KEY="", JOB_API_PROJECT="")
+    job_server = ("--repository", str(repository), "--agent", "builtin")
+    result = await world.set_up("--no-input", "--channel", world.channel(), *job_server, **given)
+    assert result.exit_code == 0, result.output
+    bot, server = read_env_file(world.file), read_env_file(world.directory / "jobserver.env")
+    assert server["PAGEHAND_JOBSERVER_REPOSITORY"] == str(repository)
+    assert server["PAGEHAND_JOBSERVER_API_KEY"] == bot["JOB_API_KEY"]
+    assert bot["JOB_API_IDEMPOTENT"] == "true"
+    assert not [name for name in server if "SLACK" in name]
+    assert bot["JOB_API_KEY"] not in result.output
+
+
+@pytest.mark.full
+async def test_a_job_server_that_would_not_work_is_told(world: World) -> None:
+    given = world.given(JOB_API_URL="", JOB_API_KEY="", JOB_API_PROJECT="")
+    options = ("--no-input", "--channel", world.channel(), "--agent", "builtin")
+    result = await world.set_up(*options, "--repository", str(world.directory / "none.git"), **given)
+    assert result.exit_code == 1
+    assert "FAIL" in result.output
+
+
+# an app that exists
+
+
+async def test_an_app_is_brought_up_to_date_and_keeps_what_people_changed(tmp_path: Path) -> None:
+    changed = replace(
+        manifest(),
+        display_name="Docs bot",
+        scopes=manifest().scopes - {"files:read", "reactions:write"} | {"team:read"},
+        events=manifest().events - {"message.im"} | {"team_join"},
+    )
+    async with a_world(tmp_path, is_installed=True, app=changed) as world:
+        token = world.workspace.credentials.configuration_token
+        options = ("--no-input", "--app-id", changed.app_id, "--channel", world.channel())
+        given = world.given(PAGEHAND_CONFIGURATION_TOKEN=token)
+        result = await world.set_up(*options, **given)
+        assert result.exit_code == 0, result.output
+        for line in ("oauth_config.scopes.bot: + files:read", "bot_events: + message.im", "Reinstall to Workspace"):
+            assert line in result.output
+        assert "Slack has not granted the scope files:read" in result.output
+        after = await exported(world)
+        assert after["features"]["bot_user"]["display_name"] == "Docs bot"
+        assert "team:read" in after["oauth_config"]["scopes"]["bot"]
+        assert "team_join" in after["settings"]["event_subscriptions"]["bot_events"]
+        assert {"files:read", "reactions:write"} <= set(after["oauth_config"]["scopes"]["bot_optional"])
+        world.workspace.install()
+        again = await world.set_up(*options, **given)
+        assert "has all that Pagehand needs" in again.output
+        assert "not granted" not in again.output
+        assert await exported(world) == after
+
+
+async def exported(world: World) -> dict[str, Any]:
+    credentials = world.workspace.credentials
+    client = AsyncWebClient(credentials.configuration_token, base_url=world.workspace.api_url)
+    answer = await client.api_call("apps.manifest.export", json={"app_id": world.workspace.app.app_id})
+    found: dict[str, Any] = answer["manifest"]
+    return found
+
+
+async def test_what_was_answered_stays_answered_and_nothing_is_replaced_silently(world: World) -> None:
+    credentials = world.workspace.credentials
+    interrupted = await world.set_up(typed=f"\n\n{credentials.bot_token}\n")
+    assert interrupted.exit_code == 130
+    assert "to go on from there" in interrupted.output
+    assert read_env_file(world.file)["SLACK_BOT_TOKEN"] == credentials.bot_token
+    with world.file.open("a") as file:
+        file.write("# a comment\nJOB_API_KEY=old-key\n")
+    given = world.given(SLACK_BOT_TOKEN="")
+    resumed = await world.set_up("--no-input", "--channel", world.channel(), **given)
+    assert resumed.exit_code == 0, resumed.output
+    assert f"This replaces JOB_API_KEY in {world.file}." in resumed.output
+    assert "# a comment\n" in world.file.read_text()
+
+
+# each fault has its words
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        ("xoxe-1-planted-refresh-token", "This is the Refresh Token"),
+        ("xoxb-planted-bot-token", "This is not a configuration token"),
+        ("xoxe.xoxp-1-planted-of-nobody", "does not accept the configuration token (invalid_auth)"),
+    ],
+)
+async def test_a_wrong_configuration_token(new: World, token: str, words: str) -> None:
+    result = await new.set_up("--no-input", **new.given(PAGEHAND_CONFIGURATION_TOKEN=token))
+    assert result.exit_code == 1
+    assert words in result.output
+    assert "under Your App Configuration Tokens" in result.output
+    assert token not in result.output
+    assert not new.file.exists() or token not in new.file.read_text()
+
+
+async def test_what_slack_finds_wrong_with_a_manifest_is_shown_with_its_place(world: World) -> None:
+    async with new_session() as session:
+        token = world.workspace.credentials.configuration_token
+        apps = SlackApps(new_client(token, session, base_url=world.workspace.api_url))
+        with pytest.raises(SlackAppRefused, match=r"/settings/interactivity: Interactivity requires a Request URL"):
+            await apps.create(
+                {"display_information": {"name": "x"}, "settings": {"interactivity": {"is_enabled": True}}}
+            )
+        with pytest.raises(SlackAppRefused, match="no app with this id"):
+            await apps.plan_update("A0OTHER", {})
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"SLACK_BOT_TOKEN": ""}, "set SLACK_BOT_TOKEN or SLACK_BOT_TOKEN_FILE"),
+        ({"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"}, "holds an app-level token"),
+        ({"SLACK_APP_TOKEN": "xapp-1-planted-of-nobody"}, "connections:write"),
+        ({"JOB_API_KEY": "planted-key-of-nobody"}, "(401)"),
+        ({"JOB_API_KEY": ""}, "set JOB_API_KEY or JOB_API_KEY_FILE"),
+        ({"JOB_API_PROJECT": "", "JOB_API_URL": "nowhere"}, "give --job-api-project"),
+        ({"SLACK_API_URL": f"http://127.0.0.1:{free_port()}"}, "cannot be reached"),
+    ],
+)
+async def test_a_setting_that_does_not_work(world: World, environ: dict[str, str], words: str) -> None:
+    result = await world.set_up("--no-input", "--channel", world.channel(), **world.given(**environ))
+    assert result.exit_code == 1
+    assert words in result.output
+
+
+async def test_scopes_that_were_not_granted(world: World) -> None:
+    options = ("--no-input", "--channel", world.channel())
+    world.workspace.credentials.remove_scopes("files:read")
+    assert (await world.set_up(*options, "--without", "files", **world.given())).output.count("files:read") == 0
+    result = await world.set_up(*options, **world.given())
+    assert "not granted the scope files:read" in result.output
+    assert result.exit_code == 0
+    world.workspace.credentials.remove_scopes("chat:write")
+    result = await world.set_up(*options, **world.given())
+    assert result.exit_code == 1
+    assert "Reinstall to Workspace" in result.output
+
+
+async def test_an_answer_that_repeats_a_key_is_shown_with_stars(world: World) -> None:
+    world.job_api.fail(refusing(401, f"The key {KEY} is not known."), times=None)
+    result = await world.set_up("--no-input", "--channel", world.channel(), **world.given())
+    assert "The key *** is not known" in result.output
+
+
+async def test_tokens_of_two_apps(world: World) -> None:
+    world.workspace.socket_mode._app_id = "A0OTHER"
+    result = await world.set_up("--no-input", "--channel", world.channel(), **world.given())
+    assert result.exit_code == 1
+    assert "SLACK_APP_TOKEN is of another app (A0OTHER) than SLACK_BOT_TOKEN (A0PAGEHND)" in result.output
+
+
+async def test_another_instance_of_the_same_app_is_noticed(world: World) -> None:
+    credentials = world.workspace.credentials
+    other = AsyncWebClient(credentials.app_token, base_url=world.workspace.api_url)
+    url = (await other.apps_connections_open(app_token=credentials.app_token))["url"]
+    async with aiohttp.ClientSession() as session, session.ws_connect(str(url)):
+        result = await world.set_up("--no-input", "--channel", world.channel(), **world.given())
+    assert "another instance of this app is connected (1 more connection)" in result.output
+
+
+async def test_a_message_that_does_not_arrive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deaf = replace(manifest(), events=frozenset({"app_mention"}))
+    async with a_world(tmp_path, is_installed=True, app=deaf) as world:
+        environ = {name: value for name, value in (world.environ | world.given()).items() if value}
+        options = SetupOptions(ManifestChoices(), world.file, channel_id=world.channel(), patience=0.3, no_input=True)
+        assert await asyncio.to_thread(run_setup, options, environ) == 1
+        output = capsys.readouterr().out
+        assert "its event did not arrive" in output
+        assert "message.channels under Subscribe to bot events" in output
+
+
+async def test_a_private_channel_without_pagehand(world: World) -> None:
+    result = await world.set_up("--no-input", "--channel", world.channel("leads"), **world.given())
+    assert result.exit_code == 1
+    assert "/invite @Pagehand" in result.output
+
+
+async def test_a_file_that_cannot_be_written(world: World) -> None:
+    result = await world.set_up("--no-input", "--write", "/proc/none/.env", **world.given())
+    assert result.exit_code == 1
+    assert re.search(r"/proc/none/.env cannot be written \(.+\)\. .*--print", result.output)
+
+
+async def test_a_file_that_cannot_be_read(world: World) -> None:
+    world.file.write_text("SLACK_BOT_TOKEN: xoxb-planted\n")
+    result = await world.set_up("--no-input", **world.given())
+    assert result.exit_code == 2
+    assert "line 1 is not NAME=value" in result.output
+    assert json.dumps("xoxb-planted") not in result.output

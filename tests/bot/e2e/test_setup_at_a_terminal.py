@@ -1,0 +1,95 @@
+"""`pagehand setup` as a person runs it: a real process at a terminal, which shows no secret that is typed."""
+
+import asyncio
+import os
+import pty
+import re
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bot.cli.demo_services import manifest
+from bot.runtime.env_file import read_env_file
+from bot.workspace import WorkspaceServer
+
+PATIENCE = 60.0
+CTRL_C = "\x03"
+
+
+@dataclass
+class Terminal:
+    """A process at a terminal of its own."""
+
+    process: asyncio.subprocess.Process
+    controller: int
+    shown: str = ""
+    all: str = ""
+
+    async def sees(self, words: str) -> None:
+        """Waits for the words, and forgets what was before them."""
+        async with asyncio.timeout(PATIENCE):
+            while words not in self.shown:
+                read = await asyncio.to_thread(os.read, self.controller, 65_536)
+                text = re.sub(r"\x1b\[[0-9;]*m", "", read.decode())
+                self.shown, self.all = self.shown + text, self.all + text
+        self.shown = self.shown.partition(words)[2]
+
+    async def types(self, text: str) -> None:
+        await asyncio.to_thread(os.write, self.controller, text.encode())
+
+    async def answers(self, question: str, text: str) -> None:
+        await self.sees(question)
+        await self.types(f"{text}\n")
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[WorkspaceServer]:
+    workspace = WorkspaceServer(manifest(), is_installed=False)
+    await workspace.start()
+    yield workspace
+    await workspace.stop()
+
+
+async def start(directory: Path, workspace: WorkspaceServer) -> Terminal:
+    """Starts it in a session of its own, whose terminal is the one that it opens first."""
+    controller, terminal = pty.openpty()
+    program = "import os, runpy, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); sys.argv[1:] = ['setup']; "
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", f"{program}runpy.run_module('bot', run_name='__main__')"),
+        cwd=directory,
+        env={"PATH": os.environ["PATH"], "SLACK_API_URL": workspace.api_url, "TERM": "xterm"},
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    return Terminal(process, controller)
+
+
+@pytest.mark.full
+async def test_a_person_sets_up_the_app_interrupts_and_goes_on(workspace: WorkspaceServer, tmp_path: Path) -> None:
+    credentials = workspace.credentials
+    first = await start(tmp_path, workspace)
+    await first.answers("Configuration token (empty: by hand):", credentials.configuration_token)
+    await first.sees("Install to Workspace")
+    workspace.install()
+    await first.answers("Bot token (xoxb-…):", credentials.bot_token)
+    await first.sees("App-level token (xapp-…):")
+    await first.types(CTRL_C)
+    await first.sees("All answers so far are in .env")
+    assert await first.process.wait() == 130
+    assert list(read_env_file(tmp_path / ".env")) == ["SLACK_API_URL", "SLACK_BOT_TOKEN"]
+    second = await start(tmp_path, workspace)
+    await second.answers("App-level token (xapp-…):", credentials.app_token)
+    await second.answers("and see it arrive? [Y/n]:", "")
+    await second.answers("Channel id (C…):", workspace.channels["docs"].id)
+    await second.sees("The message arrived here")
+    second.process.kill()
+    await second.process.wait()
+    for terminal in (first, second):
+        assert not [token for token in (credentials.bot_token, credentials.app_token) if token in terminal.all]
+        os.close(terminal.controller)
