@@ -1,4 +1,4 @@
-"""The findings of a check of the set-up: a status, and text for the operator."""
+"""What a check of the set-up found: a status, and the words for the operator."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,27 +6,27 @@ from typing import Self
 
 
 class FindingStatus(StrEnum):
-    """The status of a finding."""
+    """How it is."""
 
     OK = "ok"
     WARNING = "warning"
-    """Something does not work, or soon will not, but jobs do."""
+    """Something does not work, or soon will not; the main job does."""
     ERROR = "error"
-    """Jobs do not work."""
+    """The main job does not work."""
     NOT_CHECKED = "not_checked"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of checking one thing.
+    """One thing that was looked at.
 
     Attributes:
-        check: The stable name of what was checked, such as `slack.bot_token`.
-        status: Its status.
+        check: What was looked at, by a name that stays the same: `slack.bot_token`.
+        status: How it is.
         found: What was found.
-        why: Why it matters; empty if nothing is wrong.
-        fix: What to do about it; empty if nothing is wrong.
-        passing: It may resolve itself, like an outage.
+        why: Why it matters; empty where nothing is wrong.
+        fix: What to do about it; empty where nothing is wrong.
+        passing: It may be over by itself, like an outage.
     """
 
     check: str
@@ -38,22 +38,22 @@ class Finding:
 
     @classmethod
     def ok(cls, check: str, found: str) -> Self:
-        """Returns a finding that nothing is wrong."""
+        """Nothing is wrong."""
         return cls(check, FindingStatus.OK, found)
 
     @classmethod
     def warning(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:
-        """Returns a finding about a fault that does not keep jobs from working."""
+        """Something is wrong that the main job does without."""
         return cls(check, FindingStatus.WARNING, found, why, fix, passing)
 
     @classmethod
     def error(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:
-        """Returns a finding that jobs do not work."""
+        """The main job does not work."""
         return cls(check, FindingStatus.ERROR, found, why, fix, passing)
 
     @classmethod
     def not_checked(cls, check: str, found: str, *, fix: str = "") -> Self:
-        """Returns a finding that the check was not possible; `found` says why."""
+        """It is not known how it is: `found` says why."""
         return cls(check, FindingStatus.NOT_CHECKED, found, fix=fix)
 
     @property

@@ -1,19 +1,19 @@
-"""Kinds of events whose last time is recorded: arrivals from Slack, and maintenance by the operator."""
+"""When something happened last: what came from Slack, and what an operator has to see to."""
 
 from enum import StrEnum
 
 
 class LastTime(StrEnum):
-    """A kind of event. The values are stored in databases."""
+    """What it is that happened. Databases hold these words."""
 
     COMMAND = "command"
     """A slash command came from Slack."""
     EVENT = "event"
-    """An event came from Slack: a message, a mention, a reaction, an opened Home."""
+    """The same of an event: a message, a mention, a reaction, a Home that was opened."""
     CLICK = "click"
-    """A button, a menu, a shortcut or a form was used in Slack."""
+    """The same of a button, a menu, a shortcut or a form."""
     BAD_SIGNATURE = "bad_signature"
-    """An HTTP request arrived that was not signed with our secret."""
+    """A request came over HTTP that was not signed with our secret."""
     BACKUP = "backup"
     """`pagehand backup` copied the database."""
     CHECKS = "checks"

@@ -1,1 +1,1 @@
-"""Support for open modals: opening and filling them, and saving typed text."""
+"""What modals need while people have them before them: they are opened, filled, and what is typed is kept."""
