@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -71,7 +71,8 @@ class Shell:
         """Stops all commands that serve, as their service would; they have to end well."""
         while self._serving:
             process = self._serving.pop()
-            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # it has ended by itself, which is for its output to explain
+                os.killpg(process.pid, signal.SIGTERM)
             async with asyncio.timeout(LIMIT):
                 printed, _ = await process.communicate()
             assert b"Traceback" not in printed, printed.decode()

@@ -1,0 +1,210 @@
+"""From an empty directory to a finished job, over Socket Mode and by the files of Docker Compose over HTTP, with each
+fault of a set-up in turn: `pagehand doctor` has the words that a new user needs.
+"""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.servers.fake_job_api import KEY, PROJECT
+from support.servers.free_ports import free_port
+from support.servers.postgres import PostgresServer
+from support.worlds.documented_commands import LIMIT, ROOT, Shell, filled_in
+from support.worlds.new_user import SIGNING_SECRET, NewUser, new_user
+
+from bot.app.settings.config import Config
+from bot.workspace import Credentials
+
+pytestmark = pytest.mark.full
+DEPLOY = ROOT / ".deploy"
+
+
+@dataclass(frozen=True)
+class SetupFault:
+    """Something that a new user does wrong, or that happens to them; `words` are what `pagehand doctor` says of it."""
+
+    words: Sequence[str]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    happens: Callable[[Credentials], None] = lambda credentials: None
+    is_error: bool = True
+
+
+def only_two_scopes(credentials: Credentials) -> None:
+    credentials.remove_scopes("app_mentions:read", "channels:history", "channels:read", "users:read", "files:read")
+
+
+FAULTS = {
+    "a token in the other's place": SetupFault(
+        ["SLACK_BOT_TOKEN holds an app-level token", "OAuth & Permissions"],
+        {"SLACK_BOT_TOKEN": "xapp-1-planted-app-token"},
+    ),
+    "a token of nobody": SetupFault(
+        ["SLACK_BOT_TOKEN", "Slack does not know it"], {"SLACK_BOT_TOKEN": "xoxb-planted-of-nobody"}
+    ),
+    "no key": SetupFault(["JOB_API_KEY is missing"], {"JOB_API_KEY": ""}),
+    "a wrong key": SetupFault(["(401)", "JOB_API_KEY"], {"JOB_API_KEY": "planted-key-of-nobody"}),
+    "a wrong address": SetupFault(["cannot be reached", "JOB_API_URL"], {"JOB_API_URL": "http://127.0.0.1:9"}),
+    "a channel of nowhere": SetupFault(
+        ["does not show Pagehand the channel", "PAGEHAND_ALLOWED_CHANNELS"],
+        {"PAGEHAND_ALLOWED_CHANNELS": "C0NOWHERE"},
+        is_error=False,
+    ),
+    "another command": SetupFault(["has no command /write (it has: /docs)"], {"PAGEHAND_COMMAND": "/write"}),
+    "a scope that was declined": SetupFault(
+        ["files:read", "names and links of files", "Reinstall to Workspace"],
+        happens=lambda credentials: credentials.remove_scopes("files:read"),
+        is_error=False,
+    ),
+    "an app with some of its scopes": SetupFault(
+        ["app_mentions:read", "channels:history", "Reinstall to Workspace"], happens=only_two_scopes
+    ),
+    "tokens that were revoked": SetupFault(
+        ["it was revoked", "OAuth & Permissions"], happens=lambda credentials: credentials.revoke()
+    ),
+}
+OVER_SOCKET_MODE = {
+    "a signing secret for an app-level token": SetupFault(
+        ["SLACK_APP_TOKEN", "looks like a signing secret"], {"SLACK_APP_TOKEN": "0123456789abcdef" * 2}
+    ),
+    "no database": SetupFault(["DATABASE_URL"], {"DATABASE_URL": "postgresql://pagehand:planted@127.0.0.1:9/pagehand"}),
+}
+OVER_HTTP = {
+    "a bot token for the signing secret": SetupFault(
+        ["SLACK_SIGNING_SECRET holds a bot token", "Basic Information"],
+        {"SLACK_SIGNING_SECRET": "xoxb-planted-bot-token"},
+    ),
+    "Socket Mode's token for an app that uses HTTP": SetupFault(
+        ["Socket Mode"], {"SLACK_APP_TOKEN": "the app's own", "SLACK_SIGNING_SECRET": ""}
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """`pagehand doctor` in the bot's directory and environment."""
+
+    pagehand: Sequence[str]
+    directory: Path
+    environment: Mapping[str, str]
+
+    async def says(self, settings: Mapping[str, str]) -> tuple[int | None, str]:
+        running = await asyncio.create_subprocess_exec(
+            *(*self.pagehand, "doctor"),
+            cwd=self.directory,
+            env={"PATH": os.environ["PATH"], **self.environment, **settings},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        async with asyncio.timeout(LIMIT):
+            printed, _ = await running.communicate()
+        return running.returncode, " ".join(printed.decode().split())
+
+    async def explains(self, faults: Mapping[str, SetupFault], user: NewUser) -> None:
+        """Has each fault happen by itself, and then none."""
+        credentials = user.workspace.credentials
+        for name, fault in faults.items():
+            settings = {
+                setting: credentials.app_token if value == "the app's own" else value
+                for setting, value in fault.settings.items()
+            }
+            fault.happens(credentials)
+            code, printed = await self.says(settings)
+            credentials.restore()
+            credentials.reinstall()
+            assert [words for words in fault.words if words not in printed] == [], (name, printed)
+            assert code == int(fault.is_error), (name, printed)
+        code, printed = await self.says({})
+        assert code == 0, printed
+
+
+async def test_over_socket_mode_each_fault_is_explained_and_a_job_is_done(
+    tmp_path: Path, pagehand: Sequence[str]
+) -> None:
+    async with AsyncExitStack() as stack:
+        user = await stack.enter_async_context(new_user())
+        credentials = user.workspace.credentials
+        lines = {
+            "SLACK_BOT_TOKEN": credentials.bot_token,
+            "SLACK_APP_TOKEN": credentials.app_token,
+            "SLACK_API_URL": user.workspace.api_url,
+            "JOB_API_URL": user.job_api.url,
+            "JOB_API_KEY": KEY,
+            "JOB_API_PROJECT": PROJECT,
+        }
+        shell = Shell(tmp_path, {}, stack)
+        (tmp_path / ".env").write_text("\n".join(f"{name}={value}" for name, value in lines.items()))
+        (tmp_path / ".env").chmod(0o600)
+        doctor = Doctor(pagehand, tmp_path, {"PAGEHAND_CONFIGURATION_TOKEN": credentials.configuration_token})
+        await doctor.explains(FAULTS | OVER_SOCKET_MODE, user)
+        await shell.follow(".venv/bin/pagehand run")
+        await user.gets_a_job_done("Fix the guide", LIMIT)
+
+
+# the services of Docker Compose, as processes of this machine
+
+
+def image() -> tuple[dict[str, str], str]:
+    """The environment and the health check of the Dockerfile's default target, which is its last."""
+    target = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").rpartition("\nFROM ")[2]
+    (variables,) = re.findall(r"^ENV (.*)$", target, re.MULTILINE)
+    (health_check,) = re.findall(r"^HEALTHCHECK .*\\\n *CMD (\[.*\])$", target, re.MULTILINE)
+    _, _, program = json.loads(health_check)
+    return dict(variable.split("=", 1) for variable in variables.split()), program
+
+
+def services(*files: str) -> dict[str, Any]:
+    """The services of the bot's image. No two of the files have the same one, so there is nothing to merge."""
+    found = [yaml.safe_load((DEPLOY / file).read_text(encoding="utf-8"))["services"] for file in files]
+    assert len({name for each in found for name in each}) == sum(map(len, found))
+    return {name: service for each in found for name, service in each.items() if service["image"] == "pagehand"}
+
+
+@pytest.mark.postgres
+async def test_by_docker_compose_over_http_each_fault_is_explained_and_a_job_is_done(
+    tmp_path: Path, pagehand: Sequence[str], postgres: PostgresServer
+) -> None:
+    variables, health_check = image()
+    bots = services("compose.yml", "compose.http.yml")
+    assert set(bots) == {"migrate", "web", "worker"}
+    assert bots["web"]["ports"] == [f"127.0.0.1:{Config.model_fields['port'].default}:3000"]
+    assert all(bots[name]["depends_on"]["migrate"]["condition"].endswith("_successfully") for name in ("web", "worker"))
+    port = free_port()
+    async with AsyncExitStack() as stack:
+        user = await stack.enter_async_context(new_user(f"http://127.0.0.1:{port}"))
+        database_key = tmp_path / "database-url"
+        database_key.write_text(await stack.enter_async_context(postgres.empty_database()))
+        env_file = {
+            "SLACK_BOT_TOKEN": user.workspace.credentials.bot_token,
+            "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+            "SLACK_API_URL": user.workspace.api_url,
+            "JOB_API_URL": user.job_api.url,
+            "JOB_API_KEY": KEY,
+            "JOB_API_PROJECT": PROJECT,
+        }
+        environment: dict[str, str] = {}
+        for name in ("migrate", "web", "worker"):
+            container = tmp_path / name
+            container.mkdir()
+            places = {"/keys/database-url": str(database_key), "8080": str(free_port())}
+            of_docker = {
+                variable: filled_in(value, places)
+                for variable, value in (variables | bots[name]["environment"]).items()
+            }
+            environment = env_file | of_docker | {"PORT": str(port)}
+            shell = Shell(container, environment, stack)
+            await shell.follow(" ".join([".venv/bin/pagehand", *bots[name]["command"][1:]]))
+            if name != "migrate":
+                await shell.run(f'.venv/bin/python3 -c "{filled_in(health_check, places)}"')
+        token = {"PAGEHAND_CONFIGURATION_TOKEN": user.workspace.credentials.configuration_token}
+        await Doctor(pagehand, tmp_path / "worker", environment | token).explains(FAULTS | OVER_HTTP, user)
+        assert await user.workspace.signed_http.verify_request_url()
+        await user.gets_a_job_done("Fix the guide", LIMIT)
