@@ -1,4 +1,4 @@
-"""A channel whose id Slack changes keeps its jobs: by either id, in any order, whatever comes twice."""
+"""A channel whose id Slack changes keeps its jobs: under either id, in any order, and if events come twice."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ async def test_replies_and_buttons_by_the_new_id_are_for_the_job(world: CoreWorl
 
 @pytest.mark.parametrize("ids", [("C1", "C2"), ("C2", "C1"), ("C2", "C2")])
 async def test_what_comes_again_counts_once(world: CoreWorld, ids: tuple[str, str]) -> None:
-    """With the id that it had, or with the new one."""
+    """Under the old id or the new one."""
     ts = await world.started()
     await changed(world, "C1", "C2")
     for channel in ids:
@@ -60,7 +60,7 @@ def mention(channel: str, ts: str) -> NewJob:
 
 
 async def test_what_was_written_before_the_change_was_told_is_found_after_it(world: CoreWorld) -> None:
-    """Slack tells of messages with the new id first: their jobs are known by that one."""
+    """Messages with the new id come first, so their jobs are recorded under it."""
     ts = await world.started()
     await world.service.start(mention("C2", AT[0]))
     await world.reply(AT[0], "and that", AT[1], channel="C2")
@@ -149,7 +149,7 @@ async def test_slacks_event_is_taken_as_documented(
 
 
 async def test_whoever_writes_by_the_new_id_is_checked_as_before(world: CoreWorld) -> None:
-    """The channel counts as the one that is allowed."""
+    """The channel still counts as the allowed one."""
     world.rules = PermissionRules("T1", channels=frozenset({"C1"}))
     world.assemble()
     ts = await world.started()
@@ -160,7 +160,7 @@ async def test_whoever_writes_by_the_new_id_is_checked_as_before(world: CoreWorl
 
 
 async def test_what_was_deleted_before_the_change_was_told_starts_nothing_after_it(world: CoreWorld) -> None:
-    """Slack brings the message itself late."""
+    """Slack delivers the message itself late."""
     deleted = Reply(ANA, "C2", "", AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
     await world.service.revise(deleted)
     await changed(world, "C1", "C2")

@@ -1,6 +1,6 @@
-"""Every way in and every control, in any order and interleaving, against what the specification promises of them.
+"""Every way in and every control, in any order and interleaving, against the promises of the specification.
 
-`HYPOTHESIS_PROFILE=long` looks further (many minutes), and on PostgreSQL, too. What is found is printed as a list of
+`HYPOTHESIS_PROFILE=long` searches further (many minutes), and on PostgreSQL, too. A failure is printed as a list of
 steps.
 """
 
@@ -21,11 +21,11 @@ pytestmark = AS_LONG_AS_IT_TAKES
 
 
 class Orders(Controls, Environment, Instances):
-    """Nothing goes wrong but what people do at the same time."""
+    """Without faults: only people who act at the same time."""
 
 
 class OrdersAndFaults(Controls, Traps, Environment, Instances):
-    """Calls go wrong and processes die meanwhile."""
+    """With failing calls and dying processes."""
 
 
 KINDS = pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a job API tells beyond its specification, from the poll to the thread: said once, shown when asked for."""
+"""Details of a job beyond the specification, from the poll to the thread: posted once, shown on request."""
 
 import pytest
 from support.fakes.ports import FakeRequesters
@@ -109,7 +109,7 @@ async def test_a_plan_that_changes_fast_edits_the_card_seldom_and_polls_without_
 
 @pytest.fixture
 def with_requesters(world: CoreWorld) -> CoreWorld:
-    """A world whose job API is told who asked."""
+    """A world whose job API accepts requesters."""
     world.idempotent, world.requesters = True, FakeRequesters()
     return world.assemble()
 

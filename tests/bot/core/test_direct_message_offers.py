@@ -1,4 +1,4 @@
-"""What is written in a direct message while the last job there is in hand: a new job, or for the one above."""
+"""Messages in a direct message while the last job there is active: a new job, or for the one above."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ SOON = "1700000113.000200"
 
 @pytest.fixture
 async def working(world: CoreWorld) -> CoreWorld:
-    """Ana's first direct message became a job, which is at work."""
+    """Ana's first direct message became a job, which is running."""
     world.chat.public.add("D1")
     await write_line(world, "Fix the guides", AT[0])
     assert world.job_api.created == ["Fix the guides"]
@@ -55,7 +55,7 @@ async def ended(world: CoreWorld, status: str = "completed", link: str | None = 
 
 
 async def test_a_line_while_a_job_is_at_work_waits_for_an_answer(working: CoreWorld) -> None:
-    """Asked once, where it stands, however often Slack brings it; nothing goes anywhere."""
+    """The question comes once, at the line, however often Slack delivers it; nothing is sent."""
     for _ in range(2):
         await write_line(working, "Fix the manual", LATER[0])
     assert asked(working) == ["Fix the manual"]
@@ -101,7 +101,7 @@ async def test_somebody_elses_job_is_not_the_one_above(working: CoreWorld) -> No
 
 
 async def test_what_waits_is_asked_about_again_with_the_status(working: CoreWorld) -> None:
-    """Lines in one go once."""
+    """There is one question for lines written together."""
     await write_line(working, "Fix the manual", LATER[0])
     await write_line(working, "And its index", SOON)
     await in_thread(working, ThreadWord.STATUS, LATER[1])
@@ -131,7 +131,7 @@ async def test_it_goes_to_the_job_above_once(working: CoreWorld) -> None:
 
 
 async def test_what_slack_brings_again_after_the_answer_is_known(working: CoreWorld) -> None:
-    """Whichever the answer was, and though the job above has ended."""
+    """Whatever the answer was, and even if the job above has ended."""
     for at, kind in ((LATER[0], NEW_JOB), (LATER[1], ADD)):
         await write_line(working, f"line {at}", at)
         await answer(working, kind, at, which=-1)
@@ -190,7 +190,7 @@ async def test_the_hourly_limit_is_that_of_the_moment_of_the_answer(working: Cor
 
 
 async def test_a_question_that_nobody_answers_ends_in_words(working: CoreWorld) -> None:
-    """Its buttons are about nothing that is known then, and the line can be written again."""
+    """After that its buttons have no effect, and the line can be written again."""
     await write_line(working, "Fix the manual", LATER[0])
     working.clock.advance(HELD_DAYS * DAY + 60)
     await RetentionSweeper(working.store, days=90, pause=0.0).sweep()
@@ -201,11 +201,11 @@ async def test_a_question_that_nobody_answers_ends_in_words(working: CoreWorld) 
     assert working.job_api.created == ["Fix the guides"]
 
 
-# -- lines in one go --------------------------------------------------------------------------------------------------
+# -- lines written together --------------------------------------------------------------------------------------------
 
 
 async def test_lines_written_in_one_go_make_one_question_and_go_along(working: CoreWorld) -> None:
-    """In whatever order Slack brings them; the first is the job, the others follow it."""
+    """In any order of delivery; the first becomes the job, the others its follow-ups."""
     await write_line(working, "And its index", SOON)
     await write_line(working, "Fix the manual", LATER[0])
     assert len(asked(working)) == 1
@@ -222,7 +222,7 @@ async def test_lines_written_in_one_go_are_added_together(working: CoreWorld) ->
 
 
 async def test_the_rest_is_asked_about_where_the_first_line_was_deleted(working: CoreWorld) -> None:
-    """The question about that answers for it, too."""
+    """Its question covers the others, too."""
     await write_line(working, "Fix the manual", LATER[0])
     await write_line(working, "And its index", SOON)
     await working.service.revise(an_edit("", LATER[0], LATER[1], withdrawn=True))
@@ -258,7 +258,7 @@ async def test_an_edit_is_asked_about_and_its_words_count(working: CoreWorld) ->
 
 
 async def test_an_edit_that_names_a_project_makes_it_a_job(working: CoreWorld) -> None:
-    """At once, as a line that has an option in front; what was written right after it goes along."""
+    """At once, like a line with an option in front; lines written right after it become follow-ups."""
     working.projects = Projects((Project("docs"), Project("api")))
     working.assemble()
     await write_line(working, "Fix the manual", LATER[0])
@@ -275,7 +275,7 @@ async def test_an_edit_that_names_a_project_makes_it_a_job(working: CoreWorld) -
 
 
 async def test_after_the_press_an_edit_changes_what_was_made_of_it(working: CoreWorld) -> None:
-    """What was sent is offered anew."""
+    """The new text of a sent line is offered."""
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, NEW_JOB)
     await working.service.revise(an_edit("Fix the manuals", LATER[0], LATER[1]))
@@ -311,7 +311,7 @@ async def test_a_job_that_ended_meanwhile_is_taken_up_again(working: CoreWorld) 
 
 
 async def test_a_job_that_was_stopped_meanwhile_is_taken_up_again(working: CoreWorld) -> None:
-    """The line was not a part of what the stop ended: nobody had it sent."""
+    """The stop did not end the line, since nobody had sent it."""
     working.job_api.cancels = True
     await write_line(working, "And the manual", LATER[0])
     await above(working, RequestKind.STOP, "s1")
@@ -340,7 +340,7 @@ async def test_what_cannot_be_added_can_still_become_a_job(working: CoreWorld) -
 
 
 async def test_a_muted_job_gets_nothing(working: CoreWorld) -> None:
-    """A line is asked about no more, and one that was is not added."""
+    """There are no more questions about lines, and one with a question is not added."""
     await write_line(working, "And the manual", LATER[0])
     await above(working, RequestKind.MUTE, "m1")
     await answer(working, ADD)
@@ -353,7 +353,7 @@ async def test_a_muted_job_gets_nothing(working: CoreWorld) -> None:
 
 
 async def test_a_channel_whose_id_changed_is_the_same_conversation(working: CoreWorld) -> None:
-    """A line, what Slack brings again of it, and its edit are known by either id."""
+    """A line, its redelivery and its edit are recognized under either id."""
     await write_line(working, "Fix the manual", LATER[0])
     await working.service.follow_channel("D1", "D2", 1.0)
     await write_line(working, "Fix the manual", LATER[0], channel_id="D2")
@@ -388,7 +388,7 @@ def thanks(ts: str) -> Reply:
 
 @pytest.mark.parametrize("over", [False, True])
 async def test_thanks_outside_a_thread_carry_their_reaction_and_go_nowhere(working: CoreWorld, *, over: bool) -> None:
-    """Once, however often Slack brings them."""
+    """Once, however often Slack delivers them."""
     if over:
         await ended(working)
     for _ in range(2):

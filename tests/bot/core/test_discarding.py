@@ -1,4 +1,4 @@
-"""What a failed job got done is thrown away once, and only where nobody goes on with it."""
+"""A failed job's partial work is discarded once, and only if nobody continues it."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ async def ts(world: CoreWorld) -> str:
 
 
 async def discard(world: CoreWorld, ts: str, *, person: Person = ANA, key: str = "discard", said: str = "") -> None:
-    """Somebody wants it thrown away: recorded and prepared."""
+    """Somebody discards it: recorded and prepared."""
     thread = await world.thread(ts)
     action = Action(person, RequestKind.DISCARD, key, channel_id="C1", thread_id=thread.id, message_ts=said)
     await world.service.act(action)
@@ -41,7 +41,7 @@ async def discard(world: CoreWorld, ts: str, *, person: Person = ANA, key: str =
 
 
 def posts(world: CoreWorld) -> list[str]:
-    """What the thread was told, but for the card."""
+    """The posts in the thread, without the card."""
     return [message.kind for message in world.chat.messages if message.kind != "card_changed"]
 
 
@@ -61,7 +61,7 @@ async def test_what_was_kept_is_told_with_the_failure_and_shown_on_the_card(worl
 
 
 async def test_whoever_wants_it_gone_is_told_once_that_it_is(world: CoreWorld, ts: str) -> None:
-    """Nobody else is: the card does not show it any more, and the failure stays what it was."""
+    """Nobody else is: the card no longer shows the work, and the failure stays."""
     await discard(world, ts, person=BEN, said=at(1))
     await world.pass_time(60)
     assert world.job_api.discarded == [JOB]
@@ -74,7 +74,7 @@ async def test_whoever_wants_it_gone_is_told_once_that_it_is(world: CoreWorld, t
 
 
 async def test_the_next_reply_begins_anew(world: CoreWorld, ts: str) -> None:
-    """A reply that waits goes out after it, however late it was discarded."""
+    """A waiting reply is sent after the discard, however late that was."""
     world.job_api.faults = [JobApiUnreachable("down")] * 3
     await discard(world, ts)
     await world.reply(ts, "Continue", at(2))
@@ -93,7 +93,7 @@ async def test_the_second_finds_nothing_left(world: CoreWorld, ts: str) -> None:
 
 
 async def test_what_the_agent_goes_on_with_is_left_alone(world: CoreWorld, ts: str) -> None:
-    """A reply went out before."""
+    """A reply was sent before."""
     await world.reply(ts, "Continue", at(1))
     await world.pass_time(5)
     assert world.job_api.messages[JOB] == ["Continue"]
@@ -103,7 +103,7 @@ async def test_what_the_agent_goes_on_with_is_left_alone(world: CoreWorld, ts: s
 
 
 async def test_a_follow_up_that_another_client_sent_is_found_out_by_the_answer(world: CoreWorld, ts: str) -> None:
-    """The thread's last look was before it; from then on the job is looked at again."""
+    """The last poll was before it; from then on, the job is polled again."""
     world.job_api.show(JOB, "active", details=HALF)
     await discard(world, ts)
     await world.pass_time(30)
@@ -169,7 +169,7 @@ async def test_while_the_job_api_is_away_it_is_tried_again(world: CoreWorld, ts:
 
 
 async def test_an_answer_that_was_lost_is_asked_for_again(world: CoreWorld, ts: str) -> None:
-    """It was thrown away the first time, and is told once."""
+    """The first call discarded the work, and there is one post."""
     await discard(world, ts)
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.pass_time(60)
@@ -212,7 +212,7 @@ async def test_another_instance_takes_over_where_one_is_killed(world: CoreWorld,
 
 
 async def test_a_follow_up_that_is_just_being_sent_comes_first(world: CoreWorld, ts: str) -> None:
-    """What it goes on with is not thrown away under its hands."""
+    """The work that it continues is not discarded meanwhile."""
     await world.reply(ts, "Continue", at(1))
     await world.step(world.request_preparer)
     world.clock.advance(1.5)

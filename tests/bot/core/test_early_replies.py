@@ -1,5 +1,5 @@
-"""What is written while a card is on its way into the channel could be for that card. Once it is known where the card
-is, what was for another thread is taken as what it is, or answered: nothing that was acknowledged is dropped.
+"""Messages written while a card is being posted could be replies to it. Once it is known where the card
+is, those for another thread are handled or answered: nothing that was acknowledged is lost.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected
 
 ROOT = "1700000000.000900"
-"""A message that began a thread, and that Slack has not brought yet."""
+"""A message that began a thread, and that Slack has not delivered yet."""
 AT = ("1700000001.000100", "1700000002.000100", "1700000003.000100")
 
 
@@ -31,7 +31,7 @@ async def the_mention_comes(world: CoreWorld) -> None:
 
 
 async def test_what_was_written_before_the_mention_that_began_its_thread_came_is_for_that_job(world: CoreWorld) -> None:
-    """With another card on its way, it waits for that; then it goes where it belongs."""
+    """If another card is being posted, it waits for that; then it is handled."""
     await world.start()
     assert await world.service.receive(said(AT[0], "and the manual"))
     assert await world.service.receive(said(AT[1], word=ThreadWord.STATUS))
@@ -48,7 +48,7 @@ async def test_what_was_written_before_the_mention_that_began_its_thread_came_is
 async def test_a_word_for_us_where_there_is_no_job_is_answered(
     world: CoreWorld, word: ThreadWord, *, archived: bool
 ) -> None:
-    """Once, whether the card that was on its way came or found no room."""
+    """Once, whether the card was posted or could not be."""
     await world.start()
     for _ in range(2):
         assert await world.service.receive(said(AT[0], "Fix it" if word is ThreadWord.NEW else "", word))
@@ -68,7 +68,7 @@ async def test_who_asks_for_help_there_gets_it(world: CoreWorld) -> None:
 
 
 async def test_a_mention_that_an_edit_made_too_late_is_told_so(world: CoreWorld) -> None:
-    """As where no card is on its way."""
+    """As if no card were being posted."""
     await world.start()
     late = replace(said(AT[0], "Fix it"), mentions_us=True, edited_at="1700001000.000100")
     assert await world.service.revise(late)
@@ -88,7 +88,7 @@ async def test_what_people_say_to_each_other_meanwhile_is_nothing(world: CoreWor
 
 
 async def test_no_reply_waits_for_a_card_in_a_thread_that_is_known(world: CoreWorld) -> None:
-    """The card of a mention comes into the mention's own thread: nothing else can be a reply to it."""
+    """The card of a mention is posted in the mention's own thread, so nothing else can be a reply to it."""
     await the_mention_comes(world)
     await world.prepare()
     assert not await world.service.receive(replace(said(AT[0], "Lunch?"), thread_ts="1700000000.000950"))

@@ -27,7 +27,7 @@ def several_projects(world: CoreWorld) -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> int:
-    """How many private words were tried: there is no Slack here."""
+    """How many private messages were attempted: there is no Slack here."""
     return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
 
 
@@ -55,7 +55,7 @@ async def test_an_option_in_front_stays_an_option_after_an_edit(
 async def test_a_project_can_be_corrected_by_an_edit(
     world: CoreWorld, message: MessageVersions, thread_ts: str, wait: float
 ) -> None:
-    """One that is unknown again is asked about again."""
+    """Another unknown one is asked about again."""
     several_projects(world)
     message.thread_ts = thread_ts
     wrong, still, right = (f"{US} project:{name} Fix it" for name in ("guidse", "gudes", "guides"))
@@ -95,7 +95,7 @@ async def test_a_project_that_was_chosen_by_a_button_stays(world: CoreWorld, mes
 async def test_who_names_another_project_once_the_job_was_sent_is_told_how_to_switch(
     world: CoreWorld, message: MessageVersions
 ) -> None:
-    """Once for each edit; the words alone are offered as ever."""
+    """Once for each edit; new text alone is offered as usual."""
     several_projects(world)
     api, guides = f"{US} project:api Fix it", f"{US} project:guides Fix it"
     edit = message.edited(api, guides)
@@ -113,7 +113,7 @@ async def test_who_names_another_project_once_the_job_was_sent_is_told_how_to_sw
 
 @pytest.mark.parametrize("form", ["!new {}", f"{US} new {{}}"])
 async def test_edits_of_what_asks_for_another_job_count(world: CoreWorld, message: MessageVersions, form: str) -> None:
-    """Before it is sent; afterwards its new words are offered."""
+    """Before it is sent; afterwards its new text is offered."""
     message.thread_ts = await world.started()
     first, second, third = (form.format(f"Fix the {words}") for words in ("tpyo", "typo", "typos"))
     await message.take(message.written(first), message.edited(first, second))
@@ -125,7 +125,7 @@ async def test_edits_of_what_asks_for_another_job_count(world: CoreWorld, messag
 async def test_another_job_is_asked_for_by_the_edit_that_corrects_the_asking(
     world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first version was answered with what is wrong with it."""
+    """The first version was answered with its fault."""
     message.thread_ts = await world.started()
     wrong, right = "!new project: Fix it", "!new project:docs Fix it"
     await message.take(message.written(wrong))
@@ -159,7 +159,7 @@ async def test_what_does_not_ask_for_another_job_any_more_starts_none(
 async def test_a_mention_that_an_edit_adds_soon_starts_the_job(
     world: CoreWorld, message: MessageVersions, thread_ts: str, words: str
 ) -> None:
-    """Once, whatever comes again; a later edit is offered."""
+    """Once, whatever is redelivered; a later edit is offered."""
     message.thread_ts = thread_ts
     edit = message.edited("Fix the intro", f"{US} {words}")
     await message.take(message.written("Fix the intro"), edit, edit, message.written("Fix the intro"))

@@ -138,7 +138,7 @@ async def test_the_newest_version_counts_whatever_order_they_come_in(
 async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
     world: CoreWorld, events: list[Event], words: list[str]
 ) -> None:
-    """It is known where the card is only after the replies came."""
+    """The card's place is known only after the replies have come."""
     await world.start()
     ts = "1700000000.000100"
     for event in events:
@@ -238,7 +238,9 @@ async def test_what_is_handed_back_unsent_follows_its_edits(world: CoreWorld) ->
 
 
 async def test_what_may_have_arrived_keeps_its_words_when_it_is_repeated(world: CoreWorld) -> None:
-    """Where a repeated key runs once, other words under it would be lost; under another key they would be one more."""
+    """If a repeated key is executed once, new text under it would be lost, and under another key it would be a second
+    one.
+    """
     world.idempotent = True
     world.assemble()
     ts = await world.started()
@@ -276,7 +278,7 @@ async def test_new_words_after_sending_are_offered_once_and_sent_when_asked(worl
 
 
 async def test_new_words_count_towards_the_hourly_limit(world: CoreWorld) -> None:
-    """Whoever has reached it is told when it is free again; then the same offer can be taken."""
+    """Whoever has reached it is told when they may ask again; then the same offer can be accepted."""
     world.rules = PermissionRules("T1", hourly_limit=3)
     world.assemble()
     ts = await sent(world)
@@ -300,7 +302,7 @@ async def test_the_mark_follows_the_new_words(world: CoreWorld) -> None:
     await world.settle()
     await world.press_send_new_words(ANA, offers(world)[0].request_id, key="p1")
     for fault, reaction in (
-        (JobApiUnreachable("down"), Reaction.ACCEPTED),  # that of the first words, for a moment
+        (JobApiUnreachable("down"), Reaction.ACCEPTED),  # the reaction of the first text, for a moment
         (JobApiRejected("400", words="no"), Reaction.PROBLEM),
     ):
         world.job_api.faults = [fault]  # for the sending, and no look at the job
@@ -308,7 +310,7 @@ async def test_the_mark_follows_the_new_words(world: CoreWorld) -> None:
         await world.settle()
         assert world.chat.reactions == {TS: reaction}
         world.clock.advance(3)
-    await world.pass_time(3)  # the next look at the job may tell a better reason
+    await world.pass_time(3)  # the next poll of the job may find a better reason
     assert world.chat.said(ts) == ["job_started", "request_rejected"]
 
 
@@ -354,7 +356,7 @@ async def test_nothing_is_offered_that_the_agent_has_or_that_is_not_for_it(world
 
 
 async def test_who_deletes_what_was_sent_is_told_that_the_agent_has_it(world: CoreWorld) -> None:
-    """Once; the offer of other words ends."""
+    """Once; the offer of new text ends."""
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     for _ in range(2):
@@ -402,7 +404,7 @@ async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:
 
 
 async def test_an_author_whose_click_names_another_workspace_sends_the_new_words(world: CoreWorld) -> None:
-    """On Enterprise Grid a click tells the workspace that a person is at home in, and nothing of the channel's."""
+    """On Enterprise Grid, a click names the person's home workspace, not the channel's."""
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     await world.settle()
@@ -473,7 +475,7 @@ async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld)
 
 
 async def test_a_file_without_words_goes_along_and_is_explained_once(world: CoreWorld) -> None:
-    """Of what cannot be read the agent gets the link, if there is one."""
+    """For an unreadable file the agent gets the link, if there is one."""
     ts = await world.started()
     for _ in range(2):
         await world.service.receive(Reply(BEN, "C1", ts, TS, "", attachments=holding("plan\n.pdf", *"abcdefg")))
@@ -504,7 +506,7 @@ async def test_a_reply_that_holds_nothing_is_marked_and_explained_once(world: Co
 
 
 async def test_words_go_with_their_file_and_the_thread_says_what_does_not(world: CoreWorld) -> None:
-    """What was forwarded goes along as text; of a file that cannot be read the link."""
+    """Forwarded messages are sent along as text, unreadable files as links."""
     ts = await world.started()
     attachments = holding("plan.pdf", forwarded=True)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Buttons that say a follow-up: a press is as good as the words, once for each person."""
+"""Buttons that send a follow-up: a press counts like the text, once for each person."""
 
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld

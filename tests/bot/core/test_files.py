@@ -1,5 +1,5 @@
-"""What goes along with a request, part by part: one that cannot be had holds up no other, and files wait with their
-request while the job API is away.
+"""The context of a request, part by part: an unavailable one does not delay the others, and files wait with their
+request while the job API is out of reach.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def _files(world: CoreWorld) -> None:
 
 
 def failing(world: CoreWorld, *file_ids: str, error: ChatError | None = None) -> None:
-    """Slack does not give these files."""
+    """Slack does not provide these files."""
     read = world.reading.read
 
     async def failing_read(file: SlackFile, *, max_bytes: int) -> FileContent:
@@ -72,7 +72,7 @@ def files_sent(job_api: FakeJobApi, prompt: str) -> list[str]:
 
 
 async def test_a_job_api_that_is_away_for_long_takes_the_file_and_the_job_when_it_is_back(world: CoreWorld) -> None:
-    """The thread says that it waits, as of any request; the preparer is well."""
+    """The thread says that it waits, as for any request; the preparer stays healthy."""
     world.job_api.faults = list(AWAY)
     await asked_with(world, PICTURE)
     await world.pass_time(1200)
@@ -88,7 +88,7 @@ async def test_a_job_api_that_is_away_for_long_takes_the_file_and_the_job_when_i
 
 
 async def test_one_file_that_slack_does_not_give_becomes_a_link(world: CoreWorld) -> None:
-    """After minutes; all else goes along, and was read once. Neither the request nor the health is harmed."""
+    """After minutes; everything else is sent along, and read once. Neither the request nor the health is affected."""
     failing(world, "F1")
     guide = replace(NOTES, id="F9", name="guide.md")
     world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
@@ -122,7 +122,7 @@ async def test_what_was_fetched_outlives_its_process_and_goes_when_it_is_used(wo
 
 
 async def test_twenty_files_that_take_longer_than_a_round_all_go_along(world: CoreWorld) -> None:
-    """Some of them in each, however short it is."""
+    """Each round takes some, however short it is."""
 
     async def slow_read(file: SlackFile, *, max_bytes: int) -> FileContent:
         await asyncio.sleep(0.01)
@@ -168,7 +168,7 @@ async def test_a_file_that_never_comes_takes_its_own_time_only(world: CoreWorld)
 
 @pytest.mark.parametrize("error", [ChatUncertain("status_502"), ChatRejected("file_not_found")])
 async def test_a_picture_that_slack_does_not_give_becomes_a_link(world: CoreWorld, error: ChatError) -> None:
-    """At once where Slack says no, after minutes where it fails; the other one goes along."""
+    """At once if Slack refuses, after minutes if it fails; the other one is sent along."""
     failing(world, "F2", error=error)
     await asked_with(world, PICTURE, OTHER)
     await world.pass_time(60 if isinstance(error, ChatUncertain) else 1)
@@ -214,7 +214,7 @@ async def test_a_message_edited_while_its_file_waits_takes_the_files_along_that_
 
 
 async def test_an_upload_that_was_under_way_for_another_project_does_not_count(world: CoreWorld) -> None:
-    """Each project has a job API of its own."""
+    """Each project has its own job API."""
     world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
     world.assemble()
     await asked_with(world, PICTURE)
@@ -238,7 +238,7 @@ async def test_an_upload_that_was_under_way_for_another_project_does_not_count(w
 
 
 async def test_a_follow_up_whose_file_is_at_another_project_is_prepared_anew(world: CoreWorld) -> None:
-    """The project of a job that had not been sent was chosen since."""
+    """Meanwhile, another project was chosen for a job that had not been sent."""
     world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
     world.assemble()
     create, world.job_api.create = world.job_api.create, down  # type: ignore[method-assign]
@@ -258,7 +258,7 @@ async def test_a_follow_up_whose_file_is_at_another_project_is_prepared_anew(wor
 
 
 async def test_a_process_that_dies_while_it_uploads_leaves_no_doubt(world: CoreWorld) -> None:
-    """Another one uploads the file once the claim has run out, and sends the request."""
+    """Another one uploads the file once the claim has expired, and sends the request."""
     await asked_with(world, PICTURE)
     await world.prepare()
     await world.step(world.outbox)
@@ -346,7 +346,7 @@ async def test_a_thread_that_slack_does_not_give_is_told_and_goes_with_the_next_
 
 
 async def test_a_file_elsewhere_has_its_link_where_there_is_one(world: CoreWorld) -> None:
-    """Also where Slack tells of it only when it is asked; of one without a link the agent gets the name."""
+    """Even if Slack names it only on request; without a link, the agent gets the name."""
     plan = SlackFile("F4", "plan", must_look_up=True)
     found = SlackFile("F4", "plan", permalink="https://docs.example/plan", mode=FileMode.EXTERNAL)
     world.reading.looked_up = {"F4": found}

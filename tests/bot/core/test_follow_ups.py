@@ -1,4 +1,4 @@
-"""What a thread is told when a follow-up and its job's changes come in an order that nobody would expect."""
+"""Posts in a thread when a follow-up and its job's changes come in an unexpected order."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ DAY = 24 * 3600.0
 
 
 class OneAnswerAKey(FakeJobApi):
-    """Runs a repeated key once, and answers it as it did first."""
+    """Executes a repeated key once, and repeats its first answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class OneAnswerAKey(FakeJobApi):
 
 
 class ReadOnly(FakeJobApi):
-    """Lets jobs be read, and meets every message with the same error."""
+    """Allows reading jobs, and answers every message with the same error."""
 
     error: JobApiError = JobApiNotAllowed("403", status=403)
 
@@ -76,14 +76,14 @@ async def state(world: CoreWorld, ts: str) -> ThreadState:
 
 
 async def fine_time(world: CoreWorld, seconds: int) -> None:
-    """Lets time pass in steps in which nothing is overtaken."""
+    """Lets time pass in small steps, so that nothing overtakes anything."""
     for _ in range(seconds):
         world.clock.advance(1.0)
         await world.settle()
 
 
 async def test_an_answer_that_is_repeated_takes_no_job_back(world: CoreWorld) -> None:
-    """Its sender dies; the job works and ends before it is sent again and answered as it was at first."""
+    """Its sender dies; the job works and ends before it is sent again and gets the first answer."""
     world.job_api, world.idempotent = OneAnswerAKey(), True
     world.assemble()
     ts = await ended(world)
@@ -121,7 +121,7 @@ async def test_the_end_of_earlier_work_does_not_hide_that_of_a_follow_up_in_doub
 
 
 async def test_an_answer_that_shows_the_job_as_it_was_before_is_not_the_end(world: CoreWorld) -> None:
-    """The message is worked on later: its answer still shows the end of earlier work."""
+    """Work on the message begins later: its answer still shows the end of earlier work."""
     ts = await world.started()
     await world.pass_time(30)
     world.job_api.show("job-1", "completed", LINK)
@@ -175,7 +175,7 @@ async def test_an_outage_at_the_last_look_does_not_age_till_the_next_reply(world
     ids=["403", "429", "429 for an hour"],
 )
 async def test_what_only_messages_meet_is_told_once(world: CoreWorld, error: JobApiError, word: str) -> None:
-    """The job can be read all the while, which ends no trouble of the request."""
+    """The job can be read all the time, which does not end the request's problem."""
     job_api = ReadOnly()
     job_api.error = error
     world.job_api = job_api
@@ -189,7 +189,7 @@ async def test_what_only_messages_meet_is_told_once(world: CoreWorld, error: Job
 
 
 async def test_what_is_never_answered_is_told_and_handed_back(world: CoreWorld) -> None:
-    """Where a key runs once it is sent again for long, but not for ever: the next one is waiting."""
+    """If a key is executed once, it is repeated for long, but not forever: the next one is waiting."""
     world.idempotent = True
     world.assemble()
     ts = await world.started()

@@ -1,5 +1,5 @@
-"""Retries, switches and other jobs in the same thread take effect as a whole, once they have passed their checks; what
-was refused or given up changed nothing, and can be asked again.
+"""Retries, switches and other jobs in the same thread take effect as a whole, once they have passed their checks. One
+that is refused or given up changes nothing, and can be asked for again.
 """
 
 import pytest
@@ -71,7 +71,7 @@ async def failed(world: CoreWorld) -> Thread:
 
 
 async def test_a_switch_that_is_refused_changes_nothing_and_can_be_asked_again(world: CoreWorld) -> None:
-    """At the hourly limit: the job goes on, and an hour later it is switched."""
+    """At the hourly limit: the job continues, and an hour later it is switched."""
     in_two_projects(world, hourly_limit=1)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
@@ -106,7 +106,7 @@ async def test_what_waits_goes_along_to_the_job_for_the_other_project(world: Cor
 
 
 async def test_a_reply_that_comes_while_a_switch_is_looked_at_waits_for_it(world: CoreWorld) -> None:
-    """Also where it was prepared before: it is for whichever job goes on."""
+    """Even if it was prepared before: it is for the job that continues."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
@@ -129,7 +129,7 @@ async def test_a_switch_after_a_follow_up_that_shows_nothing_yet_stops_its_work(
 
 
 async def test_a_job_that_ends_as_it_is_switched_gives_nobody_an_answer_about_a_stop(world: CoreWorld) -> None:
-    """Nobody asked for one."""
+    """Nobody asked for a stop."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     await switch(world, await world.thread(ts))
@@ -156,7 +156,7 @@ async def test_two_who_switch_at_once_switch_once(world: CoreWorld) -> None:
 
 
 async def test_choosing_another_project_counts_the_tries_to_prepare_anew(world: CoreWorld) -> None:
-    """An hour's wait for the job API, then one hiccup of Slack: that is no reason to give up."""
+    """An hour's wait for the job API, then one error of Slack's, is no reason to give up."""
     in_two_projects(world)
     world.job_api.faults = [JobApiUnreachable("down")] * 100_000
     ts = await world.started("Mend the manual")
@@ -171,7 +171,7 @@ async def test_choosing_another_project_counts_the_tries_to_prepare_anew(world: 
 
 
 async def test_choosing_another_project_before_it_was_sent_asks_slack_nothing_anew(world: CoreWorld) -> None:
-    """So nothing can be refused or given up that was let through before."""
+    """So an allowed request can be neither refused nor given up."""
     in_two_projects(world, hourly_limit=1)
     world.job_api.faults = [JobApiUnreachable("down")] * 100_000
     ts = await world.started("Mend the manual")
@@ -218,7 +218,7 @@ async def test_a_retry_that_was_given_up_is_not_spent(world: CoreWorld) -> None:
 
 
 async def test_a_retry_of_a_job_that_is_at_work_again_by_then_starts_nothing(world: CoreWorld) -> None:
-    """A late reply took the failed one up again while the retry was looked at."""
+    """A late reply resumed the failed job while the retry was being prepared."""
     thread = await failed(world)
     await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))
     await world.step(world.request_preparer)
@@ -251,7 +251,7 @@ async def test_an_edit_of_what_was_retried_is_for_the_job_that_was_started_inste
 
 
 async def test_a_retry_of_a_mention_that_was_refused_answers_in_its_thread(world: CoreWorld) -> None:
-    """With the thread's words, as the mention would have had; replies there are for it then."""
+    """With the thread's messages, as the mention would have had; replies there are then for the new job."""
     limited(world)
     await world.started("first")
     world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
@@ -271,7 +271,7 @@ async def test_a_retry_of_a_mention_that_was_refused_answers_in_its_thread(world
 
 @pytest.mark.parametrize("settles", [False, True])
 async def test_a_thread_whose_first_message_comes_late_is_everyones(world: CoreWorld, *, settles: bool) -> None:
-    """Slack brought a reply with a mention first. From then on everyone's replies count, whichever job they are for."""
+    """Slack delivered a reply with a mention first. From then on everyone's replies count, for any job."""
     await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Change it", mentions_us=True))
     await world.service.receive(Reply(BEN, "C1", "", ROOT, "Fix it", mentions_us=True))
     if settles:
@@ -287,7 +287,7 @@ async def test_a_thread_whose_first_message_comes_late_is_everyones(world: CoreW
 
 @pytest.mark.parametrize("order", ["new first", "reply first"])
 async def test_replies_to_a_job_are_not_lost_by_another_that_is_refused(world: CoreWorld, order: str) -> None:
-    """Whatever was written after the word goes to the job that is alive."""
+    """Replies written after the word go to the job that is alive."""
     limited(world)
     ts = await world.started()
     new = Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW)
@@ -363,7 +363,7 @@ async def test_a_held_reply_goes_along_when_its_job_is_switched(world: CoreWorld
 
 
 async def follow_up_that_does_not_show(world: CoreWorld, ts: str) -> None:
-    """The job API took a follow-up, and shows the job still as it was."""
+    """The job API accepted a follow-up, and still shows the job's old state."""
     world.job_api.show("job-1", "completed")
     await world.pass_time(10)
     taken = world.job_api.send_message
@@ -405,7 +405,7 @@ async def test_a_stop_while_it_is_not_known_whether_the_job_began_says_so(world:
 
 
 async def test_a_stop_of_a_start_that_is_sent_again_by_itself_comes_after_it(world: CoreWorld) -> None:
-    """A server that runs a key once gets it again; then there is something to cancel (by this one, another job)."""
+    """A server that executes a key once gets it again; then there is a job to cancel (on this one, a second job)."""
     world.idempotent, world.job_api.cancels = True, True
     world.assemble()
     world.job_api.after = [JobApiUncertain("timeout")]
@@ -419,7 +419,7 @@ async def test_a_stop_of_a_start_that_is_sent_again_by_itself_comes_after_it(wor
 
 
 async def test_somebody_made_a_guest_meanwhile_switches_nothing(world: CoreWorld) -> None:
-    """Whoever pressed may no more when it is to take effect: nothing has changed by then."""
+    """They may no longer switch when it takes effect; nothing has changed until then."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
@@ -432,7 +432,7 @@ async def test_somebody_made_a_guest_meanwhile_switches_nothing(world: CoreWorld
 
 
 async def test_what_begins_a_thread_is_a_job_of_its_own_also_where_a_reply_came_first(world: CoreWorld) -> None:
-    """Slack brings events in any order, and again after minutes."""
+    """Slack delivers events in any order, and again after minutes."""
     begins = Reply(ANA, "C1", "", ROOT, "Fix the guide", mentions_us=True)
     await world.service.receive(Reply(BEN, "C1", ROOT, at(1), "and the index", mentions_us=True))
     await world.pass_time(5)
@@ -446,7 +446,7 @@ async def test_what_begins_a_thread_is_a_job_of_its_own_also_where_a_reply_came_
 async def test_who_asked_is_told_when_somebody_else_stops_it_before_it_has_a_card(
     world: CoreWorld, person: Person
 ) -> None:
-    """With who it was; whoever pressed has an answer of their own."""
+    """With the name; whoever pressed gets a separate answer."""
     await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True))
     await world.service.receive(Reply(person, "C1", ROOT, at(2), "", word=ThreadWord.STOP))
     claimed_at = world.clock.monotonic()
@@ -466,7 +466,7 @@ def no_room(call: str, thread: Thread | None) -> None:
 
 
 async def test_a_switch_without_room_for_its_card_changes_nothing(world: CoreWorld) -> None:
-    """What went along goes back; once there is room, it can be asked again."""
+    """Moved requests come back; once the card can be posted, the switch can be asked for again."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
@@ -487,7 +487,7 @@ async def test_a_switch_without_room_for_its_card_changes_nothing(world: CoreWor
 async def test_what_is_stopped_between_its_checks_and_its_card_replaces_nothing(
     world: CoreWorld, kind: RequestKind
 ) -> None:
-    """What went along goes back, what is written afterwards is for the job that lives, and it can be asked again."""
+    """Moved requests come back, later replies are for the job that lives, and it can be asked for again."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     world.job_api.show("job-1", "failed")
@@ -518,13 +518,13 @@ async def test_what_is_stopped_between_its_checks_and_its_card_replaces_nothing(
 
 
 def told_instead(world: CoreWorld) -> list[tuple[str, str]]:
-    """What was refused, and told privately since there was no room: the words, and why."""
+    """The refused text and the reason, sent privately since nothing could be posted."""
     posts = [message.post for message in world.chat.told_as(PostNotDelivered)]
     return [(post.request.text, post.reason) for post in posts if isinstance(post, RequestRejected)]
 
 
 async def test_what_was_written_for_a_job_without_room_is_told_where_none_lives_before_it(world: CoreWorld) -> None:
-    """The one before was stopped before it began: nothing waits for it."""
+    """The earlier job was stopped before it began, so nothing waits for it."""
     await world.service.receive(Reply(ANA, "C1", ROOT, at(0), "Fix it", mentions_us=True))
     await world.prepare()
     await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "", word=ThreadWord.STOP))
@@ -542,7 +542,7 @@ async def test_what_was_written_for_a_job_without_room_is_told_where_none_lives_
 async def test_what_went_along_to_another_job_that_is_taken_back_before_it_began_is_for_the_one_before(
     world: CoreWorld, taken_back: str, *, has_card: bool
 ) -> None:
-    """So is what is written afterwards: that job lives in the thread, and nothing else does."""
+    """So are later replies: only that job lives in the thread."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     new = "Mend the guide and the manual" if has_card else "Mend the guide"  # it waits for the choice of a project
@@ -568,7 +568,7 @@ async def test_what_went_along_to_another_job_that_is_taken_back_before_it_began
 async def test_a_project_that_is_chosen_for_a_request_without_room_for_its_card_starts_nothing(
     world: CoreWorld,
 ) -> None:
-    """It has ended, which its person was told: it does not begin in another thread once there is room."""
+    """It has ended, and its person was told: it does not begin in another thread later."""
     in_two_projects(world)
     world.chat.fault = no_room
     await world.start("Mend the guide and the manual")
@@ -594,7 +594,7 @@ async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_it
 
 @pytest.mark.parametrize("away", ["the job API", "Pagehand"])
 async def test_a_follow_up_at_whose_work_nobody_could_look_is_stopped(world: CoreWorld, away: str) -> None:
-    """However long that lasted: that the job had ended before says nothing."""
+    """However long that lasted: the earlier end of the job proves nothing."""
     world.job_api.cancels = True
     ts = await world.started()
     await follow_up_that_does_not_show(world, ts)
@@ -612,7 +612,7 @@ async def test_a_follow_up_at_whose_work_nobody_could_look_is_stopped(world: Cor
 
 
 async def test_what_a_follow_up_came_to_is_told_though_the_job_api_was_away_for_minutes(world: CoreWorld) -> None:
-    """For longer than a finished job is polled, and not so long that the thread was told of it."""
+    """For longer than a finished job is polled, but not so long that the thread was told."""
     ts = await world.started()
     await follow_up_that_does_not_show(world, ts)
     await unreachable_for(world, 240)
@@ -622,7 +622,7 @@ async def test_what_a_follow_up_came_to_is_told_though_the_job_api_was_away_for_
 
 
 async def unreachable_for(world: CoreWorld, seconds: float) -> None:
-    """Nobody can look at a job."""
+    """No job can be polled."""
     get = world.job_api.get
 
     async def down(*_: object) -> Job:

@@ -1,4 +1,4 @@
-"""Replies whose people were asked whether they are for the agent: the question comes again, or ends in words."""
+"""Replies whose people were asked whether they are for the agent: the question is repeated, or ends with a message."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ async def status(world: CoreWorld, ts: str, at: str, **by: str) -> None:
 
 
 async def test_an_edit_asks_again_with_the_new_words(world: CoreWorld, ts: str) -> None:
-    """Once for each version; whichever question is answered, the newest words go out."""
+    """Once for each version; whichever question is answered, the newest text is sent."""
     edit = Reply(BEN, "C1", ts, AT[0], "mine, please", edited_at=AT[1])
     for _ in range(2):
         await world.service.revise(edit)
@@ -58,7 +58,7 @@ async def test_an_edit_that_mentions_pagehand_is_for_the_agent(world: CoreWorld,
 async def test_what_waits_for_somebody_is_asked_again_when_they_want_to_know_how_the_job_is(
     world: CoreWorld, ts: str
 ) -> None:
-    """Each time, the newest five of their own."""
+    """Each time, the newest five of that person."""
     await status(world, ts, AT[1])
     await status(world, ts, AT[1])
     await status(world, ts, AT[2], id=ANA.id)
@@ -78,7 +78,7 @@ async def test_what_was_answered_is_not_asked_again(world: CoreWorld, ts: str) -
 
 
 async def test_a_question_about_a_reply_that_nobody_answers_ends_in_words(world: CoreWorld, ts: str) -> None:
-    """One for all that its person wrote there."""
+    """One message for everything that its person wrote there."""
     await world.reply(ts, "and this", AT[1], BEN)
     await world.settle()
     world.clock.advance(HELD_DAYS * DAY + 60)

@@ -16,7 +16,7 @@ PROMPT, MORE = "Rewrite the planted words", "Also the planted FAQ"
 
 
 class Listening(FakeJobApi):
-    """Notes under which request's id each prompt was sent, and its key."""
+    """Records the request's id and the key with which each prompt was sent."""
 
     def __init__(self) -> None:
         super().__init__()

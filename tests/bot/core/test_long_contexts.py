@@ -1,4 +1,4 @@
-"""Secrets in long texts are looked for beside the event loop: the worst megabyte takes seconds."""
+"""Secrets in long texts are searched for outside the event loop: the worst megabyte takes seconds."""
 
 import threading
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ FILE = SlackFile("F1", "plan.md")
 
 @dataclass(frozen=True)
 class WatchedMasker(SecretMasker):
-    """Notes where it was called."""
+    """Records where it was called."""
 
     in_loop: list[bool] = field(default_factory=list)
 
@@ -34,7 +34,7 @@ class WatchedMasker(SecretMasker):
 
 
 def of(text: str, where: str) -> tuple[Request, FetchedParts]:
-    """A request with which a text goes along."""
+    """A request with a text as context."""
     request = Request("r1", "t1", RequestKind.START, "k1", "UANA", "Do it", "", 0.0)
     message = ThreadMessage("Ben", text if where == "thread" else "", "1.1")
     files = (FetchedFile(FILE, QuotedFile(FILE, text)),) if where == "file" else ()

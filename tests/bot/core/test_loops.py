@@ -82,7 +82,7 @@ async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
 
 
 async def test_a_reply_is_a_follow_up_with_its_mark(world: CoreWorld) -> None:
-    """What goes out soon gets the check mark alone, which is one call."""
+    """A reply that is sent soon gets the check mark alone, which is one call."""
     ts = await world.started()
     await world.reply(ts, "Shorter", "5.1")
     await world.pass_time(30)
@@ -92,7 +92,7 @@ async def test_a_reply_is_a_follow_up_with_its_mark(world: CoreWorld) -> None:
 
 
 async def test_a_reply_that_waits_is_marked_as_noted_down(world: CoreWorld) -> None:
-    """The first mark comes off again by a call of its own."""
+    """The first reaction is removed again by a separate call."""
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
     await world.reply(ts, "Shorter", "5.1")
@@ -107,7 +107,7 @@ async def test_a_reply_that_waits_is_marked_as_noted_down(world: CoreWorld) -> N
 
 @pytest.mark.parametrize("merge_seconds", [0.0, 3.0, 10.0])
 async def test_marks_wait_for_as_long_as_replies_wait_for_each_other(world: CoreWorld, merge_seconds: float) -> None:
-    """And two seconds more: what goes out in that time costs one call, and what does not is marked as noted down."""
+    """And two seconds more: a reply sent within that time costs one call, and any other is marked as recorded."""
     world.merge_seconds = merge_seconds
     world.assemble()
     ts = await world.started()
@@ -176,7 +176,7 @@ async def test_people_of_another_workspace_or_of_none_are_told_and_nothing_happe
 
 
 async def test_sending_again_is_for_people_of_the_workspace_and_for_whoever_wrote_it(world: CoreWorld) -> None:
-    """A click names the home workspace of a colleague on Enterprise Grid, and not the organization that is ours too."""
+    """On Enterprise Grid, a click names a colleague's home workspace, not our common organization."""
     ts = await world.started()
     await world.reply(ts, "more", "5.1", BEN)
     world.job_api.after = [JobApiUncertain("cut off")]
@@ -315,7 +315,7 @@ async def test_a_late_truth_corrects_a_doubt(world: CoreWorld) -> None:
 
 
 async def test_an_answer_that_is_recorded_late_repeats_nothing(world: CoreWorld) -> None:
-    """A process is paused between the job API's answer and its record; the job goes on meanwhile, and ends."""
+    """A process is paused between the job API's answer and its record; meanwhile the job continues, and ends."""
     ts = await world.started()
     await world.reply(ts, "more", "5.1")
     world.clock.advance(1.5)
@@ -621,7 +621,7 @@ async def _nothing() -> None:
 
 
 async def test_a_stop_leaves_no_save_behind(world: CoreWorld) -> None:
-    """Polls are saved by a task of its own, which would go on with a store that is closed after the stop."""
+    """Polls are saved by a separate task, which would otherwise use a closed store after the stop."""
     await world.started()
     world.clock.advance(10.0)
     world.store = store = HeldStore(world.store, free=1)
@@ -636,7 +636,7 @@ async def test_a_stop_leaves_no_save_behind(world: CoreWorld) -> None:
 
 
 async def test_a_stop_waits_for_what_is_just_being_claimed(world: CoreWorld) -> None:
-    """It would be at work with a store that is closed, and others might take it over meanwhile."""
+    """Otherwise it would use a closed store, and others might claim the same work meanwhile."""
     await world.start()
     world.store = store = HeldStore(world.store)
     world.assemble()
@@ -653,7 +653,7 @@ async def test_a_stop_waits_for_what_is_just_being_claimed(world: CoreWorld) -> 
 
 
 async def test_what_waits_to_be_saved_takes_no_place_from_what_is_polled(world: CoreWorld) -> None:
-    """Else as many polls as there are places would be all that can be done in the time over which they are gathered."""
+    """Otherwise, no more polls than slots could run in the time over which results are collected."""
     await _at_rest(world, 5)
     world.assemble(concurrency=2, batch_window=3_600.0)
     running = asyncio.create_task(world.job_poller.run())
@@ -667,7 +667,7 @@ async def test_what_waits_to_be_saved_takes_no_place_from_what_is_polled(world: 
 
 
 async def test_between_the_beginnings_of_two_polls_all_else_has_its_turn(world: CoreWorld) -> None:
-    """Whatever is to be acknowledged waits for one of them, not for all that are due."""
+    """An acknowledgement waits for one of them, not for all that are due."""
     await _at_rest(world, 30)
     world.assemble()
     running, seen = asyncio.create_task(world.job_poller.run()), [0]
@@ -696,7 +696,7 @@ async def test_no_more_is_polled_than_may_wait_to_be_saved(world: CoreWorld) -> 
 
 
 async def _at_rest(world: CoreWorld, count: int) -> None:
-    """So many jobs, all due to be polled, of which nothing was polled yet."""
+    """This many jobs, all due for their first poll."""
     for number in range(count):
         await world.started(f"Do {number}", key=f"k{number}")
     world.clock.advance(10.0)

@@ -1,4 +1,4 @@
-"""Whatever order the versions of a message come in, its newest one counts: on every way in that a message can be."""
+"""In whatever order the versions of a message arrive, its newest one counts, on every way in."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ US = f"<@{BOT}>"
 
 @dataclass(frozen=True)
 class Way:
-    """A way in: where the message is (`in_job`: in the thread of a job), and how its words look."""
+    """A way in: where the message is (`in_job`: in the thread of a job), and its form."""
 
     form: str
     channel: str = "C1"
@@ -46,7 +46,7 @@ async def message(world: CoreWorld) -> AsyncIterator[MessageVersions]:
 
 
 async def placed(world: CoreWorld, message: MessageVersions, way: Way) -> list[str]:
-    """Puts the message where it belongs; returns what was created there."""
+    """Sets the scene for the message; returns what was created there."""
     message.channel, message.thread_ts = way.channel, way.thread_ts
     if way.in_job:
         message.thread_ts = await world.started()
@@ -54,12 +54,12 @@ async def placed(world: CoreWorld, message: MessageVersions, way: Way) -> list[s
 
 
 def words(world: CoreWorld, before: list[str]) -> list[str]:
-    """What jobs were created for since."""
+    """The prompts of jobs created since."""
     return [prompt.partition("\n")[0] for prompt in world.job_api.created[len(before) :]]
 
 
 async def come(message: MessageVersions, events: list[Json], order: tuple[int, ...], wait: float) -> None:
-    """Has events come in an order, and all of them again."""
+    """Delivers events in an order, and then all of them again."""
     for index in order:
         await message.take(events[index], wait=wait)
     await message.take(*events)
@@ -92,7 +92,7 @@ async def test_what_was_edited_starts_with_the_newest_words(
 async def test_an_edit_that_came_first_starts_the_job_at_once(
     world: CoreWorld, message: MessageVersions, way: Way
 ) -> None:
-    """The message itself, which Slack brings again later, is that job's."""
+    """The message itself, which Slack delivers later, belongs to that job."""
     before = await placed(world, message, way)
     one, two = way.form.format("Fix everything"), way.form.format("Fix chapter 3")
     await come(message, [message.written(one), message.edited(one, two)], (1, 0), 60)

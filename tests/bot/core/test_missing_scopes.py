@@ -1,4 +1,4 @@
-"""What trying again can't mend is given up at once: the thread goes on, and a mark holds nothing back."""
+"""What a retry cannot fix is given up at once: the thread continues, and a reaction delays nothing."""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +18,7 @@ LINK = "https://git.example/pull/1"
 
 
 def failing(world: CoreWorld, call: str, error: Callable[[], ChatError], *, times: int = 10_000) -> None:
-    """The next calls of this kind meet the error; no other call does."""
+    """The next calls of this kind get the error; no other call does."""
     left = times
 
     def fault(made: str, thread: Thread | None) -> None:

@@ -1,4 +1,4 @@
-"""People whom a request mentions reach the agent by their names, where those can be had."""
+"""The agent gets the names of people whom a request mentions, if they are available."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ async def test_text_recorded_by_an_earlier_version_is_sent_as_it_is(world: CoreW
 
 
 async def test_what_is_sent_again_has_the_same_words(world: CoreWorld) -> None:
-    """A server that runs a key once refuses it with others."""
+    """A server that executes a key once rejects it with other names."""
     world.idempotent = True
     world.assemble()
     world.people.state = {"U1": "Ana Silva"}

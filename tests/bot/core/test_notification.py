@@ -1,4 +1,4 @@
-"""What reaches whom when it cannot be said where it belongs; and how a thread is told of its job."""
+"""Who gets a message that cannot be posted in its place, and what is posted in a job's thread."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ LINK = "https://git.example/1"
 
 
 def failing(world: CoreWorld, *faults: ChatError) -> None:
-    """The next words for one person meet these, one after the other."""
+    """The next messages to one person get these errors, one after the other."""
     left: Iterator[ChatError] = iter(faults)
 
     def fault(call: str, thread: Thread | None) -> None:
@@ -107,7 +107,7 @@ async def test_in_somebody_elses_thread_the_card_is_posted_there_and_news_follow
 
 
 async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_it_is_posted_again(world: CoreWorld) -> None:
-    """So that there is one."""
+    """So that there is only one."""
     doubts = iter([ChatUncertain("timeout")])
 
     def after(call: str, thread: Thread | None) -> None:
@@ -125,7 +125,7 @@ async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_it_is_posted_a
 
 
 async def test_where_the_card_cannot_be_posted_nothing_waits_for_it(world: CoreWorld) -> None:
-    """Those who have replied already learn that there is no job, each alone: there is no thread to say it in."""
+    """People who have replied are told privately that there is no job, since there is no thread for it."""
 
     def fault(call: str, thread: Thread | None) -> None:
         if call == "post_card":
@@ -143,7 +143,7 @@ async def test_where_the_card_cannot_be_posted_nothing_waits_for_it(world: CoreW
 
 
 async def test_the_card_counts_the_follow_ups_that_went_out_and_those_that_wait(world: CoreWorld) -> None:
-    """Though nothing else on it changes."""
+    """Even if nothing else on it changes."""
     ts = await world.started()
     thread_id = (await world.thread(ts)).id
     await world.reply(ts, "shorter", "5.1")
@@ -211,7 +211,7 @@ async def test_where_ends_are_enough_a_long_silence_is_told(world: CoreWorld) ->
 async def test_a_job_with_three_follow_ups_is_told_of_in_eight_posts_that_mention_somebody_four_times(
     world: CoreWorld,
 ) -> None:
-    """A line for each beginning, without a mention, and one post for each end, where each takes its time."""
+    """A line for each start, without a mention, and one post for each end, if each takes some time."""
     world.hold_back = 5.0
     world.assemble()
     ts = await world.started()

@@ -1,4 +1,4 @@
-"""One bad thing stays one bad thing: a fault of ours in one piece of work ends neither its loop nor the others."""
+"""One fault stays one fault: a bug in one piece of work ends neither its loop nor the others."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from bot.ports.transaction import Store
 
 
 class Faulty:
-    """A store in which what a test names fails, in a way that nobody expects."""
+    """A store in which what a test names fails in an unexpected way."""
 
     def __init__(self, store: Store, fault: Callable[[Any], None]) -> None:
         self._store = store
@@ -88,7 +88,7 @@ async def test_a_poll_that_cannot_be_saved_holds_back_no_other(world: CoreWorld)
 async def test_a_full_disk_that_still_reads_is_one_outage_in_the_log(
     world: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Work can be taken, and what comes of it can't be saved: neither of the two by itself tells how it is."""
+    """Work can be claimed but its results cannot be saved: neither alone shows the state."""
     full = True
 
     def fault(polls: Any) -> None:

@@ -1,4 +1,4 @@
-"""A job has ended, and is polled no more; then somebody replies while the job API is away."""
+"""A job has ended and is no longer polled; then somebody replies while the job API is out of reach."""
 
 from support.worlds.core_world import CoreWorld
 

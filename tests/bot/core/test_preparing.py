@@ -1,4 +1,4 @@
-"""What is found out about a request before it is sent: who may, for which project, what goes along."""
+"""Preparing a request before it is sent: permission, project and context."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ TEXT, IMAGE = (
 
 
 async def audited(world: CoreWorld) -> list[tuple[str, str, str]]:
-    """What the audit trail tells, in order."""
+    """The actions in the audit trail, in order."""
     entries = await world.store.transact(lambda tx: tx.audit.read(since=0.0, until=1e11, after=0, limit=50))
     return [(each.entry.action.value, each.entry.person.id, each.entry.reason) for each in entries]
 
@@ -72,7 +72,7 @@ async def test_who_may_not_is_told_privately_and_nothing_else_happens(
     rules: dict[str, frozenset[str]],
     refused: Refusal,
 ) -> None:
-    """With what they asked for; the audit trail has the reason."""
+    """With their text; the audit trail has the reason."""
     world.rules = PermissionRules("T1", **rules)  # type: ignore[arg-type]  # as the parameters have it
     world.reading.members |= {"UANA": member} if member else {}
     world.reading.channels |= {"C1": channel} if channel else {}
@@ -104,7 +104,7 @@ async def test_who_is_allowed_may(world: CoreWorld, rules: dict[str, object]) ->
 
 
 async def test_what_slack_never_tells_is_refused(world: CoreWorld) -> None:
-    """A scope that is missing does not come by waiting."""
+    """Waiting does not bring a missing scope."""
     world.reading.faults = [ChatMissingScope(("users:read",))]
     await world.start()
     await world.settle()
@@ -123,7 +123,7 @@ async def test_a_refused_reply_loses_its_mark_and_is_not_offered_again(world: Co
 
 
 async def test_an_hour_has_a_limit_for_each_person(world: CoreWorld) -> None:
-    """What is stopped or muted does not count, and the next hour is another one."""
+    """Stopping and muting do not count, and the next hour starts again."""
     world.rules = PermissionRules("T1", hourly_limit=2)
     world.assemble()
     ts = await world.started()
@@ -167,7 +167,7 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
 
 
 async def test_what_slack_cannot_be_asked_about_waits(world: CoreWorld) -> None:
-    """And is sent once, when it can."""
+    """And is sent once Slack answers."""
     world.reading.faults = [ChatUnreachable("down")] * 4
     await world.start()
     await world.settle()
@@ -189,7 +189,7 @@ async def test_it_is_given_up_after_some_minutes_with_words(world: CoreWorld) ->
 
 
 async def test_waiting_for_what_slack_allows_costs_no_try(world: CoreWorld) -> None:
-    """Nothing fails, and nothing is given up, though it is looked at more often than Slack would be asked."""
+    """Nothing fails and nothing is given up, though it is tried more often than the limit of attempts."""
     world.reading.faults = [ChatOverBudget("ratelimited", retry_after=20.0, method="users.info")] * 34
     await world.start()
     await world.pass_time(1_200)
@@ -199,7 +199,7 @@ async def test_waiting_for_what_slack_allows_costs_no_try(world: CoreWorld) -> N
 
 
 async def test_what_is_not_asked_is_no_try_among_those_that_are(world: CoreWorld) -> None:
-    """As many real tries as ever, however many waits lie between them."""
+    """The number of real attempts is the same, however many waits are between them."""
     busy, away = ChatOverBudget("ratelimited", retry_after=5.0), ChatUnreachable("down")
     world.reading.faults = [busy, busy, away, away] * 100
     await world.start()
@@ -211,7 +211,7 @@ async def test_what_is_not_asked_is_no_try_among_those_that_are(world: CoreWorld
 
 @pytest.mark.parametrize("moment", ["reading", "read"])
 async def test_a_process_that_dies_while_it_prepares_loses_nothing(world: CoreWorld, moment: str) -> None:
-    """The next one does it again; what was recorded before is not."""
+    """The next one prepares it again; recorded results are not repeated."""
     await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     claimed_at = world.clock.monotonic()
     (item,) = await world.request_preparer.claim(10)
@@ -288,7 +288,7 @@ async def test_a_question_about_the_project_can_be_asked_for_again(world: CoreWo
 
 
 async def test_a_job_that_was_sent_begins_anew_for_another_project(world: CoreWorld) -> None:
-    """Once, in its thread, with its words; the one before is stopped."""
+    """Once, in its thread, with its text; the earlier job is stopped."""
     projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
@@ -310,7 +310,7 @@ async def test_a_job_that_was_sent_begins_anew_for_another_project(world: CoreWo
 
 
 async def test_who_may_switch_is_offered_the_other_projects(world: CoreWorld) -> None:
-    """With the project that the job would leave: it does not wait for an answer."""
+    """With the job's current project, since it does not wait for an answer."""
     projects(world)
     thread = await world.thread(await world.started("Mend the manual"))
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "", key="menu", thread_id=thread.id)
@@ -320,7 +320,7 @@ async def test_who_may_switch_is_offered_the_other_projects(world: CoreWorld) ->
 
 
 async def test_a_retry_keeps_what_was_chosen_to_go_along(world: CoreWorld) -> None:
-    """Nothing, too, where its person chose that: the thread is not read for it."""
+    """Even no context, if its person chose that: then the thread is not read."""
     asked = NewJob(ANA, "C1", "Do it", "k1", WayIn.SHORTCUT, thread_ts="3.0", origin=ThreadOrigin.CONVERSATION)
     await world.service.start(asked)
     await world.pass_time(5)
@@ -349,11 +349,11 @@ async def test_a_project_that_there_is_not_is_asked_about_and_one_that_is_prefer
     assert thread.options.quiet
 
 
-# -- what goes along --------------------------------------------------------------------------------------------------
+# -- context ----------------------------------------------------------------------------------------------------------
 
 
 async def test_text_is_quoted_and_the_rest_goes_as_files_where_the_project_takes_them(world: CoreWorld) -> None:
-    """Secrets in it are masked, and that is told."""
+    """Secrets in it are masked, and people are told."""
     world.job_api.files_taken = True
     world.reading.files = {
         "F1": FileContent(b"password: hunter2hunter2 and ghp_" + b"a1B2" * 9, "text/markdown"),
@@ -373,7 +373,7 @@ async def test_text_is_quoted_and_the_rest_goes_as_files_where_the_project_takes
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
 async def test_text_is_quoted_without_secrets_in_whichever_encoding(world: CoreWorld, encoding: str) -> None:
-    """The file itself goes out as little as its secrets."""
+    """Neither the file nor its secrets are sent."""
     world.job_api.files_taken = True
     content = f"Größe: 3\nexport TOKEN={GITHUB}\n".encode(encoding)
     world.reading.files = {"F1": FileContent(content, "text/plain")}
@@ -386,7 +386,7 @@ async def test_text_is_quoted_without_secrets_in_whichever_encoding(world: CoreW
 
 
 async def test_a_file_goes_along_without_the_secret_in_its_name(world: CoreWorld) -> None:
-    """To the job API, and in the words about it."""
+    """To the job API, and in the text about it."""
     world.job_api.files_taken = True
     world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
     picture = replace(IMAGE, name=f"{GITHUB}.png")
@@ -399,7 +399,7 @@ async def test_a_file_goes_along_without_the_secret_in_its_name(world: CoreWorld
 
 
 async def test_what_pagehand_is_configured_with_goes_to_no_agent_whoever_wrote_it(world: CoreWorld) -> None:
-    """What else somebody's own words hold is theirs to say."""
+    """Everything else in somebody's own text is theirs to send."""
     world.masker = SecretMasker(("correct horse battery",))
     world.assemble()
     ts = await world.started("Use correct horse battery and ghp_" + "a1B2" * 9)
@@ -516,7 +516,7 @@ async def test_a_home_changes_with_the_card(world: CoreWorld) -> None:
 
 
 async def test_a_home_changes_where_slack_refuses_the_card_too(world: CoreWorld) -> None:
-    """Who looks there sees what the card does not say."""
+    """It shows what the card cannot."""
     await world.started()
     world.clock.advance(3)
     await world.service.open_home("UANA")
@@ -535,7 +535,7 @@ async def test_a_home_changes_where_slack_refuses_the_card_too(world: CoreWorld)
 
 
 async def test_a_word_of_somebody_else_about_an_action_that_is_none_does_nothing(world: CoreWorld) -> None:
-    """A card that is no job's."""
+    """A card without a job."""
     await world.service.act(Action(ANA, RequestKind.STOP, "k", channel_id="C1", card_ts="1.1"))
     assert await world.step(world.request_preparer) == 0
 

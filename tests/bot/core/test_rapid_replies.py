@@ -1,4 +1,4 @@
-"""What somebody writes in quick succession goes out as one message, each reply with its own mark."""
+"""Replies in quick succession are sent as one message, each with its own reaction."""
 
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ def at(seconds: float) -> str:
 
 @pytest.fixture
 async def ts(world: CoreWorld) -> str:
-    """A job at work, in a world where replies within 3 s are one message."""
+    """A running job, in a world where replies within 3 s are one message."""
     world.merge_seconds = 3.0
     world.assemble()
     return await world.started()
@@ -36,7 +36,7 @@ async def write(world: CoreWorld, ts: str, *replies: tuple[str, float], person: 
 
 
 async def edit(world: CoreWorld, ts: str, seconds: float, words: str, edited: float) -> None:
-    """A new version of a reply; without words it was deleted."""
+    """A new version of a reply; without text, it was deleted."""
     reply = Reply(ANA, "C1", ts, at(seconds), words, edited_at=at(edited), withdrawn=not words)
     assert await world.service.revise(reply)
 
@@ -54,7 +54,7 @@ async def rows(world: CoreWorld, ts: str) -> list[Request]:
 
 
 async def test_rapid_replies_of_one_person_are_one_message(world: CoreWorld, ts: str) -> None:
-    """In the order they were written; each is a row of its own, and accepted."""
+    """In the order they were written; each is a separate row, and accepted."""
     await write(world, ts, ("One", 1), ("Two", 3), ("Three", 6), ("Late", 12))
     await world.settle()
     assert world.job_api.messages[JOB] == ["One\n\nTwo\n\nThree", "Late"]
@@ -66,7 +66,7 @@ async def test_rapid_replies_of_one_person_are_one_message(world: CoreWorld, ts:
 
 
 async def test_another_persons_reply_between_is_not_overtaken(world: CoreWorld, ts: str) -> None:
-    """Order comes before thrift."""
+    """Order is more important than saving calls."""
     await world.reply(ts, "Ben's", at(2), BEN)
     await write(world, ts, ("One", 1), ("Two", 3))
     await world.settle()
@@ -74,7 +74,7 @@ async def test_another_persons_reply_between_is_not_overtaken(world: CoreWorld, 
 
 
 async def test_what_becomes_of_the_first_becomes_of_all(world: CoreWorld, ts: str) -> None:
-    """A refusal is told once, and every reply carries its mark."""
+    """A refusal is reported once, and every reply has its reaction."""
     await write(world, ts, ("One", 1), ("Two", 2))
     world.job_api.faults = [JobApiRejected("no", words="no")]
     await world.step(world.request_sender)
@@ -85,7 +85,7 @@ async def test_what_becomes_of_the_first_becomes_of_all(world: CoreWorld, ts: st
 
 
 async def test_what_certainly_did_not_arrive_can_be_edited_and_deleted(world: CoreWorld, ts: str) -> None:
-    """While the job API is away; and what was written since goes along where it was written soon enough."""
+    """While the job API is out of reach; later replies join if they were written soon enough."""
     await write(world, ts, ("One", 1), ("Two", 2), ("Three", 3))
     world.job_api.faults = [JobApiUnreachable("down")]
     await world.step(world.request_sender)
@@ -101,7 +101,7 @@ async def test_what_certainly_did_not_arrive_can_be_edited_and_deleted(world: Co
 
 
 async def test_what_may_have_arrived_stays_one_message_with_its_words(world: CoreWorld, ts: str) -> None:
-    """Where the server runs a key once it is repeated just as it was; new words are offered afterwards."""
+    """If the server executes a key once, it is repeated unchanged; new text is offered afterwards."""
     world.idempotent = True
     world.assemble()
     await write(world, ts, ("One", 1), ("Two", 2))
@@ -115,7 +115,7 @@ async def test_what_may_have_arrived_stays_one_message_with_its_words(world: Cor
 
 
 async def test_a_message_whose_first_reply_is_gone_is_not_sent_again(world: CoreWorld, ts: str) -> None:
-    """Its person is told that it was several, and to write what should still be done."""
+    """Its person is told that there were several replies, and to write what is still to be done."""
     world.job_api.faults = [JobApiUncertain("timeout")]
     await write(world, ts, ("One", 1), ("Two", 3))
     await world.settle()
@@ -128,7 +128,7 @@ async def test_a_message_whose_first_reply_is_gone_is_not_sent_again(world: Core
 
 
 async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: str) -> None:
-    """The group is fixed when it is claimed: what came since is no part of it."""
+    """The group is fixed when it is claimed: later replies are not part of it."""
     world.idempotent = True
     world.assemble()
     await write(world, ts, ("One", 1), ("Two", 2))
@@ -140,7 +140,7 @@ async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: s
 
 
 async def test_a_kill_is_told_once_and_all_of_it_is_sent_again_when_asked(world: CoreWorld, ts: str) -> None:
-    """Where nobody knows whether it arrived; the button is that of the message, and sends all of it."""
+    """If it is uncertain whether it arrived; the button sends the whole message."""
     await write(world, ts, ("One", 1), ("Two", 2))
     await world.request_sender.claim(10)
     world.restart("two")
@@ -167,7 +167,7 @@ async def test_a_process_paused_past_its_lease_gives_all_of_it_back(world: CoreW
 
 
 async def test_a_follow_up_waits_as_long_as_another_could_still_join_it(world: CoreWorld, ts: str) -> None:
-    """So it is due that long after it was recorded."""
+    """So it is due that long after its recording."""
     await world.reply(ts, "One", at(1))
     await world.settle()
     world.clock.advance(2.0)
@@ -189,7 +189,7 @@ async def test_replies_of_another_order_than_their_rows_are_in_the_order_they_we
 
 
 async def test_a_group_is_asked_for_by_its_writer(world: CoreWorld, ts: str) -> None:
-    """Whom the agent asks if it has a question."""
+    """The agent's questions go to the writer."""
     await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
     await world.step(world.request_sender)
     assert (await world.thread(ts)).state.people.asker_id == BEN.id
@@ -203,7 +203,7 @@ async def _prepare(request: Request, tx: Transaction) -> None:
 async def test_what_goes_with_each_of_them_goes_with_the_message(
     world: CoreWorld, ts: str, *, takes_files: bool
 ) -> None:
-    """Marked off from the words of the person; files only where the job API takes them."""
+    """Separated from the person's own text; files only if the job API accepts them."""
     world.job_api.files_taken = takes_files
     file = UploadedFile("f1", "a.png", "image/png")
     await write(world, ts, ("One", 1), ("Two", 2))

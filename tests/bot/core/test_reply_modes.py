@@ -31,7 +31,7 @@ def said(person: Person, text: str, at: str, *, thread_ts: str = ROOT, mentions:
 
 
 async def conversation(world: CoreWorld) -> str:
-    """A job that somebody asked for by a mention in others' conversation; returns its id."""
+    """A job requested by a mention in other people's conversation; returns its id."""
     world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
     assert await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.settle()
@@ -39,7 +39,7 @@ async def conversation(world: CoreWorld) -> str:
 
 
 async def test_a_mention_in_somebody_elses_thread_starts_a_job_that_takes_the_thread_along(world: CoreWorld) -> None:
-    """The card is a reply there; what was said is marked off from what was asked."""
+    """The card is a reply there; the conversation is separated from the prompt."""
     await conversation(world)
     (created,) = world.job_api.created
     assert created.startswith("Fix it\n\nWhat follows")
@@ -50,7 +50,7 @@ async def test_a_mention_in_somebody_elses_thread_starts_a_job_that_takes_the_th
 
 
 async def test_in_somebody_elses_thread_only_mentions_go_to_the_job(world: CoreWorld) -> None:
-    """And the next mention carries what was said since the last, without what the agent has."""
+    """And the next mention includes the messages since the last one, without those that the agent has."""
     await conversation(world)
     world.reading.threads[ROOT] += [ThreadMessage("Ana", "Fix it", AT[0]), ThreadMessage("Cleo", "Both guides", AT[1])]
     assert await world.service.receive(said(CLEO, "Both guides", AT[1], mentions=False))
@@ -65,7 +65,7 @@ async def test_in_somebody_elses_thread_only_mentions_go_to_the_job(world: CoreW
 
 
 async def test_what_a_mention_took_along_that_was_taken_back_goes_with_the_next(world: CoreWorld) -> None:
-    """It counts as read once it was accepted, not before."""
+    """It counts as read only once it was accepted."""
     job = await conversation(world)
     world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
     world.job_api.faults = [JobApiUnreachable("down")] * 30
@@ -82,7 +82,7 @@ async def test_what_a_mention_took_along_that_was_taken_back_goes_with_the_next(
 
 
 async def test_two_mentions_on_their_way_carry_each_message_once(world: CoreWorld) -> None:
-    """Also where they are prepared at the same moment."""
+    """Even if they are prepared at the same moment."""
     job = await conversation(world)
     world.reading.threads[ROOT] += [ThreadMessage("Cleo", f"Chapter {n}", AT[n]) for n in (1, 3)]
     await world.service.receive(said(ANA, "First", AT[2]))
@@ -97,7 +97,7 @@ async def test_two_mentions_on_their_way_carry_each_message_once(world: CoreWorl
 
 
 async def test_a_mention_that_came_in_vain_leaves_its_messages_to_the_next(world: CoreWorld) -> None:
-    """Refused by the job API, with another on its way."""
+    """The job API rejects it while another is being sent."""
     job = await conversation(world)
     world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
     await world.service.receive(said(ANA, "First", AT[3]))
@@ -111,7 +111,7 @@ async def test_a_mention_that_came_in_vain_leaves_its_messages_to_the_next(world
 
 
 async def test_quick_mentions_of_one_person_take_the_thread_along_once(world: CoreWorld) -> None:
-    """As one message, with what was said before each."""
+    """As one message, with the conversation before each."""
     world.merge_seconds = 3.0
     world.assemble()
     job = await conversation(world)
@@ -126,7 +126,7 @@ async def test_quick_mentions_of_one_person_take_the_thread_along_once(world: Co
 
 
 async def test_a_retry_takes_along_what_the_first_try_did(world: CoreWorld) -> None:
-    """What was said since is not part of what is asked for once more."""
+    """Later messages are not part of the repeated request."""
     await conversation(world)
     (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
     world.job_api.show("job-1", "failed")
@@ -156,7 +156,7 @@ async def test_two_mentions_at_once_become_one_job_and_one_follow_up(world: Core
 
 
 async def test_a_mention_while_another_card_is_on_its_way_is_not_lost(world: CoreWorld) -> None:
-    """It could be a reply to that card, whose place is not known yet."""
+    """It could be a reply to that card, whose place is still unknown."""
     await world.start()
     assert await world.service.receive(said(BEN, "Fix it", AT[0], thread_ts="1700000000.000900"))
     assert world.job_api.created == []
@@ -171,7 +171,7 @@ async def test_what_mentions_nobody_in_a_thread_without_a_job_is_nothing(world: 
 
 
 async def test_among_participants_others_are_asked_first(world: CoreWorld) -> None:
-    """Once for each reply; what they send once makes them no participant, but they are told of the end."""
+    """Once for each reply; sending one makes nobody a participant, but they are told of the end."""
     in_mode(world, ReplyMode.PARTICIPANTS)
     ts = await world.started()
     await world.reply(ts, "first", AT[0])
@@ -262,7 +262,7 @@ async def test_what_was_probably_meant_as_a_word_is_asked_about_and_goes_nowhere
 
 
 async def test_private_words_stand_in_a_thread_once_something_was_said_there(world: CoreWorld) -> None:
-    """Before, they stand in the channel: Slack shows none in a thread without replies."""
+    """Before that, they are in the channel: Slack shows none in a thread without replies."""
     await world.start()
     await world.step(world.outbox)
     ts = world.chat.messages[-1].ts
@@ -279,7 +279,7 @@ async def test_private_words_stand_in_a_thread_once_something_was_said_there(wor
 
 
 async def test_new_starts_another_job_in_the_thread_and_replies_go_to_it(world: CoreWorld) -> None:
-    """An edit of a reply to the older job stays with that one."""
+    """An edit of a reply to the earlier job stays with that job."""
     ts = await world.started()
     await world.reply(ts, "for the first", AT[0])
     await world.pass_time(5)
@@ -295,7 +295,7 @@ async def test_new_starts_another_job_in_the_thread_and_replies_go_to_it(world: 
 
 
 async def test_a_mention_can_be_changed_till_it_is_sent(world: CoreWorld) -> None:
-    """And afterwards its new words are offered as a follow-up."""
+    """Afterwards its new text is offered as a follow-up."""
     await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.service.revise(replace(said(ANA, "Fix all", AT[0]), edited_at=AT[1]))
     await world.settle()
@@ -342,7 +342,7 @@ async def test_people_of_other_workspaces_start_nothing_by_a_mention(world: Core
 
 @pytest.mark.parametrize("person", [ANA, BEN], ids=["who asked", "somebody else"])
 async def test_a_stop_by_a_reaction_is_asked_back_of_who_takes_no_part(world: CoreWorld, person: Person) -> None:
-    """And nothing happens until they say that they mean it."""
+    """Nothing happens until they confirm."""
     ts = await world.started()
     world.job_api.cancels = True
     reaction = Action(person, RequestKind.STOP, "reaction/1", channel_id="C1", card_ts=ts, way_in=WayIn.REACTION)
@@ -359,7 +359,7 @@ async def test_a_stop_by_a_reaction_is_asked_back_of_who_takes_no_part(world: Co
 
 
 async def test_a_reply_in_a_direct_messages_thread_without_a_job_asks_for_one(world: CoreWorld) -> None:
-    """What was said there goes along; the next reply is for that job."""
+    """The conversation is sent along; the next reply is for that job."""
     world.chat.public.add("D1")
     world.reading.threads[ROOT] = [ThreadMessage("Pagehand", "The page on installing changed", ROOT)]
     reply = Reply(ANA, "D1", ROOT, AT[0], "try again please", in_direct_message=True)
@@ -384,7 +384,7 @@ async def test_a_reply_in_a_direct_message_while_a_card_is_on_its_way_is_not_los
 
 
 async def test_a_follow_up_from_a_modal_is_refused_while_the_job_is_muted(world: CoreWorld) -> None:
-    """As a reply is; what is known of no job is not recorded."""
+    """Like a reply; one for an unknown job is not recorded."""
     thread = await world.thread(await world.started())
     await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)
     for _ in range(2):

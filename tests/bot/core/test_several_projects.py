@@ -1,4 +1,4 @@
-"""Several projects: a job API that is away is a part of the health by itself."""
+"""Several projects: each job API is a separate part of the health."""
 
 from support.worlds.core_world import CoreWorld
 
@@ -12,7 +12,7 @@ def statuses(world: CoreWorld, project: str) -> list[ComponentStatus]:
 
 
 async def test_a_job_api_that_is_away_is_no_fault_of_the_workers_or_of_the_others(world: CoreWorld) -> None:
-    """Its own part of the health says so, by the project's name; and says when it is over."""
+    """Its own part of the health reports the outage with the project's name, and its end."""
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("The job API cannot be reached: down.")] * 50
     await world.reply(ts, "More", "5.0")
@@ -28,7 +28,7 @@ async def test_a_job_api_that_is_away_is_no_fault_of_the_workers_or_of_the_other
 
 
 class NotInTheSettings:
-    """What happens to jobs whose project is not in the settings any more."""
+    """Jobs whose project is no longer in the settings."""
 
     def __init__(self, world: CoreWorld) -> None:
         self.inner, self.asked = world.job_api.get, 0
@@ -40,7 +40,7 @@ class NotInTheSettings:
 
 
 async def test_a_job_whose_project_left_the_settings_is_told_and_waits_for_its_return(world: CoreWorld) -> None:
-    """Its thread is told why nothing comes, once; the health is not spoilt by what an operator did on purpose."""
+    """Its thread is told the reason once; the health is not affected by an operator's decision."""
     ts = await world.started()
     gone = NotInTheSettings(world)
     await world.pass_time(400)

@@ -1,4 +1,4 @@
-"""Where only mentions are for the agent, those that go out as one message read the Slack thread once."""
+"""If only mentions are for the agent, those sent as one message read the Slack thread once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from bot.scheduler.worker import WorkerSettings
 ROOT, JOB = "1700000000.000100", "job-1"
 AT = [f"170000000{n}.000200" for n in range(1, 10)]
 HOLD = 0.3
-"""Seconds that a reply waits for others: enough for all to be there, on a busy machine, too."""
+"""Seconds that a reply waits for others: enough for all to arrive, even on a busy machine."""
 
 
 def waiting_for_others(world: CoreWorld, seconds: float) -> None:
-    """Has each reply wait so long for others that may go out with it."""
+    """Makes each reply wait this long for others that may be sent with it."""
     settings = WorkerSettings(world.owner, world.clock, lease=30.0, call_timeout=8.0, on_commit=lambda _: None)
     limits = FetchLimits(together=seconds)
     world.request_preparer = RequestPreparer(
@@ -36,7 +36,7 @@ def waiting_for_others(world: CoreWorld, seconds: float) -> None:
 
 @pytest.fixture
 async def mentions(world: CoreWorld) -> CoreWorld:
-    """A job in somebody's conversation; what is written in quick succession goes out as one."""
+    """A job in somebody's conversation; replies in quick succession are sent as one."""
     world.merge_seconds = 3.0
     world.assemble()
     waiting_for_others(world, HOLD)
@@ -87,7 +87,7 @@ async def test_what_goes_out_as_one_reads_the_thread_once(mentions: CoreWorld, o
 
 
 async def test_what_others_write_at_the_same_time_shares_the_reading_too(mentions: CoreWorld) -> None:
-    """They go out by themselves, each with its own part."""
+    """They are sent separately, each with its own part."""
     said(mentions, 1, 3)
     await mention(mentions, "First", AT[2])
     await mention(mentions, "Second", AT[4], BEN)
@@ -115,7 +115,7 @@ async def test_what_was_withdrawn_meanwhile_does_not_go_and_its_part_goes_with_t
 
 
 async def test_what_follows_one_that_is_about_to_go_reads_its_part_at_once(mentions: CoreWorld) -> None:
-    """So that it still goes out with it."""
+    """So that it is still sent with it."""
     said(mentions, 1)
     await mention(mentions, "First", AT[2])
     await prepared_together(mentions)
@@ -130,7 +130,7 @@ async def test_what_follows_one_that_is_about_to_go_reads_its_part_at_once(menti
 
 
 async def test_a_reading_that_fails_is_tried_again_and_told_to_nobody(mentions: CoreWorld) -> None:
-    """Each reply still takes its own part along."""
+    """Each reply still includes its own part."""
     said(mentions, 1, 3)
     await mention(mentions, "First", AT[2])
     await mention(mentions, "Second", AT[4])
@@ -147,7 +147,7 @@ async def test_a_reading_that_fails_is_tried_again_and_told_to_nobody(mentions: 
 
 
 async def test_a_thread_with_more_than_can_go_along_is_read_for_each(mentions: CoreWorld) -> None:
-    """What was left out for one may be what another takes along."""
+    """A part left out for one may be included for another."""
     mentions.reading.threads[ROOT] += [
         ThreadMessage("Cleo", f"Word {n}", f"1700000001.{n:06}") for n in range(300, 500)
     ]
@@ -162,7 +162,7 @@ async def test_a_thread_with_more_than_can_go_along_is_read_for_each(mentions: C
 
 
 async def test_a_stop_has_nobody_wait_for_others(mentions: CoreWorld) -> None:
-    """What is at work ends at once, prepared."""
+    """Work in progress ends at once, prepared."""
     await mention(mentions, "First", AT[2])
     mentions.request_preparer._limits = FetchLimits(together=60.0)
     run = asyncio.create_task(mentions.request_preparer.run())

@@ -1,4 +1,4 @@
-"""Looks that show nothing new: neither is the thread read nor a decision made, and nobody sees a difference."""
+"""Polls without news: neither is the thread read nor a decision made, and nobody sees a difference."""
 
 import random
 import shutil
@@ -30,7 +30,7 @@ DETAILS = (
 
 
 async def kinds(world: CoreWorld) -> list[type]:
-    """Of what is claimed now; the polls are carried out."""
+    """The claims made now; the polls are carried out."""
     claimed_at = world.clock.monotonic()
     items = await world.job_poller.claim(10)
     for item in items:
@@ -39,7 +39,7 @@ async def kinds(world: CoreWorld) -> list[type]:
 
 
 async def test_what_shows_nothing_new_is_polled_without_its_thread(world: CoreWorld) -> None:
-    """The first such look is decided on, the next ones are not."""
+    """The first such poll leads to a decision, the next ones do not."""
     await world.started()
     seen = []
     for _ in range(4):
@@ -50,7 +50,7 @@ async def test_what_shows_nothing_new_is_polled_without_its_thread(world: CoreWo
 
 
 async def test_first_looks_are_claimed_in_transactions_that_read_a_few_threads_each(world: CoreWorld) -> None:
-    """So that what people wait for comes between them; all that is due is claimed all the same."""
+    """So that other work can run in between; everything due is still claimed."""
     count, read, transact = 2 * MOST_READ + 3, list[int](), world.store.transact
     for number in range(count):
         await watched(world.store, f"t{number}")
@@ -74,7 +74,7 @@ async def test_what_comes_of_a_known_job_is_told(world: CoreWorld) -> None:
 
 
 async def test_a_follow_up_ends_what_is_known(world: CoreWorld) -> None:
-    """With it the same look means something else."""
+    """After it, the same result means something else."""
     ts = await world.started()
     world.job_api.show("job-1", "failed")
     await world.pass_time(10)
@@ -85,7 +85,7 @@ async def test_a_follow_up_ends_what_is_known(world: CoreWorld) -> None:
 
 
 async def test_what_differs_each_time_and_means_nothing_is_not_remembered(world: CoreWorld) -> None:
-    """It would have the thread read by itself each time."""
+    """Remembering it would cost a separate read of the thread each time."""
     await world.started()
     seen = []
     for number in range(6):
@@ -107,11 +107,11 @@ async def another_world(template: Path, memory: PollMemory) -> AsyncIterator[Cor
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))])
 async def test_with_what_is_known_and_without_it_all_is_the_same(sqlite_template: Path, seed: int) -> None:
-    """Of random histories: jobs that change, or not, follow-ups, faults of the job API, time that passes."""
+    """For random histories: jobs that change or not, follow-ups, faults of the job API, passing time."""
     played = []
     for memory in (PollMemory(), PollMemory(limit=0)):
         async with another_world(sqlite_template, memory) as world:
-            random.seed(seed)  # what spreads the polls
+            random.seed(seed)  # the random numbers that spread the polls
             played.append(await play(world, random.Random(seed)))  # noqa: S311 - a history, the same twice
     assert played[0] == played[1]
 

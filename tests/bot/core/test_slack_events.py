@@ -1,4 +1,4 @@
-"""Slack's events, as Slack documents and sends them, through real Bolt to what the agent and people are told."""
+"""Slack's events, as documented and sent, through real Bolt to the agent and to people."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -61,7 +61,7 @@ def envelope(event: Json, **changes: Any) -> Json:
 
 
 def written(ts: str, text: str, **changes: Any) -> Json:
-    """A person's message as it stands in an event."""
+    """A person's message as it is in an event."""
     message = {
         "client_msg_id": "0837851c",
         "type": "message",
@@ -245,7 +245,7 @@ async def test_a_press_of_an_offer_counts_once_wherever_it_was_made(
 
 
 async def test_a_mention_that_tells_no_workspace_waits_for_its_message(world: CoreWorld, app: SlackApp) -> None:
-    """In a shared channel, where of the two events of one reply the mention can tell less."""
+    """In a shared channel, where the mention, one of a reply's two events, can have less information."""
     ts = await world.started()
     mention = posted(ts, f"<@{BOT}> go on", type="app_mention", team=None) | {"is_ext_shared_channel": True}
     message = posted(ts, f"<@{BOT}> go on", user_team="E1") | {"is_ext_shared_channel": True}
@@ -257,7 +257,7 @@ async def test_a_mention_that_tells_no_workspace_waits_for_its_message(world: Co
 async def test_a_colleague_of_the_organization_asks_by_a_modal_and_our_people_steer(
     world: CoreWorld, app: SlackApp
 ) -> None:
-    """From another workspace of the same organization, as with a command."""
+    """From another workspace of the same organization, like a command."""
     org = {"enterprise_id": "E1", "enterprise_name": "Organization"}
     submission = {
         "type": "view_submission",

@@ -1,4 +1,4 @@
-"""Slack's limits, enforced: what is said comes through without a refusal, and what is refused waits for its time."""
+"""With Slack's limits enforced, posts are delivered without a refusal, and refused calls wait for the given time."""
 
 import pytest
 from support.worlds.core_world import CoreWorld
@@ -19,7 +19,7 @@ METHODS = {
 
 
 class StrictSlack:
-    """Refuses what is beyond its limits, as Slack does; `strictness`: how much lower they are than documented."""
+    """Refuses calls beyond its limits, as Slack does; `strictness`: how much lower they are than documented."""
 
     def __init__(self, world: CoreWorld, strictness: float = 1.0) -> None:
         self._world = world
@@ -90,7 +90,7 @@ async def test_ninety_replies_in_a_minute_are_marked_without_a_refusal(world: Co
 
 
 async def test_a_slack_that_allows_less_than_it_says_is_obeyed(world: CoreWorld, strict: StrictSlack) -> None:
-    """Nothing is tried before its time, and nothing that succeeded is repeated."""
+    """No call is retried early, and no successful call is repeated."""
     half = StrictSlack(world, strictness=2.0)
     world.chat.fault = half.check
     channels = ["C1", "C2", "C3"]

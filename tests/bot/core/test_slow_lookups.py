@@ -1,4 +1,4 @@
-"""While Slack is slow to say who somebody is, whoever is known waits for nobody."""
+"""While Slack is slow to look people up, known people wait for nobody."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -57,7 +57,7 @@ async def ask(world: CoreWorld, person: Person, prompt: str, *files: SlackFile) 
 
 @asynccontextmanager
 async def at_work(world: CoreWorld) -> AsyncIterator[None]:
-    """While the preparer works by itself."""
+    """While the preparer runs on its own."""
     task = asyncio.create_task(world.request_preparer.run())
     yield
     await world.request_preparer.stop(5.0)
@@ -71,7 +71,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def until_created(world: CoreWorld, count: int) -> None:
-    """Sends what is prepared, till there are so many jobs."""
+    """Sends prepared requests until there are this many jobs."""
     async with asyncio.timeout(20.0):
         while len(world.job_api.created) < count:
             await asyncio.sleep(0.005)
@@ -80,7 +80,7 @@ async def until_created(world: CoreWorld, count: int) -> None:
 
 
 async def test_a_known_person_waits_behind_nobody_of_whom_slack_says_nothing(world: CoreWorld) -> None:
-    """Many more of them than are claimed at a time, and all before; once Slack answers, each gets their job."""
+    """Many more unknown people than one claim takes, all earlier; once Slack answers, each gets their job."""
     reading = slow(world)
     for number in range(40):
         await ask(world, Person(f"UNEW{number}", "T1"), f"new {number}")
@@ -107,7 +107,7 @@ async def test_no_more_than_a_bounded_number_waits_for_slack(world: CoreWorld) -
 
 
 async def test_so_many_files_are_read_at_a_time_however_many_requests_have_some(world: CoreWorld) -> None:
-    """They take connections and memory, which waiting for Slack's word on somebody does not."""
+    """Files take connections and memory; waiting for a look-up does not."""
     reading = slow(world)
     reading.known |= {f"UNEW{number}" for number in range(20)}
     for number in range(20):

@@ -1,6 +1,6 @@
 """The store, the service and the workers against a simple model, with crashes, pauses, faults and time as steps.
 
-`HYPOTHESIS_PROFILE=long` looks further (minutes). What is found is printed as a list of steps.
+`HYPOTHESIS_PROFILE=long` searches further (minutes). A failure is printed as a list of steps.
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ pytestmark = AS_LONG_AS_IT_TAKES
 
 
 class FaultWorld(Steering, Traps, Environment, Instances):
-    """One project, a job by the command, everyone's replies: through whatever goes wrong."""
+    """One project, a job by the command, everyone's replies, and all kinds of faults."""
 
 
 def test_whatever_happens_nothing_is_lost_and_nothing_is_said_twice(sqlite_template: Path) -> None:

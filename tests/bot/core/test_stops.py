@@ -1,4 +1,4 @@
-"""A stop overtakes what waits, is over when the job has ended, and its outcome is told once."""
+"""A stop overtakes waiting requests, is done when the job has ended, and its outcome is posted once."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def at(seconds: float) -> str:
 
 @pytest.fixture
 async def ts(world: CoreWorld) -> str:
-    """A job at work, at a job API that can cancel."""
+    """A running job, at a job API that can cancel."""
     world.job_api.cancels = True
     return await world.started()
 
@@ -37,7 +37,7 @@ async def stop(world: CoreWorld, ts: str, *, person: Person = ANA, key: str = "s
 
 
 def posts(world: CoreWorld) -> list[str]:
-    """What the thread was told, but for the card."""
+    """The posts in the thread, without the card."""
     return [message.kind for message in world.chat.messages if message.kind != "card_changed"]
 
 
@@ -46,7 +46,7 @@ def told(world: CoreWorld) -> list[ActionAnswer]:
 
 
 class Slow:
-    """A job API that takes a cancel at once, and ends the job only when it is told to."""
+    """A job API that accepts a cancel at once, and ends the job only when told to."""
 
     def __init__(self, world: CoreWorld) -> None:
         self._job_api, self.keys = world.job_api, list[str]()
@@ -60,7 +60,7 @@ class Slow:
 
 
 async def test_a_job_that_can_be_cancelled_is(world: CoreWorld, ts: str) -> None:
-    """Its end is told as that of the stop, and not as an ordinary one besides."""
+    """Its end is posted as that of the stop, and not also as an ordinary one."""
     await stop(world, ts, person=BEN, said=at(1))
     await world.pass_time(60)
     assert world.job_api.cancelled == [JOB]
@@ -71,7 +71,7 @@ async def test_a_job_that_can_be_cancelled_is(world: CoreWorld, ts: str) -> None
 
 
 async def test_a_pull_request_of_before_the_stop_is_part_of_its_end(world: CoreWorld, ts: str) -> None:
-    """And one that comes late is told as ever."""
+    """One that comes late is posted as usual."""
     world.job_api.show(JOB, "active", LINK)
     await stop(world, ts)
     await world.pass_time(60)
@@ -81,7 +81,7 @@ async def test_a_pull_request_of_before_the_stop_is_part_of_its_end(world: CoreW
 
 
 async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(world: CoreWorld, ts: str) -> None:
-    """What waits, and what arrives while the stop is carried out, goes out once the job has ended."""
+    """Requests that wait, and those that arrive during the stop, are sent once the job has ended."""
     slow = Slow(world)
     await world.reply(ts, "Before", at(1))
     await stop(world, ts)
@@ -103,7 +103,7 @@ async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(world: CoreWo
 
 
 async def test_a_stop_waits_for_what_is_just_being_sent(world: CoreWorld, ts: str) -> None:
-    """It is for work that was begun before it."""
+    """It stops work that began before it."""
     await world.reply(ts, "Before", at(1))
     await world.step(world.request_preparer)
     world.clock.advance(1.5)
@@ -140,7 +140,7 @@ async def test_a_kill_while_stopping_stops_all_the_same(world: CoreWorld, ts: st
 
 
 async def test_a_cancel_that_may_have_arrived_is_repeated(world: CoreWorld, ts: str) -> None:
-    """Whatever the job API does with repeated keys."""
+    """However the job API handles repeated keys."""
     await stop(world, ts)
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.pass_time(60)
@@ -149,7 +149,7 @@ async def test_a_cancel_that_may_have_arrived_is_repeated(world: CoreWorld, ts: 
 
 
 async def test_a_stop_that_did_not_arrive_makes_no_end_its_own(world: CoreWorld, ts: str) -> None:
-    """The job finished by itself while it could not be reached: there was nothing to stop any more."""
+    """The job finished while it was out of reach, so there was nothing left to stop."""
     await stop(world, ts)
     world.job_api.faults = [JobApiUnreachable("down")]
     await world.step(world.request_sender)
@@ -163,7 +163,7 @@ async def test_a_stop_that_did_not_arrive_makes_no_end_its_own(world: CoreWorld,
 
 
 async def test_a_job_that_has_ended_has_nothing_to_stop(world: CoreWorld, ts: str) -> None:
-    """Its person is told so, alone; the job API is not asked."""
+    """Its person is told privately; the job API is not called."""
     world.job_api.show(JOB, "completed")
     await world.pass_time(30)
     await stop(world, ts)
@@ -182,7 +182,7 @@ async def test_two_stops_are_one(world: CoreWorld, ts: str) -> None:
 
 
 async def test_a_stop_that_shows_no_end_holds_nothing_back_for_good(world: CoreWorld, ts: str) -> None:
-    """It is told, and the end is told when it comes."""
+    """It is posted, and so is the end when it comes."""
     slow = Slow(world)
     await stop(world, ts)
     await world.pass_time(60)
@@ -201,7 +201,7 @@ async def test_a_stop_that_shows_no_end_holds_nothing_back_for_good(world: CoreW
 async def test_a_stop_that_is_refused_is_told_and_the_job_goes_on(
     world: CoreWorld, ts: str, refusal: Callable[[], Exception]
 ) -> None:
-    """What it comes to is an end like any other."""
+    """The end is like any other."""
     await stop(world, ts)
     world.job_api.faults = [refusal()]  # type: ignore[list-item]  # they are
     await world.step(world.request_sender)
@@ -212,7 +212,7 @@ async def test_a_stop_that_is_refused_is_told_and_the_job_goes_on(
 
 
 async def test_where_nothing_can_be_cancelled_the_agent_is_asked(world: CoreWorld, ts: str) -> None:
-    """The thread is told plainly that this is all there is; the end is told as it comes."""
+    """The thread is told that this is all Pagehand can do; the end is posted when it comes."""
     world.job_api.cancels = False
     await world.reply(ts, "Waits", at(1))
     await stop(world, ts, person=BEN)
@@ -228,7 +228,7 @@ async def test_where_nothing_can_be_cancelled_the_agent_is_asked(world: CoreWorl
 
 
 async def test_an_agent_that_may_have_been_asked_is_not_asked_again(world: CoreWorld, ts: str) -> None:
-    """A message that may have arrived is never repeated by itself."""
+    """A message that may have arrived is never repeated automatically."""
     world.job_api.cancels = False
     await stop(world, ts)
     world.job_api.after = [JobApiUncertain("timeout")]

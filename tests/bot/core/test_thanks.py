@@ -1,4 +1,4 @@
-"""Thanks after an end go nowhere; emoji alone are asked about where the agent has asked something."""
+"""Thanks after an end are not sent; emoji alone lead to a question if the agent has asked something."""
 
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
@@ -24,7 +24,7 @@ async def ended(world: CoreWorld, details: JobDetails | None = None) -> str:
 
 
 async def test_thanks_after_an_end_get_a_reaction_and_go_nowhere(world: CoreWorld) -> None:
-    """Once, however often Slack brings them; the job stays as it is."""
+    """Once, however often Slack delivers them; the job stays unchanged."""
     ts = await ended(world)
     for _ in range(2):
         await world.reply(ts, "Thanks a lot!", AT[0], BEN)
@@ -78,7 +78,7 @@ async def test_what_says_or_holds_more_goes_to_the_agent(world: CoreWorld, text:
 
 
 async def test_thanks_that_come_to_ask_for_something_by_an_edit_are_sent(world: CoreWorld) -> None:
-    """With the mark of every other reply."""
+    """With the same reaction as every other reply."""
     ts = await ended(world)
     await world.reply(ts, "Thanks!", AT[0])
     await world.settle()
@@ -98,7 +98,7 @@ async def test_a_reply_that_becomes_thanks_before_it_is_sent_is_not_sent(world: 
 
 
 async def test_thanks_are_neither_asked_about_nor_refused_with_words(world: CoreWorld) -> None:
-    """Where only participants count, or the job is muted."""
+    """If only participants count, or the job is muted."""
     world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
     world.assemble()
     ts = await ended(world)
@@ -149,7 +149,7 @@ async def test_emoji_that_are_held_can_be_edited(world: CoreWorld, now: str) -> 
 
 
 async def test_emoji_where_nothing_was_asked_are_between_people(world: CoreWorld) -> None:
-    """While the agent is at work, after its end, and where the job is muted."""
+    """While the agent works, after its end, and if the job is muted."""
     ts = await world.started()
     await world.reply(ts, ":tada:", AT[0])
     world.job_api.show("job-1", "completed", "https://git.example/1")

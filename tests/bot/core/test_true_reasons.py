@@ -1,4 +1,4 @@
-"""Whatever stands in a request's way, the thread and its card tell the true reason, and the same one."""
+"""Whatever blocks a request, the thread and the card show the same, true reason."""
 
 import pytest
 from support.fakes.ports import FakeJobApi
@@ -27,12 +27,12 @@ NO_LONGER = "no longer has this job"
 
 
 async def card_of(world: CoreWorld, ts: str) -> str:
-    """The card as it is in Slack now."""
+    """The card's current text in Slack."""
     return card(world.chat.cards[(await world.thread(ts)).id], MessageContext()).text
 
 
 async def words_of(world: CoreWorld, ts: str) -> list[str]:
-    """The thread's replies as they read in Slack."""
+    """The texts of the thread's replies in Slack."""
     thread = await world.thread(ts)
     posted = [message for message in world.chat.messages if message.thread_ts == ts]
     notices = [Notice(at, message.key, thread.id, message.message, 0.0) for at, message in enumerate(posted)]
@@ -40,7 +40,7 @@ async def words_of(world: CoreWorld, ts: str) -> list[str]:
 
 
 class Archiving(FakeJobApi):
-    """Archives its job just before a message comes, and answers that in one of several ways."""
+    """Archives its job just before a message comes, and answers the message in one of several ways."""
 
     def __init__(self, answer: JobApiError | None) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ async def test_a_refusal_for_other_reasons_is_the_apis_own(world: CoreWorld) -> 
 
 
 async def test_a_server_that_fails_is_not_said_to_be_silent(world: CoreWorld) -> None:
-    """It answered, and what it did before that nobody knows."""
+    """It answered, but what it did before is unknown."""
     world.job_api.faults = [JobApiFailed("The job API failed (500).")]
     ts = await world.started()
     (told,) = await words_of(world, ts)

@@ -1,4 +1,4 @@
-"""Who is woken by whose commits: those whom that may have left work for, since an empty claim is a transaction, too."""
+"""Which commits wake which workers: only those that may have work, since an empty claim is a transaction, too."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ async def test_what_somebody_asks_for_wakes_those_who_answer_first(scheduler: Sc
 
 
 async def test_each_step_of_a_start_wakes_whoever_has_the_next(world: CoreWorld) -> None:
-    """Nobody else: from the request to the card, the job, and the card with it."""
+    """And no other: from the request to the card, the job, and the card with the job."""
     left = list[frozenset[DueWork]]()
     settings = replace(world.request_preparer._settings, on_commit=left.append)
     for worker in world.loops:
