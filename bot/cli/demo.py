@@ -10,14 +10,15 @@ from pathlib import Path
 import click
 
 from bot.cli.demo_agent import agent_offer
+from bot.cli.demo_guide import Tour, guide
 from bot.cli.demo_scenario import run_scenario
-from bot.cli.demo_services import CHANNEL, Demo, DemoError, Ports, running_demo
+from bot.cli.demo_services import Demo, DemoError, Ports, running_demo
 from bot.jobserver.errors import JobServerError
 from bot.runtime.logging import configure_logging
 from bot.runtime.process_signals import ending_signals
 
-EXAMPLE = 'Replace "colour" with "color" in the guides'
-AGENT_EXAMPLE = "Make the intro of the README shorter"
+TOUR = Tour('Replace "colour" with "color" in the guides', "Also add a page called FAQ with the text: Ask us anything.")
+AGENT_TOUR = Tour("Make the intro of the README shorter", "Shorter still")
 
 
 def browse(keep: str | None, ports: Ports, agent: str) -> None:
@@ -66,12 +67,11 @@ def _data_directory(keep: str | None) -> Iterator[Path]:
 async def _browse(directory: Path, ports: Ports, agent: str) -> None:
     async with running_demo(directory, ports, agent) as demo:
         click.echo(f"\nOpen  {demo.url}\n")
-        click.echo(f"In #{CHANNEL}, type:\n\n    /docs {AGENT_EXAMPLE if agent else EXAMPLE}\n")
-        click.echo("Then reply in the card's thread to steer the job, and open the pull request.")
         click.echo(_editor_hint(demo))
-        click.echo("You can also mention @Pagehand in a thread, hand over a message from its menu, open Pagehand's")
-        click.echo("Home, or act as Gia, a guest, to see a refusal. Ctrl-C ends the demo.")
+        click.echo("Try the steps below; Ctrl-C ends the demo.\n")
+        tour = AGENT_TOUR if agent else TOUR
         with suppress(asyncio.CancelledError):  # Ctrl-C is the normal end of a demo
+            await guide(demo.workspace, tour, click.echo)
             await asyncio.Event().wait()
     click.echo("\nEnded.")
 

@@ -77,7 +77,7 @@ async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter
 
     def has_ended() -> bool:
         printer.print(ts)
-        keys = [_key(message) for message in demo.workspace.channels.thread(CHANNEL, ts)]
+        keys = [notice_key(message) for message in demo.workspace.channels.thread(CHANNEL, ts)]
         return any(key.endswith((*ends, "/refused/1", "/unsure/1")) for key in keys)
 
     await demo.workspace.changes.wait_for(has_ended, LONGEST_WAIT)
@@ -90,10 +90,11 @@ async def _end_of_round(demo: Demo, ts: str, number: int, printer: ThreadPrinter
 
 def _newest_card(workspace: WorkspaceServer, *, since: str = "") -> str:
     """Returns the `ts` of the newest card; empty if there is none, or it is still `since`."""
-    cards = [message.ts for message in workspace.channels.messages(CHANNEL) if _key(message).endswith("/card")]
+    cards = [message.ts for message in workspace.channels.messages(CHANNEL) if notice_key(message).endswith("/card")]
     return cards[-1] if cards and cards[-1] != since else ""
 
 
-def _key(message: Message) -> str:
+def notice_key(message: Message) -> str:
+    """Returns the key of the notice that a message is; empty if it is none of Pagehand's."""
     payload = (message.metadata or {}).get("event_payload", {})
     return str(payload.get("key", ""))

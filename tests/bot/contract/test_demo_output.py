@@ -1,7 +1,11 @@
-"""What the demo prints of a thread."""
+"""What the demo prints: a thread, and what to try next."""
 
+import asyncio
+
+from bot.cli.demo_guide import PROPOSALS, Step, Tour, guide, next_step
 from bot.cli.demo_scenario import ThreadPrinter
 from bot.cli.demo_services import CHANNEL, manifest
+from bot.workspace.model.entities import Message
 from bot.workspace.server import WorkspaceServer
 
 
@@ -15,3 +19,40 @@ async def test_the_printed_thread_shows_nothing_that_misleads() -> None:
         await workspace.stop()
     (line,) = printed
     assert line.endswith(": see gnp.exe @Ben Okafor there")
+
+
+async def test_the_next_step_is_printed_when_the_one_before_is_done() -> None:
+    workspace, printed = WorkspaceServer(manifest()), list[str]()
+    await workspace.start()
+    guiding = asyncio.create_task(guide(workspace, Tour("Do it", "More"), printed.append))
+    try:
+        ana = workspace.people["ana"]
+        await asyncio.sleep(0)
+        assert printed == ["Next: In #docs, type:  /docs Do it"]
+        await ana.say(CHANNEL, "no step at all")
+        card = workspace.state.post(_notice(workspace, "t1/card"))
+        await workspace.changes.wait_for(lambda: len(printed) == 2)
+        await ana.say(CHANNEL, "More", thread_ts=card.ts)
+        workspace.state.post(_notice(workspace, "t1/r0/completed", card.ts))
+        await workspace.changes.wait_for(lambda: len(printed) == 3)
+        assert printed[1:] == [f"Next: {PROPOSALS[Step.SEE_THE_END]}", f"Next: {PROPOSALS[Step.MENTION]}"]
+    finally:
+        guiding.cancel()
+        await workspace.stop()
+
+
+def test_what_was_done_out_of_turn_is_not_proposed_again() -> None:
+    assert next_step(frozenset({Step.ASK, Step.STEER})) is Step.SEE_THE_END
+    assert next_step(frozenset(Step)) is None
+
+
+def _notice(workspace: WorkspaceServer, key: str, thread_ts: str | None = None) -> Message:
+    metadata = {"event_type": "pagehand_notice", "event_payload": {"key": key}}
+    return Message(
+        workspace.channels[CHANNEL].id,
+        workspace.state.timestamps.next(),
+        workspace.app.bot_user_id,
+        "a notice",
+        thread_ts=thread_ts,
+        metadata=metadata,
+    )
