@@ -14,6 +14,8 @@ from bot.slack.rendering.text import NOTHING, Markup, channel, escape, joined, o
 from bot.slack.rendering.words import home as words
 
 HOME_START, HOME_DEFAULTS = "home_start", "home_defaults"
+HOME_EXAMPLE = "home_example"
+"""An example of a task."""
 HOME_RETRY = "home_retry"
 """The thread's id."""
 HOME_NEWER, HOME_OLDER = "home_newer", "home_older"
@@ -66,7 +68,7 @@ def _which_project(thread: Thread) -> Markup:
 
 def _jobs(content: HomeContent, links: Mapping[str, str], message_context: MessageContext) -> list[Block]:
     if not content.jobs:
-        return [section(_example(message_context) if content.page == 0 else words.NO_OLDER_JOBS)]
+        return _example(message_context) if content.page == 0 else [section(words.NO_OLDER_JOBS)]
     return [_job(thread, links, message_context) for thread in content.jobs]
 
 
@@ -101,9 +103,10 @@ def _preference(preference: Preference, projects: Sequence[str]) -> Markup:
     return joined([words.DEFAULT_PROJECT(project=project) if project else words.NO_DEFAULT_PROJECT, told], "\n")
 
 
-def _example(message_context: MessageContext) -> Markup:
-    example, ways = words.EXAMPLE(slash=message_context.slash), words.OTHER_WAYS(bot=message_context.bot)
-    return joined([words.NO_JOBS, example, ways], "\n")
+def _example(message_context: MessageContext) -> list[Block]:
+    example = words.EXAMPLE(slash=message_context.slash, task=escape(words.EXAMPLE_TASK))
+    told = joined([words.NO_JOBS, example, words.OTHER_WAYS(bot=message_context.bot)], "\n")
+    return [section(told), actions(button(words.TRY_EXAMPLE, HOME_EXAMPLE, words.EXAMPLE_TASK))]
 
 
 def _health(failing: Sequence[PartHealth]) -> list[Block]:

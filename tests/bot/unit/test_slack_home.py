@@ -12,7 +12,7 @@ from bot.domain.jobs.job import Job, Problem
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
 from bot.domain.people.members import Preference
 from bot.domain.threads.thread import Thread
-from bot.slack.rendering.home import HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
+from bot.slack.rendering.home import HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
 from bot.workspace.wire.views import checked_view
 
@@ -30,13 +30,16 @@ def shown(content: HomeContent, links: dict[str, str] | None = None, projects: t
 
 
 def test_somebody_with_nothing_sees_how_to_begin() -> None:
-    """By an example; and a button to start."""
+    """By an example, which can be pressed; and a button to start."""
     blocks = shown(HomeContent("U1"))
     assert "You haven't asked for a job yet" in blocks
-    assert "`/docs` Explain in the quick start" in blocks
+    assert "`/docs` Fix the spelling in the guides" in blocks
+    assert HOME_EXAMPLE in blocks
     assert HOME_START in blocks
     assert "How Pagehand is" not in blocks
-    assert "There are no older jobs." in shown(HomeContent("U1", page=2))
+    older = shown(HomeContent("U1", page=2))
+    assert "There are no older jobs." in older
+    assert HOME_EXAMPLE not in older + shown(HomeContent("U1", jobs=[thread()]))
 
 
 def test_a_job_with_all_there_is_to_it() -> None:

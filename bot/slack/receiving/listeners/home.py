@@ -8,12 +8,13 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.requests.request import Action, RequestKind
 from bot.domain.threads.thread import home_key
 from bot.ports.service import ServicePort
+from bot.runtime.text import displayable
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.payloads.actors import user_of
 from bot.slack.receiving.payloads.events import HomePayload
 from bot.slack.receiving.payloads.interactions import ClickPayload
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.rendering.home import HOME_DEFAULTS, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
+from bot.slack.rendering.home import HOME_DEFAULTS, HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
 from bot.slack.rendering.modals import ModalPlace
 from bot.slack.sending.identity import Identity
 
@@ -35,6 +36,12 @@ def register(
         opener.new_job(click.trigger_id, user_of(click, identity), ModalPlace())
         await ack()
 
+    async def on_example(body: dict[str, Any], ack: AsyncAck) -> None:
+        click = ClickPayload.read(body)
+        prompt = displayable(click.element.value)
+        opener.new_job(click.trigger_id, user_of(click, identity), ModalPlace(), prompt=prompt)
+        await ack()
+
     async def on_defaults(body: dict[str, Any], ack: AsyncAck) -> None:
         click = ClickPayload.read(body)
         opener.settings(click.trigger_id, user_of(click, identity))
@@ -53,6 +60,7 @@ def register(
 
     app.event("app_home_opened")(on_opened)
     app.action(HOME_START)(on_start)
+    app.action(HOME_EXAMPLE)(on_example)
     app.action(HOME_DEFAULTS)(on_defaults)
     app.action(HOME_NEWER)(on_page)
     app.action(HOME_OLDER)(on_page)

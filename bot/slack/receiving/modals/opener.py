@@ -7,7 +7,7 @@ Slack nor the database.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.details import QuestionField
@@ -112,14 +112,18 @@ class ModalOpener:
         self._context = HandOverContext(edges.conversations, edges.people, edges.masker)
         self.masker = edges.masker
 
-    def new_job(self, trigger_id: str, person: Person, place: ModalPlace, said: Options = NO_OPTIONS) -> None:
-        """Opens the modal for a job. Options in the command take precedence over the person's preferences."""
+    def new_job(
+        self, trigger_id: str, person: Person, place: ModalPlace, said: Options = NO_OPTIONS, *, prompt: str = ""
+    ) -> None:
+        """Opens the modal for a job. Options in the command take precedence over the person's preferences, and a draft
+        over `prompt`.
+        """
 
         async def view() -> View:
             drafted = await self._drafted(person, place)
             preferred = drafted.preference
             preference = Preference(said.project or preferred.project, said.quiet or preferred.quiet)
-            return new_job_modal(place, replace(drafted, preference=preference), self._projects)
+            return new_job_modal(place, Drafted(drafted.prompt or prompt, preference), self._projects)
 
         self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.START, view))
 

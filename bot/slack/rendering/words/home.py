@@ -13,7 +13,9 @@ MORE_WAITING = Markup("• …")
 YOUR_JOBS = "Your jobs"
 NO_OLDER_JOBS = Markup("There are no older jobs.")
 NO_JOBS = Markup("You haven't asked for a job yet. Try one, here or in any channel:")
-EXAMPLE = Template("> {slash} Explain in the quick start how to change the port")
+EXAMPLE_TASK = "Fix the spelling in the guides"
+EXAMPLE = Template("> {slash} {task}")
+TRY_EXAMPLE = "Try this example"
 OTHER_WAYS = Template(
     "You can also mention {bot} where the question came up, or choose *Hand to Pagehand* in a message's menu. The pull "
     "request comes into the thread, and replies there steer the agent."

@@ -2,13 +2,17 @@
 
 from support.worlds.ways_in_world import LINK, WaysInWorld, labels, text_of
 
-from bot.slack.rendering.home import HOME_DEFAULTS, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
+from bot.slack.rendering.home import HOME_DEFAULTS, HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
 
 
 async def test_a_person_with_no_jobs_sees_how_to_begin_and_can(world: WaysInWorld) -> None:
-    """By an example, and by a button."""
+    """By an example that can be pressed, and by a button."""
     await world.ben.views.open_home()
     await world.home(world.ben, "You haven't asked for a job yet")
+    await world.ben.views.press(HOME_EXAMPLE)
+    form = await world.modal(world.ben, "New job")
+    assert "Fix the spelling in the guides" in text_of(form.blocks)
+    await world.ben.views.close()
     await world.ben.views.press(HOME_START)
     await world.modal(world.ben, "New job")
     await world.ben.views.enter("prompt", "Fix the guides")
