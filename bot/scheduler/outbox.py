@@ -33,6 +33,7 @@ from bot.domain.notices.messages import (
     CardChanged,
     ReactionChanged,
 )
+from bot.domain.notices.posts import Introduction
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
@@ -207,6 +208,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
         try:
             return await self._speak(item, claimed_at)
         except ChatNotInChannel:
+            if isinstance(item.notice.message, Introduction):
+                raise  # whoever removed Pagehand does not want it back
             self._require_lease(claimed_at)
             await self._bounded(self._chat.join(item.thread.channel_id))
             return await self._speak(item, claimed_at)

@@ -18,6 +18,7 @@ from bot.ports.transaction import RecordingTransaction, Store, Transaction
 from bot.service.channel_changes import is_first_answer, is_newest, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
 from bot.service.following_jobs import alive
+from bot.service.introductions import record_introduction
 from bot.service.reply import record_mention, record_reply, record_written, thread_of
 from bot.service.start import new_request, record_start
 
@@ -126,6 +127,11 @@ class Service:
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         """Records a channel's new id and since when it has it, in seconds."""
         await self._store.transact(lambda tx: tx.channel_ids.changed(old, new, at), urgent=True)
+
+    async def introduce(self, team_id: str, channel_id: str) -> None:
+        """Records that Pagehand was invited to a channel, where it then introduces itself once."""
+        await self._store.transact(lambda tx: record_introduction(tx, team_id, channel_id), urgent=True)
+        self._on_commit()
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
         """Returns whether the writer of a message still has to get a private answer that is not a notice: another

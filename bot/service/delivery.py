@@ -21,7 +21,7 @@ from bot.domain.notices.messages import (
     PostNotDelivered,
     ReactionChanged,
 )
-from bot.domain.notices.posts import Post
+from bot.domain.notices.posts import Introduction, Post
 from bot.domain.notices.questions import ToPerson
 from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_ask
@@ -59,7 +59,7 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
         await tx.homes.changed(thread.requester_id, due_in=0.0)  # Home shows what the card cannot
         if thread.card_ts is None:
             await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
-    elif not isinstance(message, ReactionChanged | ToPerson) and message.delivery is Delivery.POST:
+    elif not isinstance(message, ReactionChanged | ToPerson | Introduction) and message.delivery is Delivery.POST:
         await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
 
 

@@ -20,6 +20,7 @@ NEEDED_EVENTS: Mapping[str, str] = {
     "app_home_opened": "nobody's Home shows anything",
     "app_mention": "a mention of Pagehand is heard only where it hears all messages",
     "channel_id_changed": "the jobs of a channel whose id Slack changes are lost sight of",
+    "member_joined_channel": "Pagehand does not introduce itself where it is invited",
     "message.channels": "replies in public channels never arrive",
     "message.groups": "replies in private channels never arrive",
     "message.im": "direct messages start no jobs, and replies there are not heard",

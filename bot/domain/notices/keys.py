@@ -16,6 +16,7 @@ JOB_STARTED = NoticeKey("started")
 JOB_DISAPPEARED = NoticeKey("gone")
 RECORD_DAMAGED = NoticeKey("damaged")
 CARD_NOT_POSTED = NoticeKey("cannot_post")
+INTRODUCTION = NoticeKey("introduction")
 
 _FINISHED, _FAILED, _STOPPED = "/completed", "/failed", "/stopped"
 

@@ -288,6 +288,14 @@ class ContextCut(_Addressed):
 
 
 @dataclass(frozen=True)
+class Introduction(NoticeContent):
+    """Pagehand was invited to a channel, and says there what it does. It has no job and no thread."""
+
+    delivery: ClassVar = Delivery.POST
+    kind: Literal["introduction"] = field(default="introduction", kw_only=True)
+
+
+@dataclass(frozen=True)
 class UnknownNotice(NoticeContent):
     """A notice that a newer version, which shares our database, has recorded."""
 
@@ -323,5 +331,5 @@ RequestNews = (
     OutageStarted | AccessDenied | OutageEnded | RequestRejected | RequestUncertain | ReplyNotFullySent | ContextCut
 )
 """Messages about requests, and about outages of the job API, during which they wait."""
-Post = JobNews | RequestNews | UnknownNotice
-"""A message in the thread."""
+Post = JobNews | RequestNews | Introduction | UnknownNotice
+"""A message in the thread; an `Introduction` is one in the channel."""

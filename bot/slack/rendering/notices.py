@@ -7,15 +7,16 @@ from bot.domain.notices.messages import (
     ReactionChanged,
 )
 from bot.domain.notices.notification import NotificationSettings
-from bot.domain.notices.posts import JobNews, Post, RequestNews, UnknownNotice
+from bot.domain.notices.posts import Introduction, JobNews, Post, RequestNews, UnknownNotice
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
-from bot.slack.rendering.blocks import MAX_REASON, ChatMessage, paragraph
+from bot.slack.rendering.blocks import MAX_REASON, OPEN_FORM, ChatMessage, button, paragraph
 from bot.slack.rendering.job_notices import about_job
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.personal_notices import in_doubt, to_person
 from bot.slack.rendering.request_notices import about_request
-from bot.slack.rendering.text import shorten
+from bot.slack.rendering.text import escape, joined, shorten
 from bot.slack.rendering.words import names
+from bot.slack.rendering.words.help import INTRODUCTION, TRY_IT
 
 
 def messages(
@@ -35,7 +36,7 @@ def messages(
             return about_job(thread, post, notification or NotificationSettings(), message_context)
         if isinstance(post, RequestNews):
             return about_request(post, message_context)
-        return _unknown(post)
+        return _introduction(message_context) if isinstance(post, Introduction) else _unknown(post)
 
     match message := notice.message:
         case CardChanged() | ReactionChanged():
@@ -48,6 +49,11 @@ def messages(
         case _:
             made = to_person(thread, message, follow_ups, message_context)
     return [each.without_blocks() for each in made] if notice.without_blocks else made
+
+
+def _introduction(message_context: MessageContext) -> ChatMessage:
+    lines = [line(bot=message_context.bot, command=escape(message_context.command)) for line in INTRODUCTION]
+    return paragraph(joined(lines, "\n"), button(TRY_IT, OPEN_FORM, "start"))
 
 
 def _unknown(message: UnknownNotice) -> ChatMessage:

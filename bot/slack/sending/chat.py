@@ -20,6 +20,7 @@ from bot.domain.notices.notification import (
     private_place,
     shown_in_channel,
 )
+from bot.domain.notices.posts import Introduction
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.ports.slack import Chat, DisplayNames
@@ -118,7 +119,8 @@ class SlackChat(Chat):
 
     async def post(self, thread: Thread, notice: Notice) -> str:
         """See Chat."""
-        if thread.card_ts is None or thread.ts is None:
+        in_thread = not isinstance(notice.message, Introduction)
+        if in_thread and (thread.card_ts is None or thread.ts is None):
             raise ChatRejected("card_not_posted")  # without a thread, it would be a message in the channel
         message = (await self._messages(thread, notice))[0]
         broadcast = shown_in_channel(thread, notice.message, self._notification(thread.channel_id))

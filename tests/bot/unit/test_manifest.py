@@ -54,6 +54,7 @@ EVENT_SCOPES = {
     "reaction_added": "reactions:read",
     "app_home_opened": None,
     "channel_id_changed": "groups:read",
+    "member_joined_channel": "channels:read",
 }
 
 
@@ -192,14 +193,14 @@ def test_its_scopes_are_those_that_calls_and_events_need(manifest: dict[str, Any
 
 def test_its_events_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:
     subscribed = {name.split(".")[0] for name in manifest["settings"]["event_subscriptions"]["bot_events"]}
-    assert subscribed == {*messages.EVENTS, reactions.EVENT, channels.EVENT, "app_home_opened"}
+    assert subscribed == {*messages.EVENTS, reactions.EVENT, channels.ID_CHANGED, channels.JOINED, "app_home_opened"}
 
 
 def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     source = Path(blocks.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'^[A-Z_]+ = "([a-z_]+)"$', source, re.MULTILINE)) | set(blocks.CHOOSE_PROJECT_BUTTONS)
-    assert {*buttons.ACTIONS, blocks.FOLLOW_UP, blocks.HAND_OVER, blocks.FILL_IN_ANSWER} == made | {
+    assert {*buttons.ACTIONS, blocks.FOLLOW_UP, blocks.HAND_OVER, blocks.FILL_IN_ANSWER, blocks.OPEN_FORM} == made | {
         *blocks.SEND_EXAMPLES,
         *blocks.SEND_ANSWERS,
     }

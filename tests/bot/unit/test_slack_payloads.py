@@ -14,6 +14,7 @@ from bot.slack.message_parts.slack_message import MAX_PARTS, SlackMessage
 from bot.slack.receiving.payloads.events import (
     ChannelIdPayload,
     HomePayload,
+    MemberJoinedPayload,
     MessagePayload,
     ReactionPayload,
     RevisionPayload,
@@ -60,6 +61,7 @@ DOCUMENTED: list[tuple[type[LenientModel], dict[str, Any]]] = [
     (ReactionPayload, event(**REACTION, event_ts=TS)),
     (HomePayload, event(type="app_home_opened", tab="home")),
     (ChannelIdPayload, event(**CHANGED_ID, event_ts=TS)),
+    (MemberJoinedPayload, event(type="member_joined_channel", channel="C1", inviter="U1")),
     (CommandPayload, command()),
     (ClickPayload, click("a", container={"message_ts": TS, "channel_id": "C1"}, message={"ts": TS})),
     (MessageShortcutPayload, click("a", message=event(**MESSAGE)["event"], message_ts=TS)),

@@ -23,7 +23,7 @@ PUT_TOGETHER = frozenset({"checklist", "_first_lines", "_link", "_capital", "_en
 """Functions that make `Markup` of `Markup`, of marks of their own, and of numbers."""
 SHOWN = frozenset({"button", "link_button", "plain_text", "paragraph", "section", "option", "confirmation"})
 """What makes of a text something that people see."""
-FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "UNITS"})
+FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "INTRODUCTION", "UNITS"})
 """Lines of one message: the tests of the help fill them."""
 
 

@@ -11,6 +11,7 @@ from bot.domain.jobs.job import Job
 from bot.domain.notices.deliver import AddReaction, ReactionCall
 from bot.domain.notices.messages import ActionAnswered, CardChanged, Notice, NoticeMessage, Reaction
 from bot.domain.notices.notification import PrivatePlace, private_place
+from bot.domain.notices.posts import Introduction
 from bot.domain.requests.request import Requester, UploadedFile
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatNotInChannel, ChatRejected, JobApiError, JobGone
@@ -215,7 +216,7 @@ class FakeChat:
         self.after("update_card", thread)
 
     async def post(self, thread: Thread, notice: Notice) -> str:
-        if thread.card_ts is None or thread.ts is None:
+        if not isinstance(notice.message, Introduction) and (thread.card_ts is None or thread.ts is None):
             raise ChatRejected("card_not_posted")
         posted = Posted(thread.channel_id, "", thread.ts, notice.key, notice.message)
         return self._post("post", thread, posted)

@@ -62,6 +62,9 @@ class RecordingService:
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         await self._keep("follow_channel", old, new, at)
 
+    async def introduce(self, team_id: str, channel_id: str) -> None:
+        await self._keep("introduce", team_id, channel_id)
+
     async def draft(self, person_id: str, place: str) -> str:
         await self._keep("draft", person_id, place)
         return self.drafts.get((person_id, place), "")

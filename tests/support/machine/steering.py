@@ -72,6 +72,12 @@ class Steering(Machine):
         key = list(self.model.starts)[which % len(self.model.starts)]
         self._deliver_start(key, self.model.starts[key][0], at)
 
+    @rule(channel=st.sampled_from(["C1", "C2", "CPRIVATE"]), at=st.integers(0, 1))
+    def invite(self, channel: str, at: int) -> None:
+        """Somebody invites Pagehand, perhaps again; it may have been removed meanwhile."""
+        recorded = self.in_process(at, self.processes[at].service.introduce("T1", channel))
+        self.model.invitations[channel] = recorded or self.model.invitations.get(channel, False)
+
     @precondition(lambda self: self.outside.cards() and len(self.model.replies) < 8)
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]), at=st.sampled_from([0, 1, None]))
     def reply(self, which: int, person: Person, at: int | None) -> None:

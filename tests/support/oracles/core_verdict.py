@@ -14,6 +14,7 @@ from support.worlds.fault_world import Outside
 from bot.domain.jobs.job import Problem
 from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import Reaction
+from bot.domain.notices.posts import Introduction
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState
 from bot.domain.threads.thread import Thread, ThreadState
@@ -81,6 +82,8 @@ class Model:
     """By the click's own key: the request, its channel, who pressed, and whether it was acknowledged."""
     stops: dict[str, tuple[str, Person, bool]] = field(default_factory=dict)
     """By source key: the thread, who stopped its job, and whether that was acknowledged."""
+    invitations: dict[str, bool] = field(default_factory=dict)
+    """By channel: whether one was acknowledged."""
     recorded: dict[str, int] = field(default_factory=dict)
     """By request: the step after which its row was seen first."""
 
@@ -94,7 +97,8 @@ class Verdict:
         self.outside = outside
         self.model = model
         self.tables = tables
-        self.threads = threads
+        self.threads = {thread.id: thread for thread in threads.values() if thread.requester_id}
+        self.introduced = Counter(thread.channel_id for thread in threads.values() if not thread.requester_id)
         self.requests = [row for row in tables["requests"] if row["kind"] in SENT_KINDS]
         self.actions = [row for row in tables["requests"] if row["kind"] not in SENT_KINDS]
         self.notices: dict[str, Row] = {row["key"]: row for row in tables["notices"]}
@@ -109,6 +113,8 @@ class Verdict:
             self.thread(thread)
         for written in self.model.replies:
             self._recorded(written)
+        acknowledged = [channel_id for channel_id, acked in self.model.invitations.items() if acked]
+        assert all(self.introduced[channel_id] == 1 for channel_id in acknowledged), "no introduction, or more"
 
     # -- for the oracle -------------------------------------------------------------------------------------------
 
@@ -189,7 +195,8 @@ class Verdict:
 
     def _said(self, thread: Thread) -> Said:
         posts = [row for row in self.tables["notices"] if (row["thread_id"], row["delivery"]) == (thread.id, "post")]
-        messages = [message for message in self.outside.chat.messages if message.kind != "card_changed"]
+        of_channels = {"card_changed", "introduction"}
+        messages = [message for message in self.outside.chat.messages if message.kind not in of_channels]
         return Said(
             thread.id,
             seen=[message.key for message in messages if message.thread_ts == thread.ts],
@@ -294,6 +301,8 @@ class Verdict:
             case Delivery.POST if done:
                 posted = [posted for posted in self.outside.chat.messages if posted.key == notice["key"]]
                 assert [each.message for each in posted] == [message], dict(notice)
+            case Delivery.POST if isinstance(message, Introduction):
+                pass  # given up without a word: Pagehand is not in the channel
             case Delivery.POST:
                 assert f"{notice['key']}/told" in self.notices, dict(notice)
             case Delivery.EPHEMERAL:

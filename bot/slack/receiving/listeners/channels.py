@@ -1,4 +1,6 @@
-"""Channels whose id Slack changes, such as a private one that somebody shares with another organization."""
+"""Channels that Pagehand is invited to, and channels whose id Slack changes, such as a private one that somebody shares
+with another organization.
+"""
 
 import logging
 from typing import Any
@@ -6,16 +8,16 @@ from typing import Any
 from slack_bolt.app.async_app import AsyncApp
 
 from bot.slack.receiving.dependencies import Dependencies
-from bot.slack.receiving.payloads.events import ChannelIdPayload
+from bot.slack.receiving.payloads.events import ChannelIdPayload, MemberJoinedPayload
 
 logger = logging.getLogger(__name__)
 
-EVENT = "channel_id_changed"
+ID_CHANGED, JOINED = "channel_id_changed", "member_joined_channel"
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for such changes."""
-    service, recorder = dependencies.service, dependencies.recorder
+    """Listens for such events."""
+    service, recorder, identity = dependencies.service, dependencies.recorder, dependencies.identity
 
     async def on_changed(body: dict[str, Any]) -> None:
         event = ChannelIdPayload.read(body).event
@@ -25,4 +27,11 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
             return
         await recorder.record_event(service.follow_channel(old, new, float(at)))
 
-    app.event(EVENT)(on_changed)
+    async def on_joined(body: dict[str, Any]) -> None:
+        """A channel that Pagehand joined by itself, to start a job there, hears of it by the job's card."""
+        event = MemberJoinedPayload.read(body).event
+        if event.user == identity.bot_user_id and event.inviter and event.channel:
+            await recorder.record_event(service.introduce(identity.team_id, event.channel))
+
+    app.event(ID_CHANGED)(on_changed)
+    app.event(JOINED)(on_joined)

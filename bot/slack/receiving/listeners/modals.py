@@ -56,6 +56,7 @@ class ModalListeners:
             app.view_closed(callback)(_acknowledge)  # what was typed is kept already
         app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
         app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
+        app.action(blocks.OPEN_FORM)(self._on_form_button)
         app.action(blocks.FOLLOW_UP)(self._on_follow_up_button)
         app.action(blocks.FILL_IN_ANSWER)(self._on_answer_button)
         app.action(blocks.HAND_OVER)(self._on_hand_over_button)
@@ -164,6 +165,12 @@ class ModalListeners:
         click = ViewClickPayload.read(body)
         place = replace(click.view.place, scope=click.element.selected_option.value)
         self.opener.change_scope(click.view.shown, user_of(click, self.identity), place)
+        await ack()
+
+    async def _on_form_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        click = ClickPayload.read(body)
+        place = ModalPlace(channel_id=click.channel_id)
+        self.opener.new_job(click.trigger_id, user_of(click, self.identity), place)
         await ack()
 
     async def _on_follow_up_button(self, body: dict[str, Any], ack: AsyncAck) -> None:

@@ -83,6 +83,19 @@ class HomePayload(EventPayload):
     event: HomeEvent = HomeEvent()
 
 
+class MemberJoinedEvent(SlackEvent):
+    """Somebody joined a channel. `inviter` is empty if nobody invited them."""
+
+    channel: Text = ""
+    inviter: Text = ""
+
+
+class MemberJoinedPayload(EventPayload):
+    """`member_joined_channel`."""
+
+    event: MemberJoinedEvent = MemberJoinedEvent()
+
+
 class ChannelIdEvent(SlackEvent):
     """Slack gave a channel another id."""
 

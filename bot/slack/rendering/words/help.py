@@ -1,4 +1,6 @@
-"""The help: after the command, and in a job's thread. A list, so its entries are lines of one message."""
+"""The introduction in a channel; the help after the command, and in a job's thread. Lists, whose entries are lines of
+one message.
+"""
 
 from collections.abc import Mapping
 
@@ -6,6 +8,12 @@ from bot.domain.commands.commands import LoneWord
 from bot.slack.rendering.text import Markup
 from bot.slack.rendering.words.template import Template
 
+INTRODUCTION = (
+    Template("*Hello, I'm {bot}: I hand documentation tasks to an agent and bring back the pull request.*"),
+    Template("Type `{command}` and what to do, or mention me where a question about the docs came up."),
+    Template("A card shows how it goes, and replies in its thread steer the agent. More: `{command} help`."),
+)
+TRY_IT = "Try it"
 HELP = (
     Template("*Pagehand hands documentation tasks to an agent and brings back the pull request.*"),
     Template('• Start: `{command} Replace "colour" with "color" in the guides`. A card shows how it goes.'),

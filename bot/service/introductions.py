@@ -1,0 +1,28 @@
+"""Pagehand introduces itself in a channel that it was invited to: once, as long as the database keeps that.
+
+Every notice belongs to a thread, under whose id it is looked for and deleted. The thread of an introduction stands for
+the channel: it has no requester, and never gets a card or a job.
+"""
+
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import Introduction
+from bot.domain.threads.thread import Thread
+from bot.ports.transaction import RecordingTransaction
+from bot.service.start import request_id
+
+
+async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id: str) -> None:
+    """Records that Pagehand owes a channel its introduction, unless it was recorded before."""
+    known = (await tx.channel_ids.all_of(channel_id))[0]
+    channel = Thread(
+        id=request_id(f"introduction/{known}"),
+        team_id=team_id,
+        channel_id=known,
+        requester_id="",
+        prompt="",
+        project="",
+        created_at=tx.now,
+    )
+    if await tx.threads.add(channel):
+        await tx.notices.add(channel.id, NewNotice(keys.INTRODUCTION, Introduction()))

@@ -1,0 +1,88 @@
+"""Pagehand introduces itself once in a channel that it was invited to, whatever happens to Slack and to itself."""
+
+from typing import Any
+
+import pytest
+from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.recording_service import RecordingService
+from support.worlds.core_world import CoreWorld
+
+from bot.domain.notices.posts import Introduction
+from bot.domain.threads.thread import Thread
+from bot.errors import ChatUncertain
+from bot.slack.receiving.slack_app import SlackApp
+from bot.slack.rendering.message_context import MessageContext
+from bot.slack.sending.identity import Identity
+from bot.slack.sending.web_api import new_session
+
+
+def introduced_in(world: CoreWorld) -> list[str]:
+    return [each.channel_id for each in world.chat.messages if isinstance(each.message, Introduction)]
+
+
+async def test_each_channel_gets_one_whoever_hears_of_the_invitation_and_how_often(world: CoreWorld) -> None:
+    """Also after a restart, after another invitation, and by the new id of a channel."""
+    world.chat.joined |= {"C2"}
+    await world.service.introduce("T1", "C1")
+    await world.service.introduce("T1", "C2")
+    world.restart("two")
+    await world.service.introduce("T1", "C1")
+    await world.settle()
+    await world.service.follow_channel("C1", "C3", 1.0)
+    await world.service.introduce("T1", "C3")
+    await world.settle()
+    assert introduced_in(world) == ["C1", "C2"]
+    assert all(each.thread_ts is None for each in world.chat.messages)
+
+
+async def test_one_whose_answer_was_lost_is_looked_for_and_not_repeated(world: CoreWorld) -> None:
+    def lost(call: str, thread: Thread | None) -> None:
+        world.chat.after = lambda call, thread: None
+        raise ChatUncertain("no answer in time")
+
+    world.chat.after = lost
+    await world.service.introduce("T1", "C1")
+    await world.pass_time(60)
+    assert introduced_in(world) == ["C1"]
+    assert world.chat.calls == ["post", "find"]
+
+
+async def test_a_channel_that_removed_pagehand_is_left_alone(world: CoreWorld) -> None:
+    """It does not join again to say hello, and nobody is told that it could not."""
+    await world.service.introduce("T1", "C2")
+    await world.pass_time(60)
+    assert (world.chat.messages, world.chat.told, world.chat.calls) == ([], [], ["post"])
+
+
+async def test_it_is_in_nobodys_jobs_and_begins_none(world: CoreWorld) -> None:
+    await world.service.introduce("T1", "C1")
+    await world.settle()
+    ts = await world.started()
+    assert world.chat.said() == ["introduction", "job_started"]
+    assert (await world.thread(ts)).requester_id == "UANA"
+    assert world.job_api.created == ["Do it"]
+
+
+@pytest.mark.parametrize(
+    ("event", "introduces"),
+    [
+        ({"user": "UBOT", "inviter": "UANA", "channel": "C1"}, True),
+        ({"user": "UBOT", "channel": "C1"}, False),
+        ({"user": "UBEN", "inviter": "UANA", "channel": "C1"}, False),
+        ({"user": "UBOT", "inviter": "UANA"}, False),
+    ],
+    ids=["invited", "joined by itself", "somebody else", "no channel"],
+)
+async def test_only_an_invitation_of_its_own_counts(event: dict[str, Any], *, introduces: bool) -> None:
+    service = RecordingService()
+    async with new_session() as session:
+        app = SlackApp(
+            service,
+            identity=Identity(team_id="T1", team="Acme", bot_user_id="UBOT", bot_id="BBOT"),
+            message_context=MessageContext(),
+            ephemeral_sender=ephemeral_to_nobody(session),
+        )
+        event = {"type": "member_joined_channel"} | event
+        answer = await app.handle_payload({"type": "event_callback", "team_id": "T1", "event": event})
+    assert answer.status == 200
+    assert service.calls == ([("introduce", "T1", "C1")] if introduces else [])

@@ -1,0 +1,27 @@
+"""An invitation to a channel: Pagehand introduces itself once, with a button to try it."""
+
+from support.worlds.ways_in_world import WaysInWorld
+
+from bot.slack.rendering.blocks import OPEN_FORM
+
+
+async def test_whoever_invites_it_can_try_it_there(world: WaysInWorld) -> None:
+    """Once, though it is removed and invited again."""
+    await world.ana.invite("general", world.bot)
+    hello = await world.said("Hello, I'm", channel="general")
+    assert len(hello.text.splitlines()) == 3
+    world.workspace.channels.remove_bot("general")
+    await world.ana.invite("general", world.bot)
+    assert (await world.ben.press("general", hello.ts, OPEN_FORM)).ok
+    form = await world.modal(world.ben, "New job")
+    assert [block["block_id"] for block in form.blocks if block["type"] == "input"] == ["prompt", "telling"]
+    await world.ben.views.enter("prompt", "Fix the guides")
+    assert (await world.ben.views.submit()).ok
+    await world.card("Fix the guides", channel="general")
+    assert [message.ts for message in world.messages("general") if "Hello, I'm" in message.text] == [hello.ts]
+
+
+async def test_it_does_not_introduce_itself_where_it_joins_to_start_a_job(world: WaysInWorld) -> None:
+    await world.begun(channel="general")
+    await world.app.settled()
+    assert not [message for message in world.messages("general") if "Hello, I'm" in message.text]
