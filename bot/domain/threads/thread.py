@@ -219,7 +219,7 @@ class Thread:
         id: Our id.
         team_id: The workspace.
         channel_id: The channel.
-        requester_id: Who requested the job.
+        requester_id: Who requested the job; empty: it stands for a channel, where Pagehand owes its introduction.
         prompt: The task.
         project: The project's name. Until `options.project_reason` is known, that of the Slack thread's earlier job, or
             empty.

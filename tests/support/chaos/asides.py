@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from support.chaos.asked import End, Reply, deliveries_of
+from support.chaos.asked import End, Reply, acked, deliveries_of, joins_of
 from support.chaos.process_world import MENTION
 
 from bot.service.start import request_id
@@ -12,6 +12,8 @@ from bot.workspace.model.entities import Message
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
+INVITED = 0.2
+"""How often somebody invites Pagehand to another channel."""
 THANKED, HINTED, FORWARDED, FORWARDED_ALONE, ANSWERED, PRESSED = 0.4, 0.1, 0.15, 0.1, 0.2, 0.5
 """How often somebody thanks at last, mistypes a word for Pagehand, replies with somebody else's message, passes one on
 without saying what to do, and answers the agent's question: by a button, or with nothing but emoji.
@@ -69,6 +71,14 @@ async def pass_on_alone(scenario: "UserScenario") -> None:
     original = await scenario.other.say(scenario.channel, f"Seen by {scenario.number} alone.")
     scenario.passed_on_alone.append(original.text)
     await scenario.person.forward(scenario.channel, original.ts, scenario.channel, text=MENTION)
+
+
+async def invite(scenario: "UserScenario") -> None:
+    """Into a channel of its own, where it introduces itself."""
+    scenario.where, scenario.invited_to = "invites", scenario.world.new_channel(f"invited{scenario.number}")
+    await scenario.person.invite(scenario.invited_to, "pagehand")
+    joins = joins_of(scenario.world, scenario.invited_to)
+    await scenario.see(lambda: acked(joins) is not None)
 
 
 async def forward(scenario: "UserScenario", words: str) -> Message:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from support.chaos.asides import MISTYPED, THANKS, shown_on
+from support.chaos.asked import acked, joins_of
 from support.chaos.process_world import ENDS_ALONE, ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import key_in_thread, key_of
@@ -27,9 +28,21 @@ def asides_broken(world: ProcessWorld, scenario: UserScenario) -> Iterator[Broke
     for words in scenario.passed_on_alone:
         if any(words in prompt for prompt in created):
             yield Broken(Promise.DONE_ONCE, f"{words} began a job")
+    yield from _introduced_once(world, scenario)
     for words, original in scenario.passed_on.items():
         if any(words in prompt and original not in prompt for prompt in taken):
             yield Broken(Promise.NOTHING_LOST, f"{original} did not go along with {words}")
+
+
+def _introduced_once(world: ProcessWorld, scenario: UserScenario) -> Iterator[Broken]:
+    channel = scenario.invited_to
+    if not channel:
+        return
+    said = [key_in_thread(message) for message in world.workspace.channels.messages(channel)].count("introduction")
+    if said > 1:
+        yield Broken(Promise.SAID_ONCE, f"{said} introductions in {channel}")
+    if not said and acked(joins_of(world, channel)):
+        yield Broken(Promise.NOTHING_LOST, f"no introduction in {channel}")
 
 
 def wrongly_told(scenario: UserScenario) -> Iterator[Broken]:

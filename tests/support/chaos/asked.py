@@ -110,6 +110,13 @@ def deliveries_of(world: ProcessWorld, said: Message) -> list[DeliveryRecord]:
     return [record for record in records if record.envelope.payload.get("event", {}).get("ts") == said.ts]
 
 
+def joins_of(world: ProcessWorld, channel: str) -> list[DeliveryRecord]:
+    """What Slack brings of those who joined a channel."""
+    wanted = ("member_joined_channel", world.workspace.channels[channel].id)
+    events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
+    return [record for record, event in events if (event.get("type"), event.get("channel")) == wanted]
+
+
 def acked(deliveries: Sequence[DeliveryRecord]) -> bool | None:
     """Whether all that Slack brought of a message was acknowledged; None while Slack is still at it."""
     if all(delivery.acked for delivery in deliveries):

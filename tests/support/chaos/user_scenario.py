@@ -71,6 +71,8 @@ class UserScenario:
     thanks: list[Reply] = field(default_factory=list)
     passed_on: dict[str, str] = field(default_factory=dict)
     """What somebody else's message says that was passed on, by the words that it went along with."""
+    invited_to: str = ""
+    """The channel that Pagehand was invited to; empty: none."""
     passed_on_alone: list[str] = field(default_factory=list)
     start_left: bool = False
     """Whether the person left it at not knowing whether the job was started."""
@@ -96,6 +98,8 @@ class UserScenario:
     async def run(self) -> None:
         """Does it all, however long the bot takes."""
         await self.person.views.open_home()
+        if self.rng.random() < asides.INVITED:
+            await asides.invite(self)
         if self.rng.random() < asides.FORWARDED_ALONE:
             await asides.pass_on_alone(self)
         await self._ask()
