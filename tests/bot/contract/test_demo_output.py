@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.cli.demo_guide import PROPOSALS, Step, Tour, guide, next_step
+from bot.cli.demo_guide import PROPOSALS, Tour, TourStep, guide, next_step
 from bot.cli.demo_scenario import ThreadPrinter
 from bot.cli.demo_services import CHANNEL, manifest
 from bot.workspace.model.entities import Message
@@ -35,15 +35,15 @@ async def test_the_next_step_is_printed_when_the_one_before_is_done() -> None:
         await ana.say(CHANNEL, "More", thread_ts=card.ts)
         workspace.state.post(_notice(workspace, "t1/r0/completed", card.ts))
         await workspace.changes.wait_for(lambda: len(printed) == 3)
-        assert printed[1:] == [f"Next: {PROPOSALS[Step.SEE_THE_END]}", f"Next: {PROPOSALS[Step.MENTION]}"]
+        assert printed[1:] == [f"Next: {PROPOSALS[TourStep.SEE_THE_END]}", f"Next: {PROPOSALS[TourStep.MENTION]}"]
     finally:
         guiding.cancel()
         await workspace.stop()
 
 
 def test_what_was_done_out_of_turn_is_not_proposed_again() -> None:
-    assert next_step(frozenset({Step.ASK, Step.STEER})) is Step.SEE_THE_END
-    assert next_step(frozenset(Step)) is None
+    assert next_step(frozenset({TourStep.ASK, TourStep.STEER})) is TourStep.SEE_THE_END
+    assert next_step(frozenset(TourStep)) is None
 
 
 def _notice(workspace: WorkspaceServer, key: str, thread_ts: str | None = None) -> Message:
