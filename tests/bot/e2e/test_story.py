@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, Request, expect
+from support.oracles.notice_keys import key_of
 from support.worlds.browser_page import ANA, DOCS, messages, replies, write
 from support.worlds.card_menu import menu_choice
 from support.worlds.jobserver_world import git
@@ -370,7 +371,7 @@ async def _asked(shown: Demo, channel: str, words: str, prompt: str = "") -> Mes
 
     def card() -> Message | None:
         fresh = (message for message in shown.workspace.channels.messages(channel) if message.ts not in state)
-        return next((message for message in fresh if (message.metadata or {}).get("event_payload")), None)
+        return next((message for message in fresh if key_of(message).endswith("/card")), None)
 
     answer = await shown.workspace.people["ana"].command(channel, "/docs", prompt or words)
     assert answer.ok
