@@ -24,7 +24,7 @@ def back_up_database(environ: Mapping[str, str], file: str) -> None:
 
 async def _back_up_and_note(url: str, file: Path) -> None:
     await back_up(url, file)
-    with suppress(SchemaMismatch):  # an older schema cannot hold it, and is copied before it is brought up to date
+    with suppress(SchemaMismatch):  # an older schema cannot record it, and is copied before it is migrated
         store = await open_store(url)
         try:
             await store.transact(lambda tx: tx.last_times.note([LastTime.BACKUP]))

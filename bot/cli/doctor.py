@@ -1,4 +1,4 @@
-"""`pagehand doctor`."""
+"""`pagehand doctor` checks the whole set-up."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from bot.runtime.settings import read_variable
 JOB_SERVER = "job_server"
 _REPOSITORY = "PAGEHAND_JOBSERVER_REPOSITORY"
 _JOB_SERVER_LIMIT = 120.0
-"""Seconds: an agent is started, and asked something."""
+"""Seconds. An agent is started, and asked a question."""
 _SIGNS: Mapping[FindingStatus, tuple[str, str]] = {
     FindingStatus.OK: ("ok", "green"),
     FindingStatus.WARNING: ("warning", "yellow"),
@@ -35,10 +35,10 @@ _SIGNS: Mapping[FindingStatus, tuple[str, str]] = {
 
 
 def run_doctor(environ: Mapping[str, str], *, configuration_token: str, as_json: bool) -> int:
-    """Prints what was found, and returns 1 where anything is an error. Raises ConfigError where the file with the
+    """Prints the findings, and returns 1 if any is an error. Raises ConfigError if the file with the
     configuration token cannot be read.
     """
-    logging.basicConfig(level=logging.CRITICAL)  # what is wrong is printed, and once
+    logging.basicConfig(level=logging.CRITICAL)  # faults are printed, and only once
     token = configuration_token or read_variable(CONFIGURATION_TOKEN, environ)
     further, more = _location_faults(environ), [Check(JOB_SERVER, partial(_job_server, environ), _JOB_SERVER_LIMIT)]
     findings = asyncio.run(examine(environ, configuration_token=token, further=further, more=more))
@@ -51,7 +51,7 @@ def run_doctor(environ: Mapping[str, str], *, configuration_token: str, as_json:
 
 
 def in_json(findings: Sequence[Finding]) -> str:
-    """The findings as a document: `version`, `ok`, and `findings` with `check`, `status`, `found`, `why` and `fix`."""
+    """Returns a document: `version`, `ok`, and `findings` with `check`, `status`, `found`, `why` and `fix`."""
     fields = [{name: value for name, value in asdict(each).items() if name != "passing"} for each in findings]
     ok = not any(each.status is FindingStatus.ERROR for each in findings)
     return json.dumps({"version": __version__, "ok": ok, "findings": fields}, indent=2, ensure_ascii=False)
@@ -81,7 +81,7 @@ def _location_faults(environ: Mapping[str, str]) -> list[str]:
 
 
 async def _job_server(environ: Mapping[str, str]) -> Sequence[Finding]:
-    """Checks the job server where its settings are here, and says how to where it is on this machine."""
+    """Checks the job server if its settings are here; if only the server is on this machine, says how to check it."""
     if environ.get(_REPOSITORY) or environ.get(f"{_REPOSITORY}_FILE"):
         return await _job_server_findings(environ)
     if is_this_machine(urlsplit(environ.get("JOB_API_URL", "")).hostname or ""):

@@ -58,7 +58,7 @@ async def _print_findings(settings: JobServerSettings, environ: Mapping[str, str
 
 @dataclass(frozen=True)
 class JobServerFinding:
-    """What was looked at, and how it is; `is_ok` is None for what is only noted."""
+    """The result of a check; `is_ok` is None for a remark that is not a fault."""
 
     name: str
     message: str
@@ -66,13 +66,13 @@ class JobServerFinding:
 
 
 async def find_faults(environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
-    """Yields how each part of the job server is whose settings are in the environment. Raises ConfigError."""
+    """Checks the job server whose settings are in the environment. Raises ConfigError."""
     async for found in _findings(JobServerSettings.from_environment(environ), environ):
         yield found
 
 
 async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
-    """Looks at the machine, the repository, the editor, and GitHub where it is used."""
+    """Checks the machine, the repository, the editor, and GitHub if it is used."""
     groups = _groups(settings)
     if settings.runs_programs:
         yield JobServerFinding("limits", str(groups), True if groups.folder else None)

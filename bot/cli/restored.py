@@ -31,13 +31,13 @@ _NOT_REPEATABLE = (
     RequestKind.DISCARD_HELD,
     RequestKind.CHOOSE_PROJECT,
 )
-"""Kinds that may have sent something, started a job, or stopped newer work. All others can safely be done twice."""
+"""Kinds that may have sent something, started a job, or stopped newer work. All others can safely be repeated."""
 _WHY = "it was open when the backup was made"
 
 
 @dataclass(frozen=True)
 class InDoubtWork:
-    """How many of each may have been sent since the backup."""
+    """The numbers of items that may have been sent since the backup."""
 
     requests: int = 0
     actions: int = 0

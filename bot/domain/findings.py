@@ -1,4 +1,4 @@
-"""What a check of the set-up found: a status, and the words for the operator."""
+"""The findings of a check of the set-up: a status, and text for the operator."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,27 +6,27 @@ from typing import Self
 
 
 class FindingStatus(StrEnum):
-    """How it is."""
+    """The status of a finding."""
 
     OK = "ok"
     WARNING = "warning"
-    """Something does not work, or soon will not; the main job does."""
+    """Something does not work, or soon will not, but jobs do."""
     ERROR = "error"
-    """The main job does not work."""
+    """Jobs do not work."""
     NOT_CHECKED = "not_checked"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of checking one thing.
 
     Attributes:
-        check: What was looked at, by a name that stays the same: `slack.bot_token`.
-        status: How it is.
+        check: The stable name of what was checked, such as `slack.bot_token`.
+        status: Its status.
         found: What was found.
-        why: Why it matters; empty where nothing is wrong.
-        fix: What to do about it; empty where nothing is wrong.
-        passing: It may be over by itself, like an outage.
+        why: Why it matters; empty if nothing is wrong.
+        fix: What to do about it; empty if nothing is wrong.
+        passing: It may resolve itself, like an outage.
     """
 
     check: str
@@ -38,22 +38,22 @@ class Finding:
 
     @classmethod
     def ok(cls, check: str, found: str) -> Self:
-        """Nothing is wrong."""
+        """Returns a finding that nothing is wrong."""
         return cls(check, FindingStatus.OK, found)
 
     @classmethod
     def warning(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:
-        """Something is wrong that the main job does without."""
+        """Returns a finding about a fault that does not keep jobs from working."""
         return cls(check, FindingStatus.WARNING, found, why, fix, passing)
 
     @classmethod
     def error(cls, check: str, found: str, *, why: str, fix: str, passing: bool = False) -> Self:
-        """The main job does not work."""
+        """Returns a finding that jobs do not work."""
         return cls(check, FindingStatus.ERROR, found, why, fix, passing)
 
     @classmethod
     def not_checked(cls, check: str, found: str, *, fix: str = "") -> Self:
-        """It is not known how it is: `found` says why."""
+        """Returns a finding that the check was not possible; `found` says why."""
         return cls(check, FindingStatus.NOT_CHECKED, found, fix=fix)
 
     @property

@@ -1,19 +1,19 @@
-"""When something happened last: what came from Slack, and what an operator has to see to."""
+"""Kinds of events whose last time is recorded: arrivals from Slack, and maintenance by the operator."""
 
 from enum import StrEnum
 
 
 class LastTime(StrEnum):
-    """What it is that happened. Databases hold these words."""
+    """A kind of event. The values are stored in databases."""
 
     COMMAND = "command"
     """A slash command came from Slack."""
     EVENT = "event"
-    """The same of an event: a message, a mention, a reaction, a Home that was opened."""
+    """An event came from Slack: a message, a mention, a reaction, an opened Home."""
     CLICK = "click"
-    """The same of a button, a menu, a shortcut or a form."""
+    """A button, a menu, a shortcut or a form was used in Slack."""
     BAD_SIGNATURE = "bad_signature"
-    """A request came over HTTP that was not signed with our secret."""
+    """An HTTP request arrived that was not signed with our secret."""
     BACKUP = "backup"
     """`pagehand backup` copied the database."""
     CHECKS = "checks"

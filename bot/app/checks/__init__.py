@@ -1,1 +1,1 @@
-"""Checks of the set-up, one module a subject: `pagehand doctor` runs them, and so does the bot while it is at work."""
+"""Checks of the set-up, one module per subject. `pagehand doctor` and the running bot use them."""

@@ -1,4 +1,4 @@
-"""Checks of what has come from Slack so far, by when it came last."""
+"""Checks what has arrived from Slack so far, and when it last did."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,11 +12,11 @@ _KINDS: Mapping[LastTime, tuple[str, str]] = {
     LastTime.CLICK: ("click (a button, a menu, a form)", "write `{command}` in a channel, and close the form"),
 }
 _LATELY = 3600.0
-"""Seconds for which a wrong signature counts, where nothing that was signed well came since."""
+"""Seconds for which a wrong signature counts, unless a correctly signed request came later."""
 
 
 def arrival_findings(last: Mapping[LastTime, float], now: float, *, command: str) -> Iterator[Finding]:
-    """Says when each kind came last; one that never did is a warning."""
+    """Reports when each kind last arrived; one that never did is a warning."""
     for kind, (words, attempt) in _KINDS.items():
         check = f"{ARRIVALS}.{kind}"
         if kind in last:
@@ -32,7 +32,7 @@ def arrival_findings(last: Mapping[LastTime, float], now: float, *, command: str
 
 
 def signature_finding(last: Mapping[LastTime, float], now: float, *, by_socket: bool) -> Finding:
-    """Says whether Slack's requests are signed with our signing secret, which nothing but a request shows."""
+    """Reports whether Slack's requests are signed with our signing secret, which only a request shows."""
     if by_socket:
         return Finding.ok(SIGNATURES, "It is not needed: Slack is reached over Socket Mode.")
     arrived = max((last[kind] for kind in _KINDS if kind in last), default=None)
@@ -51,7 +51,7 @@ def signature_finding(last: Mapping[LastTime, float], now: float, *, by_socket: 
 
 
 def ago(seconds: float) -> str:
-    """Says how long ago something was."""
+    """Returns how long ago something was, as text."""
     seconds = max(seconds, 0.0)
     for length, unit in ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute")):
         if seconds >= length:

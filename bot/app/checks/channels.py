@@ -1,4 +1,4 @@
-"""Checks of what the settings name in Slack: channels, and whom to tell when something is wrong."""
+"""Checks what the settings name in Slack: channels, and the administrator to notify."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ from bot.slack.sending.web_api import call
 
 CHANNELS, ADMIN = "channels", "admin"
 MOST = 40
-"""Channels that one check looks up: Slack allows about fifty look-ups a minute."""
+"""How many channels one check looks up: Slack allows about fifty look-ups a minute."""
 _AT_ONCE = 8
 _WHY = "Nobody can ask for a job there."
 _WHERE = "Correct the channel's id in PAGEHAND_ALLOWED_CHANNELS or the file of PAGEHAND_PROJECTS"
@@ -38,7 +38,7 @@ async def check_channels(client: AsyncWebClient, channel_ids: Collection[str]) -
 
 
 async def check_admin(client: AsyncWebClient, admin: str, address: str | None) -> Sequence[Finding]:
-    """Checks that PAGEHAND_ADMIN can be told something. `address` is the id of the person or channel that it names."""
+    """Checks that PAGEHAND_ADMIN can be notified. `address` is the id of the person or channel that it names."""
     if address is None:
         named = "names nobody in Slack" if admin else "is not set"
         return [Finding.ok(ADMIN, f"PAGEHAND_ADMIN {named}: what breaks shows in the log and the health alone.")]

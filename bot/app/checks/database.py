@@ -1,4 +1,4 @@
-"""Checks of the database: that it can be reached, its schema, its room, its clock, and when it was copied last."""
+"""Checks the database: its connection, schema, free space, clock, and last backup."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ _CLOCK_TOLERANCE = 30.0
 
 
 async def check_database(url: str, *, command: str, by_socket: bool, now: float) -> Sequence[Finding]:
-    """Checks a database, and what it tells of what has arrived. It makes and changes nothing."""
+    """Checks a database, and what it shows about arrivals from Slack. It creates and changes nothing."""
     file = _file(url)
     if file is not None and not await asyncio.to_thread(file.exists):
         return [*_no_file_yet(file), *arrival_findings({}, now, command=command)]

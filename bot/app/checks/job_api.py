@@ -1,4 +1,4 @@
-"""Checks of a project's job API: its address, the key, the project, and what it can do beyond the specification."""
+"""Checks a project's job API: address, key, project, and abilities beyond the specification."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -22,7 +22,7 @@ _GIVES = {
 
 
 async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
-    """Checks a project's job API by asking for a job that there is not."""
+    """Checks a project's job API by reading a job that does not exist."""
     name = f"job_api.{project.project.name}"
     api = HttpJobApi(project.job_api)
     try:
@@ -43,8 +43,8 @@ async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
 
 
 def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:
-    """Returns what an answer means that knows no such job. It may know no such project, which it can say only in words
-    of its own.
+    """Interprets an answer that the job is unknown. The project may be unknown, too, which the job API can only say in
+    its own message.
     """
     words = printable_line(error.words, _LONGEST_WORDS)
     if "project" in words.casefold() and "job" not in words.casefold():
@@ -74,7 +74,7 @@ def _fault(name: str, project: ProjectSettings, error: JobApiError) -> Finding:
 
 
 def ability_findings(name: str, told: JobApiAbilities, found: FoundAbilities) -> Iterator[Finding]:
-    """Compares what the settings say that a job API can do with what was found."""
+    """Compares a job API's abilities according to the settings with those found."""
     for each in fields(FoundAbilities):
         setting, can = f"JOB_API_{each.name.upper()}", getattr(found, each.name)
         yield _ability(f"{name}.{each.name}", setting, getattr(told, each.name), can=can)

@@ -26,14 +26,14 @@ NEEDED_EVENTS: Mapping[str, str] = {
     "message.im": "direct messages start no jobs, and replies there are not heard",
     "reaction_added": "a :x: on a card stops nothing (its button and !stop do)",
 }
-"""The events that the app has to be subscribed to, and what is true without each; manifest.yml has the same."""
+"""The events that the app has to subscribe to, with the effect of each one missing; manifest.yml has the same."""
 _REQUIRED_EVENTS = frozenset({"message.channels"})
 _PAGE = "At api.slack.com/apps, choose your app and then {page}: {what}."
 
 
 @dataclass(frozen=True)
 class Receiving:
-    """How this Pagehand is set up to receive. `command` is the slash command's name."""
+    """How this instance receives from Slack. `command` is the slash command's name."""
 
     command: str
     by_socket: bool
@@ -42,8 +42,8 @@ class Receiving:
 async def check_manifest(
     client: AsyncWebClient, configuration: AsyncWebClient, receiving: Receiving
 ) -> Sequence[Finding]:
-    """Reads the app's manifest, and compares it with what Pagehand needs. `configuration` calls with a configuration
-    token, `client` with the bot's, which tells whose manifest it is.
+    """Reads the app's manifest, and compares it with what Pagehand needs. `configuration` is a client with a
+    configuration token, `client` one with the bot's token, which identifies the app.
     """
     try:
         app_id = (await identify(client)).app_id
@@ -181,7 +181,7 @@ def _shortcuts(features: Mapping[str, Any]) -> Finding:
 
 
 def _addresses(settings: Mapping[str, Any], features: Mapping[str, Any], receiving: Receiving) -> Finding:
-    """Checks that all that Slack sends goes to one https address."""
+    """Checks that Slack sends everything to one https address."""
     check = f"{MANIFEST}.addresses"
     commands = [
         each for each in objects_at(features, "slash_commands") if text_at(each, "command") == receiving.command

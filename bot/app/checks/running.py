@@ -1,4 +1,4 @@
-"""Runs checks side by side, each bounded in time: a slow one delays no other, and one that fails hides no other."""
+"""Runs checks concurrently, each with a time limit: a slow or failing one does not affect the others."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ LIMIT = 10.0
 
 @dataclass(frozen=True)
 class Check:
-    """A check by its name, which stands for all that it would have found when it does not come to an end. `limit` is in
+    """A check with the name under which it is reported if it does not finish. `limit` is in
     seconds.
     """
 
@@ -26,7 +26,7 @@ class Check:
 
 
 async def run_all(checks: Iterable[Check]) -> tuple[Finding, ...]:
-    """Returns what the checks found, in their order."""
+    """Returns the findings of the checks, in order."""
     found = await asyncio.gather(*map(_bounded, checks))
     return tuple(chain.from_iterable(found))
 

@@ -1,4 +1,4 @@
-"""Checks of the settings: all that is wrong with them, and what can be checked of the rest all the same."""
+"""Checks the settings: reports everything wrong, and returns what is usable for the other checks."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +26,8 @@ _FIX = "Set it in the environment, or in a file that its name with _FILE at the 
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """What was read. `config` is None where nothing can be made of it; of the variables that are `unusable` it has
-    stand-ins, or the defaults.
+    """The settings as far as they can be read. `config` is None if they cannot be; for `unusable` variables it has
+    placeholders or defaults.
     """
 
     config: Config | None
@@ -36,7 +36,7 @@ class ReadSettings:
 
 
 def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> ReadSettings:
-    """Reads the settings. `further`: sentences about what else is wrong, each beginning with a variable's name."""
+    """Reads the settings. `further`: sentences about other faults, each beginning with a variable's name."""
     further = list(further)
     try:
         config = load(environ, further)
@@ -73,13 +73,13 @@ def _fault(sentence: str) -> Finding:
 
 
 def _name(sentence: str) -> str:
-    """Returns the variable that a sentence is about, which it begins with."""
+    """Returns the variable with which a sentence begins."""
     found = _NAME.match(sentence)
     return found[1] if found else "environment"
 
 
 def _what_is_left(environ: Mapping[str, str], unusable: frozenset[str]) -> Config | None:
-    """Returns the settings with stand-ins for those that are wrong, so that all else can be checked."""
+    """Returns the settings with placeholders for wrong ones, so that everything else can be checked."""
     kept = {name: value for name, value in environ.items() if name.removesuffix("_FILE") not in unusable}
     if "PAGEHAND_PROJECTS" in unusable:
         unusable |= _JOB_API

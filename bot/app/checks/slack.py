@@ -1,4 +1,4 @@
-"""Checks of what Slack says: the tokens, the scopes, the clock, and who receives."""
+"""Checks Slack's side: the tokens, the scopes, the clock, and which app receives."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
@@ -17,7 +17,7 @@ TOKEN, SCOPES, CLOCK = "slack.bot_token", "slack.scopes", "slack.clock"
 CONNECTION, SIGNING_SECRET = "slack.app_token", "slack.signing_secret"
 _UNREACHABLE = "Look at this machine's network, its proxy (HTTPS_PROXY) and SLACK_API_URL."
 _CLOCK_TOLERANCE = 60.0
-"""Seconds; Slack's signatures are good for 300, and leases and reports look wrong long before."""
+"""Seconds. Slack's signatures are valid for 300, and leases and reports are wrong long before."""
 _NO_SOCKETS = frozenset({"socket_mode_not_enabled"})
 
 
@@ -47,7 +47,7 @@ async def check_app_token(client: AsyncWebClient) -> Sequence[Finding]:
 
 
 def token_finding(check: str, setting: TokenSetting, error: ChatError) -> Finding:
-    """Returns what an error of Slack's means for the token that a call was made with."""
+    """Interprets an error of Slack's for the token of the call."""
     match error:
         case ChatNotAllowed() | ChatRejected():
             code = "missing_scope" if isinstance(error, ChatMissingScope) else error.reason
@@ -58,7 +58,7 @@ def token_finding(check: str, setting: TokenSetting, error: ChatError) -> Findin
 
 
 def scope_findings(granted: frozenset[str] | None) -> Sequence[Finding]:
-    """Compares the scopes that were granted with those that are needed: a finding for each that is missing."""
+    """Compares the granted scopes with the needed ones; yields a finding for each that is missing."""
     if granted is None:
         return [Finding.not_checked(SCOPES, "Slack's answer does not tell which scopes are granted.")]
     missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
@@ -77,7 +77,7 @@ def scope_findings(granted: frozenset[str] | None) -> Sequence[Finding]:
 
 
 def clock_finding(headers: Mapping[str, str], now: float) -> Finding:
-    """Compares this machine's clock with Slack's, by the header Date of an answer."""
+    """Compares this machine's clock with Slack's, using a response's Date header."""
     try:
         date = parsedate_to_datetime(headers.get("Date", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What it means when Slack refuses a token, and what to do about it: in the same words wherever it shows."""
+"""Explains what it means if Slack rejects a token and what to do, in the same words everywhere."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class TokenSetting:
-    """A setting that holds a token: its `name`, what is off while Slack refuses it, and where to get a good one."""
+    """A setting with a token: its `name`, what does not work while Slack rejects it, and where to get a valid one."""
 
     name: str
     without: str
@@ -42,6 +42,6 @@ APP_TOKEN = TokenSetting(
 
 
 def refusal(setting: TokenSetting, code: str) -> str:
-    """Returns what Slack says of a token, with Slack's code."""
+    """Returns Slack's verdict on a token, with Slack's code."""
     meaning = _MEANINGS.get(code)
     return f"Slack does not accept {setting.name} ({code}){f': {meaning}' if meaning else ''}."

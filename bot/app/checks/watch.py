@@ -1,4 +1,4 @@
-"""Runs the checks while the bot is at work: what breaks later is logged, shown by the health, and told."""
+"""Runs the checks while the bot is running: later faults are logged, shown by the health, and reported."""
 
 import asyncio
 import contextlib
@@ -18,18 +18,18 @@ from bot.slack.sending.scopes import MissingScopes
 logger = logging.getLogger(__name__)
 
 _ONLY_AT_SET_UP = ("arrivals.", "database.backup")
-"""What is no fault of a bot at work: nobody may have asked for anything yet, and copies can be made in other ways."""
+"""Not faults in a running bot: nobody may have asked for anything yet, and backups can be made in other ways."""
 
 
 @dataclass(frozen=True)
 class WatchTimings:
-    """Times are in seconds.
+    """When to run the checks, in seconds.
 
     Attributes:
-        first: From the start to the first look.
-        every: Between two looks at everything.
-        slack: Between two looks at Slack's tokens and scopes.
-        retry: The same while there is an error, or after Slack refused a token.
+        first: From the start to the first run.
+        every: Between two runs of all checks.
+        slack: Between two runs of those of Slack's tokens and scopes.
+        retry: The same while there is an error, or after Slack rejected a token.
     """
 
     first: float = 60.0
@@ -39,15 +39,15 @@ class WatchTimings:
 
 
 class SetupWatch:
-    """Looks at the set-up again and again.
+    """Checks the set-up regularly.
 
     Args:
-        checks: All of them; those whose name begins with `slack` are run more often.
-        store: Where faults are recorded that are to be told; None: this process leaves that to others.
-        tells: Whether PAGEHAND_ADMIN names somebody who can be told in Slack.
-        secrets: What no finding may contain; it may grow.
-        missing_scopes: Is told of scopes that are missing.
-        token_refused: Is set when Slack refuses a token.
+        checks: All checks; those whose name begins with `slack` run more often.
+        store: Records faults to be reported; None if this process leaves that to others.
+        tells: Whether PAGEHAND_ADMIN names somebody who can be notified in Slack.
+        secrets: Secrets that no finding may contain; more can be added.
+        missing_scopes: Gets the missing scopes.
+        token_refused: Is set when Slack rejects a token.
         monotonic: Returns the time in seconds.
     """
 
@@ -73,10 +73,10 @@ class SetupWatch:
         self._monotonic = monotonic
         self._timings = timings or WatchTimings()
         self._faults: dict[str, tuple[Finding, float]] = {}
-        """Each fault, with the time at which it was first seen."""
+        """The faults, with the times at which they were first seen."""
 
     async def run(self) -> None:
-        """Looks forever."""
+        """Runs forever."""
         await self._pause(self._timings.first)
         whole_at = self._monotonic()
         while True:
@@ -92,18 +92,18 @@ class SetupWatch:
         findings = [each for each in found if not each.check.startswith(_ONLY_AT_SET_UP)]
         self._note(findings)
         if self._store is not None:
-            with contextlib.suppress(StoreError):  # the database probe reports it, and the next look records it
+            with contextlib.suppress(StoreError):  # the database probe reports it, and the next run records it
                 await self._store.transact(lambda tx: tx.faults.record(findings, tell=self._tells))
 
     def status(self) -> ComponentStatus:
-        """Returns the errors of the set-up that do not pass by themselves."""
+        """Returns the errors of the set-up that do not resolve themselves."""
         errors = self._errors()
         since = min((at for _, at in errors), default=self._monotonic())
         seconds = max(self._monotonic() - since, 0.001) if errors else 0.0
         return ComponentStatus("set-up", seconds, " ".join(each.words for each, _ in errors), grace_seconds=0.0)
 
     def warning(self) -> str:
-        """Returns the faults that only warn, without missing scopes, which have a warning of their own."""
+        """Returns the faults that are warnings, without missing scopes, which have their own."""
         warnings = (each for each, _ in self._faults.values() if each.status is FindingStatus.WARNING)
         return " ".join(each.words for each in warnings if not each.check.startswith(SCOPES))
 
@@ -132,7 +132,7 @@ class SetupWatch:
             logger.log(level, "%s: %s", fault.check, fault.words)
 
     async def _pause(self, seconds: float) -> None:
-        if self._errors():  # a token that is refused is known by now, and refused again and again
+        if self._errors():  # a rejected token is already known, and rejected again and again
             await asyncio.sleep(seconds)
         else:
             with contextlib.suppress(TimeoutError):

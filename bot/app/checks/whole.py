@@ -1,4 +1,4 @@
-"""All checks of a set-up, for `pagehand doctor` and for a bot at work."""
+"""All checks of a set-up, for `pagehand doctor` and for the running bot."""
 
 import contextlib
 import time
@@ -24,7 +24,7 @@ from bot.slack.sending.web_api import new_client, new_session
 
 @dataclass(frozen=True)
 class SlackClients:
-    """Who is asked: with the bot token, with the app-level token and with a configuration token, where there is one."""
+    """Clients with the bot token, the app-level token and, if there is one, a configuration token."""
 
     bot: AsyncWebClient
     app: AsyncWebClient | None = None
@@ -32,7 +32,7 @@ class SlackClients:
 
 
 def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float] = time.time) -> list[Check]:
-    """Returns the checks of all that the settings name. `now` returns the time, in seconds since the epoch."""
+    """Returns the checks of everything that the settings name. `now` returns the time, in seconds since the epoch."""
     channel_ids = config.known_projects.channel_ids | config.allowed_channels
     by_socket = config.slack_app_token is not None
     url = config.database_url.get_secret_value()
@@ -60,13 +60,13 @@ async def examine(
     more: Sequence[Check] = (),
     now: Callable[[], float] = time.time,
 ) -> tuple[Finding, ...]:
-    """Checks the settings, and all that they name as far as they can be used. No secret is in what it returns.
+    """Checks the settings and, as far as they are usable, everything that they name. The findings contain no secrets.
 
     Args:
-        environ: Where the settings are.
-        configuration_token: Shows the app's manifest; empty: it is not looked at.
-        further: Sentences about what else is wrong with the settings.
-        more: Checks besides.
+        environ: The environment with the settings.
+        configuration_token: Gives access to the app's manifest; if empty, that is not checked.
+        further: Sentences about other faults of the settings.
+        more: Additional checks.
         now: Returns the time, in seconds since the epoch.
     """
     read = check_settings(environ, further)
@@ -84,7 +84,7 @@ async def examine(
 
 
 def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iterable[Finding]:
-    """Returns the findings with stars for whatever secret a foreign answer put into them."""
+    """Returns the findings with asterisks instead of secrets that foreign answers may contain."""
     hidden = sorted(filter(None, secrets), key=len, reverse=True)
 
     def masked(text: str) -> str:

@@ -1,1 +1,1 @@
-"""Reads what a Slack message holds, wherever it comes from. Whatever is kept is bounded and cleaned."""
+"""Reads the contents of a Slack message, from any source. Everything kept is bounded and cleaned."""

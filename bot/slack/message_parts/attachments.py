@@ -1,4 +1,4 @@
-"""What a message holds besides its own text: blocks, files, forwarded and linked messages, previews of links.
+"""What a message contains besides its own text: blocks, files, forwarded and linked messages, link previews.
 
 Slack documents only the attachments that apps write (docs.slack.dev, "Secondary message attachments"); the others are
 known from recorded payloads. A forwarded message has `is_share`, a linked one `is_msg_unfurl`.
@@ -41,7 +41,7 @@ def _text(part: BlockPart, depth: int) -> str:
 
 
 def _own_words(part: BlockPart) -> str | None:
-    """Returns the text of the part itself; None if it only holds other parts."""
+    """Returns the text of the part itself; None if it only contains other parts."""
     match part.type:
         case "mrkdwn" | "markdown":
             words = unescape_keeping_mentions(displayable(part.text))

@@ -1,6 +1,6 @@
-"""A message as Slack describes it, wherever it comes from: an event, a shortcut, the Web API's answer.
+"""A message as Slack describes it, in an event, a shortcut or a response of the Web API.
 
-Where Slack uses one key for values of two types, a field for each reads it: `text` and `text_parts`, for example.
+If Slack uses one key for values of two types, each type has its own field: `text` and `text_parts`, for example.
 """
 
 import re
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictI
 from bot.runtime.lenient_model import IsPresent, IsText, LenientModel, Objects, Text, objects_in
 
 MAX_PARTS = 5_000
-"""Parts of one message's blocks. Blocks with more are not read: the message has its words as flat text, too."""
+"""The most parts in one message's blocks. Blocks with more are not read: the message has its text as flat text, too."""
 _TS = re.compile(r"\d{1,20}\.\d{6}")
 
 
@@ -58,7 +58,7 @@ Blocks = Annotated[tuple["BlockPart", ...], BeforeValidator(_blocks)]
 
 
 class TextStyle(LenientModel):
-    """How a part of rich text is set."""
+    """The style of a part of rich text."""
 
     bold: StrictBool = False
     italic: StrictBool = False
@@ -110,7 +110,7 @@ class MessageFile(LenientModel):
 
 
 class AttachmentField(LenientModel):
-    """A pair of words in an attachment of an app."""
+    """A field in an attachment of an app: a title and a value."""
 
     title: Text = ""
     value: Text = ""
@@ -129,7 +129,7 @@ class MessageBlocks(LenientModel):
 
 
 class MessageAttachment(LenientModel):
-    """What Slack shows below a message's own words: a forwarded or linked message, a link's preview, an app's words."""
+    """What Slack shows below a message's own text: a forwarded or linked message, a link's preview, an app's text."""
 
     is_share: StrictBool = False
     is_msg_unfurl: StrictBool = False
@@ -159,7 +159,7 @@ class Signed(LenientModel):
 
 
 class Authored(LenientModel):
-    """What Slack says of who is behind a message or another event."""
+    """What Slack says about the author of a message or another event."""
 
     user: Text = ""
     user_team: Text = ""
@@ -181,12 +181,12 @@ class BotProfile(LenientModel):
 
 
 def _subtype(value: object) -> object:
-    """A subtype that cannot be read must not pass for none: messages without one are people's."""
+    """An unreadable subtype must not count as none, because messages without one are people's."""
     return value if value is None or isinstance(value, str) else "unreadable"
 
 
 class SlackMessage(Authored, Signed):
-    """A message. `files` is None if Slack does not tell them."""
+    """A message. `files` is None if Slack does not list them."""
 
     type: Text = ""
     subtype: Annotated[Text, BeforeValidator(_subtype)] = ""

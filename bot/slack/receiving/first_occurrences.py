@@ -1,4 +1,4 @@
-"""Remembers what came before: Slack can send a kind of payload thousands of times an hour, and a message twice."""
+"""Remembers earlier payloads: Slack can send a kind of payload thousands of times an hour, and a message twice."""
 
 from collections import OrderedDict
 

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class PayloadFilter:
-    """Lets those payloads through to the listeners that are for our app in our workspace."""
+    """Passes on only payloads for our app in our workspace."""
 
     def __init__(self, identity: Identity, first_occurrences: FirstOccurrences) -> None:
         self._identity = identity

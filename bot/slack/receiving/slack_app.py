@@ -41,15 +41,15 @@ from bot.slack.sending.web_api import quiet_libraries, quiet_logger
 logger = logging.getLogger(__name__)
 
 LISTENERS = (commands, edits, messages, reactions, channels, buttons)
-"""In this order: the first one that matches a payload gets it. `catch_all` answers the rest."""
+"""The listeners in order: the first one that matches a payload gets it. `catch_all` answers the rest."""
 
 
 class SlackApp:
-    """Takes Slack's payloads from a receiver and answers them.
+    """Handles and answers Slack's payloads from a receiver.
 
     Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
     time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
-    answered without; `recording_health` is told of what could not be recorded, `note` of what came. Without
+    answered without; `recording_health` gets failures to record, `note` the kinds that arrive. Without
     `modal_edges` there are no modals, shortcuts and Home.
     """
 
@@ -97,7 +97,7 @@ class SlackApp:
         if (kind := _kind_of(payload)) is not None:
             self._note(kind)
         try:
-            # In this mode Bolt takes the payload as it is; the other one would have it read the body itself.
+            # In this mode Bolt accepts the parsed payload; otherwise it would read the body itself.
             return await self.bolt.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
         except Exception as error:  # noqa: BLE001 - Bolt trips over payloads that are not as documented
             return self._acknowledge_unreadable(error, payload)
@@ -149,7 +149,7 @@ def _register_views(app: AsyncApp, dependencies: Dependencies, opener: ModalOpen
 
 
 def _bolt_app() -> AsyncApp:
-    """Checks that would call Slack or log what people wrote are off; the receivers verify the caller."""
+    """Turns off checks that would call Slack or log what people wrote; the receivers verify the caller."""
     bolt_logger = quiet_logger("bot.slack.bolt")
     with _without_slack_environment():
         return AsyncApp(
@@ -170,7 +170,7 @@ def _bolt_app() -> AsyncApp:
 
 @contextmanager
 def _without_slack_environment() -> Iterator[None]:
-    """Bolt reads SLACK_... variables by itself; a client id and secret among them would switch it to OAuth."""
+    """Bolt reads SLACK_... variables itself; a client id and secret among them would switch it to OAuth."""
     hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("SLACK_")}
     try:
         yield

@@ -37,7 +37,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,100}(?!`)|~{3,100}(?!~))")
 """A longer one is left open: to close it would double the text."""
 _ROUNDS = 4
 _CONTAINERS = " \t>*+-.)0123456789"
-"""What may stand before a paragraph on its line: the signs of quotations and lists."""
+"""What may precede a paragraph on its line: the markers of quotations and lists."""
 
 
 @dataclass(frozen=True)

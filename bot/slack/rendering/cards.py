@@ -38,7 +38,7 @@ def asked(thread: Thread) -> Markup:
 
 
 def facts(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts) -> list[Markup]:
-    """What is known, a short text each; at most 10."""
+    """The known facts, each a short text; at most 10."""
     state = thread.state
     return [
         *(_project(thread) if message_context.several_projects else []),

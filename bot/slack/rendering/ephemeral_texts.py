@@ -61,7 +61,7 @@ def task_missing(message_context: MessageContext) -> Markup:
 
 
 def help_text(message_context: MessageContext, meant: LoneWord | None = None) -> Markup:
-    """Returns the help; it begins with an explanation where a word was `meant` as a command of its own."""
+    """Returns the help; it begins with an explanation if a word was `meant` as a separate command."""
     command, word = escape(message_context.command), escape(meant or LoneWord.STATUS)
     lines = [line(command=command, bot=message_context.bot, word=word) for line in help_words.HELP]
     first = [] if meant is None else [help_words.NO_SUCH_COMMAND[meant](command=command)]

@@ -1,1 +1,1 @@
-"""One module a surface of Slack's. A listener parses, makes one call that commits a row, and acknowledges."""
+"""One module per surface of Slack. A listener parses, makes one call that commits a row, and acknowledges."""

@@ -1,4 +1,4 @@
-"""Whatever else Slack sends: without an answer, people would see an error, or Slack would send it again."""
+"""Everything else that Slack sends: without an answer, people would see an error, or Slack would send it again."""
 
 import logging
 import re
@@ -18,11 +18,11 @@ logger = logging.getLogger(__name__)
 
 ANYTHING = re.compile("")
 _AWAITED_BY_A_PERSON = frozenset({"block_actions", "interactive_message", "message_action", "shortcut"})
-"""After these a person waits for something to happen."""
+"""Types of payloads after which a person waits for something to happen."""
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
-    """Listens for what no other listener takes. Must come last."""
+    """Listens for what no other listener handles. Must come last."""
     logged = dependencies.logged
 
     async def on_command(ack: AsyncAck) -> None:
@@ -58,8 +58,8 @@ def log_unused(payload: SlackPayload, first_occurrences: FirstOccurrences) -> No
 
 
 def tell_if_awaited(payload: ClickPayload, dependencies: Dependencies) -> None:
-    """Tells a person that their click or shortcut means nothing here. A link, whose button has no value, opened all the
-    same.
+    """Tells a person that their click or shortcut is unknown here. A link, whose button has no value, opened in any
+    case.
     """
     person = user_of(payload, dependencies.identity)
     is_link = payload.type == "block_actions" and not payload.element.value

@@ -1,4 +1,4 @@
-"""The slash command: a job to start, the modal in which to ask for one, or help."""
+"""The slash command: starts a job, opens the modal for one, or shows help."""
 
 import logging
 from typing import Any, assert_never
@@ -38,7 +38,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 
 
 async def handle_command(payload: CommandPayload, dependencies: Dependencies) -> str:
-    """Does what the command asks for, and returns the answer, which only its sender sees; empty if a modal opens."""
+    """Carries out the command, and returns the answer, which only its sender sees; empty if a modal opens."""
     asked, context = parse_slash(payload.text), dependencies.message_context
     match asked:
         case Start():

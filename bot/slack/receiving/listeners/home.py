@@ -24,7 +24,7 @@ _LONGEST_NUMBER = 6
 def register(
     app: AsyncApp, service: ServicePort, recorder: RequestRecorder, opener: ModalOpener, *, identity: Identity
 ) -> None:
-    """Listens to the Home. What is recorded shows there as soon as it is published again."""
+    """Listens to the Home. Changes appear there as soon as it is published again."""
 
     async def on_opened(body: dict[str, Any]) -> None:
         event = HomePayload.read(body).event

@@ -83,7 +83,7 @@ async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependenc
 
 
 async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Where there is no job, helps whoever wrote to us; in other people's threads the word is none of our business."""
+    """Returns help if there is no job and the message is for us; in other people's threads, the word is not for us."""
     to_us = message.mentions_us or message.in_direct_message or message.answers_us
     reply = _reply(message, "", ThreadWord.HELP)
     if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
@@ -122,7 +122,7 @@ def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) ->
 
 
 EVENTS = ("message", "app_mention")
-"""A message that mentions the bot comes as both, in any order; the service recognizes it by its `ts`."""
+"""A message that mentions the bot comes as both events, in any order; the service recognizes it by its `ts`."""
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:

@@ -1,4 +1,4 @@
-"""The modals: typed text is kept, what is submitted is recorded, and an error is shown at its input."""
+"""The modals: saves typed text, records submissions, and shows errors at their inputs."""
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -38,7 +38,7 @@ Submitted = Callable[[ViewPayload, Person, ModalPlace], Awaitable[Answer]]
 
 @dataclass(frozen=True)
 class ModalListeners:
-    """The listeners with what they need."""
+    """The listeners and their dependencies."""
 
     service: ServicePort
     recorder: RequestRecorder
@@ -53,7 +53,7 @@ class ModalListeners:
         app.view(Callback.ANSWER)(self._on(self._answer))
         app.view(Callback.SETTINGS)(self._on(self._settings))
         for callback in Callback:
-            app.view_closed(callback)(_acknowledge)  # what was typed is kept already
+            app.view_closed(callback)(_acknowledge)  # the typed text is already saved
         app.action({"block_id": Input.PROMPT, "action_id": Input.PROMPT})(self._on_typed)
         app.action({"block_id": Input.SCOPE, "action_id": Input.SCOPE})(self._on_scope)
         app.action(blocks.OPEN_FORM)(self._on_form_button)
@@ -79,7 +79,7 @@ class ModalListeners:
         return await self._recorded(self.service.start(asked), payload, person, place, channel_id)
 
     async def _hand_over(self, payload: ViewPayload, person: Person, place: ModalPlace) -> Answer:
-        """The secrets that were in the context are masked already; one that is there was put back, or typed."""
+        """The context's secrets are already masked; a secret in it was put back, or typed."""
         prompt, context = _prompt_in(payload), payload.view.texts(f"{Input.CONTEXT}/")
         found = {block_id: self.opener.masker.mask(text).kinds for block_id, text in context}
         errors = {block_id: secret_found(kinds) for block_id, kinds in found.items() if kinds}
@@ -115,7 +115,7 @@ class ModalListeners:
         return await self._followed_up(written, payload, place, answers[0].block_id)
 
     async def _followed_up(self, written: Written, payload: ViewPayload, place: ModalPlace, at: str) -> Answer:
-        """Records a follow-up; what went wrong is said at the input with the block id `at`."""
+        """Records a follow-up; an error is shown at the input with the block id `at`."""
         known: list[bool] = []
 
         async def record() -> None:
@@ -142,7 +142,7 @@ class ModalListeners:
         *,
         at: str = Input.PROMPT,
     ) -> Answer:
-        """Records it. The text is forgotten once that is done, and stays where it is if not."""
+        """Records a submission. Its draft is deleted if that succeeds, and kept if not."""
         outcome = await self.recorder.record_interaction(call, person, channel_id)
         if outcome is RecordingOutcome.FAILED:
             return _errors({at: NOT_RECORDED_HERE})
@@ -230,7 +230,7 @@ def _prompt_errors(prompt: str) -> dict[str, str]:
 
 
 def _files(place: ModalPlace) -> tuple[SlackFile, ...]:
-    """The view keeps no more of files than their ids and names."""
+    """The view contains only the ids and names of files."""
     names = dict(zip(place.files, place.file_names, strict=False))
     return tuple(SlackFile(file_id, names.get(file_id, ""), must_look_up=True) for file_id in place.files)
 

@@ -1,1 +1,1 @@
-"""What modals need while people have them before them: they are opened, filled, and what is typed is kept."""
+"""Support for open modals: opening and filling them, and saving typed text."""

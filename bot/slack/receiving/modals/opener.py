@@ -43,7 +43,7 @@ from bot.slack.rendering.words.forms import COULD_NOT_FILL, COULD_NOT_OPEN
 from bot.slack.sending.views import ShownView, SlackViews
 
 _ANYWHERE = ChannelInfo("", "", is_shared_outside=False, is_private=False, is_direct=True)
-"""Stands for the channel while the form still has to ask for it."""
+"""The placeholder for a channel that the form still has to ask for."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ModalEdges:
-    """What modals need of Slack. `projects` are the names of all projects; `masker` takes secrets out of contexts.
+    """What modals need from Slack. `projects` are the names of all projects; `masker` masks secrets in contexts.
     Without `admission`, permissions are checked only when the request takes effect.
     """
 
@@ -144,7 +144,7 @@ class ModalOpener:
         self._open(trigger_id, person, place, self._if_allowed(person, place, RequestKind.FOLLOW_UP, view))
 
     def settings(self, trigger_id: str, person: Person) -> None:
-        """Opens the modal for somebody's defaults."""
+        """Opens the modal for a person's preferences."""
 
         async def view() -> View:
             return settings_modal(await self._service.preference(person.id), self._projects)
@@ -220,7 +220,7 @@ class ModalOpener:
         try:
             await self._views.update(shown, view)
         except ChatError as error:
-            logger.info("a modal is left as it is: %s", error.reason)  # it was closed, most often
+            logger.info("a modal is left as it is: %s", error.reason)  # usually because it was closed
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         try:

@@ -1,9 +1,9 @@
-"""Who is behind a payload.
+"""Determines who caused a payload.
 
 It follows Bolt's search for the actor's team (slack_bolt/request/internals.py, `extract_actor_team_id` and others).
 On Enterprise Grid, people of the whole organization count as people of our workspace. If Slack does not say where
-somebody belongs, or names another workspace in a channel that is shared with other organizations, nobody is taken for
-one of ours.
+somebody belongs, or names another workspace in a channel that is shared with other organizations, they do not count as
+ours.
 """
 
 from bot.domain.requests.request import Person
@@ -14,18 +14,18 @@ from bot.slack.receiving.payloads.payload import CommandPayload, is_ours
 from bot.slack.sending.identity import Identity
 
 _WORKSPACE = "T"
-"""How the ids of workspaces begin; those of organizations begin with E."""
+"""The first letter of workspaces' ids; those of organizations begin with E."""
 _NAMES_WHERE = frozenset({"view_submission", "view_closed", "message_action", "shortcut"})
-"""Kinds of interactions that name the workspace in which somebody did it."""
+"""Kinds of interactions that name the workspace in which they happened."""
 
 
 def author_of(payload: EventPayload, identity: Identity) -> Person:
-    """Returns who is behind an event. The id is empty if the event names nobody."""
+    """Returns who caused an event. The id is empty if the event names nobody."""
     return message_author(payload.event, payload, identity)
 
 
 def message_author(message: Authored, payload: EventPayload, identity: Identity) -> Person:
-    """Returns the author of a message that an event tells of."""
+    """Returns the author of the message in an event."""
     return Person(message.user, _author_team(message, payload, identity))
 
 
@@ -63,5 +63,5 @@ def _happened_in_our_organization(payload: InteractionPayload, identity: Identit
 
 
 def _counted_as(team_id: str, identity: Identity) -> str:
-    """Returns the workspace that a person counts as a member of: ours for everybody of our organization."""
+    """Returns the workspace whose member a person counts as: ours for everybody in our organization."""
     return identity.team_id if is_ours(team_id, identity) else team_id

@@ -32,7 +32,7 @@ from bot.slack.sending.identity import Identity
 logger = logging.getLogger(__name__)
 
 _DELETED_WITH_REPLIES = "tombstone"
-"""The subtype of a deleted message whose thread goes on: Slack reports its deletion as an edit."""
+"""The subtype of a deleted message whose thread remains: Slack reports its deletion as an edit."""
 Parsed = Aside | Thanks | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
 """What the text of a message asks for, as a reply or at the beginning of a thread."""
 
@@ -68,7 +68,7 @@ class _Version:
 
     @property
     def thread_ts(self) -> str:
-        """Empty for a message that begins a thread: it is of interest only for what was made of it."""
+        """Empty for a message that begins a thread, which only matters if a request was made from it."""
         return self.message.thread_ts if self.message.is_reply else ""
 
     def may_concern_us(self) -> bool:
@@ -90,8 +90,8 @@ class _Version:
         )
 
     def content(self) -> object:
-        """Returns what makes a difference to us: of the flat text, which every version has, and of the attachments.
-        None if Slack does not tell the text.
+        """Returns the relevant parts of the flat text, which every version has, and of the attachments.
+        None if Slack does not include the text.
         """
         text = self.message.text
         if not self.message.has_text:
@@ -100,7 +100,7 @@ class _Version:
 
 
 def is_deletion(payload: RevisionPayload) -> bool:
-    """Returns whether a reported edit is in fact the deletion of a message whose thread goes on."""
+    """Returns whether a reported edit is in fact the deletion of a message whose thread remains."""
     return payload.event.message.subtype == _DELETED_WITH_REPLIES
 
 
@@ -165,8 +165,8 @@ def _person_message(payload: RevisionPayload, after: _Version, identity: Identit
 
 
 def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
-    """An edit gives no orders: a reply that became a word for Pagehand is merely no longer for the agent. But a message
-    that already asked for another job asks for it in its new words.
+    """An edit gives no commands: a reply that became a word for Pagehand is merely no longer for the agent. But a
+    message that already asked for another job asks for it with its new text.
     """
     reply = Reply(
         person=edited.person,
@@ -188,7 +188,7 @@ def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
             return reply
         case Word(ThreadWord.NEW, prompt) if isinstance(before, Word | None) and _can_be_started(prompt):
             return replace(reply, text=prompt, word=ThreadWord.NEW)
-        case OnlyEmoji(emoji):  # emoji that were held as an answer may still be one
+        case OnlyEmoji(emoji):  # emoji that are held as a possible answer may still be one
             return replace(reply, text=emoji, withdrawn=True)
         case _:
             return replace(reply, withdrawn=True)
@@ -204,11 +204,11 @@ def _may_be_by_a_person(before: _Version) -> bool:
 
 
 def _is_by_its_author(after: _Version, before: _Version | None) -> bool:
-    """If Slack names no editor, the edit counts as the author's as long as Slack tells the text before it."""
+    """If Slack names no editor, the edit counts as the author's if Slack includes the text before it."""
     editor = after.message.edited.user
     return editor == after.author_id if editor else before is not None
 
 
 def _is_changed(after: _Version, before: _Version | None) -> bool:
-    """Returns whether the two versions differ for us; False if Slack does not tell the new text."""
+    """Returns whether the two versions differ for us; False if Slack does not include the new text."""
     return after.message.has_text and after.content() != (before.content() if before else None)

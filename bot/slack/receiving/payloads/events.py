@@ -10,7 +10,7 @@ from bot.slack.receiving.payloads.payload import SlackEvent, SlackPayload
 
 
 class EventPayload(SlackPayload):
-    """An event of any type. `is_ext_shared_channel` is None where Slack does not tell; what cannot be read counts as
+    """An event of any type. `is_ext_shared_channel` is None if Slack does not say; an unreadable value counts as
     shared.
     """
 
@@ -33,7 +33,7 @@ class MessagePayload(EventPayload):
 
 
 class RevisionEvent(SlackEvent):
-    """An edit or a deletion of a message. `previous_message` is None where Slack does not tell it."""
+    """An edit or a deletion of a message. `previous_message` is None if Slack does not include it."""
 
     channel: Text = ""
     ts: Ts = ""

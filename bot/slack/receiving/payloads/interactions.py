@@ -54,14 +54,14 @@ class InteractionChannel(LenientModel):
 
 
 class ClickContainer(LenientModel):
-    """What holds the element: a message or a view."""
+    """What contains the element: a message or a view."""
 
     channel_id: Text = ""
     message_ts: Text = ""
 
 
 class ClickedMessage(LenientModel):
-    """The message that holds the element."""
+    """The message that contains the element."""
 
     ts: Text = ""
 
@@ -76,7 +76,7 @@ class ClickPayload(InteractionPayload):
 
     @property
     def element(self) -> ClickedElement:
-        """What was used: Slack reports one at a time."""
+        """The element that was used: Slack reports one at a time."""
         return self.actions[0] if self.actions else ClickedElement()
 
     @property
@@ -101,7 +101,7 @@ class MessageShortcutPayload(InteractionPayload):
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """What an input of an agent's question holds; `text` is empty where nothing was answered."""
+    """The content of an input for an agent's question; `text` is empty if nothing was answered."""
 
     block_id: str
     title: str
@@ -123,7 +123,7 @@ class ViewBlock(LenientModel):
 
 
 class InputState(LenientModel):
-    """What an input holds."""
+    """The content of an input."""
 
     value: Text = ""
     selected_option: ChosenOption = ChosenOption()
@@ -139,7 +139,7 @@ def _inputs(values: object) -> dict[str, Any]:
 
 
 class ViewState(LenientModel):
-    """What the inputs of a view hold."""
+    """The contents of a view's inputs."""
 
     values: Annotated[Mapping[Text, InputState], BeforeValidator(_inputs)] = Field(default_factory=dict)
 
@@ -155,12 +155,12 @@ class SlackView(InstalledView):
 
     @property
     def shown(self) -> ShownView:
-        """Which content of which view it is."""
+        """The view's id and the hash of its content."""
         return ShownView(self.id, self.hash)
 
     @property
     def place(self) -> ModalPlace:
-        """What the view is about."""
+        """The place that the view is about."""
         return parse_place(self.private_metadata)
 
     def text(self, block_id: str) -> str:
@@ -181,8 +181,8 @@ class SlackView(InstalledView):
         return [(block_id, self.text(block_id)) for block_id in ids if block_id.startswith(prefix)]
 
     def answers(self) -> list[GivenAnswer]:
-        """Returns the answers to an agent's questions, in the order of their inputs. The person's own words count more
-        than what they chose.
+        """Returns the answers to an agent's questions, in the order of their inputs. The person's own words take
+        precedence over their choice.
         """
         found = []
         for block_id, block in {block.block_id: block for block in self.blocks}.items():

@@ -1,4 +1,4 @@
-"""What all kinds of Slack's payloads have in common, and how a payload is read from an HTTP request."""
+"""The common parts of all of Slack's payloads, and reading a payload from an HTTP request."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 class Installation(LenientModel):
-    """A workspace, and the organization it belongs to, in which the app is installed."""
+    """A workspace in which the app is installed, with its organization."""
 
     team_id: Text = ""
     enterprise_id: Text = ""
@@ -34,17 +34,17 @@ class SlackWorkspace(LenientModel):
 NamedWorkspace = Annotated[
     SlackWorkspace | None, BeforeValidator(lambda value: value if value is None or isinstance(value, dict) else {})
 ]
-"""None where Slack names no workspace. What cannot be read must not pass for that."""
+"""None if Slack names no workspace. An unreadable value must not count as that."""
 
 
 class InstalledView(LenientModel):
-    """The view that a payload is about, as far as it tells for whom the payload is."""
+    """The view of a payload, with the fields that show for which app the payload is."""
 
     app_installed_team_id: Text = ""
 
 
 class SlackEvent(Authored):
-    """An event, as far as all events are alike."""
+    """The common fields of all events."""
 
     type: Text = ""
 
@@ -130,12 +130,12 @@ def is_direct_message(channel_id: str) -> bool:
 
 
 def log_safe(text: str) -> str:
-    """Returns a type or an id as the log may hold it: short and on one line."""
+    """Returns a type or an id in a form for the log: short and on one line."""
     return _UNUSUAL.sub("?", text[:_MAX_LOGGED])
 
 
 def parse_body(body: str, content_type: str) -> dict[str, Any] | None:
-    """Returns the payload in the body of a signed HTTP request; None if it is nothing that Slack sends.
+    """Returns the payload in the body of a signed HTTP request; None if it is not a payload of Slack's.
 
     Slack sends JSON, a form, or a form with JSON in its only field. Bolt's own parser takes every form that contains
     the word "payload" for an interaction, and drops a command about one.

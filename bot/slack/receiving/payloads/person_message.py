@@ -16,7 +16,7 @@ from bot.slack.sending.identity import Identity
 logger = logging.getLogger(__name__)
 
 _SUBTYPES_OF_PEOPLE = frozenset({"", "file_share", "me_message", "thread_broadcast"})
-"""`me_message` is what `/me` makes of somebody's words."""
+"""`me_message` is the result of `/me`."""
 _SLACKBOT = "USLACKBOT"
 _MENTION = "app_mention"
 _PRIVATE_MESSAGES = "groups:history"
@@ -24,9 +24,9 @@ _PRIVATE_MESSAGES = "groups:history"
 
 @dataclass(frozen=True)
 class PersonMessage:
-    """What somebody wrote. `text` is in Slack's escaped form. `thread_ts` is empty for a message outside a thread, even
-    if it begins one. `answers_us`: the thread's first message is ours. `edited_at` is the `ts` of the last edit; empty
-    for a message that was just written.
+    """A message by a person. `text` is in Slack's escaped form. `thread_ts` is empty for a message outside a thread,
+    even if it begins one. `answers_us`: the thread's first message is ours. `edited_at` is the `ts` of the last edit;
+    empty for a message that was just written.
     """
 
     person: Person
@@ -42,12 +42,12 @@ class PersonMessage:
 
     @property
     def key(self) -> str:
-        """Made of Slack's own ids, so it is the same for both events that tell of one message."""
+        """Made from Slack's own ids, so it is the same for both events about one message."""
         return f"message/{self.channel_id}/{self.ts}"
 
 
 def read_message(payload: MessagePayload, identity: Identity) -> PersonMessage | None:
-    """Returns the message of an event; None if no person wrote it, or if its other event tells more."""
+    """Returns the message of an event; None if no person wrote it, or if its other event has more information."""
     event, bot_user_id = payload.event, identity.bot_user_id
     if event.hidden or event.is_edited or not is_from_a_person(event, event.user, bot_user_id=bot_user_id):
         return None
@@ -81,5 +81,5 @@ def is_from_a_person(message: SlackMessage, author_id: str, *, bot_user_id: str)
 
 
 def _comes_as_message(identity: Identity) -> bool:
-    """Whether each mention also comes as a message, which tells more of people in shared channels."""
+    """Returns whether each mention also comes as a message, which says more about people in shared channels."""
     return identity.granted_scopes is None or _PRIVATE_MESSAGES in identity.granted_scopes

@@ -1,8 +1,8 @@
 """The text of a message as its author formatted it, written as Markdown.
 
 Slack keeps it as one `rich_text` block (docs.slack.dev, "Rich text block"). The result is in Slack's escaped form, in
-which mentions, channels and links are still marked as such. If any part of the block is unknown, the flat text counts
-instead: better no formatting than missing words.
+which mentions, channels and links are still marked. If any part of the block is unknown, the flat text is used
+instead, because missing words are worse than missing formatting.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from bot.slack.message_parts.slack_message import BlockPart, SlackMessage, TextStyle
 
 MAX_CHARACTERS = 60_000
-"""Of one message: Slack cuts its text at 40,000 characters."""
+"""The most parts of one message: Slack cuts its text at 40,000 characters."""
 _MAX_INDENT, _INDENT = 8, "    "
 _MAX_NUMBER = 10_000
 _LIST = "rich_text_list"
@@ -51,7 +51,7 @@ class _RichText:
         for part in block.elements:
             text = self._part(part).strip("\n")
             if text:
-                # A list of several levels comes as several lists; anything else is a paragraph of its own.
+                # A list of several levels comes as several lists; anything else is a separate paragraph.
                 read += ("\n" if part.type == after == _LIST else "\n\n") + text
                 after = part.type
         return read.strip("\n")
@@ -86,7 +86,7 @@ class _RichText:
         return f"{fence}\n{code}\n{fence}"
 
     def _in_code(self, element: BlockPart) -> str:
-        """In code, an address is what was typed, not a link, and no style counts."""
+        """In code, an address is the typed text, not a link, and styles are ignored."""
         if element.type in {"text", "link"}:
             return (element.text or element.url).translate(_ESCAPES)
         return self._element(element)
@@ -133,7 +133,7 @@ def _link(url: str, label: str) -> str:
 
 
 def _styled(text: str, style: TextStyle) -> str:
-    """Puts marks next to the words and ends them with each line; otherwise Markdown does not take them for marks."""
+    """Puts marks next to the words and ends them with each line; otherwise Markdown does not recognize them."""
     if style.code:
         return _on_each_line(text, _as_code)
     marks = [mark for mark, is_set in (("**", style.bold), ("_", style.italic), ("~~", style.strike)) if is_set]
@@ -152,7 +152,7 @@ def _as_code(words: str) -> str:
 
 
 def _ticks_around(code: str, *, at_least: int) -> str:
-    """Returns more ticks than the code has in a row anywhere, so that none of those ends it."""
+    """Returns more backticks than the code has in a row anywhere, so that those do not end it."""
     return "`" * max([at_least, *(len(ticks) + 1 for ticks in _TICKS.findall(code))])
 
 

@@ -141,11 +141,11 @@ class ConnectionKeeper:
     """Keeps as many connections open as there are slots.
 
     Args:
-        new_connection: Makes a connection that is not open yet.
-        until_answered: Waits until what came through a connection is answered, but not for ever.
+        new_connection: Creates a connection that is not open yet.
+        until_answered: Waits a limited time until what came through a connection is answered.
         connections: How many slots there are.
-        monotonic: Tells seconds.
-        supervisor: Runs one task a slot.
+        monotonic: Returns the time in seconds.
+        supervisor: Runs one task per slot.
     """
 
     def __init__(

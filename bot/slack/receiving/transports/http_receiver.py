@@ -61,7 +61,7 @@ text and as blocks, after and before) with up to 12 bytes for a character.
 
 class HttpReceiver:
     """Serves `/slack/events` and `pages`, for health checks, on `host` and `port`. With port 0 it takes any free port,
-    which the property `port` names after `start`. `note` is told of requests with a wrong signature.
+    which the property `port` names after `start`. `note` gets requests with a wrong signature.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ class SocketReceiver:
 
     async def start(self) -> None:
         """Connects. Raises ChatNotAllowed or ChatRejected where Slack does not take the app's token; where Slack
-        cannot be reached, it goes on trying by itself.
+        cannot be reached, it keeps trying.
         """
         await self._connections.start()
 
@@ -94,7 +94,7 @@ class SocketReceiver:
             await asyncio.wait(unanswered, timeout=_RETIRING_SECONDS)
 
     def _on_envelope(self, connection: SocketModeConnection, envelope: Envelope) -> None:
-        """Starts work on an envelope. What is left alone here is not acknowledged, so Slack brings it again."""
+        """Starts work on an envelope. Ignored ones are not acknowledged, so Slack sends them again."""
         if self._stopping:
             return
         if len(self._envelopes) >= _MOST_ENVELOPES:

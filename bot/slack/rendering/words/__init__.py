@@ -2,5 +2,5 @@
 
 Each entry says what happened, what it means and what to do, in at most two short sentences. The modules of
 `bot.slack.rendering` choose the entries and fill in their placeholders; a test renders the tables as one page. Pagehand
-calls itself "I", and whatever is behind the job API "the agent".
+calls itself "I", and calls what is behind the job API "the agent".
 """

@@ -130,4 +130,4 @@ YOU_ASKED = Template("{why}\nYou asked:\n{request}")
 ABOUT = Template("{told}\n{reply}")
 """An answer that names the reply that it is about."""
 LINK_TO_JOB = Template("<{url}|Go to the job>")
-"""Below words that do not stand in the job's thread."""
+"""Below a message that is not in the job's thread."""

@@ -22,7 +22,7 @@ OTHER_INSTALLATION = Markup(
     "Nothing was started: I'm set up for another workspace or app. Please tell whoever installed Pagehand."
 )
 SETUP_FAULT = Template(":warning: Something in my set-up broke. {words}")
-"""For whoever runs Pagehand."""
+"""For the operator."""
 UNKNOWN_COMMAND = Template("I don't know this command. Try `{command} help`.")
 UNKNOWN_INTERACTION = Template(
     "Nothing was done: I don't know this button or shortcut. `{command} help` shows what I can do."
