@@ -93,4 +93,5 @@ def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - the result of a check
 
 
 def _secrets(settings: JobServerSettings) -> KnownSecrets:
-    return KnownSecrets(settings.github_secrets, (settings.api_key, settings.reviewers))
+    token = [settings.metrics_token.get_secret_value()] if settings.metrics_token else []
+    return KnownSecrets([*settings.github_secrets, *token], (settings.api_key, settings.reviewers))

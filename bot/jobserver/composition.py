@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
 
+from aiohttp import web
+
 from bot.jobserver.agents.choice import agent_editor
-from bot.jobserver.agents.named import agent_for
+from bot.jobserver.agents.named import NAMED, agent_for
 from bot.jobserver.api.handlers import JobApiHandlers
 from bot.jobserver.checks.checker import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
@@ -22,7 +24,7 @@ from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.egress.model_door import check_budget, door_of_settings
-from bot.jobserver.egress.run_egress import ListedEgress, egress_for
+from bot.jobserver.egress.run_egress import Egress, ListedEgress, egress_for
 from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.proposing import PullRequestStates
@@ -30,6 +32,7 @@ from bot.jobserver.executor.running import ExecutorDependencies, running_jobs
 from bot.jobserver.leaks import process
 from bot.jobserver.leaks.known_values import KnownValues
 from bot.jobserver.leaks.process import LeakScanProcess
+from bot.jobserver.metrics import CountedEgress, RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
@@ -46,12 +49,14 @@ from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.sandbox.limits import RunLimits
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
+from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.jobs import JobStore
 from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
 from bot.jobserver.warm_module import WarmModule
+from bot.runtime.http.metrics_page import metrics_route
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +71,7 @@ class Parts:
     api: JobApiHandlers
     pages: PullRequestPages
     base: str
+    metrics: Sequence[web.RouteDef] = ()
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,7 @@ class Composition:
         self._stack = stack
         self._modules = modules or WarmModules()
         self._has_own_modules = modules is None
+        self._counts = RunCounts()
 
     async def start(self, public_url: str, *, everybody: str) -> Parts:
         """Starts the background work and returns the request handlers.
@@ -119,6 +126,7 @@ class Composition:
         )
         local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
+        metrics = self._count(InstructionQueue(database, now=_now))
         uploads = UploadStore(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
         await uploads.prepare()
         repository = GitRepository(mirror, base, self._change_limits, ready if self._needs_files else Overlays())
@@ -137,7 +145,18 @@ class Composition:
         )  # fmt: skip
         login = Login(settings, public_url=public_url, now=_now, everybody=everybody)
         pages = PullRequestPages(local, login, repository=short_name(settings.repository))
-        return Parts(api, pages, base.name)
+        return Parts(api, pages, base.name, metrics)
+
+    def _count(self, queue: InstructionQueue) -> Sequence[web.RouteDef]:
+        """Counts from now on, and returns the route of the metrics; none without their token."""
+        settings = self._settings
+        if settings.metrics_token is None:
+            return ()
+        from bot.jobserver.prometheus import PrometheusRuns  # noqa: PLC0415 - it is slow, and mostly not needed
+
+        named = settings.agent[0] if settings.agent and settings.agent[0] in NAMED else "other"
+        self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.waiting)
+        return [metrics_route(runs.render, settings.metrics_token)]
 
     @property
     def _needs_files(self) -> bool:
@@ -187,6 +206,7 @@ class Composition:
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
             users=sandbox.users,
+            counts=self._counts,
         )
         return await self._stack.enter_async_context(
             running_jobs(settings, database, self._data, dependencies, uploads, now=_now)
@@ -217,7 +237,8 @@ class Composition:
             case "builtin":
                 return BuiltinEditor(worker=self._modules.editing, git=mirror.reader())
             case "agent":
-                return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask)
+                egress = self._egress()
+                return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask, egress=egress)
             case "command":
                 door = door_of_settings(settings)
                 check_budget(settings, door)
@@ -225,7 +246,7 @@ class Composition:
                     settings.command,
                     sandbox,
                     self._limits,
-                    egress_for(settings),
+                    self._egress(),
                     time_limit=settings.time_limit.total_seconds(),
                     passed=settings.pass_environment,
                     secrets=settings.api_key.values,
@@ -235,11 +256,14 @@ class Composition:
             case _:
                 assert_never(settings.editor)
 
+    def _egress(self) -> Egress:
+        return CountedEgress(egress_for(self._settings), self._counts.refused)
+
     def _checks(self, sandbox: Sandbox) -> DocumentationChecks:
         settings = self._settings
         environment = child_environment(os.environ, settings.checks_pass_environment, secrets=settings.api_key.values)
         time_limit = settings.time_limit.total_seconds()
-        program = CheckProgram(sandbox, self._limits, egress_for(settings), time_limit, environment)
+        program = CheckProgram(sandbox, self._limits, self._egress(), time_limit, environment)
         checkers = CheckProgram(sandbox, self._limits, ListedEgress(), min(time_limit, _CHECKER_S))
         return DocumentationChecks(program, RepositoryCheckers(checkers), settings.checks)
 

@@ -142,6 +142,7 @@ def _application(settings: JobServerSettings, public_url: str, parts: Parts) -> 
     )
     parts.api.add_routes(app)
     parts.pages.add_routes(app)
+    app.router.add_routes(parts.metrics)
     return app
 
 

@@ -16,7 +16,7 @@ from bot.jobserver.agents.options import Wanted
 from bot.jobserver.editors.interface import EditTask
 from bot.jobserver.egress.model_door import ModelDoor, check_budget, door_of_settings, relays_models
 from bot.jobserver.egress.model_login import ModelLogin, Read
-from bot.jobserver.egress.run_egress import egress_for
+from bot.jobserver.egress.run_egress import Egress, egress_for
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.models import PlanStep, Question
@@ -46,8 +46,9 @@ def agent_editor(
     limits: RunLimits | None = None,
     time_limit: float | None = None,
     mask: Callable[[str], str] = str,
+    egress: Egress | None = None,
 ) -> AgentEditor:
-    """Returns the editor that drives the agent; `limits`, and `time_limit` in seconds, override the settings.
+    """Returns the editor that drives the agent; `limits`, `egress`, and `time_limit` in seconds, override the settings.
 
     `mask` removes this server's secrets from the log.
 
@@ -60,7 +61,7 @@ def agent_editor(
         launch,
         sandbox,
         limits or RunLimits.for_settings(settings),
-        egress_for(settings),
+        egress or egress_for(settings),
         time_limit=time_limit or settings.time_limit.total_seconds(),
         may_ask=settings.permissions == "ask",
         mask=mask,

@@ -32,6 +32,11 @@ class EgressRefusals:
             self._others += 1
 
     @property
+    def total(self) -> int:
+        """How many refusals there were."""
+        return self._counts.total() + self._others
+
+    @property
     def in_words(self) -> tuple[str, ...]:
         """One sentence for people; empty if nothing was refused."""
         names = list(self._counts)

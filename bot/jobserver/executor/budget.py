@@ -16,9 +16,19 @@ T = TypeVar("T")
 
 
 class Spending:
-    """The tokens that all jobs use today, in UTC. `today`: the tokens used before the start."""
+    """The tokens that all jobs use today, in UTC. `today`: the tokens used before the start. `took` is told of each
+    use.
+    """
 
-    def __init__(self, budget: TokenBudget, *, now: Callable[[], datetime], today: int = 0) -> None:
+    def __init__(
+        self,
+        budget: TokenBudget,
+        *,
+        now: Callable[[], datetime],
+        today: int = 0,
+        took: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._took = took
         self._budget = budget
         self._now = now
         self._day = self._today()
@@ -49,6 +59,7 @@ class Spending:
         """Counts tokens, and ends every instruction whose job or day has none left."""
         self._start_new_day()
         self._tokens += tokens
+        self._took(tokens)
         for allowance in self._open:
             if error := self._error(allowance.spent):
                 allowance.end(error)

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from bot.jobserver.errors import BudgetUsedUpError, EditError, JobServerError
 from bot.jobserver.executor.foreign_text import MAX_REASON
+from bot.jobserver.metrics import RunCounts, RunEnd
 from bot.jobserver.models import JobDetails
 from bot.jobserver.store.instruction_queue import InstructionQueue
 from bot.jobserver.store.records import Instruction, Outcome
@@ -58,7 +59,9 @@ class JobRunner:
         max_concurrent_jobs: int,
         arrived: Callable[[str], None] = lambda _: None,
         retry_pause: float = _RETRY_S,
+        counts: RunCounts | None = None,
     ) -> None:
+        self._counts = counts or RunCounts()
         self._queue = queue
         self._executor = executor
         self._arrived = arrived
@@ -128,19 +131,24 @@ class JobRunner:
                 await self._release(instruction)
                 raise
             logger.info("%s was stopped", name)
+            self._counts.ended(RunEnd.STOPPED)
             return Outcome()
         except JobServerError as error:
             logger.warning("%s failed: %s", name, error)
+            self._counts.ended(RunEnd.FAILED)
             question = error.question if isinstance(error, BudgetUsedUpError) else ""
             failure = shortened(str(error), MAX_REASON) or type(error).__name__
             return Outcome(failure=failure, details=JobDetails(question=question or None))
         except Exception as error:
             logger.exception("%s failed unexpectedly", name)
+            self._counts.ended(RunEnd.CRASHED)
             return Outcome(failure=_unexpected(error))
         finally:
             del self._executing[instruction.number]
         link = f": {outcome.pr_link}" if outcome.pr_link else ""
-        logger.info("%s %s%s", name, "failed" if outcome.failure else "done", link)
+        end = RunEnd.FAILED if outcome.failure else RunEnd.DONE
+        logger.info("%s %s%s", name, end, link)
+        self._counts.ended(end)
         return outcome
 
     async def _execute(self, instruction: Instruction) -> Outcome:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bot.jobserver.executor.proposing import Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
 from bot.jobserver.leaks.interface import LeakScan, Masking
+from bot.jobserver.metrics import RunCounts
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
@@ -48,6 +49,7 @@ class ExecutorDependencies:
     takes_faults: bool = True
     caches: tuple[str, ...] = ()
     users: JobUsers | ServersUser = ServersUser()  # noqa: RUF009 - immutable
+    counts: RunCounts = field(default_factory=RunCounts)
 
 
 @asynccontextmanager
@@ -64,11 +66,14 @@ async def running_jobs(
     folders, queue = JobFolders(data, dependencies.caches, dependencies.users), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
     proposing = Proposing(dependencies.pull_requests, ProposalStore(database, now=now))
-    spending = Spending(settings.budget, now=now, today=await queue.tokens_today())
+    counts = dependencies.counts
+    spending = Spending(settings.budget, now=now, today=await queue.tokens_today(), took=counts.took)
     time_limit = settings.question_time_limit.total_seconds()
     asking = Asking(QuestionStore(database), dependencies.masking.known, time_limit=time_limit)
     executor = _executor(dependencies, queue, folders, proposing, spending=spending, asking=asking)
-    runner = JobRunner(queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs, arrived=asking.arrived)
+    runner = JobRunner(
+        queue, executor, max_concurrent_jobs=settings.max_concurrent_jobs, arrived=asking.arrived, counts=counts
+    )
     retained = JobRetention(database, now=now)
     retention = JobCleanup(
         retained,

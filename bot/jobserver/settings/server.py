@@ -26,6 +26,11 @@ def _api_key(key: str) -> None:
         raise ValueError(f"must be one line of at least {SHORTEST_KEY} characters")
 
 
+def _metrics_token(value: SecretStr) -> SecretStr:
+    _api_key(value.get_secret_value())
+    return value
+
+
 def _lines(text: str) -> list[str]:
     return [line for line in map(str.strip, text.split("\n")) if line]
 
@@ -199,6 +204,9 @@ class JobServerSettings(
     archive_after: Duration = Field(
         timedelta(days=30),
         description="age at which a finished job is archived and accepts no more messages (seconds or ISO 8601)",
+    )
+    metrics_token: Annotated[SecretStr, AfterValidator(_metrics_token)] | None = Field(
+        None, description="the bearer token that GET /metrics requires; without one, there are no metrics"
     )
     log_format: LogFormat | None = Field(
         None,

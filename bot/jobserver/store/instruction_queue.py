@@ -1,6 +1,6 @@
 """The queue of instructions, with their progress and outcomes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -63,6 +63,14 @@ class InstructionQueue:
                 f"SELECT job_id FROM instructions WHERE {_WAITING} GROUP BY job_id ORDER BY min(number)"  # noqa: S608
             )
             return [row["job_id"] for row in rows]
+
+    async def waiting(self) -> Mapping[str, int]:
+        """Returns how many instructions have not ended, by state."""
+        async with self._database.transaction() as connection:
+            rows = await connection.execute_fetchall(
+                f"SELECT state, count(*) AS count FROM instructions WHERE {_WAITING} GROUP BY state"  # noqa: S608 - ours
+            )
+            return {"queued": 0, "running": 0} | {row["state"]: row["count"] for row in rows}
 
     async def next_instruction(self, job_id: str) -> Instruction | None:
         """Marks the job's oldest queued instruction as running, counts the attempt, and returns it."""

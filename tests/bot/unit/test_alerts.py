@@ -28,6 +28,10 @@ WELL: Series = {
     'pagehand_polls_total{outcome="unchanged"}': "0+20x60",
     'pagehand_slack_budget_calls{method="chat.update"}': "50x60",
     "pagehand_lease_takeovers_total": "0x60",
+    'up{job="pagehand-jobserver"}': "1x60",
+    'pagehand_jobserver_runs_total{agent="claude",outcome="done"}': "0+1x60",
+    'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0x60",
+    "pagehand_jobserver_egress_refusals_total": "3x60",
 }
 """What Prometheus has of a bot that is well, a sample a minute."""
 FAULTS: Mapping[str, Series] = {
@@ -44,6 +48,9 @@ FAULTS: Mapping[str, Series] = {
     "PagehandNotPolling": {'pagehand_polls_total{outcome="unchanged"}': "7x60"},
     "PagehandSlackBudgetExhausted": {'pagehand_slack_budget_calls{method="chat.update"}': "0x60"},
     "PagehandLeaseTakeovers": {"pagehand_lease_takeovers_total": "0+2x60"},
+    "PagehandJobServerDown": {'up{job="pagehand-jobserver"}': "0x60"},
+    "PagehandJobServerFailing": {'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0+3x60"},
+    "PagehandEgressRefused": {"pagehand_jobserver_egress_refusals_total": "0+5x60"},
 }
 """What is otherwise when each alert is to fire."""
 
