@@ -1,4 +1,4 @@
-"""Fixtures of the store's contract: every test that takes one of them runs on SQLite and on PostgreSQL."""
+"""Fixtures of the store's contract: every test that uses one of them runs on SQLite and on PostgreSQL."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -27,7 +27,7 @@ def server(request: pytest.FixtureRequest) -> PostgresServer | None:
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """A directory for SQLite databases: most of the time passes with waiting for a disk otherwise."""
+    """A directory for SQLite databases, in memory, since tests would mostly wait for a disk."""
     with TemporaryDirectory(dir=IN_MEMORY) as directory:
         yield Path(directory)
 
@@ -44,7 +44,7 @@ async def empty_database(server: PostgresServer | None, scratch: Path) -> AsyncI
 
 @pytest.fixture
 async def database(server: PostgresServer | None, scratch: Path, sqlite_template: Path) -> AsyncIterator[str]:
-    """The URL of a database with the tables and nothing in them."""
+    """The URL of a database with empty tables."""
     if server is None:
         shutil.copy(sqlite_template, scratch / "pagehand.db")
         yield f"sqlite:///{scratch}/pagehand.db"
@@ -80,7 +80,7 @@ async def store(another_store: Opener) -> Store:
 
 @pytest.fixture
 async def sql(database: str) -> AsyncIterator[Sql]:
-    """Runs SQL in the test's database, past the store."""
+    """Runs SQL in the test's database, without the store."""
     engine = engine_for(database)
 
     async def run(statement: str, **values: object) -> Sequence[tuple[Any, ...]]:

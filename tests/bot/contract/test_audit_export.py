@@ -1,4 +1,4 @@
-"""`pagehand export` as people run it, on both databases, while somebody else works in them."""
+"""`pagehand export` as people run it, on both databases, while a bot uses them."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 
 async def start(database: str, *arguments: str, stdout: int = asyncio.subprocess.PIPE) -> asyncio.subprocess.Process:
-    """Starts the command as a person would, in a process of its own."""
+    """Starts the command as a person would, in a separate process."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HERE), "DATABASE_URL": database}
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "bot", "export", *arguments),
@@ -40,7 +40,7 @@ async def start(database: str, *arguments: str, stdout: int = asyncio.subprocess
 
 
 async def run(database: str, *arguments: str) -> tuple[int | None, list[dict[str, Any]], str]:
-    """Exit code, the entries that it printed, and what it said besides."""
+    """The exit code, the printed entries, and the rest of the output."""
     process = await start(database, *arguments)
     async with asyncio.timeout(PATIENCE):
         out, said = await process.communicate()
@@ -56,7 +56,7 @@ async def record(store: Store, *those: AuditEntry) -> None:
 
 
 async def test_each_entry_is_a_line_of_json_the_oldest_first(database: str, store: Store, clock: FakeClock) -> None:
-    """With its time in UTC, and null for what is not known; the store stays in use meanwhile."""
+    """With its time in UTC, and null for unknown values; the store stays in use meanwhile."""
     await record(store, ENTRY)
     clock.advance(3600)
     refused = AuditEntry(AuditAction.REFUSED, Person("UGUS", "T2"), "C2", reason="guest ✋ \u2028")
@@ -123,7 +123,7 @@ async def test_a_reader_that_has_read_enough_ends_it_without_a_word(database: st
 
 
 async def test_no_more_than_a_page_is_read_at_once(store: Store, clock: FakeClock) -> None:
-    """However many there are: what was read is given on before the next page."""
+    """However many there are: each page is printed before the next is read."""
     await record(store, *(replace(ENTRY, job_id=str(number)) for number in range(10)))
     transactions = 0
     transact = store.transact
@@ -142,7 +142,7 @@ async def test_no_more_than_a_page_is_read_at_once(store: Store, clock: FakeCloc
 
 
 async def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
-    """A slip in the options, and a database that is not there."""
+    """A mistake in the options, and a database that does not exist."""
     nowhere = f"sqlite:///{tmp_path}/nowhere.sqlite3"
     code, found, said = await run(nowhere, "--since", "yesterday")
     assert (code, found) == (2, [])
@@ -201,7 +201,7 @@ def test_a_period_that_ends_before_it_begins_is_refused() -> None:
 
 
 def test_a_line_is_one_line() -> None:
-    """Whatever somebody managed to have recorded."""
+    """Whatever the recorded values are."""
     text = line(RecordedEntry(1, 0.0, replace(ENTRY, reason='a\n"b\u2028c')))
     assert text.count("\n") == 1
     assert text.isascii()

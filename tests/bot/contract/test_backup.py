@@ -1,4 +1,4 @@
-"""A backup is taken while the bot works, and a restore of it neither repeats nor forgets anything."""
+"""A backup is made while the bot works, and its restore neither repeats nor loses anything."""
 
 import shutil
 import sqlite3
@@ -63,7 +63,7 @@ async def test_a_backup_is_whole_and_never_overwrites(scratch: Path) -> None:
 
 
 async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(scratch: Path) -> None:
-    """By the version that has migrations to come; what may go out meanwhile is put in doubt all the same."""
+    """By the version before a migration; what may be sent meanwhile is still marked in doubt."""
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
     world = await opened(live)

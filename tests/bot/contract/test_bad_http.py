@@ -1,4 +1,4 @@
-"""Raw bytes at the HTTP receiver, and broken bodies at the workspace: turned away, never a 500, never logged."""
+"""Raw bytes at the HTTP receiver, and broken bodies at the workspace: rejected, never a 500, never logged."""
 
 import asyncio
 import gzip
@@ -27,7 +27,7 @@ class Door:
     port: int
 
     async def send(self, raw: bytes, *, eof: bool = True) -> bytes:
-        """What comes back for raw bytes, and (`eof`) the client's end; empty where the connection is simply closed."""
+        """Returns the response to raw bytes, and (`eof`) the client's end; empty if the connection is simply closed."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(raw)
@@ -41,7 +41,7 @@ class Door:
             writer.close()
 
     async def begin(self, head: bytes) -> bytes:
-        """The first line of what comes back for the beginning of a request."""
+        """Returns the first line of the response to the beginning of a request."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(head)
         async with asyncio.timeout(10):
@@ -62,7 +62,7 @@ class Door:
 
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
-    """Behind it is a service that must not be asked."""
+    """Behind it is a service that must not be called."""
     async with listening() as world:
         receiver = HttpReceiver(world.app, RotatingSecret(SECRET), host="127.0.0.1", port=0)
         await receiver.start()
@@ -79,7 +79,7 @@ UNSIGNED = "v0=" + "0" * 64
 
 
 def in_form(timestamp: str = "", signature: str = UNSIGNED) -> str:
-    """Headers that look like Slack's, of now where nothing else is said."""
+    """Headers that look like Slack's, by default with the current time."""
     return f"X-Slack-Request-Timestamp: {timestamp or int(time.time())}\nX-Slack-Signature: {signature}"
 
 
@@ -147,7 +147,7 @@ BOMB = gzip.compress(b"a" * 50_000_000)
 @pytest.mark.parametrize("body", [BOMB, b"not gzip at all"], ids=["a bomb", "not gzip"])
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x"])
 async def test_compressed_bodies_are_turned_away(door: Door, body: bytes, encoding: str) -> None:
-    """Slack sends none; they are not unpacked, signed or not."""
+    """Slack sends none; they are not decompressed, signed or not."""
     assert await door.post(body, {"Content-Encoding": encoding}) == 415
     assert await door.post(b"{}", {"Content-Encoding": "identity"}) == 200
 
@@ -176,7 +176,7 @@ HEADS = {
 
 @pytest.mark.parametrize("name", HEADS)
 async def test_what_cannot_be_slacks_is_turned_away_before_its_body(door: Door, name: str) -> None:
-    """The answer comes though nothing of the body does."""
+    """The response comes although the body does not."""
     head = request(f"POST /slack/events HTTP/1.1\nHost: x\nContent-Length: 500\n{HEADS[name]}".rstrip())
     assert (await door.begin(head)).startswith(b"HTTP/1.1 401")
 

@@ -1,4 +1,4 @@
-"""SlackChat over the workspace's Web API: what it says arrives as meant, and each fault becomes the right error."""
+"""SlackChat over the workspace's Web API: posts arrive as intended, and each fault becomes the right error."""
 
 import asyncio
 import logging
@@ -188,7 +188,7 @@ async def in_conversation(world: SlackWorld) -> tuple[Thread, str]:
 
 
 async def test_in_somebody_elses_thread_the_card_is_a_reply(world: SlackWorld) -> None:
-    """It is found again there by its key, though people go on talking."""
+    """It is found again there by its key, even if people continue to talk."""
     thread, root = await in_conversation(world)
     ts = await world.chat.post_card(thread, "th1/card")
     for number in range(230):
@@ -199,7 +199,7 @@ async def test_in_somebody_elses_thread_the_card_is_a_reply(world: SlackWorld) -
 
 
 async def test_a_card_that_is_a_reply_is_kept_up_to_date_where_it_is(world: SlackWorld) -> None:
-    """Not the thread's first message, which is somebody else's."""
+    """Not on the thread's first message, which is somebody else's."""
     thread, root = await in_conversation(world)
     thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
     await world.chat.update_card(replace(thread, state=ThreadState(job=Job("j1", "failed"))))
@@ -217,7 +217,7 @@ async def test_news_of_a_job_in_somebody_elses_thread_is_posted_there(world: Sla
 
 
 async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) -> None:
-    """It would be a message of its own in the channel, or one that nothing explains."""
+    """It would be a separate message in the channel, or one without explanation."""
     (thread, _), before = await in_conversation(world), world.workspace.web_api.calls.copy()
     for each in (thread, replace(thread, ts=None)):
         with pytest.raises(ChatRejected, match="card_not_posted"):
@@ -226,7 +226,7 @@ async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) 
 
 
 async def test_a_thread_whose_first_message_was_deleted_takes_no_card(world: SlackWorld) -> None:
-    """And there is nothing to be found in it, so that a doubt about an earlier try ends."""
+    """And there is nothing to find in it, so the doubt about an earlier attempt ends."""
     thread, root = await in_conversation(world)
     await world.workspace.people["ben"].delete("docs", root)
     assert await world.chat.find(thread, "th1/card") is None
@@ -302,7 +302,7 @@ async def test_one_person_is_told_in_the_channel(world: SlackWorld) -> None:
 
 
 async def test_one_person_is_told_in_the_thread_where_slack_shows_that(world: SlackWorld) -> None:
-    """Where something stands in it; elsewhere in the channel, with the card's address."""
+    """If there is a reply in it; otherwise in the channel, with the card's address."""
     thread, ana = await world.posted(), world.workspace.people["ana"]
     await world.chat.tell(thread, told(world))
     await ana.say("docs", "and this", thread_ts=thread.ts)
@@ -620,7 +620,7 @@ async def test_no_token_and_no_text_is_logged_even_at_debug(
 
 
 async def test_a_channel_whose_id_slack_changed_is_found_by_its_newest_one(world: SlackWorld) -> None:
-    """In whichever process; what the database does not know is refused as before."""
+    """In any process; unknown ids are refused as before."""
     asked = []
 
     async def find(channel_id: str) -> str:

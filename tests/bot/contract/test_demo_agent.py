@@ -1,4 +1,4 @@
-"""The demo: with an agent, whose key it takes and what it says without; and the examples that it offers as buttons."""
+"""The demo with an agent, with its key and without, and the examples that it offers as buttons."""
 
 import asyncio
 import shlex
@@ -30,7 +30,7 @@ def turn(agent, text):
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which an agent is installed, and nobody's key."""
+    """A machine with an installed agent, but without a key."""
     program = tmp_path / "claude-agent-acp"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -82,7 +82,7 @@ async def test_an_agent_does_in_the_demo_what_needs_judgement(tmp_path: Path) ->
 
 
 async def test_what_the_demo_can_do_is_offered_as_buttons_that_do_it(tmp_path: Path) -> None:
-    """Pressed twice, it is done once, and its person is told."""
+    """Pressed twice, it is carried out once, and its person is told."""
     async with running_demo(tmp_path, Ports(0, 0)) as demo:
         ana, thread = demo.workspace.people["ana"], demo.workspace.channels.thread
         await ana.command(CHANNEL, "/docs", "What can you do?")

@@ -1,4 +1,4 @@
-"""What a job tells beyond its specification, as Slack takes it: one message an end, and who asked, with the thread's
+"""Details of a job beyond the specification, in Slack: one message per end, and the requester, with the thread's
 address.
 """
 
@@ -63,7 +63,7 @@ async def test_an_end_is_one_message_with_all_that_was_told(world: SlackWorld) -
 
 
 async def test_examples_are_buttons_that_say_all_that_they_send(world: SlackWorld) -> None:
-    """In a row of their own, above those of the message; the workspace takes them as Slack does."""
+    """In a separate row, above those of the message; the workspace accepts them like Slack."""
     thread, prompts = await world.posted(), ('Replace "<a>" with "&"', "x" * 75)
     message = JobFinished(LINK, new=True, report=JobReport(examples=prompts))
     await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))

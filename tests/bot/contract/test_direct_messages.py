@@ -1,4 +1,4 @@
-"""Lines in direct messages on real databases, with several processes, and on Slack's wire: what its buttons send."""
+"""Lines in direct messages on real databases, with several processes, and the payloads of Slack's buttons."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ FIRST, LINE, SOON = "1700000001.000200", "1700000110.000200", "1700000113.000200
 
 @pytest.fixture
 async def processes(another_store: Opener, clock: FakeClock) -> Sequence[CoreWorld]:
-    """Two, on one database, with one Slack and one job API; a direct message of Ana's has a job at work."""
+    """Two processes, on one database, with one Slack and one job API; a direct message of Ana's has a running job."""
     worlds: list[CoreWorld] = []
     for owner in ("one", "two"):
         world = CoreWorld(owner)
@@ -41,7 +41,7 @@ async def processes(another_store: Opener, clock: FakeClock) -> Sequence[CoreWor
 
 
 def taken(world: CoreWorld) -> list[str]:
-    """What the job API took besides the first job."""
+    """What the job API got besides the first job."""
     return [*world.job_api.created[1:], *(words for said in world.job_api.messages.values() for words in said)]
 
 
@@ -70,7 +70,7 @@ async def test_two_lines_that_two_processes_get_at_once_have_one_question(proces
 async def test_what_two_processes_are_told_at_once_is_done_once(
     processes: Sequence[CoreWorld], kinds: tuple[RequestKind, RequestKind]
 ) -> None:
-    """Whichever came first is the answer; the other one has nothing left to do, which is told."""
+    """The first one is the answer; the other one has nothing left to do, and says so."""
     for text, at in (("Fix the manual", LINE), ("And its index", SOON)):
         await write_line(processes[0], text, at)
     (question,) = processes[0].chat.told_as(JobOrReplyAsked)
@@ -88,7 +88,7 @@ async def press(world: CoreWorld, kind: RequestKind, question: JobOrReplyAsked) 
 
 
 async def test_an_edit_and_an_answer_at_once_leave_one_of_them(processes: Sequence[CoreWorld]) -> None:
-    """The line goes out once, with its old words or its new ones; with the old ones, the new ones are offered."""
+    """The line is sent once, with its old or its new text; after the old text, the new one is offered."""
     one, two = processes
     await write_line(one, "Fix the manual", LINE)
     (question,) = one.chat.told_as(JobOrReplyAsked)

@@ -1,4 +1,4 @@
-"""`pagehand doctor` finds each fault, says what to do about it, and says nothing where all is well: against the real
+"""`pagehand doctor` finds each fault, says what to do about it, and reports nothing if all is well: against the real
 workspace, a job API over HTTP and a real database.
 """
 
@@ -42,7 +42,7 @@ class Setup:
     found: dict[str, Finding] = field(default_factory=dict)
 
     async def examine(self, **settings: str) -> dict[str, Finding]:
-        """The findings by their checks; none of them may hold a secret."""
+        """The findings by check; none of them may contain a secret."""
         credentials = self.workspace.credentials
         environ = {name: value for name, value in (self.environ | settings).items() if value}
         findings = await examine(
@@ -60,7 +60,7 @@ class Setup:
         return {check: finding for check, finding in (await self.examine(**settings)).items() if finding.is_fault}
 
     async def fault(self, check: str, **settings: str) -> Finding:
-        """The one fault that there is."""
+        """The only fault."""
         faults = await self.faults(**settings)
         assert list(faults) == [check]
         assert faults[check].why
@@ -97,7 +97,7 @@ async def note(database: str, *kinds: LastTime) -> None:
 
 @pytest.fixture
 async def used(database: str) -> str:
-    """A database in which everything has come, and that was copied."""
+    """A database with all kinds of arrivals, and a backup."""
     await note(database, LastTime.COMMAND, LastTime.EVENT, LastTime.CLICK, LastTime.BACKUP)
     return database
 

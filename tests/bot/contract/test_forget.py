@@ -1,4 +1,4 @@
-"""Forgetting a person, or a channel, takes all that Pagehand holds of them, down to the bytes of its files."""
+"""Forgetting a person or a channel deletes everything that Pagehand has about them, down to the bytes of its files."""
 
 import asyncio
 from dataclasses import replace
@@ -40,7 +40,7 @@ async def forget(url: str, *, person_id: str = "", channel_id: str = "") -> str:
 
 
 async def fill(store: Store) -> None:
-    """A job of Ben's, in which Ana's words and id are wherever others' rows can hold them."""
+    """A job of Ben's, with Ana's text and id wherever other people's rows can contain them."""
     waiting = (UnexplainedRejection(NoticeKey("w"), REJECTED),)
     state = ThreadState(
         JOB,
@@ -66,7 +66,7 @@ async def fill(store: Store) -> None:
 
 
 def holds(directory: Path, words: str) -> bool:
-    """Whether any byte of a database's files is of these words."""
+    """Returns whether a database's files contain this text."""
     return any(words.encode() in file.read_bytes() for file in directory.glob("pagehand.db*"))
 
 
@@ -84,7 +84,7 @@ async def test_what_others_rows_hold_of_somebody_goes(store: Store, database: st
 
 
 async def test_nothing_of_it_is_left_in_the_files(scratch: Path, store: Store, database: str) -> None:
-    """On SQLite, where they are ours, with an instance at work."""
+    """On SQLite, where the files are ours, with an instance running."""
     await fill(store)
     await store.transact(lambda tx: tx.drafts.save("UANA", "job/C1", PLANTED))
     await add(store, a_thread("hers", prompt=PLANTED), a_start("hers", text=PLANTED))
@@ -98,7 +98,7 @@ async def test_nothing_of_it_is_left_in_the_files(scratch: Path, store: Store, d
 
 
 async def test_what_is_not_finished_is_left_and_told(store: Store, database: str) -> None:
-    """What was quoted for others' work that is under way is not taken from it: it goes once that is finished."""
+    """Quotations in other people's unfinished work are kept until it is finished."""
     context = RequestContext("somebody's words")
     await add(store, a_thread("his", requester_id="UBEN", ts="5.1"), a_follow_up("5.2", "his", context=context))
     said = await forget(database, person_id="UANA")

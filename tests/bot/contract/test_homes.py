@@ -32,7 +32,7 @@ STATUSES = (ComponentStatus("outbox"), ComponentStatus("job poller", 400.0, "sta
 
 @dataclass
 class FakeViews(HomeViews):
-    """Keeps what was published; `faults` are raised one after the other, and a call can be held."""
+    """Records what was published; `faults` are raised one after the other, and a call can be held."""
 
     published: list[HomeContent] = field(default_factory=list)
     faults: list[ChatError] = field(default_factory=list)
@@ -40,7 +40,7 @@ class FakeViews(HomeViews):
     _released: asyncio.Event | None = None
 
     def hold(self) -> Callable[[], None]:
-        """Has the next call wait; returns what lets it go on."""
+        """Makes the next call wait; returns what releases it."""
         self._released = asyncio.Event()
         return self._released.set
 
@@ -79,7 +79,7 @@ class HomeWorld:
     publisher: HomePublisher
 
     async def work(self) -> Sequence[HomeContent]:
-        """Publishes what is due, and returns it."""
+        """Publishes due Homes, and returns them."""
         before = len(self.views.published)
         for item in await self.publisher.claim(10):
             await self.publisher.process(item, self.clock.monotonic())
@@ -159,7 +159,7 @@ async def test_a_job_whose_project_nobody_has_chosen_waits_for_its_person(world:
 
 
 async def test_administrators_alone_see_how_pagehand_is(world: HomeWorld) -> None:
-    """They see what does not work; nobody does while Slack does not say who is one."""
+    """They see what does not work; nobody does while Slack does not say who is an administrator."""
     world.members.admins = frozenset({"UANA"})
     for person, seen in (("UANA", [PartHealth("job poller", 400.0, "status 500")]), ("UBEN", None)):
         await world.service.open_home(person)
@@ -190,7 +190,7 @@ async def test_a_home_that_could_not_be_shown_is_tried_again(
 
 
 async def test_a_home_that_slack_refuses_is_left_alone(world: HomeWorld, caplog: pytest.LogCaptureFixture) -> None:
-    """Till something changes; the log says so once, and nothing counts as broken."""
+    """Until something changes; the log says so once, and nothing counts as broken."""
     world.views.faults = [ChatRejected("not_enabled"), ChatRejected("not_enabled")]
     for _ in range(2):
         await world.service.open_home("UANA")
@@ -213,7 +213,7 @@ async def test_after_a_long_pause_nothing_is_published_under_a_lease_that_is_ove
 
 
 async def test_a_home_that_another_may_have_published_meanwhile_is_published_again(world: HomeWorld) -> None:
-    """A late call may have put something older in the place of what the other showed."""
+    """A late call may have replaced the newer Home with an older one."""
     await world.service.open_home("UANA")
     (late,) = await world.publisher.claim(10)
     claimed_at = world.clock.monotonic()

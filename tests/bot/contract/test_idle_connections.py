@@ -1,4 +1,4 @@
-"""Clients that hang, drip or talk nonsense: the next one is answered, soon, and the log stays short."""
+"""Clients that hang, drip or send nonsense: the next one is answered soon, and the log stays short."""
 
 import asyncio
 import contextlib
@@ -88,7 +88,7 @@ async def health(_: Path) -> AsyncIterator[tuple[int, Ask]]:
 
 @contextlib.asynccontextmanager
 async def jobs(tmp_path: Path) -> AsyncIterator[tuple[int, Ask]]:
-    """The job server's port, and a question to it."""
+    """The job server's port, and a request to it."""
     async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data") as server:
         yield int(server.url.rsplit(":", 1)[1]), lambda: _get(f"{server.url}/health")
 
@@ -99,7 +99,7 @@ async def _get(url: str) -> int:
 
 
 async def half_sent(port: int, count: int) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Connections on which the beginning of a request was sent, and no more ever will be."""
+    """Connections on which only the beginning of a request is ever sent."""
     made = []
     for _ in range(count):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -134,7 +134,7 @@ async def test_a_thousand_half_sent_requests_keep_nobody_out(
 
 @dataclass
 class Plain:
-    """A server with short limits, whose one address takes a body and answers when it may."""
+    """A server with short limits, whose one address reads a body and answers when told to."""
 
     server: HttpServer
     may_answer: asyncio.Event

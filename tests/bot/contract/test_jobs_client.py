@@ -42,7 +42,7 @@ KEY = "mk_admin_planted-key/7f3a"
 JOB = b'{"id": "job_1", "status": "active", "source": {"repository": "acme/docs", "ref": "main"}, "prLink": null}'
 SEEN = Job(id="job_1", status="active", repository="acme/docs", ref="main")
 SECONDS = 20.0
-"""How long a test waits for what must happen at once."""
+"""How long a test waits for something that must happen at once."""
 
 Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Call = Callable[[JobApi], Awaitable[Job]]
@@ -69,7 +69,7 @@ every_call = pytest.mark.parametrize("call", CALLS)
 
 
 class Server:
-    """A real HTTP server that records what came and then answers, or misbehaves, as `reply` says."""
+    """A real HTTP server that records requests and then answers, or misbehaves, as `reply` says."""
 
     def __init__(self) -> None:
         self.reply: Reply = well
@@ -102,7 +102,7 @@ def answering(status: int, body: bytes = b"", **headers: str) -> Reply:
 
 
 def raw(*parts: bytes, cut: bool = False, again: bytes = b"") -> Reply:
-    """Sends bytes as they are; then cuts the connection, or sends `again` for ever, or waits for the client to go."""
+    """Sends raw bytes; then closes the connection, or sends `again` forever, or waits for the client to close it."""
 
     async def reply(request: web.Request) -> web.StreamResponse:
         transport = request.transport
@@ -168,7 +168,7 @@ Open = Callable[..., HttpJobApi]
 
 
 async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) -> JobApiError:
-    """The error of a call that must fail soon; looks for the key wherever it could have got to."""
+    """Returns the error of a call that must fail soon; searches for the key wherever it could leak."""
     with caplog.at_level(logging.DEBUG), ExitStack() as stack:
         for name in ("httpx", "httpcore", "aiohttp.client", "aiohttp.internal", "asyncio"):
             stack.enter_context(caplog.at_level(logging.DEBUG, logger=name))
@@ -205,7 +205,7 @@ async def test_sends_what_the_specification_says(server: Server, open_api: Open)
 
 
 async def test_discards_as_our_own_job_server_has_it(server: Server, open_api: Open) -> None:
-    """It is not of the specification, and no call that one of it could be taken for."""
+    """It is not in the specification, and cannot be confused with a call that is."""
     assert await open_api().discard("acme", "job_1", idempotency_key="k5") == SEEN
     ((method, path, headers, body, *_),) = server.came
     assert (method, path, headers["Idempotency-Key"], body) == ("POST", "/v2/agent/acme/job/job_1/discard", "k5", b"{}")

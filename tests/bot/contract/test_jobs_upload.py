@@ -1,4 +1,4 @@
-"""The bot's client and files: against the job server itself, and against job APIs that answer otherwise."""
+"""The bot's client and files: against the job server, and against job APIs that answer differently."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ async def client(base_url: str, answer: Answer | None = None) -> AsyncIterator[H
 
 
 async def test_a_file_goes_up_and_comes_with_a_job_and_a_message(tmp_path: Path) -> None:
-    """The job server itself takes what the client sends."""
+    """The job server accepts what the client sends."""
     bare = make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     async with running(bare, tmp_path / "data") as world, client(world.url) as api:
         file = await api.upload("docs", CONTENT, name="diagram.png", mimetype="image/png")
@@ -127,7 +127,7 @@ async def test_a_connection_that_breaks_is_to_be_tried_again(fault: Exception) -
 
 
 async def test_a_file_that_is_too_large_is_not_sent() -> None:
-    """Nobody waits for what will not be taken."""
+    """Nobody waits for something that will not be accepted."""
 
     def answer(_: httpx.Request) -> httpx.Response:
         raise AssertionError("it was sent")

@@ -86,7 +86,7 @@ async def until_asked(world: SlackWorld, condition: Callable[[], bool]) -> None:
 
 
 async def test_a_job_is_asked_for_in_a_modal(world: SlackWorld, ana: Actor) -> None:
-    """With its project, its channel and how one is told; one call of the service, and the modal closes."""
+    """With project, channel and notification; one call of the service, and the modal closes."""
     view = await opened_job(world, ana)
     assert ids(view) == ["prompt", "project", "channel", "telling"]
     await ana.views.enter("prompt", "Fix the <@U1> guid\u202ees\U000e0041 & more\n\x02now")
@@ -147,7 +147,7 @@ async def test_what_takes_too_long_to_record_is_said_and_goes_on(world: SlackWor
 
 
 async def test_a_modal_that_was_closed_loses_nothing(world: SlackWorld, ana: Actor) -> None:
-    """What was typed is there when it is opened again, until it is submitted; nobody else gets it."""
+    """Typed text is there when it is opened again, until it is submitted; nobody else gets it."""
     await opened_job(world, ana)
     for text in ("F", "Fix", "Fix the guides"):
         await ana.views.enter("prompt", text)
@@ -217,7 +217,7 @@ async def handed_over(world: SlackWorld, ana: Actor, ts: str, channel: str = "do
 
 
 async def test_a_message_is_handed_over_without_its_secrets(world: SlackWorld, ana: Actor) -> None:
-    """What was masked is said, what is sent is what is shown, and the answer lands in its thread."""
+    """Masked secrets are mentioned, the shown text is sent, and the answer is in its thread."""
     ben = world.workspace.people["ben"]
     said = await ben.say("docs", f"The port is wrong, @ana. Key: {GITHUB}", files=[Upload("a.md", b"# A")])
     view = await handed_over(world, ana, said.ts)
@@ -240,7 +240,7 @@ async def test_a_message_is_handed_over_without_its_secrets(world: SlackWorld, a
 
 
 async def test_a_secret_that_is_put_back_is_refused_at_its_field(world: SlackWorld, ana: Actor) -> None:
-    """The text stays, to be corrected."""
+    """The text stays, for correction."""
     said = await ana.say("docs", "The port is wrong")
     await handed_over(world, ana, said.ts)
     await ana.views.enter("prompt", "Fix it")

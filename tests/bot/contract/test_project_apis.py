@@ -1,4 +1,4 @@
-"""Several projects over real HTTP: each call goes to its own job API, and what befalls one is no other's matter."""
+"""Several projects over real HTTP: each call goes to its own job API, and a fault of one does not affect others."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager

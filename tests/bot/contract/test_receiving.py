@@ -1,4 +1,4 @@
-"""Receiving over real sockets, with the workspace in Slack's place: what it sends is recorded once, or sent again."""
+"""Receiving over real sockets, with the workspace instead of Slack: payloads are recorded once, or sent again."""
 
 import asyncio
 import io
@@ -84,7 +84,7 @@ async def test_in_a_direct_message_a_command_is_taken(world: SlackWorld, connect
 
 
 async def test_a_mention_is_one_job_in_two_events(world: SlackWorld, connected: SocketReceiver) -> None:
-    """Slack tells of it twice, with two event ids; both name the same message."""
+    """Slack sends two events about it, with two ids; both name the same message."""
     ana, name = world.workspace.people["ana"], world.workspace.app.name
     asked = await ana.say("docs", f"@{name} quiet Replace colour & flavour")
     await world.workspace.deliveries.settled()
@@ -259,7 +259,7 @@ async def test_connections_come_back_after_being_cut(world: SlackWorld, connecte
 
 
 async def test_a_ticket_that_expired_at_reconnect_is_replaced(world: SlackWorld, connected: SocketReceiver) -> None:
-    """slack-sdk's own reconnecting would try the dead address for ever."""
+    """slack-sdk's own reconnecting would try the dead address forever."""
     world.workspace.faults.refuse_handshake(1)
     opened = len([call for call in world.workspace.web_api.calls if call.method == "apps.connections.open"])
     await world.workspace.socket_mode.disconnect("refresh_requested", only=1)
@@ -318,7 +318,7 @@ async def test_connections_that_slack_closes_at_once_are_not_opened_in_a_rush(
 async def test_a_keeper_that_dies_is_replaced_and_so_is_its_connection(
     world: SlackWorld, connected: SocketReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever the library does that nobody expects: without a keeper the slot would stay as it is for ever."""
+    """Whatever the library does unexpectedly: without a keeper, the slot would stay empty forever."""
 
     class Broken:
         def __init__(self, session: Any) -> None:

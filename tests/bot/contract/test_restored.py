@@ -1,4 +1,4 @@
-"""A database that was restored from a backup, whenever that was made, neither sends nor posts anything again."""
+"""A database restored from a backup of any moment neither sends nor posts anything again."""
 
 import asyncio
 import sqlite3
@@ -73,7 +73,7 @@ class Copies:
 
 @dataclass
 class Outside:
-    """What is the same before and after a restore."""
+    """The parts that are the same before and after a restore."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     job_api: JobApiOutside = field(default_factory=lambda: JobApiOutside(lambda: 0))
@@ -89,7 +89,7 @@ class Outside:
         return world.assemble()
 
     def taken(self) -> Counter[str]:
-        """How often the job API took each prompt, and each reply."""
+        """How often the job API got each prompt and each reply."""
         messages = [words for sent in self.job_api.messages.values() for each in sent for words in each.split("\n\n")]
         return Counter([*self.job_api.created, *messages])
 
@@ -175,7 +175,7 @@ async def run_on(world: CoreWorld) -> None:
 @pytest.mark.parametrize("every", [16, pytest.param(4, marks=[pytest.mark.full, pytest.mark.timeout(240)])])
 @pytest.mark.parametrize("keys", [False, pytest.param(True, marks=pytest.mark.full)], ids=["no keys", "keys honoured"])
 async def test_whenever_the_backup_was_made_nothing_is_repeated(scratch: Path, *, keys: bool, every: int) -> None:
-    """Of the copies after each transaction of a day, every so many are restored after it, and run on."""
+    """Some of the copies after each transaction of a day are restored after it, and continued."""
     live, outside = scratch / "live.sqlite3", Outside()
     await migrate(f"sqlite:///{live}")
     copies, outside.job_api.honours_keys = Copies(live), keys
@@ -202,7 +202,7 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
 
 
 async def test_what_somebody_said_about_a_line_in_a_direct_message_is_not_done_again(scratch: Path) -> None:
-    """It became a job, or went to the one above: whenever the backup was made while something of that was open."""
+    """It became a job or was sent to the one above, and the backup was made at any time while that was open."""
     live, outside = scratch / "live.sqlite3", Outside()
     await migrate(f"sqlite:///{live}")
     copies = Copies(live)
@@ -229,7 +229,7 @@ def has_open_requests(copy: Path) -> bool:
 
 @pytest.mark.full
 async def test_a_dump_under_load_repeats_nothing(postgres: PostgresServer, scratch: Path) -> None:
-    """Two instances at work, dumps in the middle, and each database that they make taken over by another instance."""
+    """Two instances are running, dumps are made meanwhile, and another instance continues with each of them."""
     outside, archives = Outside(), [scratch / f"dump{number}" for number in range(2)]
     async with postgres.database() as url:
         stores = [await open_store(url, clock=outside.clock) for _ in range(2)]
@@ -272,7 +272,7 @@ async def take_over(url: str, outside: Outside) -> None:
 
 
 async def work_till(writing: asyncio.Task[None], world: CoreWorld) -> None:
-    """Works while somebody writes, and then off what there is."""
+    """Works while somebody writes, and then finishes the rest."""
     while not writing.done():
         for loop in world.loops:
             await world.step(loop)
@@ -309,7 +309,9 @@ async def test_what_people_did_about_jobs_is_not_done_again(store: Store, clock:
 
 
 async def test_a_refusal_is_still_found_out_before_anything_is_said(store: Store, clock: FakeClock) -> None:
-    """What was only received is prepared first: whoever may not is told so, and nothing of it is in the channel."""
+    """Requests that were only received are prepared first: people without permission are told, with no post in the
+    channel.
+    """
     outside = Outside(clock)
     world = outside.world(store)
     world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
@@ -321,7 +323,7 @@ async def test_a_refusal_is_still_found_out_before_anything_is_said(store: Store
 
 
 async def test_after_a_new_request_news_is_told_again(store: Store, clock: FakeClock) -> None:
-    """What was told before the restore is looked for only as long as nothing new was sent."""
+    """Earlier posts are looked for only until something new is sent."""
     outside = Outside(clock)
     world = outside.world(store)
     ts = await world.started()

@@ -1,4 +1,4 @@
-"""What breaks in the set-up while the bot is at work shows in the log and the health, and is told in Slack once."""
+"""Faults in the set-up of a running bot are in the log and the health, and are reported in Slack once."""
 
 import asyncio
 import logging
@@ -59,7 +59,7 @@ class World:
     clock: FakeClock
     address: str
     more: list[Finding] = field(default_factory=list)
-    """What another check finds."""
+    """The findings of another check."""
     _closing: list[object] = field(default_factory=list)
 
     async def instance(self, owner: str = "one") -> Instance:

@@ -1,4 +1,4 @@
-"""Reading files of Slack's: what is in them, and the token for Slack alone."""
+"""Reading files from Slack: their content, and the token for Slack alone."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ PAGE = b"<!DOCTYPE html><title>Sign in</title>"
 
 @dataclass
 class FileWorld:
-    """A server in Slack's place, another that is not, and what reads files."""
+    """A server instead of Slack, another one, and the reader of files."""
 
     slack: FileServer
     elsewhere: FileServer
@@ -165,7 +165,7 @@ async def test_a_redirect_within_slack_is_followed_a_few_times(world: FileWorld)
 
 
 async def test_what_slack_answers_instead_becomes_one_of_our_errors(world: FileWorld) -> None:
-    """By what is to be done about it; and no error holds the token."""
+    """By its remedy; and no error contains the token."""
     cases = ((404, ChatRejected), (403, ChatRejected), (410, ChatRejected), (500, ChatUncertain), (503, ChatUncertain))
     for status, kind in cases:
         with pytest.raises(kind) as raised:

@@ -1,4 +1,4 @@
-"""What is asked of Slack before a request is sent: who somebody is, what a channel is, what was said in a thread."""
+"""Reading from Slack before a request is sent: people, channels and threads."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def calls(world: SlackWorld, method: str) -> int:
 
 
 async def asked_for(world: SlackWorld, count: int) -> None:
-    """Waits till so many people were asked for."""
+    """Waits until this many people were looked up."""
     async with asyncio.timeout(10.0):
         while world.lookups < count:  # noqa: ASYNC110 - nobody tells that a call has come in
             await asyncio.sleep(0.001)
@@ -61,7 +61,7 @@ async def test_who_somebody_is(world: SlackWorld) -> None:
 
 
 async def test_what_somebody_may_is_asked_for_again_after_five_minutes(world: SlackWorld) -> None:
-    """So that whoever is made a guest does not keep their rights."""
+    """So that people who become guests do not keep their rights."""
     members, ben = members_of(world), world.id("ben")
     for _ in range(3):
         await members.member(ben)
@@ -112,7 +112,7 @@ async def test_names_and_members_are_asked_for_together(world: SlackWorld) -> No
 
 
 async def test_an_id_of_nobody_is_refused_and_an_outage_is_none(world: SlackWorld) -> None:
-    """Each raises what is to be done about it, and an outage is not remembered."""
+    """Each becomes the error with its remedy, and an outage is not cached."""
     members = members_of(world)
     for _ in range(2):
         with pytest.raises(ChatRejected, match="user_not_found"):
@@ -321,7 +321,7 @@ async def test_a_thread_that_cannot_be_read_raises_what_is_to_be_done(world: Sla
 
 
 async def test_a_thread_that_never_ends_is_given_up_and_what_is_no_message_is_left_out() -> None:
-    """Whatever stands in Slack's place."""
+    """Whatever answers instead of Slack."""
     odd = [None, "words", {"ts": 5}, {"ts": "soon", "text": "x"}, {"ts": "1700000000.000100", "text": ["x"]}]
     message = {"ts": "1700000000.000200", "user": "U1", "text": "Hello <@U2>"}
     page = {"ok": True, "messages": [*odd, message], "response_metadata": {"next_cursor": "again"}}

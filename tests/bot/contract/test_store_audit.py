@@ -1,4 +1,4 @@
-"""The audit trail in the store: read in its order and in pages, a line in the log once it is committed, deleted."""
+"""The audit trail in the store: its order and pages, a log line for each committed entry, and deletion."""
 
 import asyncio
 import logging
@@ -90,7 +90,7 @@ def text_of(record: logging.LogRecord) -> str:
 
 
 async def test_each_entry_is_a_line_of_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """With all that is known, and nothing that is not."""
+    """With everything known, and nothing else."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, ASKED, REFUSED)
     assert [text_of(each) for each in caplog.records] == [

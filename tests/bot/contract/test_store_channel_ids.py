@@ -1,4 +1,4 @@
-"""The ids of channels that Slack changed: whatever the order in which that is told, all lead to the first, and the last
+"""Channel ids that Slack changed: in whatever order the changes arrive, all lead to the first, and the last
 is the newest.
 """
 

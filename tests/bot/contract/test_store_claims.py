@@ -1,4 +1,4 @@
-"""Claims: what is due is taken once, in order, and taken over when its holder is gone."""
+"""Claims: due work is claimed once, in order, and again when its holder is gone."""
 
 from typing import Any
 
@@ -211,7 +211,7 @@ async def test_notices_of_a_thread_go_out_in_order_one_at_a_time(store: Store) -
 
 
 async def test_a_post_in_somebody_elses_thread_waits_for_its_card(store: Store) -> None:
-    """Whatever there is to say before the card is recorded: the card comes first."""
+    """Whatever is recorded before the card, the card comes first."""
     await add(store, a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
     assert not await claim_notices(store)
     await say(store, CARD)

@@ -1,4 +1,4 @@
-"""Several owners at once, each with connections of its own."""
+"""Several owners at once, each with its own connections."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the store tells of its own condition."""
+"""The store's report on its own condition."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What the store keeps of replies that are edited or deleted."""
+"""Edited and deleted replies in the store."""
 
 import asyncio
 from dataclasses import replace

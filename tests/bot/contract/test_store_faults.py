@@ -1,4 +1,4 @@
-"""Databases that are locked, cut off, full or deadlocked; work that is cancelled."""
+"""Databases that are locked, unreachable, full or deadlocked; cancelled work."""
 
 import asyncio
 import os
@@ -112,7 +112,7 @@ async def test_connections_cut_while_idle_do_not_show(store: Store, database: st
 async def test_a_server_that_answers_no_more_keeps_no_process_from_ending(
     another_store: Opener,
 ) -> None:
-    """As when a firewall swallows what is sent: whoever says goodbye would wait for long."""
+    """As if a firewall dropped all packets: closing a connection would take long."""
     store = await another_store(closing=0.1)
     pids: list[int] = []
 

@@ -1,4 +1,4 @@
-"""What people wrote is for the owner of the database's files only, whatever the process's umask."""
+"""Only the owner can read the database's files, whatever the process's umask."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How much somebody may ask for: only what was let through counts, once, and at the same time as anything else."""
+"""People's limits: only allowed requests count, once, and also if several come at the same time."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ HOUR = 3600.0
 
 
 async def ask(store: Store, request_id: str, *, person: str = "UANA", limit: int = 2) -> float | None:
-    """Counts a request where its person may ask for it; else returns when they may."""
+    """Counts a request if its person may make it; otherwise returns when they may."""
 
     async def work(tx: Transaction) -> float | None:
         free_at = await tx.limits.free_at(person, request_id, limit=limit, within=HOUR)

@@ -1,4 +1,4 @@
-"""Requests that go out as one message, and stops among them, on real databases."""
+"""Requests that are sent as one message, and stops among them, on real databases."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Every statement that the store runs goes by an index: however much is finished, it costs nothing."""
+"""Every statement of the store uses an index, so finished rows cost nothing."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -35,7 +35,7 @@ from bot.store.schema.tables import metadata
 from bot.store.upkeep import backlog, database_check, quotations, restoration, retention
 
 HISTORY = 3_000
-"""Finished jobs: so many that no database would read all of them by choice."""
+"""The number of finished jobs: so many that no database would choose to read all of them."""
 MODULES = (
     audit,
     backlog,

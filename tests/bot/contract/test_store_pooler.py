@@ -48,7 +48,7 @@ async def pooler(postgres: PostgresServer) -> AsyncIterator[PgBouncer]:
 
 @pytest.fixture
 async def direct(postgres: PostgresServer) -> AsyncIterator[str]:
-    """The URL of a database of the server, past the pooler."""
+    """The URL of a database of the server, without the pooler."""
     async with postgres.database() as url:
         yield url
 
@@ -69,7 +69,7 @@ async def stores(pooled: str) -> AsyncIterator[Sequence[Store]]:
 
 
 async def answering(tx: Transaction) -> int:
-    """The server's process that answers within this transaction."""
+    """Returns the server's process that runs this transaction."""
     assert isinstance(tx, SqlTransaction)
     return int((await tx.session.connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
 
@@ -121,7 +121,7 @@ async def test_commands_of_two_processes_are_recorded_and_worked_off_once(stores
 
 
 async def test_transactions_change_between_the_connections_of_the_server(pooled: str, stores: Sequence[Store]) -> None:
-    """Else the other tests would prove nothing."""
+    """Otherwise the other tests would prove nothing."""
     both = asyncio.Barrier(POOL_SIZE)
 
     async def concurrency(tx: Transaction) -> int:

@@ -1,4 +1,4 @@
-"""The store keeps what is recorded, once, whatever is in it."""
+"""The store keeps everything recorded, once, whatever its content."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What goes along with requests, on real databases: parts that are kept, and the queue of files to upload."""
+"""The context of requests on real databases: stored parts, and the queue of files to upload."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Removal: what is old and finished goes, what is open or young stays, and a person or a channel can be forgotten."""
+"""Retention: old, finished rows are deleted, open or young ones stay, and a person or a channel can be forgotten."""
 
 import pytest
 from support.fakes.ports import FakeClock

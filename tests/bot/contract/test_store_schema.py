@@ -1,4 +1,4 @@
-"""The schema: made, compared and refused with clear words; times from before the clock was set back."""
+"""The schema: created, compared and rejected with clear messages; times from before the clock was set back."""
 
 import asyncio
 import contextlib

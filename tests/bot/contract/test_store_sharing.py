@@ -1,4 +1,4 @@
-"""SQLite's transactions share commits, acknowledgements go first; PostgreSQL keeps connections for them."""
+"""SQLite's transactions share commits, and acknowledgements come first; PostgreSQL reserves connections for them."""
 
 import asyncio
 import sqlite3
@@ -135,7 +135,7 @@ async def test_what_somebody_waits_for_goes_first(store: Store) -> None:
 
 @on_sqlite
 async def test_what_somebody_waits_for_is_committed_before_anything_else_begins(unhurried: Store) -> None:
-    """Else it would be answered only with what shares its transaction, like many polls."""
+    """Otherwise it would be answered only with everything in its transaction, such as many polls."""
     answered, seen = threading.Event(), list[bool]()
 
     async def long(tx: Transaction) -> None:
@@ -289,7 +289,7 @@ async def test_what_is_urgent_holds_up_nothing_for_long(store: Store) -> None:
 
 @on_postgres
 async def test_a_connection_that_was_opened_is_kept(store: Store) -> None:
-    """Each new one costs the server a process, and its statements are prepared anew."""
+    """Each new one costs the server a process, and its statements are prepared again."""
     everybody = asyncio.Barrier(CONNECTIONS)
 
     async def answering(tx: Transaction) -> int:

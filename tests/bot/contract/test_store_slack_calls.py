@@ -1,4 +1,4 @@
-"""What Slack allows is shared by all processes, and refused calls hold it back for all of them."""
+"""All processes share Slack's limits, and a refused call delays all of them."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ FEW = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 3)), dict.fromke
 
 
 async def marks(store: Store, count: int) -> None:
-    """So many marks that are due."""
+    """This many due reactions."""
     await add(store, a_thread(), say=[a_reaction(f"m{number}", "eyes") for number in range(count)])
 
 

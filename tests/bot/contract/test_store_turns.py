@@ -1,4 +1,4 @@
-"""Whose turn it is: one person's flood keeps nobody waiting, and costs no claim more than one request of theirs."""
+"""Turns: one person's flood keeps nobody waiting, and costs a claim no more than one request of theirs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ FEW = [*TURN[:2], *(pytest.param(turn, marks=pytest.mark.full) for turn in TURN[
 
 
 async def flood(database: str, *, person: str, threads: Sequence[str], state: RequestState) -> None:
-    """So many replies of somebody, due for long."""
+    """This many replies by somebody, due for long."""
     rows = [
         request_values(a_follow_up(f"1700000000.{n:06}", threads[n % len(threads)], person_id=person, state=state))
         | {"due_at": 1_600_000_000.0 + n}

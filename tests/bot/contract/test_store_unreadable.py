@@ -1,4 +1,4 @@
-"""A row that cannot be read is set aside with its reason, once; everything else goes on."""
+"""An unreadable row is set aside once, with its reason; everything else continues."""
 
 import logging
 

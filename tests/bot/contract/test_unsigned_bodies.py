@@ -1,5 +1,5 @@
-"""Bodies that nobody signed: however many are sent, however they are packed, they take little memory, and who is signed
-gets through.
+"""Unsigned bodies: however many are sent, and however compressed, they take little memory, and signed requests
+get through.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Receiver:
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) * 1024
 
     async def send(self, head: bytes, body: bytes) -> None:
-        """Sends something on a connection of its own, as far as it is taken."""
+        """Sends something on a separate connection, as far as it is accepted."""
         with contextlib.suppress(ConnectionError):
             made = await asyncio.open_connection("127.0.0.1", self.port)
             self.connections.append(made)
@@ -139,7 +139,7 @@ async def test_unsigned_requests_take_little_memory_and_keep_nobody_out(receiver
 
 @dataclass
 class Counting:
-    """A server that reads bodies, and how far it vouched for those that ask for it."""
+    """A server that reads bodies, and marks requests as authenticated on demand."""
 
     server: HttpServer
     may_answer: asyncio.Event
