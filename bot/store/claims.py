@@ -41,6 +41,10 @@ NOW = bindparam("now", type_=Double)
 LIMIT = bindparam("limit", type_=Integer)
 CLAIM: dict[Any, Any] = {"claimed_by": bindparam("owner"), "claimed_until": bindparam("lease_end", type_=Double)}
 FREE: dict[str, Any] = {"claimed_by": None, "claimed_until": None}
+PATIENCE = 900.0
+"""Seconds that a row of a kind which only a newer version knows is left to it; longer than a rolling restart."""
+_PAUSE = 5.0
+"""Seconds until it is looked at again, by whichever version."""
 
 
 def due(table: FromClause) -> ColumnElement[bool]:
@@ -95,6 +99,32 @@ def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:
 def claim_of(session: Session, owner: str, lease: float) -> dict[str, Any]:
     """Returns the parameters of CLAIM."""
     return {"owner": owner, "lease_end": session.now + lease}
+
+
+async def leave_newer_kinds(
+    session: Session,
+    table: Table,
+    found: Sequence[RowMapping],
+    unknown_kind: Callable[[RowMapping], str | None],
+) -> list[RowMapping]:
+    """Returns the rows to work on, and postpones those of a kind that only a newer version knows, which counts as no
+    attempt. During an upgrade, both versions work on one database; a row that stays is claimed in the end, and counts
+    as unreadable.
+
+    Args:
+        session: The transaction, which has locked the rows.
+        table: Their table.
+        found: Rows that are due.
+        unknown_kind: Returns a row's kind if it is unknown and still to be left to others.
+    """
+    kinds = {row[table.c.id]: kind for row in found if (kind := unknown_kind(row)) is not None}
+    if not kinds:
+        return list(found)
+    postponed = update(table).where(table.c.id.in_(bindparam("ids", expanding=True)))
+    await session.execute(postponed.values(due_at=session.now + _PAUSE), {"ids": list(kinds)})
+    for kind in sorted(set(kinds.values())):
+        session.rare_log.warning(f"{table.name.capitalize()} of a newer version of Pagehand are left to it (%s).", kind)
+    return [row for row in found if row[table.c.id] not in kinds]
 
 
 async def claim_candidates(

@@ -83,11 +83,12 @@ _STOPS = (
 )
 
 
+_MOVED_KINDS = [kind for kind in RequestKind if kind not in {RequestKind.START, RequestKind.CHOOSE_PROJECT}]
 _UNSENT = (
     select(requests)
     .where(
         requests.c.thread_id == bindparam("thread"),
-        requests.c.kind.not_in((RequestKind.START, RequestKind.CHOOSE_PROJECT)),
+        requests.c.kind.in_(_MOVED_KINDS),
         requests.c.state.in_((*NOT_SENT_YET, RequestState.AWAITING_PERSON)),
         not_(requests.c.uncertain),
     )

@@ -27,8 +27,17 @@ from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.slack_limits import Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import FollowUpCounts
 from bot.ports.store import ClaimedNotice
-from bot.store.claims import candidates, claim_candidates, claim_of, claiming, due, first_of_thread
-from bot.store.schema.rows import notice_from, thread_from, thread_to_speak_in
+from bot.store.claims import (
+    PATIENCE,
+    candidates,
+    claim_candidates,
+    claim_of,
+    claiming,
+    due,
+    first_of_thread,
+    leave_newer_kinds,
+)
+from bot.store.schema.rows import LASTING, notice_from, thread_from, thread_to_speak_in, unknown_kind
 from bot.store.schema.tables import NoticeState, notices, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import SqlSlackCalls
@@ -175,8 +184,21 @@ class NoticeClaims:
         if most <= 0:
             return []
         held, now = budget.held_channels(kind), self._session.now
-        found = await self._session.rows(_CANDIDATES[kind], now=now, limit=most, held_channels=held)
+        rows = await self._session.rows(_CANDIDATES[kind], now=now, limit=most, held_channels=held)
+        found = await leave_newer_kinds(self._session, notices, rows, partial(_unknown_kind, now=now))
         return [row for row in found if budget.spend(kind, row[threads.c.channel_id])]
+
+
+def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
+    """The kind of a notice that only a newer version knows, while it is left to that one. A posted card and a reaction
+    stay so until this version changes them: nothing waits for them.
+    """
+    holds_up_others = row[notices.c.delivery] not in LASTING or (
+        row[notices.c.delivery] == Delivery.CARD and row[threads.c.card_ts] is None
+    )
+    if holds_up_others and now - row[notices.c.created_at] >= PATIENCE:
+        return None
+    return unknown_kind(row[notices.c.message])
 
 
 def _claimed(before: RowMapping, now: RowMapping) -> ClaimedNotice:

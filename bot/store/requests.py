@@ -1,6 +1,7 @@
 """What people asked for: recording, reading and changing it, and the queue of requests to send."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -21,7 +22,7 @@ from sqlalchemy import (
 
 from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, RequestKind, RequestState
 from bot.ports.store import ClaimedRequest
-from bot.store.claims import FREE, NOW, claim_candidates, claim_of, claiming
+from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
 from bot.store.request_parts import FILES_ARE_SETTLED, due_again
 from bot.store.schema.rows import (
@@ -47,6 +48,7 @@ from bot.store.turns import (
     under_way,
 )
 
+KNOWN_KINDS = frozenset(RequestKind)
 _ANY_NUMBER = 2_147_483_647
 _MOST_THREADS = 100
 """The threads of each person that are searched for requests to prepare; some requests may be in progress or not due."""
@@ -252,11 +254,18 @@ class SqlRequests(MergedRequests):
             return []
         session, place = self._session, {request_id: number for number, request_id in enumerate(ids[: 2 * limit])}
         locked = await session.rows(_LOCKED, ids=list(place))
-        found = sorted(locked, key=lambda row: place[row[requests.c.id]])[:limit]
+        in_order = sorted(locked, key=lambda row: place[row[requests.c.id]])[:limit]
+        found = await leave_newer_kinds(session, requests, in_order, partial(_unknown_kind, now=session.now))
         claim = claim_of(session, owner, lease)
         claimed, unreadable = await claim_candidates(session, claiming_, found, claim, _claimed)
         await self._notices.insert((row[threads.c.id], unreadable_notice(row)) for row in unreadable)
         return claimed
+
+
+def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
+    """The kind of a request that only a newer version knows, and that was recorded lately."""
+    kind, recently = str(row[requests.c.kind]), now - row[requests.c.recorded_at] < PATIENCE
+    return kind if recently and kind not in KNOWN_KINDS else None
 
 
 def _settled(

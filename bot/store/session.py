@@ -36,6 +36,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.requests.request import RequestState
 from bot.errors import UnreadableRow
+from bot.runtime.logging import ThrottledLogger
 from bot.store.database.sqlite_thread import ThreadConnection
 from bot.store.schema.tables import NoticeState, notices, polls, requests, threads
 
@@ -80,11 +81,12 @@ def for_each_dialect(build: Callable[[InsertInto], Executable]) -> Mapping[str, 
 
 
 class Session:
-    """An open transaction at `now`. `dialect` is sqlite or postgresql."""
+    """An open transaction at `now`. `dialect` is sqlite or postgresql; `rare_log` is for what may be seen often."""
 
-    def __init__(self, connection: DatabaseConnection, now: float) -> None:
+    def __init__(self, connection: DatabaseConnection, now: float, rare_log: ThrottledLogger) -> None:
         self.connection = connection
         self.now = now
+        self.rare_log = rare_log
         self.dialect = connection.dialect.name
         self.takeovers = 0
         """How many rows were claimed that somebody else had claimed, whose lease ran out."""

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.domain.requests.audit import AuditEntry
 from bot.ports.transaction import Clock, Store, Transaction
 from bot.runtime.clock import SteadyClock
+from bot.runtime.logging import ThrottledLogger
 from bot.store.audit import SqlAudit, log_entries
 from bot.store.channel_ids import SqlChannelIds
 from bot.store.claims import SqlClaims
@@ -24,7 +25,7 @@ from bot.store.people import SqlDrafts, SqlHomes, SqlLimits, SqlPreferences
 from bot.store.polls import SqlPolls
 from bot.store.request_parts import SqlRequestParts
 from bot.store.requests import SqlRequests
-from bot.store.schema.migration import require_current
+from bot.store.schema.migration import require_usable
 from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import notices, polls, request_files, requests, slack_calls
@@ -91,7 +92,7 @@ async def open_store(
     timings: StoreTimings | None = None,
     committed: Committed = lambda _, __: None,
 ) -> Store:
-    """Opens a database whose schema is current.
+    """Opens a database whose schema is current, or newer and compatible.
 
     Args:
         url: See `engine_for`.
@@ -137,12 +138,15 @@ class SqlStore:
         self._steady = SteadyClock()
         self._ahead: float | None = None
         self._set_back = False
+        self._rare_log = ThrottledLogger(logger, every=3600.0)
 
     async def check(self) -> None:
-        """Refuses a schema that is not current; repairs times that a clock set back left in the far future."""
+        """Refuses a schema that this program cannot work with, and repairs times that a clock set back left in the far
+        future.
+        """
 
         async def work(connection: DatabaseConnection) -> None:
-            await connection.run_sync(require_current)
+            await connection.run_sync(require_usable)
             await self._pull_in_far_times(connection)
 
         await self._run(work)
@@ -156,7 +160,7 @@ class SqlStore:
 
         async def in_transaction(connection: DatabaseConnection) -> T:
             nonlocal recorded, takeovers
-            transaction = SqlTransaction(Session(connection, await self._now(connection)))
+            transaction = SqlTransaction(Session(connection, await self._now(connection), self._rare_log))
             result = await work(transaction)
             # Of the last attempt, which is the one that was committed.
             recorded, takeovers = transaction.audit.added, transaction.session.takeovers

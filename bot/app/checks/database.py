@@ -37,7 +37,7 @@ async def check_database(url: str, *, command: str, by_socket: bool, now: float)
         return [Finding.error(DATABASE, found, why=_WHY, fix=fix, passing=True)]
     findings = [_schema(condition.schema, is_file=file is not None)]
     findings += [_room(file)] if file is not None else [_clock(condition, now)]
-    if condition.schema is SchemaState.CURRENT:
+    if condition.schema.usable:
         time = now if condition.clock is None else condition.clock
         findings.append(_backup(condition, time, is_file=file is not None))
         findings.append(signature_finding(condition.last, time, by_socket=by_socket))
@@ -63,6 +63,8 @@ def _schema(state: SchemaState, *, is_file: bool) -> Finding:
     match state:
         case SchemaState.CURRENT:
             return Finding.ok(DATABASE, "The database can be reached, and has the tables of this version.")
+        case SchemaState.COMPATIBLE:
+            return Finding.ok(DATABASE, WORDS[state])
         case SchemaState.EMPTY:
             return Finding.ok(DATABASE, "The database is empty: `pagehand run` makes its tables.")
         case SchemaState.OLDER if is_file:

@@ -13,7 +13,7 @@ from bot.runtime.private_files import owner_only
 from bot.store.database.engine import engine_for
 from bot.store.database.errors import retry_transient
 from bot.store.database.url import existing_file
-from bot.store.schema.migration import SchemaState, schema_state
+from bot.store.schema.migration import schema_state
 from bot.store.schema.tables import metadata
 
 _OLDER_IN_DOUBT = (
@@ -29,8 +29,8 @@ older schema.
 
 async def backup(url: str, target: Path, *, mark_in_doubt: Callable[[str], Awaitable[object]]) -> None:
     """Copies the SQLite database at `url` into a new file while it is in use. `mark_in_doubt` gets the URL of a copy
-    whose schema is current. Raises ConfigError for any other database, StoreUnavailable if the file exists or the copy
-    fails.
+    whose schema this program can work with. Raises ConfigError for any other database, StoreUnavailable if the file
+    exists or the copy fails.
     """
     source = await asyncio.to_thread(existing_file, url)
     if source is None:
@@ -40,7 +40,7 @@ async def backup(url: str, target: Path, *, mark_in_doubt: Callable[[str], Await
     try:
         await asyncio.to_thread(_copy, source, target)
         copy = f"sqlite:///{target}"
-        if await schema_state(copy) is SchemaState.CURRENT:
+        if (await schema_state(copy)).usable:
             await mark_in_doubt(copy)
         else:
             await asyncio.to_thread(_mark_older_in_doubt, target)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 VERSION_TABLE = "pagehand_schema"
+"""Alembic's, with a column of our own: `compatible_with`, the oldest schema whose programs can work with this one."""
 _MIGRATING = 7_248_913_520_846
 """The key of PostgreSQL's advisory lock for migrations; any number that nobody else uses."""
 _LONGEST_STATEMENT = 3600.0
@@ -27,6 +28,7 @@ WORDS = {
     "too_old": "The database is of Pagehand before 1.0. Run `pagehand migrate` of the last version before 1.0 first, or"
     " begin with a new database.",
     "newer": "The database is of a newer version of Pagehand. Install that version, or restore a backup from before.",
+    "compatible": "The database is of a newer version of Pagehand, and this version can work with it.",
 }
 
 logger = logging.getLogger(__name__)
@@ -39,7 +41,14 @@ class SchemaState(StrEnum):
     TOO_OLD = "too_old"
     OLDER = "older"
     CURRENT = "current"
+    COMPATIBLE = "compatible"
+    """Newer, but only expanded: this program can work with it."""
     NEWER = "newer"
+
+    @property
+    def usable(self) -> bool:
+        """Whether this program can work with the database as it is."""
+        return self in {SchemaState.CURRENT, SchemaState.COMPATIBLE}
 
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
@@ -61,27 +70,31 @@ def known_versions(migrations: Path = MIGRATIONS) -> list[str]:
 
 def state_of(connection: Connection, migrations: Path = MIGRATIONS) -> SchemaState:
     """Returns the state of a connection's database."""
-    versions, version = known_versions(migrations), _version_of(connection)
+    versions, (version, compatible_with) = known_versions(migrations), _version_of(connection)
     if version is None:
         return SchemaState.EMPTY
     if version == versions[-1]:
         return SchemaState.CURRENT
     if version in versions:
         return SchemaState.OLDER
-    return SchemaState.TOO_OLD if version < versions[0] else SchemaState.NEWER
+    if version < versions[0]:
+        return SchemaState.TOO_OLD
+    is_compatible = compatible_with is not None and compatible_with <= versions[-1]
+    return SchemaState.COMPATIBLE if is_compatible else SchemaState.NEWER
 
 
-def _version_of(connection: Connection) -> str | None:
+def _version_of(connection: Connection) -> tuple[str | None, str | None]:
+    """The schema's version, and the oldest one whose programs can work with it; None if that is not known."""
     if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 - our own word
-    return None if found is None else str(found)
+        return None, None
+    row = connection.execute(text(f"SELECT * FROM {VERSION_TABLE}")).mappings().first()  # noqa: S608 - our own word
+    return (None, None) if row is None else (row["version_num"], row.get("compatible_with"))
 
 
-def require_current(connection: Connection) -> None:
-    """Raises SchemaMismatch, with advice, if the schema is not current."""
+def require_usable(connection: Connection) -> None:
+    """Raises SchemaMismatch, with advice, if this program cannot work with the schema."""
     state = state_of(connection)
-    if state is not SchemaState.CURRENT:
+    if not state.usable:
         raise SchemaMismatch(WORDS[state])
 
 
@@ -123,7 +136,7 @@ async def _migrate_once(engine: AsyncEngine, migrations: Path) -> None:
 
 def _upgrade(connection: Connection, migrations: Path) -> None:
     state = state_of(connection, migrations)
-    if state is SchemaState.CURRENT:
+    if state.usable:
         return
     if state in {SchemaState.NEWER, SchemaState.TOO_OLD}:
         raise SchemaMismatch(WORDS[state])
@@ -134,4 +147,14 @@ def _upgrade(connection: Connection, migrations: Path) -> None:
     config = _config(migrations)
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+    _note_compatibility(connection, config)
     logger.info("The database's schema was brought up to date (it was %s).", state)
+
+
+def _note_compatibility(connection: Connection, config: "Config") -> None:
+    """Writes down which programs can work with the schema, as its newest migration says."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
+
+    newest = ScriptDirectory.from_config(config).get_revision("head")
+    oldest = getattr(newest.module, "compatible_with", newest.revision)
+    connection.execute(text(f"UPDATE {VERSION_TABLE} SET compatible_with = :oldest"), {"oldest": oldest})  # noqa: S608 - as above

@@ -40,12 +40,25 @@ def message_from(text: str, delivery: str) -> NoticeMessage:
     one person. Raises ValueError.
     """
     found = from_json(text)
-    kind = found.get("kind") if isinstance(found, dict) else None
-    if not isinstance(kind, str) or kind in KINDS:
+    kind = _unknown_kind_in(found)
+    if kind is None:
         return _MESSAGE.validate_python(found)
     if delivery not in {Delivery.POST, Delivery.EPHEMERAL}:
         raise ValueError(f"nothing is known of this {delivery}")
     return UnknownNotice(kind, {name: value for name, value in found.items() if name != "kind"}, Delivery(delivery))
+
+
+def unknown_kind(text: str) -> str | None:
+    """Returns the kind of a message in JSON if only a newer version knows it."""
+    try:
+        return _unknown_kind_in(from_json(text))
+    except ValueError:
+        return None
+
+
+def _unknown_kind_in(found: object) -> str | None:
+    kind = found.get("kind") if isinstance(found, dict) else None
+    return kind if isinstance(kind, str) and kind not in KINDS else None
 
 
 _STATE = TypeAdapter(ThreadState)

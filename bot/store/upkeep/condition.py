@@ -40,6 +40,6 @@ def _read(connection: Connection) -> DatabaseCondition:
     schema, clock = state_of(connection), None
     if connection.dialect.name == "postgresql":
         clock = float(connection.execute(select(func.extract("epoch", func.clock_timestamp()))).scalar_one())
-    if schema is not SchemaState.CURRENT:
+    if not schema.usable:
         return DatabaseCondition(schema, clock)
     return DatabaseCondition(schema, clock, times_in(connection.execute(ALL_TIMES).mappings()))

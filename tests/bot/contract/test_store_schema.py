@@ -88,7 +88,7 @@ async def test_a_newer_schema_is_refused(empty_database: str) -> None:
     await migrate(empty_database)
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
-        await connection.execute(text("UPDATE pagehand_schema SET version_num = 'from_the_future'"))
+        await connection.execute(text("UPDATE pagehand_schema SET version_num = '9999', compatible_with = '9998'"))
     await engine.dispose()
     assert await schema_state(empty_database) is SchemaState.NEWER
     with pytest.raises(SchemaMismatch, match="newer version"):

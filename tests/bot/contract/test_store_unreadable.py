@@ -24,6 +24,7 @@ from bot.domain.requests.request import Person, RejectionReason, Reply
 from bot.errors import StoreError
 from bot.ports.transaction import Store
 from bot.service import Service
+from bot.store.claims import PATIENCE
 
 pytestmark = pytest.mark.either_database
 
@@ -56,25 +57,33 @@ async def test_a_message_that_cannot_be_read_is_set_aside(
 
 
 @pytest.mark.parametrize("delivery", [Delivery.POST, Delivery.EPHEMERAL])
-async def test_a_kind_of_a_newer_version_is_kept_as_it_is(store: Store, sql: Sql, delivery: Delivery) -> None:
+async def test_a_kind_that_no_newer_version_has_said_is_said_as_it_is(
+    store: Store, sql: Sql, delivery: Delivery
+) -> None:
     await add(store, a_thread("t1"), say=[a_post("a")])
     message = '{"kind": "shrug", "person_id": "UANA", "moods": ["so", "so"]}'
-    await sql("UPDATE notices SET message = :message, delivery = :delivery", message=message, delivery=delivery)
+    await sql(
+        "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience",
+        message=message,
+        delivery=delivery,
+        patience=PATIENCE,
+    )
     [claimed] = await claim_notices(store)
     assert claimed.notice.message == UnknownNotice("shrug", {"person_id": "UANA", "moods": ["so", "so"]}, delivery)
     assert (claimed.notice.delivery, claimed.notice.message.about) == (delivery, "UANA")
 
 
 @pytest.mark.parametrize("delivery", [Delivery.CARD, Delivery.REACTION])
-async def test_a_card_or_reaction_of_which_nothing_is_known_is_set_aside(
+async def test_a_card_or_reaction_of_which_nothing_is_known_holds_up_nothing(
     store: Store, sql: Sql, delivery: Delivery
 ) -> None:
     await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
-    message = '{"kind": "shrug"}'
     await sql(
-        "UPDATE notices SET message = :message, delivery = :delivery WHERE key = 't1/a'",
-        message=message,
+        "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience"
+        " WHERE key = 't1/a'",
+        message='{"kind": "shrug"}',
         delivery=delivery,
+        patience=PATIENCE,
     )
     claimed = [*await claim_notices(store), *await claim_notices(store)]
     assert [item.notice.key for item in claimed] == ["t1/b"]

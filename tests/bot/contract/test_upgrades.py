@@ -1,0 +1,182 @@
+"""Two versions of Pagehand on one database: the older one goes on, and leaves alone what only the newer one knows."""
+
+import logging
+import re
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import (
+    CARD,
+    LEASE,
+    Sql,
+    a_follow_up,
+    a_post,
+    a_start,
+    a_thread,
+    add,
+    claim_notices,
+    claim_requests,
+    watched,
+)
+
+from bot.app.startup import migrate_at_start, open_current_store
+from bot.domain.notices.posts import UnknownNotice
+from bot.domain.requests.request import RequestState
+from bot.errors import SchemaMismatch
+from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import Store
+from bot.store.claims import PATIENCE
+from bot.store.database.backup import backup
+from bot.store.schema.migration import MIGRATIONS, SchemaState, known_versions, migrate, schema_state
+
+NEWEST = known_versions()[-1]
+NEXT = f"{int(NEWEST) + 1:04}"
+NEWER = f"""
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{NEXT}"
+down_revision = "{NEWEST}"
+compatible_with = "%s"
+
+
+def upgrade() -> None:
+    op.add_column("threads", sa.Column("note", sa.Text(), nullable=False, server_default="none"))
+    op.create_table("news", sa.Column("id", sa.Text(), primary_key=True))
+"""
+
+
+def newer_migrations(folder: Path, compatible_with: str) -> Path:
+    """The migrations of the next version of Pagehand."""
+    made = folder / "migrations"
+    (made / "versions").mkdir(parents=True)
+    for file in MIGRATIONS.glob("**/*.py"):
+        (made / file.relative_to(MIGRATIONS)).symlink_to(file)
+    (made / "versions" / f"{NEXT}_news.py").write_text(NEWER % compatible_with)
+    return made
+
+
+async def test_a_schema_that_a_newer_version_only_expanded_is_worked_with(empty_database: str, tmp_path: Path) -> None:
+    await migrate(empty_database)
+    before = await open_current_store(empty_database)
+    await migrate(empty_database, newer_migrations(tmp_path, NEWEST))
+    await watched(before, "t1")
+    await before.close()
+    assert await schema_state(empty_database) is SchemaState.COMPATIBLE
+    await migrate_at_start(empty_database)
+    await migrate(empty_database)
+    started = await open_current_store(empty_database)
+    await add(started, a_thread("t2", ts="2.1"), a_start("t2"), say=[a_post("a")])
+    assert [each.request.id for each in await claim_requests(started)] == ["t2-start"]
+    await started.close()
+    assert await schema_state(empty_database) is SchemaState.COMPATIBLE
+
+
+async def test_a_schema_that_needs_a_newer_version_is_refused(empty_database: str, tmp_path: Path) -> None:
+    migrations = newer_migrations(tmp_path, NEXT)
+    await migrate(empty_database, migrations)
+    assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
+    assert await schema_state(empty_database) is SchemaState.NEWER
+    with pytest.raises(SchemaMismatch, match="newer version"):
+        await open_current_store(empty_database)
+
+
+async def test_a_copy_of_a_newer_database_is_put_in_doubt(tmp_path: Path) -> None:
+    url, doubted = f"sqlite:///{tmp_path}/pagehand.db", list[str]()
+    await migrate(url, newer_migrations(tmp_path, NEWEST))
+
+    async def mark_in_doubt(copy: str) -> None:
+        doubted.append(copy)
+
+    await backup(url, tmp_path / "copy.db", mark_in_doubt=mark_in_doubt)
+    assert doubted == [f"sqlite:///{tmp_path}/copy.db"]
+
+
+async def claim_received(store: Store) -> Sequence[ClaimedRequest]:
+    return await store.transact(lambda tx: tx.requests.claim_received("one", lease=LEASE, limit=10))
+
+
+@pytest.mark.either_database
+async def test_a_request_of_a_newer_kind_is_left_to_others(
+    store: Store, sql: Sql, server: object, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    await watched(store, "t1")
+    newer, known = (a_follow_up(each, state=RequestState.RECEIVED) for each in ("1", "2"))
+    await add(store, newer, known)
+    await sql("UPDATE requests SET recorded_at = :now", now=clock.now())
+    # As the newer version's migration does.
+    await sql(
+        "ALTER TABLE requests DROP CONSTRAINT ck_requests_kind" if server else "PRAGMA ignore_check_constraints=1"
+    )
+    await sql("UPDATE requests SET kind = 'teleport' WHERE id = :id", id=newer.id)
+    assert [each.request.id for _ in range(3) for each in await claim_received(store)] == [known.id]
+    [row] = await sql("SELECT state, attempts, claimed_by FROM requests WHERE id = :id", id=newer.id)
+    assert row == ("received", 0, None)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "Requests of a newer version of Pagehand are left to it (teleport)."
+    ]
+    clock.advance(PATIENCE)
+    assert newer.id not in [each.request.id for each in await claim_received(store)]
+    assert await sql("SELECT state FROM requests WHERE id = :id", id=newer.id) == [("rejected",)]
+
+
+@pytest.mark.either_database
+async def test_a_notice_of_a_newer_kind_is_left_to_others_and_its_thread_keeps_its_order(
+    store: Store, sql: Sql, clock: FakeClock
+) -> None:
+    await add(store, a_thread("t1", ts="1.1"), say=[a_post("a"), a_post("b")])
+    await add(store, a_thread("t2", ts="2.1"), say=[a_post("a")])
+    await sql("""UPDATE notices SET message = '{"kind": "shrug"}' WHERE key = 't1/a'""")
+    assert [each.notice.key for _ in range(3) for each in await claim_notices(store)] == ["t2/a"]
+    assert await sql("SELECT state, attempts, claimed_by FROM notices WHERE key = 't1/a'") == [("waiting", 0, None)]
+    clock.advance(PATIENCE)
+    said = {each.notice.key: each.notice.message for each in await claim_notices(store)}
+    assert said["t1/a"] == UnknownNotice("shrug", {})
+
+
+@pytest.mark.either_database
+async def test_a_newer_card_is_left_alone_until_this_version_changes_it(
+    store: Store, sql: Sql, clock: FakeClock
+) -> None:
+    await add(store, a_thread("t1", ts="1.1"), say=[CARD])
+    await sql("""UPDATE notices SET message = '{"kind": "shrug"}'""")
+    clock.advance(2 * PATIENCE)
+    assert await claim_notices(store) == []
+    await store.transact(lambda tx: tx.notices.add("t1", CARD))
+    assert [each.notice.key for each in await claim_notices(store)] == ["t1/card"]
+
+
+EXPANDS = (
+    r"CREATE TABLE .*",
+    r"CREATE (UNIQUE )?INDEX .*",
+    r"ALTER TABLE \w+ ADD COLUMN \w+ \w+( DEFAULT .* NOT NULL)?",
+)
+
+
+def statements_of(version: str, dialect: str) -> Sequence[str]:
+    """The SQL of a migration."""
+    out = StringIO()
+    context = MigrationContext.configure(dialect_name=dialect, opts={"as_sql": True, "output_buffer": out})
+    with Operations.context(context):
+        ScriptDirectory(str(MIGRATIONS)).get_revision(version).module.upgrade()
+    return [" ".join(each.split()) for each in out.getvalue().split(";") if each.strip()]
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_a_migration_that_says_so_only_expands(dialect: str) -> None:
+    script = ScriptDirectory(str(MIGRATIONS))
+    expanding = [
+        version
+        for version in known_versions()
+        if getattr(script.get_revision(version).module, "compatible_with", version) != version
+    ]
+    assert expanding, "or nothing is tested"
+    for version in expanding:
+        for statement in statements_of(version, dialect):
+            assert any(re.fullmatch(allowed, statement) for allowed in EXPANDS), f"{version}: {statement}"
