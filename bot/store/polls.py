@@ -69,12 +69,12 @@ class SqlPolls:
         if not rows:
             return []
         found = [KnownPoll(*row[:-1]) for row in rows]
-        session.takeovers += sum(row.claimed_by is not None for row in rows)
         already = {poll.thread_id: poll for poll in found if poll.job_id and (poll.thread_id, poll.revision) in known}
         others = [poll.thread_id for poll in found if poll.thread_id not in already]
         read, unreadable = await self._read(others[:most_read])
         due_polls: dict[str, ClaimedPoll | KnownPoll] = {**already, **{poll.thread.id: poll for poll in read}}
         await session.execute(_CLAIM, {"ids": list(due_polls), **claim_of(session, owner, lease)})
+        session.takeovers += sum(row.claimed_by is not None for row in rows if row.id in due_polls)
         await session.end_unreadable(polls, unreadable)
         await self._notices.insert(
             (thread_id, NewNotice(keys.RECORD_DAMAGED, RecordDamaged())) for thread_id, _ in unreadable

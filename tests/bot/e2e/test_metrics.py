@@ -70,6 +70,7 @@ async def test_what_happens_is_counted_and_what_waits_is_read(world: AppWorld) -
     assert seen['pagehand_part_failing_seconds{part="outbox"}'] == 0
     assert {'pagehand_queue_rows{queue="send"}', 'pagehand_queue_overdue_seconds{queue="poll"}'} <= seen.keys()
     assert sum(value for name, value in seen.items() if name.startswith("pagehand_jobs{")) == 1
+    assert seen["pagehand_socket_reconnects_total"] == 0
     assert "planted" not in page
     assert job not in page
     assert faults_of(page) == ""
@@ -95,3 +96,14 @@ async def test_at_the_public_port_metrics_need_their_token(world: AppWorld) -> N
     assert status == 200
     assert "pagehand_ready 1.0" in page
     assert TOKEN not in page
+
+
+async def test_a_connection_in_the_place_of_another_is_counted(world: AppWorld) -> None:
+    port = free_port()
+    await world.start(PAGEHAND_HEALTH_PORT=str(port))
+    await world.workspace.socket_mode.disconnect()
+
+    async def reconnected() -> bool:
+        return values((await answer(port))[1])["pagehand_socket_reconnects_total"] > 0
+
+    await world.until_true(reconnected)
