@@ -260,7 +260,7 @@ class App:
         return HttpReceiver(slack, secret, host=config.host, port=config.port, pages=pages, note=note)
 
     def _build_page(self, config: Config) -> HealthPage | None:
-        """Builds a health page of its own. A `web` process that receives nothing serves it at PORT, where a hosting
+        """Builds a separate health page. A `web` process that receives nothing serves it at PORT, where a hosting
         platform checks that the process is up.
         """
         if self._role is Role.WEB and self.receiver is None:

@@ -1,4 +1,4 @@
-"""Several projects, each with a job API of its own: its own address, key, connections and rate limits."""
+"""Several projects, each with its own job API: address, key, connections and rate limits."""
 
 import asyncio
 from collections.abc import Mapping

@@ -73,7 +73,7 @@ def require_host(allowed: frozenset[str], error_response: ErrorResponseFactory) 
 
 
 def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
-    """Turns whatever a handler raises into a message for people; tracebacks go to the log only."""
+    """Turns every error of a handler into a message for people; tracebacks go to the log only."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:

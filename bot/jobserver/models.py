@@ -206,7 +206,7 @@ class Question:
 
 
 class JobDetails(ApiModel):
-    """What is known about a job beyond the specification. All texts come from agents or programs: do not trust them."""
+    """A job's details beyond the specification. All texts come from agents or programs: do not trust them."""
 
     summary: str | None = Field(None, description="The agent's answer to the newest instruction, in Markdown.")
     reason: str | None = Field(None, description="Why it failed, or why nothing was changed, or who stopped it.")

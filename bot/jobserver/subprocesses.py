@@ -200,7 +200,7 @@ async def pipe_into(write: Callable[[bytes], object], stack: contextlib.AsyncExi
     task = asyncio.create_task(_copy(reader, write))
 
     async def finish() -> None:
-        # A grandchild in another session may hold the pipe open: read what is available and go on.
+        # A grandchild in another session may hold the pipe open: read what is available and continue.
         await asyncio.wait({task}, timeout=_DRAIN_S)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

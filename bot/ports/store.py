@@ -179,7 +179,7 @@ class RequestQueue(Requests, Protocol):
     async def unmerge(self, request_id: str) -> None:
         """Undoes a merge: the others are sent separately, or with others."""
 
-    async def following(self, first: Request, *, limit: int) -> Sequence[Request]:
+    async def follow_ups_after(self, first: Request, *, limit: int) -> Sequence[Request]:
         """Returns the follow-ups of the thread, which is locked, to be sent after this one, in the order they were
         written: at most `limit`, up to one that cannot be read or waits for a file.
         """

@@ -1,4 +1,4 @@
-"""Runs a process until a signal ends it, and spares the garbage collector objects that stay for good."""
+"""Runs a process until a signal ends it, and exempts permanent objects from garbage collection."""
 
 import asyncio
 import gc

@@ -88,7 +88,7 @@ async def _with_others(tx: RequestTransaction, item: ClaimedRequest, settings: C
     others = tuple(await tx.requests.merged_into(request.id))
     if not (_fixed(item) or others):
         stopped_at = [stop.recorded_at for stop in await tx.requests.stops(request.thread_id)]
-        following = await tx.requests.following(request, limit=MOST_MERGED)
+        following = await tx.requests.follow_ups_after(request, limit=MOST_MERGED)
         reached = list(takewhile(lambda each: files_reach(each, item.thread.project), following))
         others = merged_with(request, reached, stopped_at, settings.merge)
     if others:

@@ -165,7 +165,7 @@ class MergedRequests:
     async def several_wait(self, thread_id: str) -> bool:
         return len(await self._session.rows(_SEVERAL_WAIT, thread=thread_id)) > 1
 
-    async def following(self, first: Request, *, limit: int) -> Sequence[Request]:
+    async def follow_ups_after(self, first: Request, *, limit: int) -> Sequence[Request]:
         found: list[Request] = []
         after = {"written": first.written_at, "recorded": first.recorded_at, "after": first.id}
         for row in await self._session.rows(_FOLLOWING, thread=first.thread_id, limit=limit, **after):

@@ -76,7 +76,7 @@ def manifest_text(choices: ManifestChoices) -> str:
 
 
 def template() -> str:
-    """Returns manifest.yml: the package's own or, in a checkout, the one at its top."""
+    """Returns manifest.yml: the package's own or, in a checkout, the one at the top level."""
     packaged = files("bot") / "manifest.yml"
     path = packaged if packaged.is_file() else Path(__file__).parents[3] / "manifest.yml"
     return path.read_text(encoding="utf-8")

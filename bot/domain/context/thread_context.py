@@ -167,7 +167,7 @@ LIMITS = ContextLimits()
 
 @dataclass(frozen=True)
 class ContextNotes:
-    """What the person should know about their context: the names of files of which the agent gets only the link or only
+    """Remarks for the person about their context: the names of files of which the agent gets only the link or only
     the name, or that were shortened or left out for lack of room; and whether messages were shortened or left out.
     """
 

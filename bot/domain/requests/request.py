@@ -210,7 +210,7 @@ class RejectionReason(StrEnum):
     PROJECT = "project"
     """The job API does not know the project."""
     GONE = "gone"
-    """The job API does not know the job, for good."""
+    """The job API permanently does not know the job."""
     NOT_FOUND = "not_found"
     """The job API answered once that it does not know the job, which may be temporary."""
     ARCHIVED = "archived"

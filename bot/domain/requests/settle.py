@@ -61,7 +61,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Rejected:
-    """The job API refuses it for good; `words` are its own."""
+    """The job API refuses it permanently; `words` is its message."""
 
     reason: RejectionReason
     words: str = ""

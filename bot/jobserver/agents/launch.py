@@ -97,7 +97,7 @@ def _raise(error: OSError) -> None:
 class AgentLaunch:
     """How to start an agent. `passed`: the server's variables that it gets, with their values.
 
-    `model` is set at its start, the `wanted` options in its session. `home`: a folder whose files, such as a login,
+    `model` is set when it starts, the `wanted` options in its session. `home`: a folder whose files, such as a login,
     each HOME starts with; our own files never replace them. `door` leads to its model, unless it logs in itself;
     `relayed` is that door, open for one run.
     """

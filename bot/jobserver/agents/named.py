@@ -44,14 +44,14 @@ class Agent:
 
     `environment` is set for it, and each of `random_variables` gets a random password; from the server's variables it
     gets `passed` and those in PASS_ENVIRONMENT. `mode` is the session mode in which it asks before it acts,
-    `mode_in_sandbox` the one to use in a sandbox, if another. `model_variable` sets the model at its start. Models that
-    match `listed_models` are instead set as a session option, which must list them, if the provider itself serves them.
-    `files` returns the initial files of its HOME. `resumes`: whether its sessions can be resumed. `login` explains how
-    to log in; `model_login` finds that login for the relay. `client_meta` is sent on initialization. `tool_kinds`: see
-    `ToolCalls`; `completed` fills in parts of a call that it reports in an unusual place. `install` installs the tested
-    version. `caches` are folders in HOME that need not be kept, in addition to those of common programs.
-    `asks_by_form`: it asks by elicitation, not in its last sentence. `reports_usage_per_turn`: the usage it reports is
-    that of a turn, not of the session as the protocol defines.
+    `mode_in_sandbox` the one to use in a sandbox, if another. `model_variable` sets the model when it starts. Models
+    that match `listed_models` are instead set as a session option, which must list them, if the provider itself serves
+    them. `files` returns the initial files of its HOME. `resumes`: whether its sessions can be resumed. `login`
+    explains how to log in; `model_login` finds that login for the relay. `client_meta` is sent on initialization.
+    `tool_kinds`: see `ToolCalls`; `completed` fills in parts of a call that it reports in an unusual place. `install`
+    installs the tested version. `caches` are folders in HOME that need not be kept, in addition to those of common
+    programs. `asks_by_form`: it asks by elicitation, not in its last sentence. `reports_usage_per_turn`: the usage it
+    reports is that of a turn, not of the session as the protocol defines.
     """
 
     name: str

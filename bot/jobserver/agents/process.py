@@ -25,7 +25,7 @@ _IDS = (int, str, type(None))
 
 
 class AgentProcess:
-    """A running program. `stdin` and `stdout` are its pipes; standard error goes to the callback given at its start."""
+    """A running program. `stdin` and `stdout` are its pipes; standard error goes to the callback."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class AgentProcess:
         return self._exit.result() if self._exit.done() else 0
 
     async def end(self) -> None:
-        """Gives the program a moment to exit, then kills what is left of it."""
+        """Gives the program a moment to exit, then kills its remaining processes."""
         self.stdin.close()
         await asyncio.wait({self._exit}, timeout=_EXIT_S)
         await self.kill()

@@ -95,7 +95,7 @@ class JobRunner:
             task.cancel()
 
     async def stop(self) -> None:
-        """Cancels what is running; it runs again after the next start."""
+        """Cancels running instructions; they run again after the next start."""
         self._is_stopping = True
         await self._tasks.cancel()
 

@@ -103,7 +103,7 @@ class JobCleanup:
             logger.info("the mirror of the repository was packed")
 
     async def _delete_jobs(self) -> int:
-        """Deletes the folders first: after a crash, the row still leads to what is left."""
+        """Deletes the folders first: after a crash, the row still leads to the remaining ones."""
         batch = await self._jobs.jobs_to_delete(self._keep_for)
         await asyncio.to_thread(self._delete_folders, batch)
         await self._jobs.delete_jobs(batch)

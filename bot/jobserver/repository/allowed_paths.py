@@ -44,7 +44,7 @@ _BUILD_FILES = (
     "build", "*.bazel", "workspace", "meson.build", "meson_options.txt", "sconstruct", "earthfile", "tiltfile",
     "vagrantfile", "snakefile", "dockerfile*", "*.dockerfile", "containerfile*", "*compose*.y*ml", "devfile.y*ml",
     "skaffold.y*ml", "guardfile", "brewfile*", "dangerfile*", "fastfile", "podfile*",
-    # site generators, and what loads programs of its own by its settings
+    # site generators, and programs that load others according to their settings
     "*.config.*", "conf.py", "conftest.py", "hooks.py", "macros.py", "gatsby-*", "gulpfile*", "gruntfile*",
     "sidebars.*",
     "tsconfig*.json", "jsconfig*.json", "turbo.json", "nx.json", "lerna.json", "project.json", "rush.json",

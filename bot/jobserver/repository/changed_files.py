@@ -84,7 +84,7 @@ class PullRequestChange:
 
 
 def parse_files(output: str) -> tuple[ChangedFile, ...]:
-    """Reads `git diff --raw --numstat -z`; of an output that was cut off, what is there in full."""
+    """Parses `git diff --raw --numstat -z`; if the output was cut off, the complete entries."""
     fields = iter(output.split("\0")[:-1])
     counts: list[tuple[int | None, int | None]] = []
     versions: list[tuple[ChangeKind, FileVersion, FileVersion]] = []

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 _MOST_LOOSE = 2_000
 """The limit for loose objects; that for packs is _MOST_PACKS. A job adds about ten objects or one pack."""
 _MOST_PACKS = 20
-# Names the heading above a change instead of any line; git knows these two by itself.
+# Names the heading above a change instead of any line; git supports these two itself.
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
 _PAUSE_S = 60.0

@@ -11,7 +11,7 @@ from bot.runtime.text import without_misleading
 BREAK = "\u200b"
 """ZERO WIDTH SPACE."""
 _ACTS = re.compile(
-    r"(?<![A-Za-z0-9])@"  # a person or a team; in an address for mail, a letter stands before it
+    r"(?<![A-Za-z0-9])@"  # a person or a team; in a mail address, a letter precedes it
     r"|\#(?=\d)"  # an issue, with or without the name of a repository before it
     r"|[Gg][Hh]-(?=\d)",  # the same
     re.VERBOSE,

@@ -77,7 +77,7 @@ class _Instruction:
 
 
 _Block = tuple[_Instruction, ...]
-"""Instructions of which every path ends in a verdict."""
+"""Instructions in which every path ends with a verdict."""
 
 
 @cache

@@ -62,7 +62,7 @@ def github_address(repository: str) -> GitHubAddress | None:
 
 
 def is_private(url: str) -> bool:
-    """Whether nobody can read what is sent to the address: https, or http to this machine."""
+    """Returns whether nobody can read the traffic to the address: https, or http to this machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and is_this_machine(parts.hostname or ""))
 

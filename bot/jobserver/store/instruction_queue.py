@@ -37,7 +37,7 @@ from bot.jobserver.usage import Spent
 _WAITING = "state IN ('queued', 'running')"
 """Worded exactly as in the index, or SQLite would not use it."""
 _LONGEST_CONVERSATION = 50
-"""The number of earlier instructions that an agent is told about."""
+"""The number of earlier instructions that an agent gets."""
 _LONGEST_ANSWER = 4000
 """Characters of an answer that are stored for the conversation."""
 
@@ -262,7 +262,7 @@ def _from_row(row: aiosqlite.Row, details: JobDetails, conversation: tuple[Earli
 
 
 def _answer(outcome: Outcome) -> str:
-    """Returns what the agent is told about this instruction in later ones."""
+    """Returns the description of this instruction for later ones."""
     details = outcome.details
     reason = outcome.failure or details.reason
     parts = (details.summary, details.question, reason and f"({reason})")

@@ -1,4 +1,4 @@
-"""The store of changes that are pushed but not yet proposed: recorded before the first try, kept until done."""
+"""The store of changes that are pushed but not yet proposed: recorded before the first attempt, kept until done."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta

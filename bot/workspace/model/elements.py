@@ -118,7 +118,7 @@ def values_of(blocks: Sequence[Json], before: Values, conversation: str | None) 
 
     Args:
         blocks: The view's blocks.
-        before: What its elements held before.
+        before: The previous values of its elements.
         conversation: The id of the one where the person opened the view.
     """
     values: Values = {}

@@ -28,7 +28,7 @@ class View:
         hash: Changes whenever the view does.
         root: The id of the view at the bottom of its stack.
         previous: The id of the view below it.
-        values: What its elements hold.
+        values: The values of its elements.
         errors: Errors in inputs, by block id; shown until the next submission.
         conversation: The id of the conversation where the person opened it.
     """

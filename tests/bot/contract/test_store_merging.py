@@ -17,7 +17,7 @@ async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
     [claimed] = await claim_requests(store)
 
     async def merge(tx: Transaction) -> None:
-        following = {request.id: request for request in await tx.requests.following(claimed.request, limit=9)}
+        following = {request.id: request for request in await tx.requests.follow_ups_after(claimed.request, limit=9)}
         await tx.requests.merge(claimed.request, [following[name] for name in others], "one", lease=LEASE)
 
     await store.transact(merge)

@@ -225,7 +225,7 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
             await tx.requests.prepared(replace(request, state=RequestState.WAITING))
         await tx.requests.prepared(replace(held, state=RequestState.AWAITING_PERSON))
         assert await tx.requests.held("t1", held.person_id)
-        assert second.id in {request.id for request in await tx.requests.following(first, limit=9)}
+        assert second.id in {request.id for request in await tx.requests.follow_ups_after(first, limit=9)}
         assert await tx.requests.several_wait("t1")
         await tx.requests.merge(first, [second], "one", lease=LEASE)
         assert await tx.requests.merged_into(first.id)

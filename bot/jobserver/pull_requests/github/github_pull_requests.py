@@ -44,7 +44,7 @@ LIMIT = 60_000
 _TITLE_LIMIT = 256
 _CUT = "\n\n*The rest is left out: GitHub takes descriptions of at most 65,536 characters.*"
 _FENCE = "```"
-# HTML could hide text; an image would be fetched from wherever its address says; an entity could stand for an "@".
+# HTML could hide text; an image would be fetched from any address; an entity could represent an "@".
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)|!(?=\[)|&(?=\#|[A-Za-z][A-Za-z0-9]{1,31};)", re.VERBOSE)
 
 

@@ -1,1 +1,1 @@
-"""Pull requests kept beside the repository, with real merges, for people without a code host."""
+"""Pull requests stored beside the repository, with real merges, for people without a code host."""

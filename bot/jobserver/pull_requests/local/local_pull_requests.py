@@ -211,7 +211,7 @@ class LocalPullRequests:
         return row.base
 
     async def _fetched(self, row: PullRequestRow) -> tuple[str, str | None]:
-        """Returns the newest commits of the branch that it is for, or of the base if that is gone, and of its own."""
+        """Returns the newest commits of the target branch, or of the base if that is gone, and of its own branch."""
         try:
             return await self._history.fetch(row.base, row.branch)
         except NoSuchBranchError:

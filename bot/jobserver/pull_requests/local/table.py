@@ -33,7 +33,7 @@ _DESCRIPTION_LIMIT = 200_000
 
 @dataclass(frozen=True)
 class PullRequestRow:
-    """A pull request as it is kept; the two commits are the ends of its diff.
+    """A stored pull request; the two commits are the ends of its diff.
 
     `ended_by` is who merged or closed it on its page; None where that is not known, as for a merge by hand.
     """
