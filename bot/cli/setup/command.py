@@ -22,6 +22,7 @@ from bot.runtime.settings import read_variable
 class SetupOptions:
     """The options of the command. Empty texts are asked for. `keeps_command`: the slash command is the one of
     PAGEHAND_COMMAND, if that is set. `patience`: seconds to wait for the first message.
+    `hears_here`: with HTTP, the address leads to this machine already.
     """
 
     choices: ManifestChoices
@@ -35,6 +36,7 @@ class SetupOptions:
     agent: str = ""
     configuration_token: str = field(default="", repr=False)
     patience: float = PATIENCE
+    hears_here: bool = False
     prints: bool = False
     no_input: bool = False
 
@@ -47,7 +49,7 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     server = Answers(environ, None if options.prints else options.file.with_name(JOB_SERVER_FILE), dialogue.say)
     command = answers.get("PAGEHAND_COMMAND") if options.keeps_command else ""
     choices = replace(options.choices, command=command) if command else options.choices
-    slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience)
+    slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience, options.hears_here)
     jobs = JobSteps(dialogue, answers, server, environ)
     try:
         _take_steps(options, slack, jobs, options.configuration_token or read_variable(CONFIGURATION_TOKEN, environ))
