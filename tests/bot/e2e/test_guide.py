@@ -30,6 +30,7 @@ async def test_every_command_of_the_guide_works(tmp_path: Path, postgres: Postgr
             "JOB_API_KEY=…": f"JOB_API_KEY={KEY}",
             "JOB_API_PROJECT=docs": f"JOB_API_PROJECT={PROJECT}",
             "postgresql://pagehand:…@127.0.0.1/pagehand": database_url,
+            "C0123ABCD": user.workspace.channels["docs"].id,
             "HEALTH_PORT=8080": f"HEALTH_PORT={health_port}",
             "127.0.0.1:8080": f"127.0.0.1:{health_port}",
         }

@@ -1,5 +1,5 @@
-"""From an empty directory to a finished job, over Socket Mode and by the files of Docker Compose over HTTP, with each
-fault of a set-up in turn: `pagehand doctor` has the words that a new user needs.
+"""From an empty directory to a finished job: over Socket Mode by `pagehand setup`, and over HTTP by the files of Docker
+Compose. Each fault of a set-up happens in turn, and `pagehand doctor` has the words that a new user needs.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import yaml
 from support.servers.fake_job_api import KEY, PROJECT
 from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
-from support.worlds.documented_commands import LIMIT, ROOT, Shell, filled_in
+from support.worlds.documented_commands import LIMIT, ROOT, Shell, blocks, filled_in
 from support.worlds.new_user import SIGNING_SECRET, NewUser, new_user
 
 from bot.app.settings.config import Config
@@ -129,10 +129,12 @@ class Doctor:
 async def test_over_socket_mode_each_fault_is_explained_and_a_job_is_done(
     tmp_path: Path, pagehand: Sequence[str]
 ) -> None:
+    (steps,) = (block for block in blocks("README.md", "text") if "pagehand setup" in block)
+    setup, doctor, run = steps.splitlines()
     async with AsyncExitStack() as stack:
         user = await stack.enter_async_context(new_user())
         credentials = user.workspace.credentials
-        lines = {
+        answers = {
             "SLACK_BOT_TOKEN": credentials.bot_token,
             "SLACK_APP_TOKEN": credentials.app_token,
             "SLACK_API_URL": user.workspace.api_url,
@@ -140,12 +142,13 @@ async def test_over_socket_mode_each_fault_is_explained_and_a_job_is_done(
             "JOB_API_KEY": KEY,
             "JOB_API_PROJECT": PROJECT,
         }
+        given = " ".join(f"{name}={value}" for name, value in answers.items())
         shell = Shell(tmp_path, {}, stack)
-        (tmp_path / ".env").write_text("\n".join(f"{name}={value}" for name, value in lines.items()))
-        (tmp_path / ".env").chmod(0o600)
-        doctor = Doctor(pagehand, tmp_path, {"PAGEHAND_CONFIGURATION_TOKEN": credentials.configuration_token})
-        await doctor.explains(FAULTS | OVER_SOCKET_MODE, user)
-        await shell.follow(".venv/bin/pagehand run")
+        await shell.run(f"{given} {setup} --no-input --channel {user.workspace.channels['docs'].id}")
+        await shell.run(doctor)
+        token = {"PAGEHAND_CONFIGURATION_TOKEN": credentials.configuration_token}
+        await Doctor(pagehand, tmp_path, token).explains(FAULTS | OVER_SOCKET_MODE, user)
+        await shell.follow(run)
         await user.gets_a_job_done("Fix the guide", LIMIT)
 
 
