@@ -74,7 +74,9 @@ OVER_SOCKET_MODE = {
     "a signing secret for an app-level token": SetupFault(
         ["SLACK_APP_TOKEN", "looks like a signing secret"], {"SLACK_APP_TOKEN": "0123456789abcdef" * 2}
     ),
-    "no database": SetupFault(["DATABASE_URL"], {"DATABASE_URL": "postgresql://pagehand:planted@127.0.0.1:9/pagehand"}),
+    "a database in a directory of nowhere": SetupFault(
+        ["DATABASE_URL names a file in /nowhere"], {"DATABASE_URL": "sqlite:////nowhere/pagehand.sqlite3"}
+    ),
 }
 OVER_HTTP = {
     "a bot token for the signing secret": SetupFault(
