@@ -545,12 +545,14 @@ async def test_the_audit_trail_tells_how_each_came_and_who_was_refused(world: Co
     ts = await world.started()
     await world.reply(ts, "mine", AT[0], EVA)
     await world.press(RequestKind.MUTE, EVA, "", key="m", thread_id=(await world.thread(ts)).id)
-    await world.service.receive(Reply(ANA, "C1", ts, AT[1], "", word=ThreadWord.STOP))
+    await world.reply(ts, "mine", AT[1])
+    await world.service.receive(Reply(ANA, "C1", ts, AT[2], "", word=ThreadWord.STOP))
     await world.pass_time(5)
     entries = await world.store.transact(lambda tx: tx.audit.read(since=0.0, until=1e11, after=0, limit=50))
     assert [(each.entry.action, each.entry.person.id, each.entry.way_in) for each in entries] == [
         ("asked", "UANA", "command"),
         ("refused", "UEVA", "reply"),
         ("refused", "UEVA", "button"),
+        ("steered", "UANA", "reply"),
         ("stopped", "UANA", "word"),
     ]

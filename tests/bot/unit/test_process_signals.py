@@ -1,8 +1,11 @@
 """What asks a process to end."""
 
+import asyncio
 import signal
 
-from bot.runtime.process_signals import ending_signals
+import pytest
+
+from bot.runtime.process_signals import ending_signals, run_until_signal
 
 
 def test_a_terminal_that_closes_ends_it_unless_nohup_was_there() -> None:
@@ -13,3 +16,29 @@ def test_a_terminal_that_closes_ends_it_unless_nohup_was_there() -> None:
         assert ending_signals() == (signal.SIGTERM, signal.SIGINT)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+class Running:
+    """Notes that it was stopped."""
+
+    stopped = False
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_each_of_them_stops_what_is_at_work_in_the_same_way(number: signal.Signals) -> None:
+    running = Running()
+
+    async def start() -> Running:
+        asyncio.get_running_loop().call_soon(signal.raise_signal, number)
+        return running
+
+    before = {each: signal.getsignal(each) for each in ending_signals()}
+    try:
+        asyncio.run(run_until_signal(start))
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert running.stopped
