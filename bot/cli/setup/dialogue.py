@@ -78,7 +78,7 @@ class Dialogue:
     """
 
     def __init__(self, *, no_input: bool, to_stderr: bool) -> None:
-        self._no_input = no_input
+        self.no_input = no_input
         self._to_stderr = to_stderr
         self._secrets: set[str] = set()
 
@@ -108,10 +108,10 @@ class Dialogue:
 
     def ask(self, question: str, *, instead: str, default: str | None = None, is_secret: bool = False) -> str:
         """Returns an answer without spaces around it. `instead` says how to give it without being asked."""
-        if self._no_input:
+        if self.no_input:
             if default is not None:
                 return default
-            raise SetupStopped(f"An answer is missing, and --no-input forbids to ask: {instead}.")
+            raise SetupStopped(f"An answer is missing, and nothing may be asked (--no-input): {instead}.")
         answer = click.prompt(
             question, default=default, hide_input=is_secret, err=self._to_stderr, show_default=bool(default)
         )
@@ -121,7 +121,7 @@ class Dialogue:
         return answer
 
     def confirm(self, question: str, *, default: bool = True, without_input: bool = False) -> bool:
-        if self._no_input:
+        if self.no_input:
             return without_input
         return click.confirm(question, default=default, err=self._to_stderr)
 
@@ -142,6 +142,6 @@ class Dialogue:
         self.show(findings)
         if not any(finding.status is FindingStatus.ERROR for finding in findings):
             return False
-        if self._no_input:
+        if self.no_input:
             raise SetupStopped("Fix this, and run `pagehand setup` again.")
         return True

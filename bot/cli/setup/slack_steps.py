@@ -62,7 +62,7 @@ class SlackSteps:
         if not token:
             if self.app_id:
                 self.dialogue.say(f"The app {self.app_id} stays as it is.")
-            else:
+            elif not self.dialogue.no_input:
                 self._by_hand()
             return
         while True:

@@ -361,6 +361,7 @@ async def test_a_setting_that_does_not_work(world: World, environ: dict[str, str
     result = await world.set_up("--no-input", "--channel", world.channel(), **world.given(**environ))
     assert result.exit_code == 1
     assert words in result.output
+    assert "display_information" not in result.output, "a manifest is for people"
 
 
 async def test_scopes_that_were_not_granted(world: World) -> None:
