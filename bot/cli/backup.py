@@ -1,4 +1,4 @@
-"""`pagehand backup` copies a SQLite database while the bot runs."""
+"""The commands about a SQLite file: `pagehand backup` copies it while the bot runs, `pagehand compact` shrinks it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from bot.cli.restored import mark_in_doubt
 from bot.domain.last_times import LastTime
 from bot.errors import SchemaMismatch
 from bot.store.database.backup import backup
+from bot.store.database.compaction import compact
 from bot.store.store import open_store
 
 
@@ -35,3 +36,9 @@ async def _back_up_and_note(url: str, file: Path) -> None:
 async def back_up(url: str, file: Path) -> None:
     """Copies a database to a new file, in which all open work is marked as in doubt. Raises ConfigError, StoreError."""
     await backup(url, file, mark_in_doubt=mark_in_doubt)
+
+
+def compact_database(environ: Mapping[str, str]) -> str:
+    """Compacts the database of DATABASE_URL, and returns a summary. Raises ConfigError, StoreError."""
+    done = asyncio.run(compact(database_url(environ)))
+    return f"Compacted: {done.before / 1e6:,.1f} MB before, {done.after / 1e6:,.1f} MB now."

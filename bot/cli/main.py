@@ -213,13 +213,32 @@ def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
 
 
 @main.command()
-def migrate() -> None:
-    """Migrate the database of DATABASE_URL to this version's tables. Safe to repeat; not needed for a new database."""
-    with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):
-        from bot.cli.migrate import migrate_database
+@click.option("--check", is_flag=True, help="Only say what would be done; change nothing.")
+def migrate(*, check: bool) -> None:
+    """Migrate the database of DATABASE_URL to this version's tables. Safe to repeat; not needed for a new database.
 
+    With --check, the exit code is 0 if this version can work with the database as it is, and 1 otherwise.
+    """
+    with exit_on_error("The database cannot be brought up to date", "The database was not brought up to date"):
+        from bot.cli.migrate import check_migration, migrate_database
+
+        if check:
+            sys.exit(check_migration(environment(BOT_FILE)))
         migrate_database(environment(BOT_FILE))
         click.echo("The database is up to date.")
+
+
+@main.command()
+def compact() -> None:
+    """Give the unused space in the SQLite database of DATABASE_URL back to the disk. The bot must not run.
+
+    Worth it after a migration, or when many jobs were deleted: their space is otherwise kept for new ones. It needs
+    free space for up to twice the file's size.
+    """
+    with exit_on_error("The database cannot be compacted", "The database was not compacted"):
+        from bot.cli.backup import compact_database
+
+        click.echo(compact_database(environment(BOT_FILE)))
 
 
 @main.command()

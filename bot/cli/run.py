@@ -9,6 +9,8 @@ from bot.app.settings.config import database_url, load
 from bot.cli.database_location import lost_file_fault, mounted_file_systems, unshared_file_fault
 from bot.errors import ConfigError
 from bot.runtime.logging import configure_logging
+from bot.store.database.file_lock import hold_file
+from bot.store.database.url import sqlite_path
 
 
 def run_bot(command: str, environ: Mapping[str, str]) -> None:
@@ -19,7 +21,8 @@ def run_bot(command: str, environ: Mapping[str, str]) -> None:
     role = Role(command)
     config = load(environ, further=_location_faults(role, environ))
     configure_logging(config.log_level, config.secrets, config.log_format)
-    asyncio.run(application.run(config, role))
+    with hold_file(sqlite_path(config.database_url.get_secret_value())):
+        asyncio.run(application.run(config, role))
 
 
 def _location_faults(role: Role, environ: Mapping[str, str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from bot.errors import ConfigError
+from bot.errors import ConfigError, StoreUnavailable
 from bot.runtime.private_files import owner_only
 from bot.store.database.url import postgres_dsn, sqlite_path
 
@@ -67,6 +67,9 @@ def _sqlite(path: str) -> AsyncEngine:
 def _keep_to_owner(file: Path) -> None:
     # Runs before each connection; a returned value would replace the connection.
     owner_only(file)
+    if not file.exists():
+        # SQLite's own words say less, and aiosqlite's thread would print a traceback.
+        raise StoreUnavailable(f"The database {file} could not be made. Check that its directory may be written.")
 
 
 def in_one_thread(engine: AsyncEngine) -> Engine:

@@ -95,7 +95,9 @@ def _unexpected(cause: object) -> StoreError:
 
 
 def _sqlite_failure(cause: sqlite3.Error) -> DatabaseFailure:
-    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    extended = getattr(cause, "sqlite_errorcode", 0)
+    # To make room in the file beside the database is where a full disk is noticed first.
+    code = sqlite3.SQLITE_FULL if extended == sqlite3.SQLITE_IOERR_SHMSIZE else extended & 0xFF
     if code in _SQLITE_TRANSIENT:
         return DatabaseFailure(StoreUnavailable("The database is locked by another program."), transient=True)
     if code in _SQLITE_LASTING:

@@ -1,9 +1,12 @@
 """The schema's versions: determines a database's version, and migrates it to ours."""
 
+import ast
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -32,6 +35,7 @@ WORDS = {
 }
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class SchemaState(StrEnum):
@@ -83,6 +87,52 @@ def state_of(connection: Connection, migrations: Path = MIGRATIONS) -> SchemaSta
     return SchemaState.COMPATIBLE if is_compatible else SchemaState.NEWER
 
 
+@dataclass(frozen=True)
+class MigrationStep:
+    """A migration: the version that it makes, what it is for, and the oldest schema whose programs it allows."""
+
+    version: str
+    title: str
+    compatible_with: str
+
+
+@dataclass(frozen=True)
+class SchemaReport:
+    """A database's schema, and the migrations that it lacks."""
+
+    state: SchemaState
+    version: str | None
+    missing: tuple[MigrationStep, ...]
+
+    @property
+    def expands(self) -> bool:
+        """Whether programs that know the database's present schema can work with the new one."""
+        return bool(self.version and self.missing) and self.missing[-1].compatible_with <= str(self.version)
+
+
+async def schema_report(url: str, migrations: Path = MIGRATIONS) -> SchemaReport:
+    """Returns how a database's schema is. Raises what `schema_state` raises."""
+
+    def read(connection: Connection) -> SchemaReport:
+        state, (version, _) = state_of(connection, migrations), _version_of(connection)
+        steps = map(_step, sorted((migrations / "versions").glob("[0-9]*.py"))) if state is SchemaState.OLDER else ()
+        return SchemaReport(state, version, tuple(step for step in steps if step.version > str(version)))
+
+    return await _look(url, read)
+
+
+def _step(file: Path) -> MigrationStep:
+    """Reads a migration off its file, without Alembic."""
+    module, version = ast.parse(file.read_text(encoding="utf-8")), file.name.partition("_")[0]
+    constants = {
+        str(getattr(statement.targets[0], "id", "")): statement.value.value
+        for statement in module.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+    }
+    title = (ast.get_docstring(module) or "").partition("\n")[0]
+    return MigrationStep(version, title, str(constants.get("compatible_with", version)))
+
+
 def _version_of(connection: Connection) -> tuple[str | None, str | None]:
     """The schema's version, and the oldest one whose programs can work with it; None if that is not known."""
     if not inspect(connection).has_table(VERSION_TABLE):
@@ -99,12 +149,16 @@ def require_usable(connection: Connection) -> None:
 
 
 async def schema_state(url: str, migrations: Path = MIGRATIONS) -> SchemaState:
-    """Returns the state of a database's schema. Raises the same errors as `open_store` if it cannot be opened."""
+    """Returns the state of a database's schema. Raises what `open_store` raises if it cannot be opened."""
+    return await _look(url, lambda connection: state_of(connection, migrations))
+
+
+async def _look(url: str, read: Callable[[Connection], T]) -> T:
     engine = engine_for(url)
 
-    async def once(_end: float) -> SchemaState:
+    async def once(_end: float) -> T:
         async with engine.begin() as connection:
-            return await connection.run_sync(state_of, migrations)
+            return await connection.run_sync(read)
 
     try:
         return await retry_transient(once)
