@@ -1,0 +1,194 @@
+"""A rolling restart: processes of 1.0.0 and of this version on one PostgreSQL database, while people go on asking."""
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
+from support.servers.postgres import PostgresServer
+
+from bot.slack.rendering.words.at_once import RECORDED
+from bot.workspace import WorkspaceServer
+
+pytestmark = [pytest.mark.full, pytest.mark.postgres]
+ROOT = Path(__file__).parents[3]
+PATIENCE = 90.0
+PACE = 1.2
+"""Seconds between two requests: a channel takes a post a second, which is what limits the whole."""
+
+
+def git(*arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def old_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The content of the wheel of the commit that made 1.0.0; its dependencies are those of this version."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    commit = git("log", "--grep", "^1[.]0[.]0:", "--format=%H", "-1").decode().strip()
+    if not commit:
+        pytest.skip("the history is too shallow: it does not have the commit that made 1.0.0")
+    directory = tmp_path_factory.mktemp("old")
+    with tarfile.open(fileobj=BytesIO(git("archive", commit))) as archive:
+        archive.extractall(directory / "sources", filter="data")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, "-w", directory, directory / "sources"], check=True, cwd=directory)
+    (wheel,) = directory.glob("pagehand-1.0.0-*.whl")
+    shutil.unpack_archive(wheel, directory / "installed", "zip")
+    return directory / "installed"
+
+
+@dataclass
+class Versions:
+    """Runs commands of either version with the same settings."""
+
+    directory: Path
+    settings: dict[str, str]
+    running: list[asyncio.subprocess.Process] = field(default_factory=list)
+    logs: list[Path] = field(default_factory=list)
+
+    async def start(self, version: Path, *arguments: str) -> tuple[asyncio.subprocess.Process, Path]:
+        log = self.directory / f"{len(self.logs)}.log"
+        with log.open("wb") as written:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "bot", *arguments),
+                cwd=self.directory,
+                env={"PATH": "/usr/bin:/bin", "HOME": str(self.directory), "PYTHONPATH": str(version), **self.settings},
+                stdin=subprocess.DEVNULL,
+                stdout=written,
+                stderr=written,
+            )
+        self.running.append(process)
+        self.logs.append(log)
+        return process, log
+
+    async def run(self, version: Path, *arguments: str) -> tuple[int, str]:
+        process, log = await self.start(version, *arguments)
+        async with asyncio.timeout(PATIENCE):
+            return await process.wait(), log.read_text(encoding="utf-8")
+
+    async def worker(self, version: Path) -> asyncio.subprocess.Process:
+        process, log = await self.start(version, "worker")
+        async with asyncio.timeout(PATIENCE):
+            while "Pagehand is at work" not in log.read_text(encoding="utf-8"):
+                assert process.returncode is None, log.read_text(encoding="utf-8")
+                await asyncio.sleep(0.05)
+        return process
+
+    async def close(self) -> None:
+        for process in self.running:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+@asynccontextmanager
+async def a_world(directory: Path, url: str) -> AsyncIterator[tuple[WorkspaceServer, FakeJobApiServer, Versions]]:
+    workspace, job_api = WorkspaceServer(ack_timeout=3.0), FakeJobApiServer()
+    await job_api.start()
+    await workspace.start()
+    settings = {
+        "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
+        "SLACK_APP_TOKEN": workspace.credentials.app_token,
+        "SLACK_API_URL": workspace.api_url,
+        "JOB_API_URL": job_api.url,
+        "JOB_API_KEY": KEY,
+        "JOB_API_PROJECT": PROJECT,
+        "DATABASE_URL": url,
+        "PAGEHAND_POLL_FASTEST": "0.2",
+        "PAGEHAND_POLL_SLOWEST": "1",
+    }
+    versions = Versions(directory, settings)
+    try:
+        yield workspace, job_api, versions
+    finally:
+        await versions.close()
+        await workspace.stop()
+        await job_api.stop()
+
+
+async def ask_on(workspace: WorkspaceServer, enough: asyncio.Event) -> list[str]:
+    """Asks for one job after the other; returns the prompts that were acknowledged."""
+    acknowledged: list[str] = []
+    number = 0
+    while not enough.is_set():
+        number += 1
+        prompt = f"Rewrite page {number}"
+        if (await workspace.people["ana"].command("docs", "/docs", prompt)).text == RECORDED:
+            acknowledged.append(prompt)
+        await asyncio.sleep(PACE)
+    return acknowledged
+
+
+@pytest.mark.timeout(300)
+async def test_nothing_is_lost_or_said_twice(old_version: Path, postgres: PostgresServer, tmp_path: Path) -> None:
+    async with postgres.empty_database() as url, a_world(tmp_path, url) as (workspace, job_api, versions):
+        assert (await versions.run(old_version, "--version"))[1].endswith("1.0.0\n")
+        assert (await versions.run(old_version, "migrate"))[0] == 0
+        job_api.autopilot(polls=2)
+        old = [await versions.worker(old_version) for _ in range(2)]
+        enough = asyncio.Event()
+        asking = asyncio.create_task(ask_on(workspace, enough))
+        await job_api.until(lambda: len(job_api.created) >= 3, PATIENCE)
+
+        code, words = await versions.run(ROOT, "migrate", "--check")
+        assert (code, "Processes of the version before can go on meanwhile." in words) == (1, True), words
+        assert (await versions.run(ROOT, "migrate"))[0] == 0
+        assert (await versions.run(ROOT, "migrate", "--check"))[0] == 0
+        new = []
+        for before in old:
+            reached = len(job_api.created)
+            new.append(await versions.worker(ROOT))
+            await job_api.until(lambda reached=reached: len(job_api.created) >= reached + 3, PATIENCE)  # type: ignore[misc]
+            before.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(PATIENCE):
+                assert await before.wait() == 0
+        reached = len(job_api.created)
+        await job_api.until(lambda: len(job_api.created) >= reached + 3, PATIENCE)
+        enough.set()
+        acknowledged = await asking
+        await job_api.until(lambda: {*acknowledged} <= {each.prompt for each in job_api.created}, PATIENCE)
+        await workspace.changes.wait_for(lambda: all_ended(workspace, job_api), PATIENCE)
+
+        assert Counter(each.prompt for each in job_api.created).most_common(1)[0][1] == 1
+        keys = Counter(keys_said(workspace))
+        assert [key for key, times in keys.items() if times > 1] == []
+
+        code, words = await versions.run(old_version, "worker")
+        assert (code, "newer version" in words) == (1, True), "1.0.0 refuses to be started on the new tables"
+        assert (await versions.run(ROOT, "migrate", "--check"))[0] == 0, "and changes nothing"
+        for process in new:
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+        printed = "".join(log.read_text(encoding="utf-8") for log in versions.logs)
+        assert "Traceback" not in printed
+        assert "set aside" not in printed
+
+
+def keys_said(workspace: WorkspaceServer) -> list[str]:
+    """The keys of all messages, each as often as it is there."""
+    roots = workspace.channels.messages("docs")
+    said = {message.ts: message for root in roots for message in workspace.channels.thread("docs", root.ts)}
+    return [message.metadata["event_payload"]["key"] for message in said.values() if message.metadata]
+
+
+def all_ended(workspace: WorkspaceServer, job_api: FakeJobApiServer) -> bool:
+    """Whether the thread of each job has the message about its end, with its link."""
+    said = "\n".join(
+        message.text
+        for card in workspace.channels.messages("docs")
+        for message in workspace.channels.thread("docs", card.ts)[1:]
+    )
+    links = [job["prLink"] for job in job_api.jobs.values()]
+    return all(link and link in said for link in links)
