@@ -12,7 +12,7 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 RULES = ROOT / ".deploy" / "alerts.yml"
-GUIDE = ROOT / "bot" / "README.md"
+GUIDE = ROOT / "bot" / "OPERATING.md"
 Series = Mapping[str, str]
 WELL: Series = {
     'up{job="pagehand"}': "1x60",
