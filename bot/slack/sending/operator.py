@@ -27,7 +27,7 @@ class SlackOperator:
         self._address = address
 
     async def tell(self, words: str, key: str, *, since: float) -> None:
-        """See Operator. Whether a direct message arrived cannot be looked up without the scope im:read."""
+        """See Operator. None of the app's scopes allows looking up whether a direct message arrived."""
         if self._address[0] not in "CG":
             await self._post(words, key)
             return

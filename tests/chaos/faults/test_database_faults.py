@@ -359,10 +359,11 @@ def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
 async def test_a_database_of_another_version_is_refused_in_words(database_url: str, version: str, words: str) -> None:
     await migrate(database_url)
     async with a_world(database_url) as world:
-        ((today,),) = await world.sql("SELECT version_num FROM pagehand_schema")
-        await world.sql("UPDATE pagehand_schema SET version_num = :version", version=version)
+        ((today, compatible),) = await world.sql("SELECT version_num, compatible_with FROM pagehand_schema")
+        change = "UPDATE pagehand_schema SET version_num = :version, compatible_with = :oldest"
+        await world.sql(change, version=version, oldest=version)
         ended = await asyncio.to_thread(run_pagehand, world)
-        await world.sql("UPDATE pagehand_schema SET version_num = :today", today=today)  # others get this database next
+        await world.sql(change, version=today, oldest=compatible)  # other tests get this database next
         assert ended.returncode == 1
         assert words in ended.stderr
         assert "Traceback" not in ended.stderr
