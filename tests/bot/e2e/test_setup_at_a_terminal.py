@@ -5,7 +5,9 @@ import os
 import pty
 import re
 import sys
+import termios
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +46,17 @@ class Terminal:
         await self.sees(question)
         await self.types(f"{text}\n")
 
+    async def asks_for_a_secret(self, question: str) -> None:
+        """Waits for the question and for the echo to end: with that, the terminal forgets what was typed before."""
+        await self.sees(question)
+        async with asyncio.timeout(PATIENCE):
+            while termios.tcgetattr(self.controller)[3] & termios.ECHO:  # noqa: ASYNC110 - a terminal notifies nobody
+                await asyncio.sleep(0.01)
+
+    async def answers_secretly(self, question: str, text: str) -> None:
+        await self.asks_for_a_secret(question)
+        await self.types(f"{text}\n")
+
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[WorkspaceServer]:
@@ -53,7 +66,14 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
     await workspace.stop()
 
 
-async def start(directory: Path, workspace: WorkspaceServer) -> Terminal:
+@pytest.fixture
+async def ended() -> AsyncIterator[AsyncExitStack]:
+    """Ends what a test that fails has left at its terminals, so that nobody waits for them to say something."""
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+async def start(directory: Path, workspace: WorkspaceServer, ended: AsyncExitStack) -> Terminal:
     """Starts it in a session of its own, whose terminal is the one that it opens first."""
     controller, terminal = pty.openpty()
     program = "import os, runpy, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); sys.argv[1:] = ['setup']; "
@@ -67,29 +87,36 @@ async def start(directory: Path, workspace: WorkspaceServer) -> Terminal:
         start_new_session=True,
     )
     os.close(terminal)
+
+    async def end() -> None:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    ended.callback(os.close, controller)
+    ended.push_async_callback(end)
     return Terminal(process, controller)
 
 
 @pytest.mark.full
-async def test_a_person_sets_up_the_app_interrupts_and_goes_on(workspace: WorkspaceServer, tmp_path: Path) -> None:
+async def test_a_person_sets_up_the_app_interrupts_and_goes_on(
+    workspace: WorkspaceServer, tmp_path: Path, ended: AsyncExitStack
+) -> None:
     credentials = workspace.credentials
-    first = await start(tmp_path, workspace)
-    await first.answers("Configuration token (empty: by hand):", credentials.configuration_token)
+    first = await start(tmp_path, workspace, ended)
+    await first.answers_secretly("Configuration token (empty: by hand):", credentials.configuration_token)
     await first.sees("Install to Workspace")
     workspace.install()
-    await first.answers("Bot token (xoxb-…):", credentials.bot_token)
-    await first.sees("App-level token (xapp-…):")
+    await first.answers_secretly("Bot token (xoxb-…):", credentials.bot_token)
+    await first.asks_for_a_secret("App-level token (xapp-…):")
     await first.types(CTRL_C)
     await first.sees("All answers so far are in .env")
     assert await first.process.wait() == 130
     assert list(read_env_file(tmp_path / ".env")) == ["SLACK_API_URL", "SLACK_BOT_TOKEN"]
-    second = await start(tmp_path, workspace)
-    await second.answers("App-level token (xapp-…):", credentials.app_token)
+    second = await start(tmp_path, workspace, ended)
+    await second.answers_secretly("App-level token (xapp-…):", credentials.app_token)
     await second.answers("and see it arrive? [Y/n]:", "")
     await second.answers("Channel id (C…):", workspace.channels["docs"].id)
     await second.sees("The message arrived here")
-    second.process.kill()
-    await second.process.wait()
     for terminal in (first, second):
         assert not [token for token in (credentials.bot_token, credentials.app_token) if token in terminal.all]
-        os.close(terminal.controller)
