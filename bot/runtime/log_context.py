@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 REQUEST_ID_HEADER = "X-Request-Id"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+REQUEST_ID_FORM = _REQUEST_ID.pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from pydantic.json_schema import models_json_schema
 
 from bot import __version__
 from bot.jobserver.models import AgentJob, CancelBody, ErrorBody, PromptBody, UploadedFile
+from bot.runtime.log_context import REQUEST_ID_FORM, REQUEST_ID_HEADER
 
 _REF = "#/components/schemas/{model}"
 _ERRORS = {
@@ -36,6 +37,10 @@ _DISCARD = (
     "Throws away the work of a failed instruction (`details.partialWork`): the next message starts from what was "
     "pushed before. An active job does not change."
 )
+_REQUEST_ID = {
+    "description": "The request's id in the server's log. Without one of this form, the server makes one.",
+    "schema": {"type": "string", "pattern": f"^{REQUEST_ID_FORM}$"},
+}
 
 
 def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
@@ -54,25 +59,37 @@ def openapi_document(max_prompt_characters: int) -> dict[str, Any]:
     schemas["PromptBody"]["properties"]["prompt"]["maxLength"] = max_prompt_characters
     for name in ("createdAt", "archivedAt"):
         _mark_date_time(schemas["AgentJob"]["properties"][name])
+    paths = {
+        "/v2/agent/{projectId}/job": {"post": _post("createJob", "Create an agent job", "201")},
+        "/v2/agent/{projectId}/job/{id}/message": {
+            "post": _post("sendMessage", "Send a follow-up message", "200", "id")
+        },
+        "/v2/agent/{projectId}/job/{id}/cancel": {"post": _cancel()},
+        "/v2/agent/{projectId}/job/{id}/discard": {"post": _discard()},
+        "/v2/agent/{projectId}/file/{sha256}": {"put": _upload()},
+        "/v2/agent/{projectId}/job/{id}": {"get": _operation("getJob", "Get an agent job", "200", "id")},
+    }
+    for item in paths.values():
+        for operation in item.values():
+            _add_request_id(operation)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Pagehand job server", "version": __version__},
-        "paths": {
-            "/v2/agent/{projectId}/job": {"post": _post("createJob", "Create an agent job", "201")},
-            "/v2/agent/{projectId}/job/{id}/message": {
-                "post": _post("sendMessage", "Send a follow-up message", "200", "id")
-            },
-            "/v2/agent/{projectId}/job/{id}/cancel": {"post": _cancel()},
-            "/v2/agent/{projectId}/job/{id}/discard": {"post": _discard()},
-            "/v2/agent/{projectId}/file/{sha256}": {"put": _upload()},
-            "/v2/agent/{projectId}/job/{id}": {"get": _operation("getJob", "Get an agent job", "200", "id")},
-        },
+        "paths": paths,
         "components": {
             "schemas": schemas,
+            "parameters": {"RequestId": {"name": REQUEST_ID_HEADER, "in": "header", **_REQUEST_ID}},
+            "headers": {"RequestId": {"required": True, **_REQUEST_ID}},
             "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"apiKey": []}],
     }
+
+
+def _add_request_id(operation: dict[str, Any]) -> None:
+    operation["parameters"].append({"$ref": "#/components/parameters/RequestId"})
+    for response in operation["responses"].values():
+        response["headers"] = {REQUEST_ID_HEADER: {"$ref": "#/components/headers/RequestId"}}
 
 
 def _mark_date_time(schema: dict[str, Any]) -> None:

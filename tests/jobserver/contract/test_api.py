@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -31,6 +32,7 @@ from support.worlds.jobserver_world import (
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
+from bot.runtime.log_context import REQUEST_ID_HEADER
 
 REPLACE = 'Replace "colour" with "color"'
 ADD_FAQ = "Also add a page called FAQ with the text: Ask us anything."
@@ -283,6 +285,27 @@ async def test_the_openapi_document_describes_what_is_answered(world: JobServerW
     health = (await world.client.get("/health")).json()
     assert health["status"] == "ok"
     assert health["mirror"] in {"being made", "made"}
+
+
+async def test_the_openapi_document_describes_the_request_id(world: JobServerWorld) -> None:
+    """Each operation takes one, and each of its answers has one, whatever its status, of the form that is described."""
+    document = (await world.client.get("/openapi.json")).json()
+    described = document["components"]["parameters"]["RequestId"]
+    assert (described["name"], described["in"], "required" in described) == (REQUEST_ID_HEADER, "header", False)
+    operations = [(path, *each) for path, item in document["paths"].items() for each in item.items()]
+    for path, method, operation in operations:
+        assert {"$ref": "#/components/parameters/RequestId"} in operation["parameters"]
+        url = path.format(projectId="docs", id="none", sha256="0" * 64)
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {REQUEST_ID_HEADER: "x" * 64}):
+            answer = await world.client.request(method, url, headers=headers)
+            answered = operation["responses"][str(answer.status_code)]["headers"][REQUEST_ID_HEADER]
+            assert answered == {"$ref": "#/components/headers/RequestId"}
+            given = answer.headers[REQUEST_ID_HEADER]
+            jsonschema.validate(given, document["components"]["headers"]["RequestId"]["schema"])
+            assert (given == "x" * 64) == (REQUEST_ID_HEADER in headers)
+    for refused in ("", "x" * 65, "a b"):
+        assert not re.search(described["schema"]["pattern"], refused)
+    assert operations
 
 
 async def test_a_foreign_host_is_refused_everywhere(world: JobServerWorld) -> None:
