@@ -286,6 +286,7 @@ class HttpJobApi:
         timeout = {"timeout": self._timeout.as_dict()}
         request = httpx.Request("GET", url, headers=self._client.headers, extensions=timeout)
         request.headers.encoding = "ascii"  # otherwise httpx detects it again for each header
+        request.headers.update(_request_id())
         return request
 
     def _post(self, url: str, content: bytes, idempotency_key: str) -> httpx.Request:

@@ -35,7 +35,7 @@ from bot.ports.transaction import Store
 from bot.runtime.log_context import NO_CONTEXT, LogContext, log_context
 from bot.runtime.tasks import BackgroundTasks
 from bot.scheduler.job_api_worker import JobApiWorker, job_words, unavailable
-from bot.scheduler.worker import DueWork, WorkerSettings, about
+from bot.scheduler.worker import DueWork, WorkerSettings, about, about_job
 
 # The last polls without consequences: the same result again needs neither the thread nor a decision. They are kept in
 # the memory of one process, and may be forgotten at any time, which costs a decision and changes nothing.
@@ -210,7 +210,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         """See Worker."""
         if isinstance(item.poll, ClaimedPoll):
             return about(item.poll.thread)
-        return LogContext(job=item.poll.job_id, thread=item.poll.thread_id)
+        return about_job(item.poll.job_id, item.poll.thread_id)
 
     async def process(self, item: DuePoll, claimed_at: float) -> None:
         """Polls one job. If the process was paused for too long, the claim is left to expire."""
@@ -357,5 +357,5 @@ def _log_ends(polls: Sequence[PollResult | UnchangedPoll]) -> None:
         if job is None or not job.ended:
             continue
         if before is None or (before.status, before.pr_link) != (job.status, job.pr_link):
-            with log_context(LogContext(job=job.id, thread=polled.thread_id)):
+            with log_context(about_job(job.id, polled.thread_id)):
                 logger.info("job ended: %s", job_words(job))

@@ -11,7 +11,7 @@ from enum import Enum, StrEnum, auto
 from typing import Generic, TypeVar
 
 from bot.domain.notices.content import Delivery
-from bot.domain.requests.request import RequestKind
+from bot.domain.requests.request import RequestKind, log_id
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
 from bot.ports.store import ClaimedNotice, ClaimedRequest
@@ -69,8 +69,15 @@ because each claim costs a transaction.
 
 
 def about(thread: Thread, request: str = "") -> LogContext:
-    """Returns the log context of work on a thread; `request` is an id for the log."""
-    return LogContext(request, thread.state.job.id if thread.state.job else "", thread.id)
+    """Returns the log context of work on a thread. `request` is an id for the log; by default that of the request that
+    asked for the job.
+    """
+    return about_job(thread.state.job.id if thread.state.job else "", thread.id, request)
+
+
+def about_job(job_id: str, thread_id: str, request: str = "") -> LogContext:
+    """See `about`."""
+    return LogContext(request or log_id(thread_id), job_id, thread_id)  # a start has the id of its thread
 
 
 @dataclass(frozen=True)

@@ -5,24 +5,27 @@ The functions of the other modules run inside such a transaction, with the threa
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
-from bot.domain.requests.request import Action, MessageVersion, Reply
+from bot.domain.requests.request import Action, MessageVersion, Reply, log_id
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
 from bot.domain.threads.thread import Thread
-from bot.errors import UnreadableRow
+from bot.errors import StoreError, UnreadableRow
 from bot.ports.transaction import RecordingTransaction, Store, Transaction
+from bot.runtime.log_context import LogContext, log_context
 from bot.service.channel_changes import is_first_answer, is_newest, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
 from bot.service.following_jobs import alive
 from bot.service.introductions import record_introduction
 from bot.service.reply import record_mention, record_reply, record_written, thread_of
-from bot.service.start import new_request, record_start
+from bot.service.start import new_request, record_start, request_id, source_key_of
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Service:
@@ -44,7 +47,7 @@ class Service:
                 if not await record_line(tx, known):
                     await record_start(tx, known)
 
-        await self._store.transact(work, urgent=True)
+        await self._transact(work, asked.source_key)
         self._on_commit()
 
     async def thank(self, thanks: Reply) -> None:
@@ -54,7 +57,7 @@ class Service:
             if await is_newest(tx, thanks.version):
                 await record_thanks(tx, await known_reply(tx, thanks))
 
-        await self._store.transact(work, urgent=True)
+        await self._transact(work, source_key_of(thanks))
         self._on_commit()
 
     async def receive(self, reply: Reply) -> bool:
@@ -83,9 +86,8 @@ class Service:
             return thread is not None or kept or await record_mention(tx, reply, self._terms)
 
         try:
-            recorded = await self._store.transact(work, urgent=True)
-        except UnreadableRow as error:
-            logger.error("a reply in %s goes nowhere: %s", received.channel_id, error)  # noqa: TRY400 - a traceback could quote the row
+            recorded = await self._transact(work, source_key_of(received))
+        except UnreadableRow:
             return False
         if recorded:
             self._on_commit()
@@ -105,7 +107,7 @@ class Service:
                 await tx.requests.add(replace(request, written_at=action.message_ts, recorded_at=tx.now))
             return thread is not None
 
-        known = await self._store.transact(work, urgent=True)
+        known = await self._transact(work, action.source_key)
         self._on_commit()
         return known
 
@@ -120,17 +122,17 @@ class Service:
                 await record_written(tx, await alive(tx.threads, thread), written)
             return thread is not None
 
-        known = await self._store.transact(work, urgent=True)
+        known = await self._transact(work, written.source_key)
         self._on_commit()
         return known
 
     async def follow_channel(self, old: str, new: str, at: float) -> None:
         """Records a channel's new id and since when it has it, in seconds."""
-        await self._store.transact(lambda tx: tx.channel_ids.changed(old, new, at), urgent=True)
+        await self._transact(lambda tx: tx.channel_ids.changed(old, new, at))
 
     async def introduce(self, team_id: str, channel_id: str) -> None:
         """Records that Pagehand was invited to a channel, where it then introduces itself once."""
-        await self._store.transact(lambda tx: record_introduction(tx, team_id, channel_id), urgent=True)
+        await self._transact(lambda tx: record_introduction(tx, team_id, channel_id))
         self._on_commit()
 
     async def is_first_answer(self, version: MessageVersion) -> bool:
@@ -165,13 +167,26 @@ class Service:
             await tx.preferences.save(person_id, preference)
             await tx.homes.changed(person_id, due_in=0.0)
 
-        await self._store.transact(work, urgent=True)
+        await self._transact(work)
         self._on_commit()
 
     async def open_home(self, person_id: str, *, page: int = 0) -> None:
         """Publishes somebody's Home now, and from now on whenever it changes."""
-        await self._store.transact(lambda tx: tx.homes.opened(person_id, page=page), urgent=True)
+        await self._transact(lambda tx: tx.homes.opened(person_id, page=page))
         self._on_commit()
+
+    async def _transact(self, work: Callable[[Transaction], Awaitable[T]], source_key: str = "") -> T:
+        """Runs a transaction that Slack waits for. The log says if it fails, and names the request."""
+        with log_context(LogContext(log_id(request_id(source_key)) if source_key else "")):
+            try:
+                return await self._store.transact(work, urgent=True)
+            except StoreError as error:
+                logger.warning("not recorded: %s", error)
+                raise
+            except Exception as error:
+                # An error of another class may quote what people wrote.
+                logger.error("not recorded, because of an unexpected %s", type(error).__name__)  # noqa: TRY400 - so may its traceback
+                raise
 
 
 async def _thread_of(tx: RecordingTransaction, action: Action) -> Thread | None:

@@ -1,5 +1,6 @@
 """What people asked for: recording, reading and changing it, and the queue of requests to send."""
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, Reques
 from bot.ports.store import ClaimedRequest
 from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
+from bot.store.notices import SqlNotices
 from bot.store.request_parts import FILES_ARE_SETTLED, due_again
 from bot.store.schema.rows import (
     attachments_json,
@@ -34,7 +36,7 @@ from bot.store.schema.rows import (
     thread_from,
 )
 from bot.store.schema.tables import requests, threads
-from bot.store.session import for_each_dialect
+from bot.store.session import Session, for_each_dialect
 from bot.store.turns import (
     RECEIVED,
     RECEIVED_OF,
@@ -47,6 +49,8 @@ from bot.store.turns import (
     to_be_sent,
     under_way,
 )
+
+logger = logging.getLogger(__name__)
 
 KNOWN_KINDS = frozenset(RequestKind)
 _ANY_NUMBER = 2_147_483_647
@@ -139,10 +143,21 @@ _CLAIM = claiming(
 class SqlRequests(MergedRequests):
     """ports.RequestQueue."""
 
+    def __init__(self, session: Session, notices: SqlNotices) -> None:
+        super().__init__(session, notices)
+        self._added: list[Request] = []
+
+    @property
+    def added(self) -> Sequence[Request]:
+        """The requests that this transaction has recorded."""
+        return tuple(self._added)
+
     async def add(self, request: Request, *, due_in: float = 0.0) -> bool:
         session, waits = self._session, request.state in NOT_SENT_YET
         values = request_values(request) | {"due_at": session.now + due_in if waits else None}
         added = await session.execute(_ADD[session.dialect], values)
+        if added.rowcount == 1:
+            self._added.append(request)
         return added.rowcount == 1
 
     async def get(self, request_id: str) -> Request | None:
@@ -266,6 +281,14 @@ def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
     """The kind of a request that only a newer version knows, and that was recorded lately."""
     kind, recently = str(row[requests.c.kind]), now - row[requests.c.recorded_at] < PATIENCE
     return kind if recently and kind not in KNOWN_KINDS else None
+
+
+def log_recorded(recorded: Sequence[Request]) -> None:
+    """Writes a log line for each request."""
+    for request in recorded:
+        about = {"request": request.log_id, "thread": request.thread_id}
+        who = {"person": request.person_id, "way_in": request.way_in.value}
+        logger.info("request recorded: %s", request.kind, extra={"fields": about | who})
 
 
 def _settled(

@@ -8,6 +8,7 @@ from sqlalchemy import and_, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.requests.audit import AuditEntry
+from bot.domain.requests.request import Request
 from bot.ports.transaction import Clock, Store, Transaction
 from bot.runtime.clock import SteadyClock
 from bot.runtime.logging import ThrottledLogger
@@ -24,7 +25,7 @@ from bot.store.notices import SqlNotices
 from bot.store.people import SqlDrafts, SqlHomes, SqlLimits, SqlPreferences
 from bot.store.polls import SqlPolls
 from bot.store.request_parts import SqlRequestParts
-from bot.store.requests import SqlRequests
+from bot.store.requests import SqlRequests, log_recorded
 from bot.store.schema.migration import require_usable
 from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
@@ -156,17 +157,20 @@ class SqlStore:
             await self._repair_times()
 
         recorded: Sequence[AuditEntry] = ()
+        requested: Sequence[Request] = ()
         takeovers = 0
 
         async def in_transaction(connection: DatabaseConnection) -> T:
-            nonlocal recorded, takeovers
+            nonlocal recorded, requested, takeovers
             transaction = SqlTransaction(Session(connection, await self._now(connection), self._rare_log))
             result = await work(transaction)
             # Of the last attempt, which is the one that was committed.
-            recorded, takeovers = transaction.audit.added, transaction.session.takeovers
+            recorded, requested = transaction.audit.added, transaction.requests.added
+            takeovers = transaction.session.takeovers
             return result
 
         result = await self._run(in_transaction, urgent=urgent)
+        log_recorded(requested)
         log_entries(recorded)
         if recorded or takeovers:
             self._committed(recorded, takeovers)

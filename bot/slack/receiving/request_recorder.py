@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Any, TypeVar
 
 from bot.domain.requests.request import Person
-from bot.errors import ChatError, StoreUnavailable
+from bot.errors import ChatError
 from bot.runtime.health.outages import RecordingHealth
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.rendering.blocks import ChatMessage
@@ -34,7 +34,7 @@ class RecordingOutcome(Enum):
 
 
 class RequestRecorder:
-    """Runs the service's calls, and reports failures to `recording_health`.
+    """Runs the service's calls, and reports failures, which the service has logged, to `recording_health`.
 
     A call that takes longer than `recording_timeout` seconds is not cancelled, since it may be committing: it goes on
     in the background.
@@ -57,7 +57,7 @@ class RequestRecorder:
         try:
             return await call
         except Exception as error:  # noqa: BLE001 - whatever it was, Slack brings it again
-            self._note_failure(error)
+            self._recording_health.missed(error)
         raise NotRecorded
 
     async def record_interaction(
@@ -93,7 +93,7 @@ class RequestRecorder:
         try:
             await call
         except Exception as error:  # noqa: BLE001 - whatever it was, the person is told
-            self._note_failure(error)
+            self._recording_health.missed(error)
             return False
         return True
 
@@ -107,11 +107,3 @@ class RequestRecorder:
             await self._ephemeral_sender.send(person.id, channel_id, message, thread_ts=thread_ts)
         except ChatError as error:
             logger.warning("%s could not be told something: %s", person.id, error.reason)
-
-    def _note_failure(self, error: Exception) -> None:
-        """Only errors of our own class are logged with their text: others may quote what people wrote."""
-        self._recording_health.missed(error)
-        if isinstance(error, StoreUnavailable):
-            logger.warning("not recorded, the database is unavailable: %s", error)
-        else:
-            logger.error("not recorded, because of an unexpected %s", type(error).__name__)

@@ -1,5 +1,6 @@
 """A request's id goes from the bot's log through a header into each line of the job server's log."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from support.oracles.log_lines import log_lines
 from support.worlds.jobserver_world import JOB, KEY, JobServerWorld, make_bare, running
 
 from bot.domain.requests.request import log_id
+from bot.errors import JobApiError
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 from bot.ports.job_api import PromptCall
@@ -53,6 +55,16 @@ async def test_every_line_of_the_job_server_has_the_id_of_its_request(world: Job
     ]
     assert {line["job"] for line in server} == {job.id}
     assert "-request" not in str(lines), "an Idempotency-Key was logged"
+
+
+async def test_a_poll_that_fails_in_the_job_server_is_found_by_the_request_of_its_job(world: JobServerWorld) -> None:
+    await asyncio.to_thread(world.break_table)
+    with log_lines() as lines:
+        async with client(world.url) as api:
+            with log_context(LogContext(CREATE, "job-1", "t1")), pytest.raises(JobApiError):
+                await api.get("docs", "job-1")
+    requested = [line for line in lines if line["logger"].startswith("bot.jobserver") and line.get("request")]
+    assert [(line["level"], line["request"]) for line in requested] == [("ERROR", CREATE)]
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "ä", 'a"b'])

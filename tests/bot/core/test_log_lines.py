@@ -1,16 +1,23 @@
 """The log has a line for each step of a job, with the request, the job and the thread that it is about."""
 
 import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
+import pytest
 from support.fakes.ports import FakeJobApi
 from support.oracles.log_lines import log_lines
-from support.worlds.core_world import CoreWorld
+from support.worlds.core_world import ANA, CoreWorld
 
 from bot.domain.jobs.job import Job
-from bot.errors import JobApiRejected
+from bot.domain.requests.request import Reply
+from bot.errors import JobApiRejected, StoreUnavailable
 from bot.ports.job_api import PromptCall
+from bot.ports.transaction import Transaction
 from bot.runtime.log_context import current_log_context
+from bot.service import Service
 
+T = TypeVar("T")
 LINK = "https://git.example/pull/1"
 PROMPT, MORE = "Rewrite the planted words", "Also the planted FAQ"
 
@@ -43,14 +50,16 @@ async def test_each_step_of_a_job_is_one_line(world: CoreWorld) -> None:
     with log_lines() as lines:
         await a_jobs_life(world)
     assert [line["message"] for line in lines] == [
+        "request recorded: start",
         "audit: asked",
         "job created: active",
+        "request recorded: follow_up",
         "audit: steered",
         "message sent: active",
         f"job ended: completed {LINK}",
     ]
     assert {line["thread"] for line in lines} == {lines[0]["thread"]}
-    assert [line.get("job") for line in lines] == [None, "job-1", "job-1", "job-1", "job-1"]
+    assert [line.get("job") for line in lines] == [None, None, "job-1", None, "job-1", "job-1", "job-1"]
 
 
 async def test_a_request_has_one_id_in_every_line_and_it_is_no_idempotency_key(world: CoreWorld) -> None:
@@ -59,7 +68,8 @@ async def test_a_request_has_one_id_in_every_line_and_it_is_no_idempotency_key(w
     with log_lines() as lines:
         await a_jobs_life(world)
     start, follow_up = listening.sent.values()
-    assert [line.get("request") for line in lines] == [start, start, follow_up, follow_up, None]
+    its_end = start  # what happens to a job is told of the request that asked for it
+    assert [line.get("request") for line in lines] == [start] * 3 + [follow_up] * 3 + [its_end]
     assert start != follow_up
     assert not listening.sent.keys() & {start, follow_up}
 
@@ -68,9 +78,54 @@ async def test_a_refusal_of_the_job_api_is_a_line_about_its_request(world: CoreW
     world.job_api.faults.append(JobApiRejected("The job API refused this (400).", words="planted words"))
     with log_lines() as lines:
         await world.started(PROMPT)
-    asked, refused = lines
+    recorded, asked, refused = lines
     assert refused["message"] == "start: The job API refused this (400)."
-    assert refused["request"] == asked["request"]
+    assert refused["request"] == asked["request"] == recorded["request"]
+
+
+class FailingStore:
+    """A store that records nothing, because of `fault`."""
+
+    def __init__(self, fault: Exception) -> None:
+        self._fault = fault
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]], *, urgent: bool = False) -> T:
+        raise self._fault
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (StoreUnavailable("The database is locked by another program."), "The database is locked by another program."),
+        (RuntimeError(PROMPT), "because of an unexpected RuntimeError"),
+    ],
+)
+async def test_what_could_not_be_recorded_has_the_id_that_its_redelivery_gets(
+    world: CoreWorld, fault: Exception, words: str
+) -> None:
+    """Also where nobody expected the error, whose words may be somebody's."""
+    ts = await world.started(PROMPT)
+    reply = Reply(ANA, "C1", ts, "5.000001", MORE)
+    with log_lines() as lines:
+        with pytest.raises(type(fault)):
+            await Service(FailingStore(fault), on_commit=lambda: None).receive(reply)
+        await world.service.receive(reply)
+    (failed, recorded) = lines
+    assert failed["message"].startswith("not recorded")
+    assert failed["message"].endswith(words)
+    assert recorded["message"] == "request recorded: follow_up"
+    assert failed["request"] == recorded["request"]
+
+
+async def test_a_message_is_recorded_once_in_the_log_however_often_it_arrives(world: CoreWorld) -> None:
+    ts = await world.started(PROMPT)
+    with log_lines() as lines:
+        for _ in range(3):
+            await world.reply(ts, MORE, "5.000001")
+    assert [line["message"] for line in lines].count("request recorded: follow_up") == 1
 
 
 async def test_no_words_of_people_are_logged_above_debug(world: CoreWorld) -> None:

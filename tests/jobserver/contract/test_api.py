@@ -1,11 +1,9 @@
 """The job API over real HTTP, as its specification has it."""
 
 import asyncio
-import contextlib
 import json
 import logging
 import re
-import sqlite3
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -320,7 +318,7 @@ async def test_a_foreign_host_is_refused_everywhere(world: JobServerWorld) -> No
 
 
 async def test_an_unexpected_error_is_told_without_its_details(world: JobServerWorld) -> None:
-    await asyncio.to_thread(break_table, world.settings.data_directory / "jobs.sqlite3")
+    await asyncio.to_thread(world.break_table)
     for answer in (await world.client.get(f"{JOB}/1"), await world.create(REPLACE), await world.client.get("/health")):
         assert answer.status_code == 500
         assert answer.json() == {"error": "Something went wrong in the job server. Its log says what."}
@@ -364,8 +362,3 @@ async def test_any_bytes_get_an_answer_and_never_a_500(tmp_path: Path) -> None:
 
         with httpx.Client(base_url=world.url, headers=world.client.headers, verify=WITHOUT_TLS) as client:
             await asyncio.to_thread(send)
-
-
-def break_table(path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("ALTER TABLE jobs RENAME TO gone")
