@@ -93,5 +93,4 @@ def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - the result of a check
 
 
 def _secrets(settings: JobServerSettings) -> KnownSecrets:
-    token = [settings.metrics_token.get_secret_value()] if settings.metrics_token else []
-    return KnownSecrets([*settings.github_secrets, *token], (settings.api_key, settings.reviewers))
+    return KnownSecrets(settings.github_secrets, settings.rotating_secrets)

@@ -155,7 +155,7 @@ class Composition:
         from bot.jobserver.prometheus import PrometheusRuns  # noqa: PLC0415 - it is slow, and mostly not needed
 
         named = settings.agent[0] if settings.agent and settings.agent[0] in NAMED else "other"
-        self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.waiting)
+        self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.backlog)
         return [metrics_route(runs.render, settings.metrics_token)]
 
     @property

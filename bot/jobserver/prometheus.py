@@ -1,19 +1,20 @@
 """The job server's metrics in Prometheus' format. No label is an id or what somebody wrote."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from bot.jobserver.metrics import RunCounts, RunEnd
+from bot.jobserver.store.records import InstructionBacklog
 
 
 class PrometheusRuns(RunCounts):
-    """Counts the runs of an agent, by its name; `render` shows them with what `waiting` returns, by state."""
+    """Counts the runs of an agent, by its name; `render` shows them with what `read_backlog` returns."""
 
-    def __init__(self, agent: str, waiting: Callable[[], Awaitable[Mapping[str, int]]]) -> None:
+    def __init__(self, agent: str, read_backlog: Callable[[], Awaitable[InstructionBacklog]]) -> None:
         self._registry = registry = CollectorRegistry()
         self._agent = agent
-        self._waiting = waiting
+        self._read_backlog = read_backlog
         self._runs = Counter(
             "pagehand_jobserver_runs", "Runs of instructions that have ended.", ("agent", "outcome"), registry=registry
         )
@@ -27,6 +28,9 @@ class PrometheusRuns(RunCounts):
         )
         self._instructions = Gauge(
             "pagehand_jobserver_instructions", "Instructions that have not ended.", ("state",), registry=registry
+        )
+        self._oldest = Gauge(
+            "pagehand_jobserver_queued_seconds", "For how long the oldest queued instruction waits.", registry=registry
         )
 
     def ended(self, end: RunEnd) -> None:
@@ -43,6 +47,8 @@ class PrometheusRuns(RunCounts):
 
     async def render(self) -> bytes:
         """Returns all metrics."""
-        for state, count in (await self._waiting()).items():
-            self._instructions.labels(state).set(count)
+        backlog = await self._read_backlog()
+        self._instructions.labels("queued").set(backlog.queued)
+        self._instructions.labels("running").set(backlog.running)
+        self._oldest.set(backlog.oldest_seconds)
         return bytes(generate_latest(self._registry))

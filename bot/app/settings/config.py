@@ -207,15 +207,13 @@ class Config(JobApiVariables):
     def rotating_secrets(self) -> tuple[RotatingSecret, ...]:
         """Every secret that can be replaced while the bot runs."""
         keys = (self.job_api_key, *(each.job_api.api_key for each in self.projects))
-        given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, *keys)
+        given = (self.slack_bot_token, self.slack_app_token, self.slack_signing_secret, self.metrics_token, *keys)
         return tuple(dict.fromkeys(secret for secret in given if secret is not None))
 
     @property
     def secrets(self) -> KnownSecrets:
         """Every secret in the clear, also those that replace them later, so that the log can mask it."""
-        fixed = [self.metrics_token.get_secret_value()] if self.metrics_token else []
-        fixed += passwords_in(self.database_url.get_secret_value())
-        return KnownSecrets(fixed, self.rotating_secrets)
+        return KnownSecrets(passwords_in(self.database_url.get_secret_value()), self.rotating_secrets)
 
 
 def passwords_in(url: str) -> list[str]:

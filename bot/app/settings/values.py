@@ -72,10 +72,9 @@ def _signing_secret(secret: str) -> None:
         raise ValueError(f"{_mixed_up(secret)}must be the signing secret: one word of at least 16 letters and digits")
 
 
-def _metrics_token(value: SecretStr) -> SecretStr:
-    if not _METRICS_TOKEN.fullmatch(value.get_secret_value()):
+def _metrics_token(token: str) -> None:
+    if not _METRICS_TOKEN.fullmatch(token):
         raise ValueError("must be one word of at least 16 ASCII letters, digits and signs")
-    return value
 
 
 def _database_url(value: SecretStr) -> SecretStr:
@@ -111,10 +110,10 @@ def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:
 Command = Annotated[str, AfterValidator(_command)]
 Host = Annotated[str, AfterValidator(_host)]
 LogLevel = Annotated[str, AfterValidator(_log_level)]
-MetricsToken = Annotated[SecretStr, AfterValidator(_metrics_token)]
 BotToken = Annotated[RotatingSecret, rotating_secret(_bot_token, most=1)]
 AppToken = Annotated[RotatingSecret, rotating_secret(_app_token, most=1)]
 SigningSecret = Annotated[RotatingSecret, rotating_secret(_signing_secret)]
+MetricsToken = Annotated[RotatingSecret, rotating_secret(_metrics_token)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 ChannelId = Annotated[str, AfterValidator(_channel_id)]
 PersonIds = Annotated[frozenset[str], BeforeValidator(_id_list(_PERSON_ID, "ids of users like U0123ABCD"))]

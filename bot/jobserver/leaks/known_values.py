@@ -36,7 +36,7 @@ class KnownValues:
         self._monotonic = monotonic
         self._environment = dict(environment)
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
-        self._rotating = (settings.api_key, settings.reviewers)
+        self._rotating = settings.rotating_secrets
         self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
         self._values: tuple[str, ...] = ()
         self._read_at = -_READ_AGAIN_S

@@ -14,7 +14,7 @@ from bot.jobserver.settings.pages import PageSettings
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
 from bot.runtime.logging import LogFormat
-from bot.runtime.secrets.rotation import RotatingSecret, rotating_secret
+from bot.runtime.secrets.rotation import Rotating, RotatingSecret, rotating_secret
 from bot.runtime.settings import Settings, read_variable
 
 SHORTEST_KEY = 16
@@ -24,11 +24,6 @@ _KEY_FILE = "MODEL_KEY_FILE"
 def _api_key(key: str) -> None:
     if len(key) < SHORTEST_KEY or not key.isprintable():
         raise ValueError(f"must be one line of at least {SHORTEST_KEY} characters")
-
-
-def _metrics_token(value: SecretStr) -> SecretStr:
-    _api_key(value.get_secret_value())
-    return value
 
 
 def _lines(text: str) -> list[str]:
@@ -205,7 +200,7 @@ class JobServerSettings(
         timedelta(days=30),
         description="age at which a finished job is archived and accepts no more messages (seconds or ISO 8601)",
     )
-    metrics_token: Annotated[SecretStr, AfterValidator(_metrics_token)] | None = Field(
+    metrics_token: Annotated[RotatingSecret, rotating_secret(_api_key, split=_lines)] | None = Field(
         None, description="the bearer token that GET /metrics requires; without one, there are no metrics"
     )
     log_format: LogFormat | None = Field(
@@ -261,6 +256,12 @@ class JobServerSettings(
         if value is False and runs_programs and is_open:
             raise ValueError("must not be false, or what an agent starts could read every draft")
         return runs_programs if value is None else value
+
+    @property
+    def rotating_secrets(self) -> tuple[Rotating[Any], ...]:
+        """Every secret that can be replaced while the server runs."""
+        given = (self.api_key, self.reviewers, self.metrics_token)
+        return tuple(secret for secret in given if secret is not None)
 
     @property
     def runs_programs(self) -> bool:

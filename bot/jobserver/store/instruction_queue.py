@@ -1,6 +1,6 @@
 """The queue of instructions, with their progress and outcomes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
@@ -26,6 +26,7 @@ from bot.jobserver.store.job_rows import (
 from bot.jobserver.store.records import (
     EarlierInstruction,
     Instruction,
+    InstructionBacklog,
     Outcome,
     ProgressUpdate,
     as_text,
@@ -64,13 +65,17 @@ class InstructionQueue:
             )
             return [row["job_id"] for row in rows]
 
-    async def waiting(self) -> Mapping[str, int]:
-        """Returns how many instructions have not ended, by state."""
+    async def backlog(self) -> InstructionBacklog:
+        """Returns what has not ended."""
         async with self._database.transaction() as connection:
             rows = await connection.execute_fetchall(
-                f"SELECT state, count(*) AS count FROM instructions WHERE {_WAITING} GROUP BY state"  # noqa: S608 - ours
+                "SELECT state, count(*) AS count, min(created_at) AS since "  # noqa: S608 - ours
+                f"FROM instructions WHERE {_WAITING} GROUP BY state"
             )
-            return {"queued": 0, "running": 0} | {row["state"]: row["count"] for row in rows}
+        counts = {row["state"]: row["count"] for row in rows}
+        since = [datetime.fromisoformat(row["since"]) for row in rows if row["state"] == "queued"]
+        oldest = max(((self._now() - each).total_seconds() for each in since), default=0.0)
+        return InstructionBacklog(counts.get("queued", 0), counts.get("running", 0), max(oldest, 0.0))
 
     async def next_instruction(self, job_id: str) -> Instruction | None:
         """Marks the job's oldest queued instruction as running, counts the attempt, and returns it."""

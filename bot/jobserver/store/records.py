@@ -107,6 +107,15 @@ class Instruction:
 
 
 @dataclass(frozen=True)
+class InstructionBacklog:
+    """How many instructions are queued and running, and for how many seconds the oldest queued one has waited."""
+
+    queued: int
+    running: int
+    oldest_seconds: float
+
+
+@dataclass(frozen=True)
 class QueuedReply:
     """A message that waits behind an instruction and may answer its question."""
 

@@ -4,7 +4,8 @@ import hmac
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
-from pydantic import SecretStr
+
+from bot.runtime.secrets.rotation import RotatingSecret
 
 METRICS_PATH = "/metrics"
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -12,8 +13,8 @@ _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Render = Callable[[], Awaitable[bytes]]
 
 
-def metrics_route(render: Render, token: SecretStr | None = None) -> web.RouteDef:
-    """Returns the route of the metrics; with a token, for requests only that have it as a bearer token."""
+def metrics_route(render: Render, token: RotatingSecret | None = None) -> web.RouteDef:
+    """Returns the route of the metrics; with a token, only for requests that have it as a bearer token."""
 
     async def show(request: web.Request) -> web.Response:
         if token is not None and not _may_read(request, token):
@@ -26,7 +27,8 @@ def metrics_route(render: Render, token: SecretStr | None = None) -> web.RouteDe
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
-def _may_read(request: web.Request, token: SecretStr) -> bool:
+def _may_read(request: web.Request, token: RotatingSecret) -> bool:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    expected = token.get_secret_value().encode()
-    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(errors="replace"), expected)
+    bearer = given.strip().encode(errors="replace")
+    matches = [hmac.compare_digest(bearer, each.encode()) for each in token.values]  # all: the time tells nothing
+    return scheme.lower() == "bearer" and any(matches)

@@ -1,4 +1,4 @@
-"""Slack's secrets and the job API's key are replaced while the bot runs: before, during and after."""
+"""Slack's secrets, the job API's key and the metrics' token are replaced while the bot runs."""
 
 import time
 from collections.abc import AsyncIterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 from support.secret_files import SecretFileWorld
 from support.worlds.slack_world import SlackWorld, slack_world
 
@@ -14,6 +15,7 @@ from bot.errors import ChatNotAllowed, JobApiError, JobApiFailed, JobApiNotAllow
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
 from bot.ports.job_api import PromptCall
+from bot.runtime.http.metrics_page import METRICS_PATH, metrics_route
 from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
 from bot.slack.sending.identity import identify
@@ -90,6 +92,32 @@ async def test_a_new_app_token_opens_the_next_connection(world: SlackWorld, file
     await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 1)
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
     await receiver.stop(1)
+
+
+# -- metrics --------------------------------------------------------------------------------------------------------
+
+
+async def test_metrics_are_shown_for_either_token(file: SecretFileWorld) -> None:
+    async def render() -> bytes:
+        return b"pagehand_ready 1.0"
+
+    app = web.Application()
+    app.add_routes([metrics_route(render, file.secret())])
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+
+        async def statuses() -> list[int]:
+            found = []
+            for given in (OLD, NEW):
+                headers = {"Authorization": f"Bearer {given}"}
+                async with session.get(server.make_url(METRICS_PATH), headers=headers) as answer:
+                    found.append(answer.status)
+            return found
+
+        assert await statuses() == [200, 401]
+        file.put(f"{NEW}\n{OLD}\n")
+        assert await statuses() == [200, 200]
+        file.put(NEW)
+        assert await statuses() == [401, 200]
 
 
 # -- the job API ----------------------------------------------------------------------------------------------------

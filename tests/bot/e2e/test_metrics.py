@@ -1,12 +1,12 @@
 """The metrics of a bot that runs: what they count, who may read them, and that Prometheus can."""
 
 import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
+from support.oracles.promtool import faults_of
 from support.servers.fake_job_api import Operation, refusing
 from support.servers.free_ports import free_port
 from support.worlds.app_world import AppWorld, a_world
@@ -74,15 +74,6 @@ async def test_what_happens_is_counted_and_what_waits_is_read(world: AppWorld) -
     assert "planted" not in page
     assert job not in page
     assert faults_of(page) == ""
-
-
-def faults_of(page: str) -> str:
-    """What promtool has to say against the metrics."""
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed (Debian's package prometheus): the format was not checked by it")
-    command = [promtool, "check", "metrics"]
-    return subprocess.run(command, input=page, capture_output=True, text=True, check=False).stderr
 
 
 async def test_at_the_public_port_metrics_need_their_token(world: AppWorld) -> None:

@@ -99,12 +99,17 @@ def test_each_secret_of_the_bot_can_be_two_and_can_come_from_a_file(tmp_path: Pa
     )
     environ = SLACK | JOB_API | {"PAGEHAND_PROJECTS": str(projects), "B_KEY_FILE": str(tmp_path / "api")}
     environ |= {"SLACK_SIGNING_SECRET": "", "SLACK_SIGNING_SECRET_FILE": str(tmp_path / "signing")}
+    (tmp_path / "metrics").write_text("planted-new-metrics-token\nplanted-old-metrics-token\n")
+    environ |= {"PAGEHAND_METRICS_TOKEN_FILE": str(tmp_path / "metrics")}
     config = load(environ)
     (tmp_path / "api").write_text("short")
     assert config.slack_signing_secret is not None
     assert config.slack_signing_secret.values == ("planted0new0secret0000", "planted0signing0secret")
     assert [each.job_api.api_key.values for each in config.projects] == [("planted-new-key", "planted-old-key")] * 2
+    assert config.metrics_token is not None
+    assert config.metrics_token.values == ("planted-new-metrics-token", "planted-old-metrics-token")
     assert {*config.secrets} >= {"planted0new0secret0000", "planted-old-key", "xoxb-planted-token"}
+    assert {*config.secrets} >= {*config.metrics_token.values}
     warnings = [words for secret in config.rotating_secrets if (words := secret.warning())]
     assert [words.split(" is malformed")[0] for words in warnings] == [
         "The file that a key_file of PAGEHAND_PROJECTS names",

@@ -32,6 +32,27 @@ async def test_clients_with_either_key_are_let_in(tmp_path: Path) -> None:
         assert await statuses() == [401, 404]
 
 
+async def test_the_job_servers_metrics_are_shown_for_either_token(tmp_path: Path) -> None:
+    file = SecretFileWorld(tmp_path / "token")
+    file.put(OLD)
+    token = file.secret()
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    async with running(repository, tmp_path / "data", metrics_token=token) as world:
+
+        async def statuses() -> list[int]:
+            return [
+                (await world.client.get("/metrics", headers={"Authorization": f"Bearer {given}"})).status_code
+                for given in (OLD, NEW)
+            ]
+
+        assert await statuses() == [200, 401]
+        file.put(f"{NEW}\n{OLD}\n")
+        assert await statuses() == [200, 200]
+        file.put(NEW)
+        assert await statuses() == [401, 200]
+    assert token in world.settings.rotating_secrets
+
+
 async def test_a_reviewer_without_their_key_is_logged_out_at_once(tmp_path: Path) -> None:
     file = SecretFileWorld(tmp_path / "reviewers")
     file.put(f"Ada: {OLD}")
