@@ -115,12 +115,13 @@ class Chat(Protocol):
 
 
 class Operator(Protocol):
-    """Messages to the operator. Raises only ChatError's classes, within a bounded time."""
+    """Messages to the operator. Raises only ChatError's classes, each call within a bounded time."""
+
+    async def find(self, key: str, *, since: float) -> bool:
+        """Returns whether they got a message with this key since then. False if Slack does not let it be looked up."""
 
     async def tell(self, words: str, key: str, *, since: float) -> None:
-        """Sends them a message, unless one with this key since then shows that they got it. Whether a direct
-        message arrived cannot be looked up.
-        """
+        """Sends them a message with this key. If it turns out that they got it since then, the new one is deleted."""
 
 
 class DisplayNames(Protocol):

@@ -42,27 +42,41 @@ class FaultReporter(Worker[ClaimedFault]):
         """Reports one fault. Its key contains the day on which it was found, so that it is reported again if it is
         fixed and comes back on another day.
         """
-        if not self.lease_covers_call(claimed_at):
-            return
-        again_in = await self._tell(item)
+        try:
+            if not await self._tell_once(item, claimed_at):
+                return
+            again_in = None
+        except ChatRejected as error:
+            logger.warning("PAGEHAND_ADMIN cannot be told in Slack (%s): %s", error.reason, item.words)
+            again_in = None
+        except (ChatError, TimeoutError) as error:
+            again_in = _again_in(item, error)
         if again_in is None:
             await self.record(lambda tx: tx.faults.settled(item.key, self._owner), leaves=NOTHING)
         else:
             await self.record(lambda tx: tx.faults.postpone(item.key, self._owner, due_in=again_in), leaves=NOTHING)
 
-    async def _tell(self, item: ClaimedFault) -> float | None:
-        """Returns the seconds until the next attempt; None if there is none."""
+    async def _tell_once(self, item: ClaimedFault, claimed_at: float) -> bool:
+        """Tells the administrator, unless an earlier attempt did. Returns False if the process was paused for so long
+        that another one may be at it.
+        """
         key = f"{item.key}/{item.found_at // DAY:.0f}"
-        try:
-            async with asyncio.timeout(self._settings.call_timeout):
-                await self._operator.tell(item.words, key, since=item.found_at)
-        except ChatRejected as error:
-            logger.warning("PAGEHAND_ADMIN cannot be told in Slack (%s): %s", error.reason, item.words)
-            return None
-        except (ChatError, TimeoutError) as error:
-            if item.attempts >= _MOST_ATTEMPTS:
-                logger.warning("PAGEHAND_ADMIN could not be told in Slack: %s", item.words)
-                return None
-            asked = error.retry_after if isinstance(error, ChatUnreachable) else None
-            return asked or min(_RETRY * 2 ** min(item.attempts, 10), _LONGEST_RETRY)
+        if not self.lease_covers_call(claimed_at):
+            return False
+        async with asyncio.timeout(self._settings.call_timeout):
+            if await self._operator.find(key, since=item.found_at):
+                return True
+        if not self.lease_covers_call(claimed_at):
+            return False
+        async with asyncio.timeout(self._settings.call_timeout):
+            await self._operator.tell(item.words, key, since=item.found_at)
+        return True
+
+
+def _again_in(item: ClaimedFault, error: ChatError | TimeoutError) -> float | None:
+    """Returns the seconds until the next attempt; None if there is none."""
+    if item.attempts >= _MOST_ATTEMPTS:
+        logger.warning("PAGEHAND_ADMIN could not be told in Slack: %s", item.words)
         return None
+    asked = error.retry_after if isinstance(error, ChatUnreachable) else None
+    return asked or min(_RETRY * 2 ** min(item.attempts, 10), _LONGEST_RETRY)

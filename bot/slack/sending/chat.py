@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, assert_never
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -24,8 +25,6 @@ from bot.domain.notices.posts import Introduction
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 from bot.errors import ChatError, ChatMissingScope, ChatNotInChannel, ChatRejected, ChatUncertain
 from bot.ports.slack import Chat, DisplayNames
-from bot.runtime.lenient_model import LenientModel, Objects, Text
-from bot.slack.message_parts.slack_message import Signed
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.cards import card
 from bot.slack.rendering.message_context import MessageContext, leading_to
@@ -33,45 +32,12 @@ from bot.slack.rendering.notices import messages
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
 from bot.slack.sending.permalinks import Permalinks
-from bot.slack.sending.web_api import AnswerPage, call
+from bot.slack.sending.posted_messages import PAGE_SIZE, PostedMessage, metadata_with, oldest_since, posted_with
+from bot.slack.sending.web_api import call
 
 _LINK_PATIENCE = 1.0
 """Seconds that an ephemeral message waits for the link to its thread."""
 EVENT_TYPE = "pagehand_notice"
-_CLOCK_DIFFERENCE = 2 * 3_600.0
-"""Seconds by which our clock may differ from Slack's when searching for a card."""
-_PAGE_SIZE, _MOST_PAGES = 200, 25
-
-
-class NoticePayload(LenientModel):
-    """The content of our messages' metadata."""
-
-    key: Text = ""
-
-
-class NoticeMetadata(LenientModel):
-    """The metadata of a message."""
-
-    event_type: Text = ""
-    event_payload: NoticePayload = NoticePayload()
-
-
-class PostedMessage(Signed):
-    """The parts of a message that show whether it is a notice of ours. Its blocks are not read."""
-
-    ts: Text = ""
-    metadata: NoticeMetadata = NoticeMetadata()
-
-    @property
-    def notice_key(self) -> str:
-        """The key of the notice; empty for any other message."""
-        return self.metadata.event_payload.key if self.metadata.event_type == EVENT_TYPE else ""
-
-
-class PostedMessages(AnswerPage):
-    """The answer of conversations.replies and conversations.history."""
-
-    messages: Objects[PostedMessage] = ()
 
 
 class SlackChat(Chat):
@@ -128,23 +94,14 @@ class SlackChat(Chat):
 
     async def find(self, thread: Thread, key: str) -> str | None:
         """See Chat. Searches at most 5,000 messages. A thread whose first message was deleted is empty."""
+        page = partial(self._page, thread)
         try:
-            return await self._found(thread, key)
+            async for ts in posted_with(EVENT_TYPE, key, self._identity, page):
+                return ts
         except ChatRejected as rejected:
             if rejected.reason == "thread_not_found":
                 return None
             raise
-
-    async def _found(self, thread: Thread, key: str) -> str | None:
-        cursor = ""
-        for _ in range(_MOST_PAGES):
-            page = PostedMessages.read(await call(self._page(thread, cursor)))
-            cursor = page.next_cursor
-            for message in page.messages:
-                if self._identity.wrote(message) and message.notice_key == key:
-                    return message.ts or None
-            if not cursor:
-                return None
         return None
 
     async def react(self, thread: Thread, message_ts: str, call: ReactionCall) -> None:
@@ -227,7 +184,7 @@ class SlackChat(Chat):
                 reply_broadcast=broadcast or None,
                 text=message.text,
                 blocks=list(message.blocks) or None,
-                metadata={"event_type": EVENT_TYPE, "event_payload": {"key": key}},
+                metadata=metadata_with(EVENT_TYPE, key),
                 unfurl_links=False,
                 unfurl_media=False,
             )
@@ -239,8 +196,8 @@ class SlackChat(Chat):
 
     def _page(self, thread: Thread, cursor: str) -> Awaitable[AsyncSlackResponse]:
         """Returns a thread's messages since it was recorded or, if it has no first message yet, the channel's."""
-        oldest = f"{max(thread.created_at - _CLOCK_DIFFERENCE, 0.0):.6f}"
-        options: dict[str, Any] = {"limit": _PAGE_SIZE, "include_all_metadata": True, "oldest": oldest}
+        oldest = oldest_since(thread.created_at)
+        options: dict[str, Any] = {"limit": PAGE_SIZE, "include_all_metadata": True, "oldest": oldest}
         if cursor:
             options["cursor"] = cursor
         if thread.ts is not None:

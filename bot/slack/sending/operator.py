@@ -1,69 +1,88 @@
 """Tells the operator in Slack that something in Pagehand's set-up broke."""
 
-from collections.abc import Mapping
-from typing import Any
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.errors import ChatNotInChannel
-from bot.runtime.json_fields import objects_at, text_at
+from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected
+from bot.runtime.json_fields import text_at
 from bot.slack.rendering.text import escape
 from bot.slack.rendering.words.at_once import SETUP_FAULT
 from bot.slack.sending.identity import Identity
+from bot.slack.sending.posted_messages import PAGE_SIZE, metadata_with, oldest_since, posted_with
 from bot.slack.sending.web_api import call
 
+T = TypeVar("T")
+
 _EVENT_TYPE = "pagehand_fault"
-_CLOCK_DIFFERENCE = 2 * 3_600.0
-"""Seconds by which our clock may differ from Slack's."""
-_LOOKED_THROUGH = 200
 
 
 class SlackOperator:
-    """bot.ports.slack.Operator. `address` is the id of a person or of a channel."""
+    """bot.ports.slack.Operator. `address` is the id of a person or of a channel.
+
+    Slack names the conversation with a person in its answer to a post there, and none of the app's scopes allows
+    looking it up. So the first post to a person is made before it can be known whether it was made before; if it was,
+    it is deleted again.
+    """
 
     def __init__(self, client: AsyncWebClient, identity: Identity, address: str) -> None:
         self._client = client
         self._identity = identity
         self._address = address
+        self._conversation = address if address[0] in "CG" else ""
+        """Where to look for what was told; empty: not known yet."""
+
+    async def find(self, key: str, *, since: float) -> bool:
+        """See Operator. Deletes all but the first message with this key."""
+        if not self._conversation:
+            return False
+        try:
+            told = await self._as_member(lambda: self._told(key, since))
+        except ChatMissingScope:
+            return False  # told twice is better than not at all
+        for ts in told[1:]:
+            with contextlib.suppress(ChatRejected):  # gone already, or the workspace does not let anything be deleted
+                await call(self._client.chat_delete(channel=self._conversation, ts=ts))
+        return bool(told)
 
     async def tell(self, words: str, key: str, *, since: float) -> None:
-        """See Operator. None of the app's scopes allows looking up whether a direct message arrived."""
-        if self._address[0] not in "CG":
-            await self._post(words, key)
-            return
+        """See Operator."""
+        answer = await self._as_member(lambda: self._post(words, key))
+        if not self._conversation:
+            self._conversation = text_at(answer, "channel")
+            with contextlib.suppress(ChatRejected):
+                await self.find(key, since=since)
+
+    async def _as_member(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Joins the channel if that is needed."""
         try:
-            if not await self._was_told(key, since):
-                await self._post(words, key)
+            return await work()
         except ChatNotInChannel:
             await call(self._client.conversations_join(channel=self._address))
-            await self._post(words, key)
+            return await work()
 
-    async def _post(self, words: str, key: str) -> None:
-        await call(
+    async def _post(self, words: str, key: str) -> Any:
+        return await call(
             self._client.chat_postMessage(
                 channel=self._address,
                 text=SETUP_FAULT(words=escape(words)),
-                metadata={"event_type": _EVENT_TYPE, "event_payload": {"key": key}},
+                metadata=metadata_with(_EVENT_TYPE, key),
                 unfurl_links=False,
                 unfurl_media=False,
             )
         )
 
-    async def _was_told(self, key: str, since: float) -> bool:
-        answer = await call(
-            self._client.conversations_history(
-                channel=self._address,
-                oldest=f"{max(since - _CLOCK_DIFFERENCE, 0.0):.6f}",
-                limit=_LOOKED_THROUGH,
-                include_all_metadata=True,
-            )
+    async def _told(self, key: str, since: float) -> list[str]:
+        """Returns the `ts` of each message with this key, oldest first."""
+        return sorted(
+            [ts async for ts in posted_with(_EVENT_TYPE, key, self._identity, lambda at: self._page(since, at))]
         )
-        return any(self._is_ours(message) and _key_of(message) == key for message in objects_at(answer, "messages"))
 
-    def _is_ours(self, message: Mapping[str, Any]) -> bool:
-        return bool(self._identity.bot_id) and message.get("bot_id") == self._identity.bot_id
-
-
-def _key_of(message: Mapping[str, Any]) -> str:
-    is_fault = text_at(message, "metadata", "event_type") == _EVENT_TYPE
-    return text_at(message, "metadata", "event_payload", "key") if is_fault else ""
+    def _page(self, since: float, cursor: str) -> Awaitable[AsyncSlackResponse]:
+        options: dict[str, Any] = {"limit": PAGE_SIZE, "include_all_metadata": True, "oldest": oldest_since(since)}
+        if cursor:
+            options["cursor"] = cursor
+        return self._client.conversations_history(channel=self._conversation, **options)

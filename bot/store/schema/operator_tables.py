@@ -35,6 +35,6 @@ faults = Table(
 )
 """Faults that checks found, by the check's name; `parent` is that name without its last part. `found_at` is when the
 fault was first seen since the last report, `cleared_at` when it was gone (NULL: it exists), `due_at` when to report it
-(NULL: nothing to report)."""
+if it exists then (NULL: nothing to report)."""
 
 Index(None, faults.c.parent)

@@ -30,13 +30,20 @@ _BACK = (
         cleared_at=None, found_at=_NOW, words=bindparam("new_words"), attempts=0, due_at=bindparam("next_at"), **FREE
     )
 )
+# A fault that was not reported yet stays due, in case it comes back soon; while it is gone, nobody claims it.
 _CLEAR = tuple(
     update(faults)
     .where(column.in_(bindparam("well", expanding=True)), faults.c.cleared_at.is_(None), ~_STILL_FOUND)
-    .values(cleared_at=_NOW, due_at=None, **FREE)
+    .values(cleared_at=_NOW)
     for column in (faults.c.key, faults.c.parent)
 )
-_DUE = select(faults).where(due(faults)).order_by(faults.c.due_at).limit(LIMIT).with_for_update(skip_locked=True)
+_DUE = (
+    select(faults)
+    .where(due(faults), faults.c.cleared_at.is_(None))
+    .order_by(faults.c.due_at)
+    .limit(LIMIT)
+    .with_for_update(skip_locked=True)
+)
 _CLAIM_THESE = (
     update(faults)
     .where(faults.c.key.in_(bindparam("keys", expanding=True)))

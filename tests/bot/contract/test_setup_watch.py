@@ -24,8 +24,9 @@ from bot.slack.sending.identity import identify
 from bot.slack.sending.operator import SlackOperator
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.web_api import new_client, new_session
+from bot.workspace.model.entities import Message
 
-DAY = 86_400.0
+DAY, HOUR = 86_400.0, 3_601.0
 
 
 @dataclass
@@ -97,8 +98,30 @@ class World:
         )
 
     def told(self) -> list[str]:
-        messages = self.workspace.channels.messages("docs")
-        return [message.text for message in messages if "set-up broke" in message.text]
+        """What the administrator reads of faults."""
+        return [message.text for message in self._messages()]
+
+    def told_at(self) -> list[str]:
+        """The messages' timestamps."""
+        return [message.ts for message in self._messages()]
+
+    def _messages(self) -> list[Message]:
+        messages = self.workspace.channels.messages("docs" if self.address[0] == "C" else "ana")
+        return [message for message in messages if "set-up broke" in message.text]
+
+    def make_administrator(self, place: str) -> None:
+        """Makes a person or a channel the administrator."""
+        is_person = place == "ana"
+        self.address = self.workspace.people[place].user.id if is_person else self.workspace.channels[place].id
+
+    async def broken(self, *owners: str) -> list[Instance]:
+        """Instances that all have seen that something broke."""
+        instances = [await self.instance(owner) for owner in owners]
+        await instances[0].look()
+        self.more = [Finding.error("more", "It broke.", why="It matters.", fix="Mend it <now>.")]
+        for instance in instances:
+            await instance.look()
+        return instances
 
     async def close(self) -> None:
         for session in self._closing:
@@ -164,19 +187,97 @@ async def test_what_the_first_look_finds_is_known_to_whoever_set_it_up(world: Wo
 
 
 @pytest.mark.either_database
-async def test_what_may_have_been_told_is_looked_for_first(world: World) -> None:
-    instance = await world.instance()
-    await instance.look()
-    world.more = [Finding.error("more", "It broke.", why="It matters.", fix="Mend it <now>.")]
-    await instance.look()
+@pytest.mark.parametrize("place", ["docs", "ana"])
+async def test_what_may_have_been_told_is_looked_for_first(world: World, place: str) -> None:
+    """By whichever instance takes it up, as after the death of the one that told it."""
+    world.make_administrator(place)
+    one, two = await world.broken("one", "two")
     world.workspace.faults.drop(applied=True, method="chat.postMessage")
+    await one.report()
+    (words,) = world.told()
+    assert "It broke. It matters. Mend it &lt;now&gt;." in words
+    for instance in (two, one, two):
+        world.clock.advance(HOUR)
+        await instance.report()
+    assert world.told() == [words]
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize("place", ["docs", "ana"])
+async def test_what_never_arrived_is_told_later(world: World, place: str) -> None:
+    world.make_administrator(place)
+    (instance,) = await world.broken("one")
+    world.workspace.faults.drop(applied=False, method="chat.postMessage")
+    await instance.report()
+    assert world.told() == []
+    world.clock.advance(HOUR)
     await instance.report()
     assert len(world.told()) == 1
-    for _ in range(3):
-        world.clock.advance(DAY / 24 + 1)
-        await instance.report()
+
+
+@pytest.mark.either_database
+async def test_a_second_message_to_a_person_is_deleted_even_if_the_first_look_fails(world: World) -> None:
+    """Only Slack's answer to a message names the conversation in which to look for an earlier one."""
+    world.make_administrator("ana")
+    (one,) = await world.broken("one")
+    world.workspace.faults.drop(applied=True, method="chat.postMessage")
+    await one.report()
+    first = world.told_at()
+    two = await world.instance("two")
+    world.workspace.faults.server_error(method="conversations.history")
+    world.clock.advance(HOUR)
+    await two.report()
+    assert len(world.told()) == 2
+    world.clock.advance(HOUR)
+    await two.report()
+    assert world.told_at() == first
+    world.clock.advance(HOUR)
+    assert not await two.reporter.claim(10)
+
+
+@pytest.mark.either_database
+async def test_where_nothing_may_be_looked_up_it_is_told_all_the_same(world: World) -> None:
+    """Also that the scope for looking it up is missing."""
+    instance = await world.instance()
+    await instance.look()
+    world.workspace.credentials.remove_scopes("channels:history")
+    await instance.look()
+    await instance.report()
+    (words,) = world.told()
+    assert "channels:history" in words
+
+
+@pytest.mark.either_database
+async def test_a_message_is_found_however_much_was_written_since(world: World) -> None:
+    (instance,) = await world.broken("one")
+    world.workspace.faults.drop(applied=True, method="chat.postMessage")
+    await instance.report()
+    for number in range(250):
+        await world.workspace.people["ana"].say("docs", f"line {number}")
+    world.clock.advance(HOUR)
+    await instance.report()
     assert len(world.told()) == 1
-    assert "It broke. It matters. Mend it &lt;now&gt;." in world.told()[0]
+
+
+@pytest.mark.either_database
+async def test_a_fault_that_was_not_told_before_it_went_is_told_when_it_is_back(world: World) -> None:
+    """On the same day, on which one that was told would not be."""
+    (instance,) = await world.broken("one")
+    fault, well = world.more, [Finding.ok("more", "Well.")]
+    world.more = well
+    await instance.look()
+    await instance.report()
+    assert world.told() == []
+    world.more = fault
+    await instance.look()
+    await instance.report()
+    assert len(world.told()) == 1
+    world.more = well
+    await instance.look()
+    world.more = fault
+    await instance.look()
+    await instance.report()
+    assert len(world.told()) == 1
 
 
 @pytest.mark.either_database
@@ -188,17 +289,6 @@ async def test_an_outage_that_may_pass_is_not_told_and_clears_nothing(world: Wor
     await instance.report()
     assert world.told() == []
     assert instance.health().report()["ok"] is True
-
-
-@pytest.mark.either_database
-async def test_a_person_is_told_in_a_direct_message(world: World) -> None:
-    world.address = world.workspace.people["ana"].user.id
-    instance = await world.instance()
-    await instance.look()
-    world.more = [Finding.warning("more", "It broke.", why="It matters.", fix="Mend it.")]
-    await instance.look()
-    await instance.report()
-    assert "It broke." in world.workspace.channels.messages("ana")[-1].text
 
 
 async def test_a_token_that_is_revoked_turns_the_health_and_says_the_words_of_the_start(

@@ -277,6 +277,15 @@ async def test_an_app_updates_only_its_own_messages(workspace: FaultyWorkspace, 
     assert await error(client.chat_update(channel=DOCS, ts="1.000001", text="x")) == "message_not_found"
 
 
+async def test_an_app_deletes_only_its_own_messages(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
+    said = await workspace.people["ana"].say("docs", "mine")
+    posted = await client.chat_postMessage(channel=DOCS, text="gone soon")
+    assert await error(client.chat_delete(channel=DOCS, ts=said.ts)) == "cant_delete_message"
+    await client.chat_delete(channel=DOCS, ts=posted["ts"])
+    assert await error(client.chat_delete(channel=DOCS, ts=posted["ts"])) == "message_not_found"
+    assert [m.text for m in workspace.channels.messages("docs")] == ["mine"]
+
+
 async def test_a_deleted_thread_leaves_a_tombstone(workspace: FaultyWorkspace, client: AsyncWebClient) -> None:
     root = await workspace.people["ana"].say("docs", "root")
     await client.chat_postMessage(channel=DOCS, text="reply", thread_ts=root.ts)

@@ -60,6 +60,13 @@ def update(call: MethodCall) -> Json:
     return _edited(call, message, fields)
 
 
+def delete(call: MethodCall) -> Json:
+    """Deletes one of the app's own messages."""
+    message = _own_message(call, "cant_delete_message")
+    call.state.delete(message, call.bot_user_id)
+    return {"channel": message.channel, "ts": message.ts}
+
+
 def _broadcast(call: MethodCall, message: Message) -> Json:
     """Also shows a reply in the channel; the same call cannot change its content."""
     if any(call.arguments.given(name) for name in ("text", "blocks", "attachments")):
@@ -103,12 +110,12 @@ def _open(call: MethodCall, channel: Channel) -> Channel:
     return channel
 
 
-def _own_message(call: MethodCall) -> Message:
+def _own_message(call: MethodCall, otherwise: str = "cant_update_message") -> Message:
     channel = call.channel()
     ts = call.arguments.required("ts")
     message = call.state.message(channel, ts)
     if message.user != call.bot_user_id or message.subtype in {"channel_join", "channel_leave", "tombstone"}:
-        raise SlackError("cant_update_message")
+        raise SlackError(otherwise)
     return message
 
 
@@ -193,6 +200,7 @@ METHODS = {
     "chat.postMessage": Method(post_message, "chat:write", per_minute=600),
     "chat.postEphemeral": Method(post_ephemeral, "chat:write", per_minute=100),
     "chat.update": Method(update, "chat:write"),
+    "chat.delete": Method(delete, "chat:write"),
     "chat.getPermalink": Method(get_permalink, per_minute=600),
     "files.info": Method(file_info, "files:read", per_minute=100),
     "reactions.add": Method(add_reaction, "reactions:write"),
