@@ -29,7 +29,6 @@ from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.conversations import SlackChannels, SlackConversations
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
@@ -41,7 +40,7 @@ from bot.slack.sending.permalinks import Permalinks, SlackRequesters
 from bot.slack.sending.scopes import MissingScopes, check_scopes
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
-from bot.slack.sending.web_api import CALL_SECONDS, CallGate, new_client, new_session
+from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, new_client, new_session
 
 
 @dataclass(frozen=True)

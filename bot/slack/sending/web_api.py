@@ -8,7 +8,7 @@ suppressed, because it would contain messages and URLs that grant access.
 import asyncio
 import logging
 import time
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -30,7 +30,6 @@ from bot.errors import (
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.runtime.secrets.rotation import RotatingSecret
 from bot.slack.sending.api_errors import chat_error_from
-from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.slack_proxy import slack_proxy
 
@@ -151,6 +150,39 @@ class CallGate:
 
     def _is_limited(self, method: str) -> bool:
         return method in self._limits.methods and method not in _SAID
+
+
+_MOST_IDS_KEPT = 1_000
+
+
+async def _unchanged(channel_id: str) -> str:
+    return channel_id
+
+
+class NewestChannelIds:
+    """The current ids of channels whose id Slack has changed, cached per process. `find` returns the newest id of a
+    channel, and may raise StoreError.
+    """
+
+    def __init__(self, find: Callable[[str], Awaitable[str]] = _unchanged) -> None:
+        self._find = find
+        self._newest: OrderedDict[str, str] = OrderedDict()
+
+    def newest(self, channel_id: str) -> str:
+        """Returns the newest id known so far."""
+        return self._newest.get(channel_id, channel_id)
+
+    async def look_up(self, channel_id: str) -> str:
+        """Looks up the newest id and caches it. If that fails, returns the cached one."""
+        try:
+            found = await self._find(channel_id)
+        except StoreError:
+            return self.newest(channel_id)
+        self._newest[channel_id] = found
+        self._newest.move_to_end(channel_id)
+        while len(self._newest) > _MOST_IDS_KEPT:
+            self._newest.popitem(last=False)
+        return found
 
 
 Called = Callable[[str, ChatError | None, float], None]

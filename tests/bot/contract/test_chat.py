@@ -39,12 +39,11 @@ from bot.errors import (
 )
 from bot.slack.rendering.blocks import ChatMessage
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.sending.channel_ids import NewestChannelIds
 from bot.slack.sending.chat import SlackChat
 from bot.slack.sending.ephemeral import EphemeralSender, KnownResponseUrls
 from bot.slack.sending.identity import identify
 from bot.slack.sending.slack_proxy import slack_proxy
-from bot.slack.sending.web_api import new_client, new_session
+from bot.slack.sending.web_api import NewestChannelIds, new_client, new_session
 from bot.workspace.model.app_config import DEFAULT_SCOPES, AppConfig
 
 LINK = "https://git.example/team/guides/pull/7"
