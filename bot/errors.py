@@ -108,11 +108,11 @@ class JobApiUnreadable(JobApiUncertain):
 
 
 class ChatError(PagehandError):
-    """A call of Slack failed; `reason` is Slack's own error code, if it gave one."""
+    """A call of Slack failed; `reason` is Slack's own error code, if it gave one. The message is for the log."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, words: str = "") -> None:
         self.reason = reason
-        super().__init__(reason)
+        super().__init__(words or reason)
 
 
 class ChatUnreachable(ChatError):
@@ -156,7 +156,9 @@ class ChatMissingScope(ChatRejected):
 
 
 class ChatNotAllowed(ChatError):
-    """The token is invalid or revoked, or an administrator has blocked the app in the whole workspace."""
+    """The token is invalid or revoked, or an administrator has blocked the app in the whole workspace. The message
+    explains the code, and names the token's setting.
+    """
 
 
 class StoreError(PagehandError):

@@ -13,7 +13,6 @@ from functools import partial
 
 from aiohttp import web
 
-from bot.app.checks.tokens import APP_TOKEN
 from bot.app.checks.watch import SetupWatch, WatchTimings
 from bot.app.checks.whole import checks_of, clients_of
 from bot.app.edges import Edges, open_edges
@@ -43,6 +42,7 @@ from bot.slack.receiving.modals.opener import Admission
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
+from bot.slack.sending.tokens import APP_TOKEN
 from bot.slack.sending.web_api import new_client
 
 

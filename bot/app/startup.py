@@ -7,12 +7,12 @@ from pathlib import Path
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app.checks.tokens import BOT_TOKEN, TokenSetting, refusal
 from bot.domain.slack_limits import Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.ports.transaction import Store
 from bot.runtime.backoff import Backoff
 from bot.slack.sending.identity import Identity, identify
+from bot.slack.sending.tokens import BOT_TOKEN, TokenSetting, refusal
 from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
 from bot.store.store import Committed, open_store
 

@@ -69,7 +69,7 @@ class HomePublisher(SlackWorker[ClaimedHome]):
             return error.retry_after or _AGAIN_AFTER_FAILURE
         except ChatError as error:
             after = error.retry_after if isinstance(error, ChatUnreachable) else None
-            self.record_no_answer(error.reason, retry_after=after)
+            self.record_no_answer(error, retry_after=after)
             return after or (_AGAIN_NOT_ALLOWED if isinstance(error, ChatNotAllowed) else _AGAIN_AFTER_FAILURE)
         self.record_answer()
         return None

@@ -73,7 +73,7 @@ def delivery_failure(error: ChatError) -> DeliveryFailure:
         case ChatUncertain():
             return DeliveryUncertain(error.reason)
         case ChatNotAllowed():
-            return NotAllowed(error.reason)
+            return NotAllowed(error.reason, str(error))
         case ChatMissingScope():
             return DeliveryRejected(error.reason, missing_scopes=error.scopes)
         case _:
@@ -194,7 +194,9 @@ class Outbox(SlackWorker[ClaimedNotice]):
         match failure:
             case Unreachable():
                 self.record_no_answer(failure.reason, retry_after=failure.retry_after)
-            case NotAllowed() | DeliveryUncertain():
+            case NotAllowed():
+                self.record_no_answer(failure.words)
+            case DeliveryUncertain():
                 self.record_no_answer(failure.reason)
             case DeliveryFault():
                 if item.notice.attempts < MAX_FAULTS:

@@ -50,9 +50,10 @@ class DeliveryUncertain:
 
 @dataclass(frozen=True)
 class NotAllowed:
-    """Slack refuses our token: everything waits for the operator."""
+    """Slack refuses our token: everything waits for the operator. `words` explain the reason, for the log."""
 
     reason: str
+    words: str
 
 
 @dataclass(frozen=True)

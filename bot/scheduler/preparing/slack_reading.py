@@ -76,11 +76,11 @@ async def answer_or_none(asked: Awaitable[T]) -> T | None:
     except (ChatRejected, ChatNotInChannel):
         return None
     except ChatOverBudget as error:
-        raise LookupDeferred(f"Slack: {error}", error.retry_after) from None
+        raise LookupDeferred(str(error), error.retry_after) from None
     except ChatUnreachable as error:
-        raise LookupFailed(f"Slack: {error}", error.retry_after) from None
+        raise LookupFailed(str(error), error.retry_after) from None
     except ChatError as error:
-        raise LookupFailed(f"Slack: {error}") from None
+        raise LookupFailed(str(error)) from None
 
 
 @dataclass(frozen=True)

@@ -106,4 +106,4 @@ class RequestRecorder:
         try:
             await self._ephemeral_sender.send(person.id, channel_id, message, thread_ts=thread_ts)
         except ChatError as error:
-            logger.warning("%s could not be told something: %s", person.id, error.reason)
+            logger.warning("%s could not be told something: %s", person.id, error)

@@ -18,26 +18,9 @@ from bot.errors import (
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.lenient_model import LenientModel, Text
 from bot.slack.sending.scopes import missing_scopes_in
+from bot.slack.sending.tokens import NOT_ALLOWED, refusal_of_call
 
 NOT_IN_CHANNEL = frozenset({"not_in_channel"})
-NOT_ALLOWED = frozenset(
-    {
-        "accesslimited",
-        "account_inactive",
-        "ekm_access_denied",
-        "invalid_auth",
-        "not_allowed_token_type",
-        "not_authed",
-        "org_login_required",
-        "team_access_not_granted",
-        "token_expired",
-        "token_revoked",
-        "two_factor_setup_required",
-    }
-)
-"""Errors about the token or the whole workspace. Errors about one call (no_permission, access_denied) are
-rejections.
-"""
 UNCERTAIN = frozenset(
     {
         "fatal_error",
@@ -86,13 +69,13 @@ def _error_answered(error: SlackApiError) -> ChatError:
         return ChatUncertain(code or f"status_{status}")
     if code == "missing_scope":
         return ChatMissingScope(missing_scopes_in(answer.needed, answer.provided))
-    return _error_of_code(code)
+    return _error_of_code(code, str(getattr(response, "api_url", "")))
 
 
-def _error_of_code(code: str) -> ChatError:
+def _error_of_code(code: str, url: str) -> ChatError:
     """An unknown code counts as a rejection of this one call."""
     if code in NOT_IN_CHANNEL:
         return ChatNotInChannel(code)
     if code in NOT_ALLOWED:
-        return ChatNotAllowed(code)
+        return ChatNotAllowed(code, words=refusal_of_call(url, code))
     return ChatRejected(code)

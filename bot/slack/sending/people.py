@@ -207,4 +207,4 @@ class SlackPeople(DisplayNames):
         self._paused_until = max(self._paused_until, self._monotonic() + seconds)
         if not self._failure_logged:
             self._failure_logged = True
-            logger.warning("names of mentions cannot be looked up, so ids are shown (%s)", error.reason)
+            logger.warning("names of mentions cannot be looked up, so ids are shown: %s", error)

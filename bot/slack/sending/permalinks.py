@@ -74,6 +74,6 @@ class SlackRequesters(Requesters):
             async with asyncio.timeout(self._patience):
                 return safe_url(await self._permalinks.of(channel_id, message_ts))
         except (ChatError, TimeoutError) as error:
-            reason = error.reason if isinstance(error, ChatError) else "no_answer_in_time"
-            logger.info("a request is sent without the link to its thread (%s)", reason)
+            reason = error if isinstance(error, ChatError) else "no_answer_in_time"
+            logger.info("a request is sent without the link to its thread: %s", reason)
             return None

@@ -345,7 +345,7 @@ async def test_a_token_revoked_while_running_works_again_once_restored(
 ) -> None:
     world.workspace.credentials.revoke()
     await world.workspace.socket_mode.disconnect("link_disabled")
-    await until(lambda: "token_revoked" in caplog.text)
+    await until(lambda: "Slack does not accept SLACK_APP_TOKEN (token_revoked): it was revoked." in caplog.text)
     world.workspace.credentials.restore()
     await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2, 20)
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok

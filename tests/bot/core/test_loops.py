@@ -452,16 +452,18 @@ async def test_blocks_that_slack_refuses_are_said_in_plain_words(world: CoreWorl
     assert world.chat.said(ts) == ["job_started"]
 
 
-async def test_a_revoked_token_lets_everything_wait(world: CoreWorld) -> None:
+async def test_a_revoked_token_lets_everything_wait(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     ts = await world.started()
 
     def revoked(call: str, thread: Thread | None) -> None:
-        raise ChatNotAllowed("token_revoked")
+        raise ChatNotAllowed("token_revoked", words="The bot token was revoked.")
 
     world.chat.fault = revoked
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(300)
     assert world.outbox.status().failing_seconds > 0.0
+    assert world.outbox.status().reason == "The bot token was revoked."
+    assert caplog.messages.count("Slack: not working, will keep trying: The bot token was revoked.") == 1
     world.chat.fault = lambda call, thread: None
     await world.pass_time(90)
     assert world.chat.said(ts) == ["job_started", "job_finished"]

@@ -107,7 +107,7 @@ def test_attempts_become_rarer_up_to_one_a_minute(attempts: int, jitter: float) 
     [
         (Unreachable("down"), 1.0),
         (Unreachable("down", 40.0), 40.0),
-        (NotAllowed("token_revoked"), NOT_ALLOWED_DELAY),
+        (NotAllowed("token_revoked", "It was revoked."), NOT_ALLOWED_DELAY),
         (RateLimited("ratelimited"), 1.0),
         (RateLimited("ratelimited", 30.0), 30.0),
         (RateLimited("ratelimited", 0.0), 1.0),

@@ -15,6 +15,7 @@ from bot.errors import (
     ChatUncertain,
 )
 from bot.slack.sending.api_errors import chat_error_from
+from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, NOT_ALLOWED, refusal
 
 EVERY_METHOD: dict[type[ChatError], str] = {
     ChatNotAllowed: "accesslimited account_inactive ekm_access_denied invalid_auth not_allowed_token_type not_authed "
@@ -107,6 +108,14 @@ def test_what_is_done_about_it(method: str, code: str, kind: type[ChatError]) ->
     error = answer(method, error=code)
     assert type(error) is kind
     assert error.reason == code
+
+
+@pytest.mark.parametrize("code", sorted(NOT_ALLOWED))
+def test_the_log_explains_a_code_about_the_token_and_names_its_setting(code: str) -> None:
+    assert str(answer("chat.postMessage", error=code)) == refusal(BOT_TOKEN, code)
+    assert str(answer("apps.connections.open", error=code)) == refusal(APP_TOKEN, code)
+    assert str(answer("apps.manifest.export", error=code)) == code, "its token is in no setting"
+    assert str(answer("chat.postMessage", error="is_archived")) == "is_archived"
 
 
 def test_a_code_of_next_year_is_about_this_one_message() -> None:

@@ -200,7 +200,7 @@ class ModalOpener:
             try:
                 shown = await self._views.open(trigger_id, loading_modal())
             except ChatError as error:
-                logger.warning("a modal could not be opened: %s", error.reason)
+                logger.warning("a modal could not be opened: %s", error)
                 if place.channel_id:
                     self._recorder.tell_in_background(person, place.channel_id, COULD_NOT_OPEN)
                 return
@@ -220,7 +220,7 @@ class ModalOpener:
         try:
             await self._views.update(shown, view)
         except ChatError as error:
-            logger.info("a modal is left as it is: %s", error.reason)  # usually because it was closed
+            logger.info("a modal is left as it is: %s", error)  # usually because it was closed
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         try:

@@ -277,19 +277,19 @@ class ConnectionKeeper:
 
     def _note_failure(self, error: object) -> None:
         """Logs the first failure of each kind, and a long outage once."""
-        reason = error.reason if isinstance(error, ChatError) else type(error).__name__
+        reason = str(error) if isinstance(error, ChatError) else type(error).__name__
         self._note_down()
         if reason != self._last_failure:
             self._last_failure = reason
             logger.warning(
-                "a connection to Slack cannot be opened (%s); %d of %d are open; trying on",
-                reason,
+                "a connection to Slack cannot be opened; %d of %d are open; trying on: %s",
                 self._open_count(),
                 len(self._slots),
+                reason,
             )
         if not self._outage_logged and self.health().down_seconds >= LONG_OUTAGE:
             self._outage_logged = True
-            logger.error("Slack cannot be reached (%s) for 5 minutes: Pagehand hears nothing", reason)
+            logger.error("Pagehand has heard nothing from Slack for 5 minutes: %s", reason)
 
     def _note_down(self) -> None:
         if self._open_count() == 0 and self._down_since is None:

@@ -1,13 +1,13 @@
-"""Explains what it means if Slack rejects a token and what to do, in the same words everywhere."""
+"""What it means if Slack rejects a token and what to do, in the same words at the start, later and in checks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-_MEANINGS = {
+NOT_ALLOWED: Mapping[str, str] = {
     "accesslimited": "it may not be used from this network",
     "account_inactive": "the app was uninstalled, or its workspace is gone",
     "ekm_access_denied": "the organization keeps the app out with its encryption keys",
     "invalid_auth": "Slack does not know it, or this machine's address is not on the app's list of allowed addresses",
-    "missing_scope": "it lacks the scope connections:write",
     "not_allowed_token_type": "it is another kind of token",
     "not_authed": "it is empty",
     "org_login_required": "the workspace is being moved to another organization",
@@ -16,6 +16,10 @@ _MEANINGS = {
     "token_revoked": "it was revoked",
     "two_factor_setup_required": "the workspace asks for two-factor authentication first",
 }
+"""Slack's error codes about the token or the whole workspace, and their meanings. Errors about one call (no_permission,
+access_denied) are not among them.
+"""
+_MEANINGS = {**NOT_ALLOWED, "missing_scope": "it lacks the scope connections:write"}
 
 
 @dataclass(frozen=True)
@@ -45,3 +49,11 @@ def refusal(setting: TokenSetting, code: str) -> str:
     """Returns Slack's verdict on a token, with Slack's code."""
     meaning = _MEANINGS.get(code)
     return f"Slack does not accept {setting.name} ({code}){f': {meaning}' if meaning else ''}."
+
+
+def refusal_of_call(url: str, code: str) -> str:
+    """Returns Slack's verdict on the token of a call, by its URL; for a token that is in no setting, the code."""
+    method = url.rpartition("/")[2]
+    if method.startswith("apps.manifest."):
+        return code
+    return refusal(APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN, code)
