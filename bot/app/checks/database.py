@@ -79,10 +79,14 @@ def _schema(state: SchemaState, *, is_file: bool) -> Finding:
 
 def _room(file: Path) -> Finding:
     try:
-        free = shutil.disk_usage(file.parent).free
+        return room_finding(file.parent, shutil.disk_usage(file.parent).free)
     except OSError as error:
         return Finding.not_checked(ROOM, f"The room at {file.parent} is not known: {error.strerror}.")
-    words = f"There are {free / (1 << 20):,.0f} MB free at {file.parent}."
+
+
+def room_finding(directory: Path, free: int) -> Finding:
+    """Reports whether the free space where a database is, in bytes, lasts for a while."""
+    words = f"There are {free / (1 << 20):,.0f} MB free at {directory}."
     if free >= _LITTLE_ROOM:
         return Finding.ok(ROOM, words)
     kind = Finding.error if free < _NO_ROOM else Finding.warning

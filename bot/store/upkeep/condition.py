@@ -12,6 +12,9 @@ from bot.store.database.errors import retry_transient
 from bot.store.schema.migration import SchemaState, state_of
 from bot.store.upkeep.last_times import ALL_TIMES, times_in
 
+_PATIENCE = 3.0
+"""Seconds to retry, and for a statement: the answer is how the database is now."""
+
 
 @dataclass(frozen=True)
 class DatabaseCondition:
@@ -24,9 +27,9 @@ class DatabaseCondition:
 
 async def database_condition(url: str) -> DatabaseCondition:
     """Reads the condition of a database. Raises ConfigError, StoreError."""
-    engine = engine_for(url)
+    engine = engine_for(url, statement_timeout=_PATIENCE)
     try:
-        return await retry_transient(lambda _end: _once(engine))
+        return await retry_transient(lambda _end: _once(engine), retry_for=_PATIENCE)
     finally:
         await engine.dispose()
 

@@ -11,8 +11,10 @@ from sqlalchemy import text
 from support.fakes.ports import FakeClock
 from support.scratch import IN_MEMORY
 from support.servers.postgres import PostgresServer
+from support.worlds.doctor_world import note
 from support.worlds.store_world import Opener, Sql
 
+from bot.domain.last_times import LastTime
 from bot.ports.transaction import Store
 from bot.store.database.engine import engine_for
 from bot.store.database.timings import StoreTimings
@@ -90,3 +92,10 @@ async def sql(database: str) -> AsyncIterator[Sql]:
 
     yield run
     await engine.dispose()
+
+
+@pytest.fixture
+async def used(database: str) -> str:
+    """A database with all kinds of arrivals, and a backup."""
+    await note(database, LastTime.COMMAND, LastTime.EVENT, LastTime.CLICK, LastTime.BACKUP)
+    return database

@@ -4,16 +4,14 @@ workspace, a job API over HTTP and a real database.
 
 import asyncio
 import json
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, Operation, refusing, slow
-from support.servers.slack_faults import FaultyWorkspace
+from support.servers.fake_job_api import PROJECT, Operation, refusing, slow
+from support.worlds.doctor_world import REQUEST_URL, SIGNING_SECRET, Setup, hurried, note, set_up
 from support.worlds.jobserver_world import make_bare, running
 
 from bot.app.checks.job_api import check_job_api
@@ -24,82 +22,7 @@ from bot.cli.demo_services import manifest
 from bot.cli.doctor import in_json
 from bot.domain.findings import Finding, FindingStatus
 from bot.domain.last_times import LastTime
-from bot.store.store import open_store
 from bot.workspace.model.app_config import AppConfig, MessagesTab, SlashCommand
-
-SIGNING_SECRET = "planted-signing-secret-of-the-app"
-REQUEST_URL = "https://docs.example.org/slack/events"
-
-
-@dataclass
-class Setup:
-    """A set-up to be examined."""
-
-    workspace: FaultyWorkspace
-    job_api: FakeJobApiServer
-    environ: dict[str, str]
-    skew: float = 0.0
-    found: dict[str, Finding] = field(default_factory=dict)
-
-    async def examine(self, **settings: str) -> dict[str, Finding]:
-        """The findings by check; none of them may contain a secret."""
-        credentials = self.workspace.credentials
-        environ = {name: value for name, value in (self.environ | settings).items() if value}
-        findings = await examine(
-            environ, configuration_token=credentials.configuration_token, now=lambda: time.time() + self.skew
-        )
-        text = in_json(findings)
-        secrets = (credentials.bot_token, credentials.app_token, credentials.configuration_token, KEY, SIGNING_SECRET)
-        given = [value for name, value in settings.items() if value and name.endswith(("TOKEN", "SECRET", "KEY"))]
-        assert not [secret for secret in (*secrets, *given) if secret in text]
-        self.found = {finding.check: finding for finding in findings}
-        assert len(self.found) == len(findings), "each check has a name of its own"
-        return self.found
-
-    async def faults(self, **settings: str) -> dict[str, Finding]:
-        return {check: finding for check, finding in (await self.examine(**settings)).items() if finding.is_fault}
-
-    async def fault(self, check: str, **settings: str) -> Finding:
-        """The only fault."""
-        faults = await self.faults(**settings)
-        assert list(faults) == [check]
-        assert faults[check].why
-        assert faults[check].fix
-        return faults[check]
-
-
-@asynccontextmanager
-async def set_up(app: AppConfig, database: str) -> AsyncIterator[Setup]:
-    workspace, job_api = FaultyWorkspace(app), FakeJobApiServer()
-    await workspace.start()
-    await job_api.start()
-    environ = {
-        "SLACK_BOT_TOKEN": workspace.credentials.bot_token,
-        "SLACK_APP_TOKEN": workspace.credentials.app_token,
-        "SLACK_API_URL": workspace.api_url,
-        "JOB_API_URL": job_api.url,
-        "JOB_API_KEY": KEY,
-        "JOB_API_PROJECT": PROJECT,
-        "JOB_API_CANCEL": "true",
-        "JOB_API_FILES": "true",
-        "DATABASE_URL": database,
-    }
-    yield Setup(workspace, job_api, environ)
-    await job_api.stop()
-    await workspace.stop()
-
-
-async def note(database: str, *kinds: LastTime) -> None:
-    store = await open_store(database)
-    await store.transact(lambda tx: tx.last_times.note(kinds))
-    await store.close()
-
-
-@pytest.fixture
-async def used(database: str) -> str:
-    """A database with all kinds of arrivals, and a backup."""
-    await note(database, LastTime.COMMAND, LastTime.EVENT, LastTime.CLICK, LastTime.BACKUP)
-    return database
 
 
 @pytest.fixture
@@ -260,7 +183,7 @@ async def test_without_a_good_configuration_token_the_rest_is_checked(setup: Set
     assert not [each for each in wrong.values() if each.is_fault and each.check != "manifest"]
 
 
-# the database, and what it tells
+# what arrived so far
 
 
 @pytest.mark.either_database
@@ -280,24 +203,6 @@ async def test_requests_with_a_wrong_signature_put_the_secret_in_doubt(used: str
         assert "Signing Secret" in (await setup.fault("slack.signing_secret", **HTTP)).fix
         await note(used, LastTime.EVENT)
         assert await setup.faults(**HTTP) == {}
-
-
-async def test_a_database_that_is_not_there_yet_is_no_fault_and_is_not_made(tmp_path: Path) -> None:
-    async with set_up(manifest(), f"sqlite:///{tmp_path}/new.db") as setup:
-        faults = await setup.faults()
-        assert {check.partition(".")[0] for check in faults} == {"arrivals"}
-        assert files_in(tmp_path) == []
-
-
-def files_in(folder: Path) -> list[Path]:
-    return list(folder.iterdir())
-
-
-async def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "damaged.db"
-    file.write_text("This is no database. " * 1_000)
-    async with set_up(manifest(), f"sqlite:///{file}") as setup:
-        assert list(await setup.faults()) == ["database"]
 
 
 @pytest.mark.full
@@ -336,8 +241,19 @@ async def test_a_slow_check_ends_in_time_and_a_broken_one_hides_no_other(setup: 
     setup.job_api.heal()
 
 
-def hurried(checks: Iterable[Check]) -> list[Check]:
-    return [replace(check, limit=0.2) for check in checks]
+async def test_a_check_that_is_slow_to_clean_up_is_not_waited_for() -> None:
+    ended = asyncio.Event()
+
+    async def lingers() -> Sequence[Finding]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await ended.wait()
+        return []
+
+    (found,) = await run_all(hurried([Check("lingers", lingers)]))
+    assert found.status is FindingStatus.ERROR
+    ended.set()
 
 
 def job_api_check(setup: Setup) -> Check:

@@ -1,0 +1,106 @@
+"""What `pagehand doctor` says about a database that is absent, damaged, old, out of reach or short of space."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from support.servers.postgres import PostgresServer
+from support.servers.silent import black_hole_port, mute_port
+from support.worlds.doctor_world import hurried, set_up
+from support.worlds.store_world import Sql
+
+from bot.app.checks.database import check_database, room_finding
+from bot.app.checks.running import LIMIT, Check, run_all
+from bot.cli.demo_services import manifest
+from bot.domain.findings import Finding, FindingStatus
+from bot.store.schema.migration import known_versions
+
+MB = 1 << 20
+Port = Callable[[], AbstractContextManager[int]]
+
+
+def check(url: str, skew: float = 0.0) -> Check:
+    looks = partial(check_database, url, command="/docs", by_socket=True, now=time.time() + skew)
+    return Check("database", looks)
+
+
+async def found_in(url: str, skew: float = 0.0) -> dict[str, Finding]:
+    return {finding.check: finding for finding in await run_all([check(url, skew)])}
+
+
+async def test_a_database_that_is_not_there_yet_is_no_fault_and_is_not_made(tmp_path: Path) -> None:
+    async with set_up(manifest(), f"sqlite:///{tmp_path}/new.db") as setup:
+        faults = await setup.faults()
+        assert {check.partition(".")[0] for check in faults} == {"arrivals"}
+        assert files_in(tmp_path) == []
+
+
+def files_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "damaged.db"
+    file.write_text("This is no database. " * 1_000)
+    async with set_up(manifest(), f"sqlite:///{file}") as setup:
+        assert list(await setup.faults()) == ["database"]
+
+
+@pytest.mark.parametrize(
+    ("free", "status"),
+    [(1024 * MB, FindingStatus.OK), (1023 * MB, FindingStatus.WARNING), (99 * MB, FindingStatus.ERROR)],
+)
+def test_a_disk_with_little_room_is_told(free: int, status: FindingStatus) -> None:
+    finding = room_finding(Path("/var/lib/pagehand"), free)
+    assert finding.status is status
+    assert f"{free // MB:,} MB free at /var/lib/pagehand" in finding.found
+    assert finding.is_fault is ("Free some room" in finding.fix)
+
+
+async def test_an_older_schema_is_told_with_what_to_run(used: str, server: PostgresServer | None, sql: Sql) -> None:
+    newest = known_versions()[-1]
+    for version in ("0018", newest):
+        await sql(
+            "UPDATE pagehand_schema SET version_num = :version, compatible_with = :oldest",
+            version=version,
+            oldest=version,
+        )
+        found = await found_in(used)
+        assert [each.check for each in found.values() if each.is_fault] == (["database"] if version != newest else [])
+        if version != newest:
+            assert found["database"].status is (FindingStatus.WARNING if server is None else FindingStatus.ERROR)
+            assert "older version" in found["database"].found
+            assert "`pagehand migrate`" in found["database"].fix
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("skew", "words"), [(-40.0, "40 s ahead of this machine's"), (40.0, "40 s behind this machine's"), (0.0, "agrees")]
+)
+async def test_a_database_with_another_time_is_told(postgres: PostgresServer, skew: float, words: str) -> None:
+    async with postgres.database() as url:
+        finding = (await found_in(url, skew))["database.clock"]
+    assert words in finding.found
+    assert finding.is_fault is bool(skew)
+
+
+@pytest.mark.parametrize("port", [mute_port, black_hole_port])
+async def test_a_server_that_never_answers_keeps_nobody_waiting(port: Port) -> None:
+    with port() as number:
+        (found,) = await run_all(hurried([check(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")]))
+    assert (found.check, found.passing) == ("database", True)
+    assert "There was no answer" in found.found
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("port", [mute_port, black_hole_port])
+async def test_before_the_limit_the_database_is_named_as_out_of_reach(port: Port) -> None:
+    began = time.monotonic()
+    with port() as number:
+        found = await found_in(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")
+    assert time.monotonic() - began < LIMIT
+    assert "The database cannot be reached (TimeoutError)." in found["database"].found
+    assert "DATABASE_URL" in found["database"].fix

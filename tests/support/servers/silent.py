@@ -1,0 +1,32 @@
+"""Addresses at which nobody answers."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+_ENOUGH = 8
+"""Connections that fill the shortest queue of any system."""
+
+
+@contextmanager
+def mute_port() -> Iterator[int]:
+    """A port at which connections are accepted, and nothing is ever said."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+@contextmanager
+def black_hole_port() -> Iterator[int]:
+    """A port at which attempts to connect get no answer, as behind a firewall: its queue is full."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        for _ in range(_ENOUGH):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        yield address[1]
