@@ -55,7 +55,7 @@ async def record(store: Store, *those: AuditEntry) -> None:
     await store.transact(work)
 
 
-async def test_each_entry_is_a_line_of_json_the_oldest_first(database: str, store: Store, clock: FakeClock) -> None:
+async def test_entries_are_exported_as_json_lines_oldest_first(database: str, store: Store, clock: FakeClock) -> None:
     """With its time in UTC, and null for unknown values; the store stays in use meanwhile."""
     await record(store, ENTRY)
     clock.advance(3600)
@@ -104,7 +104,7 @@ async def test_many_are_exported_in_pages_each_once(database: str) -> None:
     assert len(set(times)) == count
 
 
-async def test_a_reader_that_has_read_enough_ends_it_without_a_word(database: str) -> None:
+async def test_a_reader_that_closes_the_pipe_early_gets_no_error(database: str) -> None:
     """As in `pagehand export | head`."""
     engine = engine_for(database)
     async with engine.begin() as connection:
@@ -122,7 +122,7 @@ async def test_a_reader_that_has_read_enough_ends_it_without_a_word(database: st
     assert (code, said) == (0, b"")
 
 
-async def test_no_more_than_a_page_is_read_at_once(store: Store, clock: FakeClock) -> None:
+async def test_at_most_one_page_is_read_at_once(store: Store, clock: FakeClock) -> None:
     """However many there are: each page is printed before the next is read."""
     await record(store, *(replace(ENTRY, job_id=str(number)) for number in range(10)))
     transactions = 0
@@ -141,7 +141,7 @@ async def test_no_more_than_a_page_is_read_at_once(store: Store, clock: FakeCloc
     assert (seen, transactions) == (10, 3)
 
 
-async def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
+async def test_a_failed_export_explains_itself(tmp_path: Path) -> None:
     """A mistake in the options, and a database that does not exist."""
     nowhere = f"sqlite:///{tmp_path}/nowhere.sqlite3"
     code, found, said = await run(nowhere, "--since", "yesterday")
@@ -153,7 +153,7 @@ async def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere.sqlite3").exists()
 
 
-async def test_help_teaches(tmp_path: Path) -> None:
+async def test_audit_export_help_has_examples(tmp_path: Path) -> None:
     """With examples, and every field."""
     process = await start("", "--help")
     out, _ = await process.communicate()
@@ -175,7 +175,7 @@ async def test_help_teaches(tmp_path: Path) -> None:
         ("999999w", datetime(1970, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_times_as_people_write_them(text: str, expected: datetime) -> None:
+def test_common_time_formats_are_accepted(text: str, expected: datetime) -> None:
     """In UTC, unless they say otherwise."""
     assert period(text, "", now=NOW).since == expected.timestamp()
     if expected.year > 1970:
@@ -185,7 +185,7 @@ def test_times_as_people_write_them(text: str, expected: datetime) -> None:
 @pytest.mark.parametrize(
     "text", ["", "7", "d", "7 days", "-7d", "7m", "1234567d", "2026-13-01", "2026-11-01T25:00", "x" * 99]
 )  # fmt: skip
-def test_other_words_are_refused(text: str) -> None:
+def test_invalid_times_are_refused(text: str) -> None:
     """By the name of the option; nothing is guessed."""
     if text:
         with pytest.raises(click.UsageError, match="--since"):
@@ -200,7 +200,7 @@ def test_a_period_that_ends_before_it_begins_is_refused() -> None:
         period("7d", "8d", now=NOW)
 
 
-def test_a_line_is_one_line() -> None:
+def test_line_breaks_in_an_entry_are_escaped() -> None:
     """Whatever the recorded values are."""
     text = line(RecordedEntry(1, 0.0, replace(ENTRY, reason='a\n"b\u2028c')))
     assert text.count("\n") == 1

@@ -53,7 +53,7 @@ async def test_a_restore_sends_nothing_twice(scratch: Path) -> None:
     assert again.chat.said(ts) == [*said, "request_uncertain", "job_active_again"]
 
 
-async def test_a_backup_is_whole_and_never_overwrites(scratch: Path) -> None:
+async def test_a_backup_is_complete_and_never_overwrites_a_file(scratch: Path) -> None:
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
     await back_up(f"sqlite:///{live}", copy)
@@ -62,7 +62,7 @@ async def test_a_backup_is_whole_and_never_overwrites(scratch: Path) -> None:
         await back_up(f"sqlite:///{live}", copy)
 
 
-async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(scratch: Path) -> None:
+async def test_a_backup_can_be_made_before_migrating(scratch: Path) -> None:
     """By the version before a migration; what may be sent meanwhile is still marked in doubt."""
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
@@ -77,7 +77,7 @@ async def test_a_backup_can_be_made_before_the_schema_is_brought_up_to_date(scra
     assert await schema_state(f"sqlite:///{copy}") is SchemaState.TOO_OLD
 
 
-async def test_a_copy_that_fails_leaves_nothing_that_could_be_restored(scratch: Path) -> None:
+async def test_a_failed_copy_leaves_no_file_to_restore(scratch: Path) -> None:
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     with closing(sqlite3.connect(live)) as database:
         database.execute("CREATE TABLE something_else (id)")
@@ -87,7 +87,7 @@ async def test_a_copy_that_fails_leaves_nothing_that_could_be_restored(scratch: 
 
 
 @pytest.mark.parametrize("url", ["postgresql://u:planted@h/d", "nonsense", "sqlite:////nowhere/at/all.sqlite3"])
-async def test_what_cannot_be_copied_is_said_in_words(scratch: Path, url: str) -> None:
+async def test_a_failed_backup_explains_itself(scratch: Path, url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         await back_up(url, scratch / "copy.sqlite3")
     assert "planted" not in str(caught.value)

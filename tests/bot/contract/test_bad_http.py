@@ -109,7 +109,7 @@ RAW = {
 
 
 @pytest.mark.parametrize("name", RAW)
-async def test_raw_bytes_are_turned_away_and_the_next_request_is_answered(
+async def test_malformed_raw_http_is_refused_and_the_next_request_answered(
     door: Door, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -121,11 +121,11 @@ async def test_raw_bytes_are_turned_away_and_the_next_request_is_answered(
 
 
 @pytest.mark.parametrize("age", [302, 3_600, -302])
-async def test_a_replay_is_turned_away(door: Door, age: float) -> None:
+async def test_a_replayed_request_is_refused(door: Door, age: float) -> None:
     assert await door.post(b'{"text": "again"}', age=age) == 401
 
 
-async def test_a_long_body_without_a_length_is_turned_away(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_long_chunked_body_is_refused(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     chunk = b"%x\r\n" % 65_536 + (PLANTED * 65_536)[:65_536] + b"\r\n"
     head = request(f"POST /slack/events HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n{in_form()}\nConnection: close")
@@ -135,7 +135,7 @@ async def test_a_long_body_without_a_length_is_turned_away(door: Door, caplog: p
     assert PLANTED.decode() not in caplog.text
 
 
-async def test_what_is_too_long_is_turned_away_unsigned_too(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unsigned_oversized_body_is_refused(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     assert await door.post(PLANTED * (MAX_BODY // len(PLANTED) + 1), {"X-Slack-Signature": UNSIGNED}) == 413
     assert PLANTED.decode() not in caplog.text
@@ -146,7 +146,7 @@ BOMB = gzip.compress(b"a" * 50_000_000)
 
 @pytest.mark.parametrize("body", [BOMB, b"not gzip at all"], ids=["a bomb", "not gzip"])
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x"])
-async def test_compressed_bodies_are_turned_away(door: Door, body: bytes, encoding: str) -> None:
+async def test_compressed_bodies_are_refused(door: Door, body: bytes, encoding: str) -> None:
     """Slack sends none; they are not decompressed, signed or not."""
     assert await door.post(body, {"Content-Encoding": encoding}) == 415
     assert await door.post(b"{}", {"Content-Encoding": "identity"}) == 200
@@ -175,18 +175,18 @@ HEADS = {
 
 
 @pytest.mark.parametrize("name", HEADS)
-async def test_what_cannot_be_slacks_is_turned_away_before_its_body(door: Door, name: str) -> None:
+async def test_requests_not_from_slack_are_refused_before_their_body(door: Door, name: str) -> None:
     """The response comes although the body does not."""
     head = request(f"POST /slack/events HTTP/1.1\nHost: x\nContent-Length: 500\n{HEADS[name]}".rstrip())
     assert (await door.begin(head)).startswith(b"HTTP/1.1 401")
 
 
-async def test_what_announces_too_much_is_turned_away_before_its_body(door: Door) -> None:
+async def test_an_oversized_content_length_is_refused_before_the_body(door: Door) -> None:
     head = request(f"POST /slack/events HTTP/1.1\nHost: x\nContent-Length: {MAX_BODY + 1}\n{in_form()}")
     assert (await door.begin(head)).startswith(b"HTTP/1.1 413")
 
 
-async def test_signed_bodies_that_mean_nothing_are_not_logged(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+async def test_meaningless_signed_bodies_are_not_logged(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     for body in (PLANTED, b"[" + PLANTED, b'{"type": "' + PLANTED + b'"}', b"payload=" + PLANTED, b"\xff" + PLANTED):
         for kind in ("application/json", "application/x-www-form-urlencoded", "text/plain"):
@@ -197,7 +197,7 @@ async def test_signed_bodies_that_mean_nothing_are_not_logged(door: Door, caplog
 PARTS = b'--x\r\nContent-Disposition: form-data;\x00 name="channel"\r\n\r\nC1\r\n--x--\r\n'
 
 
-async def test_the_workspace_and_the_job_server_turn_broken_bodies_away_too(tmp_path: Path) -> None:
+async def test_the_workspace_and_the_job_server_refuse_malformed_bodies_too(tmp_path: Path) -> None:
     """Found by fuzzing: each was a 500."""
     workspace = WorkspaceServer()
     origin = await workspace.start()

@@ -62,7 +62,7 @@ def notice(message: NoticeMessage = STARTED, key: str = "th1/started") -> Notice
     return Notice(id=1, key=key, thread_id="th1", message=message, created_at=0.0)
 
 
-async def test_who_we_are_is_asked_once_at_start(world: SlackWorld) -> None:
+async def test_the_bots_identity_is_read_once_at_start(world: SlackWorld) -> None:
     client = new_client(world.workspace.credentials.bot_token, new := new_session(), base_url=world.workspace.api_url)
     identity = await identify(client)
     assert identity.bot_user_id == world.workspace.app.bot_user_id
@@ -71,7 +71,7 @@ async def test_who_we_are_is_asked_once_at_start(world: SlackWorld) -> None:
     await new.close()
 
 
-async def test_a_bad_token_is_told_apart(world: SlackWorld) -> None:
+async def test_a_bad_token_has_its_own_error(world: SlackWorld) -> None:
     client = new_client("xoxb-wrong-secret", new := new_session(), base_url=world.workspace.api_url)
     with pytest.raises(ChatNotAllowed) as caught:
         await identify(client)
@@ -80,7 +80,7 @@ async def test_a_bad_token_is_told_apart(world: SlackWorld) -> None:
     await new.close()
 
 
-async def test_the_card_carries_its_key_and_notifies_nobody_but_the_asker(world: SlackWorld) -> None:
+async def test_the_card_carries_its_key_and_notifies_only_the_requester(world: SlackWorld) -> None:
     thread = await world.posted()
     (message,) = world.workspace.channels.messages("docs")[-1:]
     assert message.ts == thread.ts
@@ -90,7 +90,7 @@ async def test_the_card_carries_its_key_and_notifies_nobody_but_the_asker(world:
     assert "<https://evil" not in str(message.blocks)
 
 
-async def test_the_card_is_brought_to_the_newest_state_and_keeps_its_key(world: SlackWorld) -> None:
+async def test_an_updated_card_keeps_its_key(world: SlackWorld) -> None:
     thread = await world.posted()
     state = ThreadState(job=Job("j1", "completed", pr_link=LINK))
     await world.chat.update_card(replace(thread, state=state))
@@ -135,7 +135,7 @@ async def test_a_notice_is_found_by_its_key_in_a_long_thread(world: SlackWorld) 
     assert await world.chat.find(thread, "th1/finished") is None
 
 
-async def test_a_message_by_somebody_else_is_not_taken_for_ours(world: SlackWorld) -> None:
+async def test_a_foreign_message_with_the_key_is_not_taken_for_the_bots(world: SlackWorld) -> None:
     thread = await world.posted()
     ana = world.workspace.people["ana"]
     forged = await ana.say("docs", "mine", thread_ts=thread.ts)
@@ -143,7 +143,7 @@ async def test_a_message_by_somebody_else_is_not_taken_for_ours(world: SlackWorl
     assert await world.chat.find(thread, "th1/started") is None
 
 
-async def test_marks_go_on_and_off_each_by_one_call_and_twice_is_as_once(world: SlackWorld) -> None:
+async def test_marks_are_added_and_removed_by_one_idempotent_call_each(world: SlackWorld) -> None:
     thread = await world.posted()
     reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
     for reaction in Reaction:
@@ -158,7 +158,7 @@ async def test_marks_go_on_and_off_each_by_one_call_and_twice_is_as_once(world: 
     assert calls == [*["reactions.add"] * 2 * len(Reaction), *["reactions.remove"] * 2 * len(Reaction)]
 
 
-async def test_marks_of_people_are_left_alone(world: SlackWorld) -> None:
+async def test_reactions_of_people_are_left_alone(world: SlackWorld) -> None:
     thread = await world.posted()
     ana = world.workspace.people["ana"]
     reply = await ana.say("docs", "and this", thread_ts=thread.ts)
@@ -168,7 +168,7 @@ async def test_marks_of_people_are_left_alone(world: SlackWorld) -> None:
     assert set(reply.reactions) == {"eyes", Reaction.ACCEPTED.value}
 
 
-async def test_a_deleted_reply_needs_no_mark(world: SlackWorld) -> None:
+async def test_marking_a_deleted_reply_is_not_an_error(world: SlackWorld) -> None:
     thread = await world.posted()
     ana = world.workspace.people["ana"]
     reply = await ana.say("docs", "oops", thread_ts=thread.ts)
@@ -186,7 +186,7 @@ async def in_conversation(world: SlackWorld) -> tuple[Thread, str]:
     return replace(world.thread, ts=root.ts, origin=ThreadOrigin.CONVERSATION), root.ts
 
 
-async def test_in_somebody_elses_thread_the_card_is_a_reply(world: SlackWorld) -> None:
+async def test_in_an_existing_thread_the_card_is_a_reply(world: SlackWorld) -> None:
     """It is found again there by its key, even if people continue to talk."""
     thread, root = await in_conversation(world)
     ts = await world.chat.post_card(thread, "th1/card")
@@ -197,7 +197,7 @@ async def test_in_somebody_elses_thread_the_card_is_a_reply(world: SlackWorld) -
     assert await world.chat.find(thread, "th2/card") is None
 
 
-async def test_a_card_that_is_a_reply_is_kept_up_to_date_where_it_is(world: SlackWorld) -> None:
+async def test_a_card_that_is_a_reply_is_updated_in_place(world: SlackWorld) -> None:
     """Not on the thread's first message, which is somebody else's."""
     thread, root = await in_conversation(world)
     thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
@@ -207,7 +207,7 @@ async def test_a_card_that_is_a_reply_is_kept_up_to_date_where_it_is(world: Slac
     assert card.text.startswith("Failed.")
 
 
-async def test_news_of_a_job_in_somebody_elses_thread_is_posted_there(world: SlackWorld) -> None:
+async def test_notices_of_a_job_in_an_existing_thread_go_there(world: SlackWorld) -> None:
     """In the thread where it was asked for."""
     thread, root = await in_conversation(world)
     thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
@@ -224,7 +224,7 @@ async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) 
     assert not [call for call in world.workspace.web_api.calls[len(before) :] if call.method == "chat.postMessage"]
 
 
-async def test_a_thread_whose_first_message_was_deleted_takes_no_card(world: SlackWorld) -> None:
+async def test_a_thread_whose_root_was_deleted_takes_no_card(world: SlackWorld) -> None:
     """And there is nothing to find in it, so the doubt about an earlier attempt ends."""
     thread, root = await in_conversation(world)
     await world.workspace.people["ben"].delete("docs", root)
@@ -233,7 +233,7 @@ async def test_a_thread_whose_first_message_was_deleted_takes_no_card(world: Sla
         await world.chat.post_card(thread, "th1/card")
 
 
-async def test_a_job_in_a_direct_message_has_its_card_below_the_request(world: SlackWorld) -> None:
+async def test_the_card_of_a_direct_message_is_posted_below_the_request(world: SlackWorld) -> None:
     """And its news below that."""
     ana = world.workspace.people["ana"]
     asked = await ana.say("pagehand", "Fix the guides")
@@ -257,7 +257,7 @@ def notifying(world: SlackWorld, told: NotificationSettings) -> SlackChat:
     )
 
 
-async def test_an_end_with_a_pull_request_is_shown_in_a_channel_that_wants_it(world: SlackWorld) -> None:
+async def test_an_end_with_a_pull_request_is_broadcast_where_configured(world: SlackWorld) -> None:
     """That and nothing else."""
     thread, chat = await world.posted(), notifying(world, NotificationSettings(broadcast=True))
     await chat.post(thread, notice(STARTED))
@@ -268,14 +268,14 @@ async def test_an_end_with_a_pull_request_is_shown_in_a_channel_that_wants_it(wo
     assert await chat.find(thread, "th1/finished") == ts
 
 
-async def test_a_channel_that_wants_no_mention_gets_none(world: SlackWorld) -> None:
+async def test_a_channel_without_mentions_gets_none(world: SlackWorld) -> None:
     """The words are the same."""
     thread, chat = await world.posted(), notifying(world, NotificationSettings(mention=False))
     await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
     assert world.workspace.channels.thread("docs", thread.ts or "")[-1].text.startswith("Done.")
 
 
-async def test_the_status_that_somebody_asked_for_counts_follow_ups(world: SlackWorld) -> None:
+async def test_a_requested_status_counts_follow_ups(world: SlackWorld) -> None:
     """The same facts as the card's."""
     ana = world.workspace.people["ana"]
     asked = notice(StatusRequested(ana.id), "th1/status")
@@ -293,14 +293,14 @@ def told(world: SlackWorld) -> Notice:
     return notice(ActionAnswered(person, ActionAnswer.SENT_AGAIN), "th1/told")
 
 
-async def test_one_person_is_told_in_the_channel(world: SlackWorld) -> None:
+async def test_a_person_is_answered_privately_in_the_channel(world: SlackWorld) -> None:
     await world.chat.tell(world.thread, told(world))
     (message,) = world.workspace.people["ana"].ephemerals("docs")
     assert message.text == "Sending it again."
     assert world.workspace.people["ben"].ephemerals("docs") == []
 
 
-async def test_one_person_is_told_in_the_thread_where_slack_shows_that(world: SlackWorld) -> None:
+async def test_a_person_is_answered_privately_in_a_thread_that_slack_shows(world: SlackWorld) -> None:
     """If there is a reply in it; otherwise in the channel, with the card's address."""
     thread, ana = await world.posted(), world.workspace.people["ana"]
     await world.chat.tell(thread, told(world))
@@ -315,7 +315,7 @@ async def test_one_person_is_told_in_the_thread_where_slack_shows_that(world: Sl
     assert within.text == "Sending it again."
 
 
-async def test_what_was_asked_for_on_home_is_told_directly(world: SlackWorld) -> None:
+async def test_answers_to_home_go_to_the_direct_message(world: SlackWorld) -> None:
     """With the card's address."""
     thread, ana = replace(await world.posted(), has_replies=True), world.workspace.people["ana"]
     answer = ActionAnswered(ana.id, ActionAnswer.STARTED_AGAIN, asked_on=Surface.HOME)
@@ -325,7 +325,7 @@ async def test_what_was_asked_for_on_home_is_told_directly(world: SlackWorld) ->
     assert ana.ephemerals("docs") == []
 
 
-async def test_an_answer_names_the_reply_that_it_is_about(world: SlackWorld) -> None:
+async def test_an_answer_quotes_the_reply_it_is_about(world: SlackWorld) -> None:
     """As it was written, cut, and none of it markup."""
     thread, ana = await world.posted(), world.workspace.people["ana"]
     words = "<!channel> *shorter* " + "please " * 100
@@ -336,7 +336,7 @@ async def test_an_answer_names_the_reply_that_it_is_about(world: SlackWorld) -> 
     assert len(message.text) < 400
 
 
-async def test_a_response_url_reaches_people_where_the_bot_is_no_member(world: SlackWorld) -> None:
+async def test_a_response_url_reaches_people_where_the_bot_is_not_a_member(world: SlackWorld) -> None:
     thread, ana = world.elsewhere("leads"), world.workspace.people["ana"]
     url = world.workspace.response_urls.issue("commands", ana.id, thread.channel_id)
     world.response_urls.remember(ana.id, thread.channel_id, url)
@@ -347,14 +347,14 @@ async def test_a_response_url_reaches_people_where_the_bot_is_no_member(world: S
     assert len(world.workspace.web_api.calls) == calls
 
 
-async def test_without_one_it_is_a_direct_message(world: SlackWorld) -> None:
+async def test_without_a_response_url_the_answer_is_a_direct_message(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     await world.chat.tell(world.elsewhere("leads"), notice(CardNotPosted(ana.id, "channel_not_found")))
     assert "/invite" in world.workspace.channels.messages("ana")[-1].text
     assert ana.ephemerals("leads") == []
 
 
-async def test_a_response_url_that_is_used_up_or_gone_is_no_obstacle(world: SlackWorld) -> None:
+async def test_an_expired_response_url_falls_back(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     url = world.workspace.response_urls.issue("commands", ana.id, world.thread.channel_id)
     world.response_urls.remember(ana.id, world.thread.channel_id, url)
@@ -365,7 +365,7 @@ async def test_a_response_url_that_is_used_up_or_gone_is_no_obstacle(world: Slac
     assert len(ana.ephemerals("docs")) == 8
 
 
-async def test_a_response_url_is_forgotten_in_time(world: SlackWorld) -> None:
+async def test_response_urls_are_forgotten_after_their_lifetime(world: SlackWorld) -> None:
     time = [0.0]
     urls = KnownResponseUrls(world.response_urls._session, api_url=world.workspace.api_url, monotonic=lambda: time[0])
     ana = world.workspace.people["ana"]
@@ -376,7 +376,7 @@ async def test_a_response_url_is_forgotten_in_time(world: SlackWorld) -> None:
     assert not await urls.send(ana.id, world.thread.channel_id, ChatMessage("later"))
 
 
-async def test_an_answer_is_not_sent_on_to_where_slack_redirects(world: SlackWorld) -> None:
+async def test_answers_do_not_follow_redirects(world: SlackWorld) -> None:
     came: list[str] = []
 
     async def sent_on(request: web.Request) -> web.Response:
@@ -396,12 +396,12 @@ async def test_an_answer_is_not_sent_on_to_where_slack_redirects(world: SlackWor
     await runner.cleanup()
 
 
-async def test_words_for_nobody_are_refused(world: SlackWorld) -> None:
+async def test_a_private_notice_without_a_person_is_refused(world: SlackWorld) -> None:
     with pytest.raises(ChatRejected):
         await world.chat.tell(world.thread, notice(ActionAnswered("", ActionAnswer.SENT_AGAIN)))
 
 
-async def test_a_long_prompt_is_told_in_several_messages(world: SlackWorld) -> None:
+async def test_a_long_prompt_is_shown_in_several_messages(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     text = "\n".join(f"line {number} & <more>" for number in range(2_000))
     await world.chat.tell(world.thread, notice(PromptRequested(ana.id, text)))
@@ -427,7 +427,7 @@ def without(*scopes: str) -> AppConfig:
     return AppConfig(scopes=DEFAULT_SCOPES - set(scopes))
 
 
-async def test_each_scope_that_is_missing_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_missing_scope_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     async with slack_world(without("reactions:write")) as world:
         thread = await world.posted()
         reply = await world.workspace.people["ana"].say("docs", "and this", thread_ts=thread.ts)
@@ -439,14 +439,14 @@ async def test_each_scope_that_is_missing_is_named_once(caplog: pytest.LogCaptur
     assert "Reinstall to Workspace" in caplog.text
 
 
-async def test_a_scope_that_is_granted_later_is_missing_no_more() -> None:
+async def test_a_scope_granted_later_is_no_longer_missing() -> None:
     async with slack_world(without("reactions:write")) as world:
         world.missing.add(["reactions:write", "chat:write"])
         await world.posted()
         assert world.missing.names == ("reactions:write",)
 
 
-async def test_where_it_may_not_join_an_invitation_helps() -> None:
+async def test_where_the_bot_may_not_join_an_invitation_helps() -> None:
     async with slack_world(without("channels:join")) as world:
         with pytest.raises(ChatNotInChannel) as caught:
             await world.chat.join(world.workspace.channels["general"].id)
@@ -455,7 +455,7 @@ async def test_where_it_may_not_join_an_invitation_helps() -> None:
 
 
 @pytest.mark.parametrize("posted", [True, False])
-async def test_without_the_history_nothing_is_looked_for(*, posted: bool) -> None:
+async def test_without_the_history_scope_nothing_is_looked_for(*, posted: bool) -> None:
     async with slack_world(without("channels:history")) as world:
         thread = await world.posted() if posted else world.thread
         with pytest.raises(ChatMissingScope) as caught:
@@ -492,13 +492,13 @@ async def failing(world: SlackWorld, fault: Fault) -> ChatError:
         ("ratelimited", ChatRateLimited),
     ],
 )
-async def test_slacks_error_codes_by_what_is_to_be_done(world: SlackWorld, code: str, kind: type[ChatError]) -> None:
+async def test_slacks_error_codes_map_to_remedies(world: SlackWorld, code: str, kind: type[ChatError]) -> None:
     error = await failing(world, lambda workspace: workspace.faults.error(code, method="chat.postMessage"))
     assert type(error) is kind
     assert error.reason == code
 
 
-async def test_busy_says_how_long(world: SlackWorld) -> None:
+async def test_a_429_carries_its_delay(world: SlackWorld) -> None:
     error = await failing(world, lambda workspace: workspace.faults.rate_limit(7, method="chat.postMessage"))
     assert isinstance(error, ChatRateLimited)
     assert error.retry_after == 7.0
@@ -506,7 +506,7 @@ async def test_busy_says_how_long(world: SlackWorld) -> None:
 
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("fault", ["drop", "server_error"])
-async def test_what_may_have_arrived_is_uncertain_and_tried_once(
+async def test_a_post_that_may_have_arrived_is_uncertain_and_not_retried(
     world: SlackWorld, fault: str, *, applied: bool
 ) -> None:
     before = len(world.workspace.channels.messages("docs"))
@@ -519,7 +519,7 @@ async def test_what_may_have_arrived_is_uncertain_and_tried_once(
     assert (found is not None) is applied
 
 
-async def test_no_answer_in_time_is_uncertain() -> None:
+async def test_a_timeout_is_uncertain() -> None:
     async with slack_world(call_seconds=0.5) as world:
         error = await failing(world, lambda workspace: workspace.faults.delay(60, method="chat.postMessage"))
     assert type(error) is ChatUncertain
@@ -543,7 +543,7 @@ async def test_a_channel_it_was_removed_from(world: SlackWorld) -> None:
     assert isinstance(error, ChatNotInChannel)
 
 
-async def test_nobody_listening_certainly_did_not_arrive(world: SlackWorld) -> None:
+async def test_a_refused_connection_certainly_did_not_arrive(world: SlackWorld) -> None:
     session = new_session()
     client = new_client(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
     chat = SlackChat(client, world.chat._identity, MessageContext(), EphemeralSender(client, world.response_urls))
@@ -555,7 +555,7 @@ async def test_nobody_listening_certainly_did_not_arrive(world: SlackWorld) -> N
     await session.close()
 
 
-async def test_a_connection_that_was_cut_while_idle_is_uncertain(world: SlackWorld) -> None:
+async def test_a_connection_cut_while_idle_is_uncertain(world: SlackWorld) -> None:
     await world.workspace.listener.begin_outage()
     error = await failing(world, lambda _: None)
     assert type(error) is ChatUncertain
@@ -570,7 +570,7 @@ NOT_JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length
 
 
 @pytest.mark.parametrize("answer", [HTML, PLAIN, CUT, NO_TS, A_LIST, NOT_JSON, b"", b"nonsense\r\n\r\n"])
-async def test_answers_that_are_not_slacks_are_uncertain(world: SlackWorld, answer: bytes) -> None:
+async def test_answers_not_from_slack_are_uncertain(world: SlackWorld, answer: bytes) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)
@@ -590,7 +590,7 @@ async def test_answers_that_are_not_slacks_are_uncertain(world: SlackWorld, answ
     await session.close()
 
 
-async def test_a_proxy_is_not_asked_for_this_machine(world: SlackWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_proxy_is_not_used_for_loopback(world: SlackWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     session = new_session()
     client = new_client(world.workspace.credentials.bot_token, session, base_url=world.workspace.api_url)
@@ -603,7 +603,7 @@ async def test_a_proxy_is_not_asked_for_this_machine(world: SlackWorld, monkeypa
     await session.close()
 
 
-async def test_no_token_and_no_text_is_logged_even_at_debug(
+async def test_tokens_and_texts_are_not_logged_even_at_debug(
     world: SlackWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -618,7 +618,7 @@ async def test_no_token_and_no_text_is_logged_even_at_debug(
     assert url.rsplit("/", 1)[1] not in caplog.text
 
 
-async def test_a_channel_whose_id_slack_changed_is_found_by_its_newest_one(world: SlackWorld) -> None:
+async def test_a_channel_with_a_changed_id_is_found_by_its_newest(world: SlackWorld) -> None:
     """In any process; unknown ids are refused as before."""
     asked = []
 

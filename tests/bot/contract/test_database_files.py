@@ -66,7 +66,7 @@ async def test_compacting_gives_space_back_and_keeps_the_rows(tmp_path: Path) ->
     assert await schema_state(f"sqlite:///{file}") is SchemaState.CURRENT
 
 
-async def test_compacting_refuses_while_somebody_uses_the_file(tmp_path: Path) -> None:
+async def test_compacting_refuses_while_the_file_is_in_use(tmp_path: Path) -> None:
     file = await made(tmp_path)
     with closing(sqlite3.connect(file)) as other:
         other.execute("SELECT count(*) FROM threads").fetchall()
@@ -78,7 +78,7 @@ async def test_compacting_refuses_while_somebody_uses_the_file(tmp_path: Path) -
         await compact("postgresql://pagehand@localhost/pagehand")
 
 
-def test_a_check_makes_no_database(tmp_path: Path) -> None:
+def test_a_check_creates_no_database(tmp_path: Path) -> None:
     absent = pagehand("migrate", tmp_path / "absent.db", "--check")
     assert (absent.exit_code, absent.output.startswith("There is no database yet")) == (1, True)
     assert not list(tmp_path.iterdir())
@@ -106,7 +106,7 @@ def set_schema(file: Path, version: str, compatible_with: str) -> None:
         ("0017", "0017", 1, "Stop every process first"),
     ],
 )
-def test_a_check_tells_apart_what_can_be_done(
+def test_a_check_distinguishes_what_can_be_fixed(
     database_file: Path, version: str, compatible_with: str, code: int, words: str
 ) -> None:
     set_schema(database_file, version, compatible_with)
@@ -117,14 +117,14 @@ def test_a_check_tells_apart_what_can_be_done(
     assert database_file.read_bytes() == before
 
 
-def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "pagehand.db").symlink_to(tmp_path / "nowhere" / "pagehand.db")
     failed = pagehand("migrate", tmp_path / "pagehand.db")
     assert failed.exit_code == 1
     assert "could not be made. Check that its directory may be written." in failed.output
 
 
-def test_a_full_disk_is_told_when_the_file_beside_the_database_has_no_room() -> None:
+def test_a_full_disk_is_reported_when_the_wal_has_no_room() -> None:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
     failure = classify(error)
@@ -132,7 +132,7 @@ def test_a_full_disk_is_told_when_the_file_beside_the_database_has_no_room() -> 
     assert "disk is full" in str(failure.error)
 
 
-def test_a_second_run_on_a_file_is_refused(database_file: Path) -> None:
+def test_a_second_process_on_a_file_is_refused(database_file: Path) -> None:
     settings = {
         "DATABASE_URL": f"sqlite:///{database_file}",
         "SLACK_BOT_TOKEN": "xoxb-planted-token",

@@ -46,7 +46,7 @@ def settings(tmp_path: Path, agent: str = "claude") -> str:
 
 
 @pytest.mark.usefixtures("installed")
-def test_without_a_key_the_demo_says_which_it_takes(tmp_path: Path) -> None:
+def test_without_a_key_the_demo_lists_the_keys_it_accepts(tmp_path: Path) -> None:
     with pytest.raises(CannotStart, match="no key that the relay could use: set ANTHROPIC_API_KEY"):
         settings(tmp_path)
     with pytest.raises(CannotStart, match=r"there is no program codex-acp here; npm install .* installs it"):
@@ -54,7 +54,7 @@ def test_without_a_key_the_demo_says_which_it_takes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_it_takes_the_key_that_somebody_has_and_nothing_that_opens_the_sandbox(
+def test_the_demo_passes_on_a_model_key_and_nothing_that_opens_the_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
@@ -64,12 +64,12 @@ def test_it_takes_the_key_that_somebody_has_and_nothing_that_opens_the_sandbox(
     assert one != other, "each demo has a key of its own for merging"
 
 
-def test_a_demo_without_an_agent_says_that_it_can_have_one() -> None:
+def test_a_demo_without_an_agent_says_how_to_get_one() -> None:
     assert all(name in agent_offer() for name in NAMED)
     assert "pagehand demo --agent claude" in agent_offer()
 
 
-async def test_an_agent_does_in_the_demo_what_needs_judgement(tmp_path: Path) -> None:
+async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path) -> None:
     await asyncio.to_thread(needs_bubblewrap)
     script, printed = tmp_path / "script.py", list[str]()
     script.write_text(EDITS)
@@ -81,7 +81,7 @@ async def test_an_agent_does_in_the_demo_what_needs_judgement(tmp_path: Path) ->
     assert "Shorter, in /workspace/copy." in "\n".join(printed)
 
 
-async def test_what_the_demo_can_do_is_offered_as_buttons_that_do_it(tmp_path: Path) -> None:
+async def test_the_demo_offers_buttons_for_prompts_it_can_handle(tmp_path: Path) -> None:
     """Pressed twice, it is carried out once, and its person is told."""
     async with running_demo(tmp_path, Ports(0, 0)) as demo:
         ana, thread = demo.workspace.people["ana"], demo.workspace.channels.thread

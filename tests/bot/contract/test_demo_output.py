@@ -9,7 +9,7 @@ from bot.workspace.model.entities import Message
 from bot.workspace.server import WorkspaceServer
 
 
-async def test_the_printed_thread_shows_nothing_that_misleads() -> None:
+async def test_the_printed_thread_hides_misleading_characters() -> None:
     workspace, printed = WorkspaceServer(manifest()), list[str]()
     await workspace.start()
     try:
@@ -21,7 +21,7 @@ async def test_the_printed_thread_shows_nothing_that_misleads() -> None:
     assert line.endswith(": see gnp.exe @Ben Okafor there")
 
 
-async def test_the_next_step_is_printed_when_the_one_before_is_done() -> None:
+async def test_the_next_step_is_printed_after_the_previous_is_done() -> None:
     workspace, printed = WorkspaceServer(manifest()), list[str]()
     await workspace.start()
     guiding = asyncio.create_task(guide(workspace, Tour("Do it", "More"), printed.append))
@@ -41,7 +41,7 @@ async def test_the_next_step_is_printed_when_the_one_before_is_done() -> None:
         await workspace.stop()
 
 
-def test_what_was_done_out_of_turn_is_not_proposed_again() -> None:
+def test_a_step_done_out_of_turn_is_not_proposed_again() -> None:
     assert next_step(frozenset({TourStep.ASK, TourStep.STEER})) is TourStep.SEE_THE_END
     assert next_step(frozenset(TourStep)) is None
 

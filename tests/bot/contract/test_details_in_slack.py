@@ -46,7 +46,7 @@ async def world() -> AsyncIterator[SlackWorld]:
         yield made
 
 
-async def test_an_end_is_one_message_with_all_that_was_told(world: SlackWorld) -> None:
+async def test_an_end_is_one_message_with_all_details(world: SlackWorld) -> None:
     thread = await world.posted()
     message = JobFinished(LINK, new=True, report=REPORT)
     await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
@@ -62,7 +62,7 @@ async def test_an_end_is_one_message_with_all_that_was_told(world: SlackWorld) -
     assert labels == ["Open the pull request", "Show all"]
 
 
-async def test_examples_are_buttons_that_say_all_that_they_send(world: SlackWorld) -> None:
+async def test_examples_are_buttons_that_show_the_full_prompt(world: SlackWorld) -> None:
     """In a separate row, above those of the message; the workspace accepts them like Slack."""
     thread, prompts = await world.posted(), ('Replace "<a>" with "&"', "x" * 75)
     message = JobFinished(LINK, new=True, report=JobReport(examples=prompts))
@@ -74,7 +74,7 @@ async def test_examples_are_buttons_that_say_all_that_they_send(world: SlackWorl
     assert [each["text"]["text"] for each in others] == ["Open the pull request"]
 
 
-async def test_the_whole_of_a_long_answer_reaches_one_person_in_as_many_messages_as_it_takes(world: SlackWorld) -> None:
+async def test_a_long_answer_reaches_one_person_in_several_messages(world: SlackWorld) -> None:
     thread = await world.posted()
     told = AnswerRequested(world.id("ben"), "0a", text="# Title\n\n" + "A line of `words`.\n" * 1_000)
     await world.chat.tell(thread, Notice(1, "th1/click", "th1", told, created_at=0.0))
@@ -83,7 +83,7 @@ async def test_the_whole_of_a_long_answer_reaches_one_person_in_as_many_messages
     assert "".join(str(message.blocks) for message in seen).count("A line of") == 1_000
 
 
-async def test_the_card_shows_how_far_the_agent_is(world: SlackWorld) -> None:
+async def test_the_card_shows_the_agents_progress(world: SlackWorld) -> None:
     thread = await world.posted()
     plan = (PlanStep("Read <it>", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
     state = ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan, "Editing a.md")))
@@ -100,7 +100,7 @@ async def test_the_card_shows_how_far_the_agent_is(world: SlackWorld) -> None:
     )
 
 
-async def test_who_asked_has_a_name_an_id_and_the_threads_address(world: SlackWorld) -> None:
+async def test_the_requester_has_a_name_an_id_and_the_threads_permalink(world: SlackWorld) -> None:
     thread, ana = await world.posted(), world.id("ana")
     found = await SlackRequesters(world.permalinks, world.people).requester(ana, thread.channel_id, thread.ts or "")
     assert (found.name, found.id) == ("ana", ana)
@@ -108,7 +108,7 @@ async def test_who_asked_has_a_name_an_id_and_the_threads_address(world: SlackWo
     assert found.url.endswith(f"/archives/{thread.channel_id}/p{(thread.ts or '').replace('.', '')}")
 
 
-async def test_a_threads_address_is_asked_for_once(world: SlackWorld) -> None:
+async def test_a_permalink_is_looked_up_once(world: SlackWorld) -> None:
     """By all that is sent of it, at the same time or later, and Homes that show it; what failed is asked for again."""
     thread, ana, requesters = await world.posted(), world.id("ana"), SlackRequesters(world.permalinks, world.people)
 
@@ -126,7 +126,7 @@ async def test_a_threads_address_is_asked_for_once(world: SlackWorld) -> None:
     assert asked() == 2
 
 
-async def test_what_cannot_be_had_of_who_asked_is_left_out(world: SlackWorld) -> None:
+async def test_unavailable_requester_details_are_left_out(world: SlackWorld) -> None:
     requesters = SlackRequesters(world.permalinks, world.people)
     channel_id = world.workspace.channels["docs"].id
     assert await requesters.requester("U0NOBODY", channel_id, "") == Requester("U0NOBODY", "U0NOBODY")

@@ -48,14 +48,14 @@ def taken(world: CoreWorld) -> list[str]:
 # -- several processes ------------------------------------------------------------------------------------------------
 
 
-async def test_a_line_that_two_processes_get_at_once_is_recorded_once(processes: Sequence[CoreWorld], sql: Sql) -> None:
+async def test_concurrent_deliveries_of_a_line_record_it_once(processes: Sequence[CoreWorld], sql: Sql) -> None:
     await asyncio.gather(*(world.service.start(a_line("Fix the manual", LINE)) for world in processes))
     await processes[0].settle()
     assert asked(processes[0]) == ["Fix the manual"]
     assert await sql("SELECT count(*) FROM threads") == [(1,)]
 
 
-async def test_two_lines_that_two_processes_get_at_once_have_one_question(processes: Sequence[CoreWorld]) -> None:
+async def test_concurrent_deliveries_of_two_lines_ask_one_question(processes: Sequence[CoreWorld]) -> None:
     one, two = processes
     await asyncio.gather(
         one.service.start(a_line("Fix the manual", LINE)), two.service.start(a_line("And its index", SOON))
@@ -67,7 +67,7 @@ async def test_two_lines_that_two_processes_get_at_once_have_one_question(proces
 
 
 @pytest.mark.parametrize("kinds", [(NEW_JOB, NEW_JOB), (ADD, ADD), (NEW_JOB, ADD)], ids=str)
-async def test_what_two_processes_are_told_at_once_is_done_once(
+async def test_concurrent_deliveries_of_an_answer_act_once(
     processes: Sequence[CoreWorld], kinds: tuple[RequestKind, RequestKind]
 ) -> None:
     """The first one is the answer; the other one has nothing left to do, and says so."""
@@ -87,7 +87,7 @@ async def press(world: CoreWorld, kind: RequestKind, question: JobOrReplyAsked) 
     await world.prepare()
 
 
-async def test_an_edit_and_an_answer_at_once_leave_one_of_them(processes: Sequence[CoreWorld]) -> None:
+async def test_a_concurrent_edit_and_answer_leave_one_request(processes: Sequence[CoreWorld]) -> None:
     """The line is sent once, with its old or its new text; after the old text, the new one is offered."""
     one, two = processes
     await write_line(one, "Fix the manual", LINE)
@@ -102,7 +102,7 @@ async def test_an_edit_and_an_answer_at_once_leave_one_of_them(processes: Sequen
 
 
 @pytest.mark.parametrize("of", [{"person_id": "UANA"}, {"channel_id": "D1"}], ids=str)
-async def test_who_is_forgotten_leaves_no_line(
+async def test_forgetting_a_person_deletes_their_lines(
     processes: Sequence[CoreWorld], database: str, sql: Sql, of: dict[str, str]
 ) -> None:
     """Nor thanks, nor the question about it; a press of its button is about nothing that is known."""
@@ -149,7 +149,7 @@ async def test_the_question_has_a_button_for_each_answer() -> None:
 
 
 @pytest.mark.parametrize(("which", "kind"), [(0, NEW_JOB), (1, ADD)])
-async def test_a_press_of_it_is_recorded_as_its_persons_answer(which: int, kind: RequestKind) -> None:
+async def test_a_press_is_recorded_as_its_persons_answer(which: int, kind: RequestKind) -> None:
     """As Slack sends it, over HTTP and over Socket Mode (docs.slack.dev/reference/interaction-payloads): of what only
     one person sees, it tells where and when that stands, and not what it says.
     """

@@ -32,7 +32,7 @@ async def setup(used: str) -> AsyncIterator[Setup]:
 
 
 @pytest.mark.either_database
-async def test_where_all_is_well_nothing_is_a_fault_and_what_cannot_be_known_is_not_checked(setup: Setup) -> None:
+async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup) -> None:
     assert await setup.faults() == {}
     not_checked = {check for check, finding in setup.found.items() if finding.status is FindingStatus.NOT_CHECKED}
     assert not_checked <= {"job_api.docs.idempotent", "job_api.docs.requester", "database.backup"}
@@ -64,14 +64,12 @@ async def test_where_all_is_well_nothing_is_a_fault_and_what_cannot_be_known_is_
         ({"PAGEHAND_COMMAND": "/write"}, "manifest.command", "has no command /write (it has: /docs)"),
     ],
 )
-async def test_a_setting_that_does_not_fit_is_named(
-    setup: Setup, settings: dict[str, str], check: str, words: str
-) -> None:
+async def test_a_wrong_setting_is_named(setup: Setup, settings: dict[str, str], check: str, words: str) -> None:
     assert words in (await setup.fault(check, **settings)).found
 
 
 @pytest.mark.either_database
-async def test_a_revoked_token_hides_nothing_that_does_not_need_it(setup: Setup) -> None:
+async def test_a_revoked_token_does_not_hide_independent_checks(setup: Setup) -> None:
     setup.workspace.credentials.revoke()
     faults = await setup.faults()
     assert set(faults) == {"slack.bot_token", "slack.app_token"}
@@ -84,7 +82,7 @@ async def test_a_revoked_token_hides_nothing_that_does_not_need_it(setup: Setup)
 
 
 @pytest.mark.either_database
-async def test_a_scope_that_was_removed_is_named_with_what_is_off(setup: Setup) -> None:
+async def test_a_removed_scope_is_named_with_what_it_disables(setup: Setup) -> None:
     setup.workspace.credentials.remove_scopes("files:read")
     fault = await setup.fault("slack.scopes.files:read")
     assert fault.status is FindingStatus.WARNING
@@ -98,13 +96,13 @@ async def test_a_scope_that_was_removed_is_named_with_what_is_off(setup: Setup) 
 
 @pytest.mark.either_database
 @pytest.mark.parametrize(("skew", "words"), [(-400.0, "behind Slack's"), (400.0, "ahead of Slack's")])
-async def test_a_clock_that_is_wrong_is_told(setup: Setup, skew: float, words: str) -> None:
+async def test_a_wrong_clock_is_reported(setup: Setup, skew: float, words: str) -> None:
     setup.skew = skew
     assert words in (await setup.faults())["slack.clock"].found
 
 
 @pytest.mark.either_database
-async def test_a_job_api_that_lacks_what_the_settings_say_is_told(setup: Setup) -> None:
+async def test_a_job_api_without_a_configured_ability_is_reported(setup: Setup) -> None:
     for operation in (Operation.CANCEL, Operation.UPLOAD):
         setup.job_api.fail(refusing(405), operation, times=None)
     faults = await setup.faults()
@@ -114,7 +112,7 @@ async def test_a_job_api_that_lacks_what_the_settings_say_is_told(setup: Setup) 
 
 
 @pytest.mark.either_database
-async def test_an_archived_channel_is_told_and_one_that_it_can_join_is_not(setup: Setup) -> None:
+async def test_an_archived_channel_is_reported_but_not_a_joinable_one(setup: Setup) -> None:
     channel = setup.workspace.channels["docs"]
     setup.workspace.channels.remove_bot("docs")
     assert await setup.faults(PAGEHAND_ALLOWED_CHANNELS=channel.id) == {}
@@ -137,7 +135,7 @@ CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [
 
 @pytest.mark.either_database
 @pytest.mark.parametrize(("change", "check", "page"), CHANGES, ids=[check for _, check, _ in CHANGES])
-async def test_what_the_app_lacks_is_named_with_the_page_that_has_it(
+async def test_missing_app_features_are_named_with_their_page(
     used: str, change: Callable[[AppConfig], AppConfig], check: str, page: str
 ) -> None:
     async with set_up(change(manifest()), used) as setup:
@@ -158,7 +156,7 @@ HTTP = {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": SIGNING_SECRET}
 
 
 @pytest.mark.either_database
-async def test_the_way_to_receive_has_to_be_the_apps(used: str) -> None:
+async def test_the_transport_must_match_the_app(used: str) -> None:
     async with set_up(manifest(), used) as setup:
         faults = await setup.faults(**HTTP)
         assert {"manifest.socket_mode", "manifest.addresses"} == set(faults)
@@ -172,7 +170,7 @@ async def test_the_way_to_receive_has_to_be_the_apps(used: str) -> None:
 
 
 @pytest.mark.either_database
-async def test_without_a_good_configuration_token_the_rest_is_checked(setup: Setup) -> None:
+async def test_without_a_valid_configuration_token_the_rest_is_checked(setup: Setup) -> None:
     without = {finding.check: finding for finding in await examine(setup.environ)}
     assert without["manifest"].status is FindingStatus.NOT_CHECKED
     wrong = {
@@ -187,7 +185,7 @@ async def test_without_a_good_configuration_token_the_rest_is_checked(setup: Set
 
 
 @pytest.mark.either_database
-async def test_what_never_came_is_a_warning_and_what_came_is_told_by_its_time(database: str) -> None:
+async def test_a_missing_delivery_is_a_warning_and_the_last_one_is_dated(database: str) -> None:
     async with set_up(manifest(), database) as setup:
         faults = await setup.faults()
         assert {"arrivals.command", "arrivals.event", "arrivals.click"} <= set(faults)
@@ -197,7 +195,7 @@ async def test_what_never_came_is_a_warning_and_what_came_is_told_by_its_time(da
 
 
 @pytest.mark.either_database
-async def test_requests_with_a_wrong_signature_put_the_secret_in_doubt(used: str) -> None:
+async def test_wrongly_signed_requests_put_the_secret_in_doubt(used: str) -> None:
     async with set_up(over_http(), used) as setup:
         await note(used, LastTime.BAD_SIGNATURE)
         assert "Signing Secret" in (await setup.fault("slack.signing_secret", **HTTP)).fix
@@ -206,7 +204,7 @@ async def test_requests_with_a_wrong_signature_put_the_secret_in_doubt(used: str
 
 
 @pytest.mark.full
-async def test_a_job_server_of_ours_tells_all_that_it_can_do(setup: Setup, tmp_path: Path) -> None:
+async def test_our_job_server_reports_all_its_abilities(setup: Setup, tmp_path: Path) -> None:
     repository = await asyncio.to_thread(make_bare, tmp_path / "docs.git", {"README.md": "Hello\n"})
     async with running(repository, tmp_path / "data", project_id=PROJECT) as server:
         ours = {"JOB_API_URL": server.url, "JOB_API_KEY": server.settings.api_key.newest}
@@ -223,7 +221,7 @@ async def test_a_job_server_of_ours_tells_all_that_it_can_do(setup: Setup, tmp_p
 # how checks run
 
 
-async def test_a_slow_check_ends_in_time_and_a_broken_one_hides_no_other(setup: Setup) -> None:
+async def test_a_slow_check_times_out_and_a_broken_one_hides_no_other(setup: Setup) -> None:
     setup.job_api.fail(slow(60.0), Operation.GET)
 
     async def broken() -> Sequence[Finding]:

@@ -31,7 +31,7 @@ async def found_in(url: str, skew: float = 0.0) -> dict[str, Finding]:
     return {finding.check: finding for finding in await run_all([check(url, skew)])}
 
 
-async def test_a_database_that_is_not_there_yet_is_no_fault_and_is_not_made(tmp_path: Path) -> None:
+async def test_a_missing_database_is_not_a_fault_and_is_not_created(tmp_path: Path) -> None:
     async with set_up(manifest(), f"sqlite:///{tmp_path}/new.db") as setup:
         faults = await setup.faults()
         assert {check.partition(".")[0] for check in faults} == {"arrivals"}

@@ -70,7 +70,7 @@ def holds(directory: Path, words: str) -> bool:
     return any(words.encode() in file.read_bytes() for file in directory.glob("pagehand.db*"))
 
 
-async def test_what_others_rows_hold_of_somebody_goes(store: Store, database: str, sql: Sql) -> None:
+async def test_traces_of_a_person_in_other_rows_are_deleted(store: Store, database: str, sql: Sql) -> None:
     await fill(store)
     said = await forget(database, person_id="UANA")
     assert "2 requests' quotations" in said
@@ -83,7 +83,7 @@ async def test_what_others_rows_hold_of_somebody_goes(store: Store, database: st
     assert (await forget(database, person_id="UANA")).startswith("There is nothing to delete.")
 
 
-async def test_nothing_of_it_is_left_in_the_files(scratch: Path, store: Store, database: str) -> None:
+async def test_no_trace_is_left_in_the_database_files(scratch: Path, store: Store, database: str) -> None:
     """On SQLite, where the files are ours, with an instance running."""
     await fill(store)
     await store.transact(lambda tx: tx.drafts.save("UANA", "job/C1", PLANTED))
@@ -97,7 +97,7 @@ async def test_nothing_of_it_is_left_in_the_files(scratch: Path, store: Store, d
     await add(store, a_thread("later"))  # whoever is at work goes on
 
 
-async def test_what_is_not_finished_is_left_and_told(store: Store, database: str) -> None:
+async def test_unfinished_jobs_are_kept_and_reported(store: Store, database: str) -> None:
     """Quotations in other people's unfinished work are kept until it is finished."""
     context = RequestContext("somebody's words")
     await add(store, a_thread("his", requester_id="UBEN", ts="5.1"), a_follow_up("5.2", "his", context=context))
@@ -109,7 +109,7 @@ async def test_what_is_not_finished_is_left_and_told(store: Store, database: str
     assert (await get_request(store, "his-5.2")).context is None
 
 
-async def test_a_channels_drafts_go_with_it(store: Store, database: str, sql: Sql) -> None:
+async def test_forgetting_a_channel_deletes_its_drafts(store: Store, database: str, sql: Sql) -> None:
     await add(store, a_thread("here", channel_id="C1"))
     places = ("job/C1", "message/C1/1.1", "thread/here", "job/C2", "message/C2/1.1", "job/C11")
     for place in places:

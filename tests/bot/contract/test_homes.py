@@ -125,7 +125,7 @@ async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> N
     assert await world.work() == []
 
 
-async def test_jobs_come_newest_first_ten_a_page(world: HomeWorld) -> None:
+async def test_jobs_are_listed_newest_first_ten_a_page(world: HomeWorld) -> None:
     """Those of others are not among them."""
     await asked(world, 23)
     other = a_thread("other", requester_id="UBEN")
@@ -137,7 +137,7 @@ async def test_jobs_come_newest_first_ten_a_page(world: HomeWorld) -> None:
         assert content.has_older is (page < 2)
 
 
-async def test_what_waits_for_a_person_is_there_on_every_page(world: HomeWorld) -> None:
+async def test_questions_for_the_person_are_on_every_page(world: HomeWorld) -> None:
     """The agent's question of an earlier job too."""
     question = ThreadState(Job("j", "active"), work=Work(question="digest"))
     await asked(world, 15)
@@ -148,7 +148,7 @@ async def test_what_waits_for_a_person_is_there_on_every_page(world: HomeWorld) 
     assert "t0" not in {thread.id for thread in content.jobs}
 
 
-async def test_a_job_whose_project_nobody_has_chosen_waits_for_its_person(world: HomeWorld) -> None:
+async def test_a_job_without_a_project_waits_for_its_person(world: HomeWorld) -> None:
     """One of which it is being found out does not."""
     for name, state in (("t0", RequestState.AWAITING_PERSON), ("t1", RequestState.RECEIVED)):
         thread, start = a_thread(name, project=""), a_start(name, state=state)
@@ -158,7 +158,7 @@ async def test_a_job_whose_project_nobody_has_chosen_waits_for_its_person(world:
     assert [thread.id for thread in content.undecided] == ["t0"]
 
 
-async def test_administrators_alone_see_how_pagehand_is(world: HomeWorld) -> None:
+async def test_only_administrators_see_pagehands_health(world: HomeWorld) -> None:
     """They see what does not work; nobody does while Slack does not say who is an administrator."""
     world.members.admins = frozenset({"UANA"})
     for person, seen in (("UANA", [PartHealth("job poller", 400.0, "status 500")]), ("UBEN", None)):
@@ -175,9 +175,7 @@ async def test_administrators_alone_see_how_pagehand_is(world: HomeWorld) -> Non
     ("fault", "seconds"),
     [(ChatUncertain("x"), 30.0), (ChatRateLimited("x", retry_after=7.0), 7.0), (ChatNotAllowed("x"), 300.0)],
 )
-async def test_a_home_that_could_not_be_shown_is_tried_again(
-    world: HomeWorld, fault: ChatError, seconds: float
-) -> None:
+async def test_a_failed_home_is_retried(world: HomeWorld, fault: ChatError, seconds: float) -> None:
     """When that makes sense; the health says so meanwhile."""
     world.views.faults = [fault]
     await world.service.open_home("UANA")
@@ -189,7 +187,7 @@ async def test_a_home_that_could_not_be_shown_is_tried_again(
     assert len(await world.work()) == 1
 
 
-async def test_a_home_that_slack_refuses_is_left_alone(world: HomeWorld, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_home_that_slack_refuses_is_not_retried(world: HomeWorld, caplog: pytest.LogCaptureFixture) -> None:
     """Until something changes; the log says so once, and nothing counts as broken."""
     world.views.faults = [ChatRejected("not_enabled"), ChatRejected("not_enabled")]
     for _ in range(2):
@@ -201,7 +199,7 @@ async def test_a_home_that_slack_refuses_is_left_alone(world: HomeWorld, caplog:
     assert caplog.text.count("not_enabled") == 1
 
 
-async def test_after_a_long_pause_nothing_is_published_under_a_lease_that_is_over(world: HomeWorld) -> None:
+async def test_nothing_is_published_after_the_lease_expired(world: HomeWorld) -> None:
     """Whoever has it then does it."""
     await world.service.open_home("UANA")
     (item,) = await world.publisher.claim(10)
@@ -212,7 +210,7 @@ async def test_after_a_long_pause_nothing_is_published_under_a_lease_that_is_ove
     assert len(await world.work()) == 1
 
 
-async def test_a_home_that_another_may_have_published_meanwhile_is_published_again(world: HomeWorld) -> None:
+async def test_a_home_in_doubt_is_published_again(world: HomeWorld) -> None:
     """A late call may have replaced the newer Home with an older one."""
     await world.service.open_home("UANA")
     (late,) = await world.publisher.claim(10)
@@ -232,7 +230,7 @@ async def test_a_home_that_another_may_have_published_meanwhile_is_published_aga
     assert await world.work() == []
 
 
-async def test_a_home_that_takes_longer_than_a_call_may_is_tried_again(world: HomeWorld) -> None:
+async def test_a_home_that_times_out_is_retried(world: HomeWorld) -> None:
     world.views.hold()
     publisher = HomePublisher(
         world.store, world.views, world.members, settings_of("me", world.clock, call_timeout=0.01), statuses=lambda: ()

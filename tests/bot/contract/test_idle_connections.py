@@ -117,7 +117,7 @@ async def all_closed(connections: list[tuple[asyncio.StreamReader, asyncio.Strea
 
 @pytest.mark.usefixtures("many_files")
 @pytest.mark.parametrize("serving", [slack, health, jobs])
-async def test_a_thousand_half_sent_requests_keep_nobody_out(
+async def test_a_thousand_half_sent_requests_do_not_block_others(
     serving: Callable[[Path], Served], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(tmp_path) as (port, ask):
@@ -169,7 +169,7 @@ WHOLE = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 
 @pytest.mark.parametrize("begun", [b"P", WHOLE[:20], WHOLE[:-1]], ids=["a letter", "half a head", "half a body"])
-async def test_a_request_has_to_come_in_time_however_it_drips(begun: bytes) -> None:
+async def test_a_slow_request_has_a_total_deadline(begun: bytes) -> None:
     async with plain() as there:
         reader, writer = await there.connect()
         writer.write(begun)
@@ -186,7 +186,7 @@ async def _read_soon(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-async def test_a_request_that_is_in_may_take_its_time_and_its_connection_serves_again() -> None:
+async def test_a_slow_handler_keeps_its_connection_for_reuse() -> None:
     async with plain(request_seconds=0.2) as there:
         reader, writer = await there.connect()
         writer.write(WHOLE)
@@ -199,7 +199,7 @@ async def test_a_request_that_is_in_may_take_its_time_and_its_connection_serves_
             assert b"here you are" in await reader.readuntil(b"you are")
 
 
-async def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
+async def test_an_idle_connection_is_closed() -> None:
     async with plain(idle_seconds=0.2) as there:
         there.may_answer.set()
         silent, _ = await there.connect()
@@ -210,7 +210,7 @@ async def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
             assert await silent.read() == b""
 
 
-async def test_what_is_being_answered_never_makes_room() -> None:
+async def test_a_request_being_answered_is_never_evicted() -> None:
     async with plain(most=2) as there:
         asked = [await there.connect() for _ in range(2)]
         for _, writer in asked:
@@ -226,7 +226,7 @@ async def test_what_is_being_answered_never_makes_room() -> None:
                 assert b"here you are" in await reader.readuntil(b"you are")
 
 
-async def test_no_sockets_left_is_said_once_and_the_next_connections_are_taken_again(
+async def test_exhausted_sockets_are_reported_once_and_recover(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with plain(most=100) as there:
@@ -270,7 +270,7 @@ def _no_file_to_be_had() -> Iterator[None]:
             os.close(number)
 
 
-async def test_what_cannot_be_read_is_told_once_without_a_traceback_or_a_version(
+async def test_unreadable_requests_are_logged_once_without_traceback_or_version(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with slack(tmp_path) as (port, _):
@@ -307,7 +307,7 @@ BAD_BODIES = {
 
 
 @pytest.mark.parametrize("sent", BAD_BODIES.values(), ids=BAD_BODIES)
-async def test_a_body_that_breaks_after_the_answer_leaves_no_traceback(
+async def test_a_body_that_breaks_off_after_the_answer_leaves_no_traceback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
     async with slack(tmp_path) as (port, ask):
@@ -320,7 +320,7 @@ async def test_a_body_that_breaks_after_the_answer_leaves_no_traceback(
     assert [record for record in caplog.records if record.exc_info] == []
 
 
-async def test_what_slack_did_not_sign_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_unsigned_requests_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with slack(tmp_path) as (port, _), aiohttp.ClientSession() as client:
         for _ in range(5):
             async with client.post(f"http://127.0.0.1:{port}/slack/events", data=b"{}") as answer:

@@ -186,7 +186,7 @@ async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) ->
 # -- what is sent -----------------------------------------------------------------------------------------------------
 
 
-async def test_sends_what_the_specification_says(server: Server, open_api: Open) -> None:
+async def test_the_client_sends_requests_as_specified(server: Server, open_api: Open) -> None:
     api = open_api()
     assert [await call(api) for call in CALLS] == [SEEN] * 4
     assert [(method, path) for method, path, *_ in server.came] == [
@@ -204,7 +204,7 @@ async def test_sends_what_the_specification_says(server: Server, open_api: Open)
     assert [body for *_, body, _ in server.came] == bodies
 
 
-async def test_discards_as_our_own_job_server_has_it(server: Server, open_api: Open) -> None:
+async def test_discard_matches_our_job_server(server: Server, open_api: Open) -> None:
     """It is not in the specification, and cannot be confused with a call that is."""
     assert await open_api().discard("acme", "job_1", idempotency_key="k5") == SEEN
     ((method, path, headers, body, *_),) = server.came
@@ -218,7 +218,7 @@ async def test_any_2xx_is_success(server: Server, open_api: Open, call: Call, st
     assert await call(open_api()) == SEEN
 
 
-async def test_a_create_can_answer_with_any_status(server: Server, open_api: Open) -> None:
+async def test_a_create_may_answer_with_any_status(server: Server, open_api: Open) -> None:
     server.reply = answering(201, b'{"id": 9, "status": "resting"}')
     assert await create(open_api()) == Job(id="9", status="resting")
 
@@ -236,14 +236,14 @@ async def test_path_segments_arrive_as_one_segment(server: Server, open_api: Ope
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-async def test_names_that_would_move_up_the_path_are_not_sent(server: Server, open_api: Open, name: str) -> None:
+async def test_ids_that_would_climb_the_path_are_not_sent(server: Server, open_api: Open, name: str) -> None:
     for call in (open_api().get("acme", name), open_api().create(name, PromptCall("x", "k"))):
         with pytest.raises(JobApiRejected):
             await call
     assert server.came == []
 
 
-async def test_base_url_with_a_prefix_and_another_get_path(server: Server, open_api: Open) -> None:
+async def test_the_base_url_may_have_a_prefix_and_the_get_path_may_differ(server: Server, open_api: Open) -> None:
     api = open_api(server.address + "/api/docs/", get_path="/jobs?id={id}&in={projectId}")
     await api.create("acme", PromptCall("x", "k"))
     await api.get("acme", "a&b=c")
@@ -253,7 +253,7 @@ async def test_base_url_with_a_prefix_and_another_get_path(server: Server, open_
     ]
 
 
-async def test_keeps_no_cookies(server: Server, open_api: Open) -> None:
+async def test_the_client_keeps_no_cookies(server: Server, open_api: Open) -> None:
     server.reply = answering(200, JOB, set_cookie="session=1; Path=/")
     api = open_api()
     await get(api)
@@ -261,15 +261,13 @@ async def test_keeps_no_cookies(server: Server, open_api: Open) -> None:
     assert "Cookie" not in server.came[1][2]
 
 
-async def test_a_prompt_of_any_length_and_characters_arrives(server: Server, open_api: Open) -> None:
+async def test_any_prompt_arrives_unchanged(server: Server, open_api: Open) -> None:
     prompt = "Füge 待 \u202e\x00 hinzu " * 40_000
     await open_api().create("acme", PromptCall(prompt, "k"))
     assert json.loads(server.came[0][3]) == {"prompt": prompt}
 
 
-async def test_who_asked_goes_into_the_body_and_details_come_back_without_our_key(
-    server: Server, open_api: Open
-) -> None:
+async def test_the_requester_is_sent_and_details_come_back_without_our_key(server: Server, open_api: Open) -> None:
     server.reply = answering(200, JOB[:-1] + b', "details": {"summary": "The key is ' + KEY.encode() + b'"}}')
     who = Requester("Ana", "U0ANA", "https://slack.example/p1")
     job = await open_api().send_message("acme", "job_1", PromptCall("And that", "k", requester=who))
@@ -326,7 +324,7 @@ HTML = b"<!doctype html><title>nginx</title><h1>Sorry</h1>"
         pytest.param(b"", marks=pytest.mark.full),
     ],
 )
-async def test_each_status_is_told_by_its_remedy(  # noqa: PLR0917 - a row of the table and three fixtures
+async def test_each_status_maps_to_a_remedy(  # noqa: PLR0917 - a row of the table and three fixtures
     server: Server,
     open_api: Open,
     caplog: pytest.LogCaptureFixture,
@@ -346,7 +344,7 @@ async def test_each_status_is_told_by_its_remedy(  # noqa: PLR0917 - a row of th
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_not_allowed_tells_which_of_the_two(
+async def test_401_and_403_are_distinguished(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     server.reply = answering(status)
@@ -355,7 +353,7 @@ async def test_not_allowed_tells_which_of_the_two(
     assert fault.status == status
 
 
-async def test_a_redirect_names_the_host_and_is_not_followed(
+async def test_a_redirect_is_reported_with_its_host_and_not_followed(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.reply = answering(308, location="https://elsewhere.example/x?token=secret")
@@ -368,7 +366,7 @@ async def test_a_redirect_names_the_host_and_is_not_followed(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_busy_tells_how_long(
+async def test_busy_carries_its_delay(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     server.reply = answering(status, retry_after="17")
@@ -378,7 +376,7 @@ async def test_busy_tells_how_long(
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_what_is_held_back_by_an_earlier_answer_has_its_words(
+async def test_a_call_held_back_repeats_the_earlier_reason(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, status: int
 ) -> None:
     api = open_api()
@@ -393,7 +391,7 @@ async def test_what_is_held_back_by_an_earlier_answer_has_its_words(
 
 
 @pytest.mark.parametrize(("headers", "at_most"), [({"retry_after": "2.5"}, 2.5), ({}, 2.0)])
-async def test_a_project_that_is_too_busy_is_left_alone_for_so_long(
+async def test_a_busy_project_is_left_alone_for_the_delay(
     server: Server, open_api: Open, headers: dict[str, str], at_most: float
 ) -> None:
     """Its creates and messages together, and its polls apart; another project is not concerned."""
@@ -415,7 +413,7 @@ async def test_a_project_that_is_too_busy_is_left_alone_for_so_long(
     assert await message(api) == SEEN
 
 
-async def test_words_are_bounded_and_a_key_on_the_border_is_not_half_shown(
+async def test_error_texts_are_bounded_and_never_show_part_of_the_key(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.reply = answering(400, json.dumps({"error": "x" * (MAX_WORDS - 10) + KEY + "y" * 99}).encode())
@@ -425,7 +423,7 @@ async def test_words_are_bounded_and_a_key_on_the_border_is_not_half_shown(
 
 
 @pytest.mark.parametrize("reason", [b"Bearer " + KEY.encode(), b"Requ\xeate incorrecte", b""])
-async def test_a_reason_phrase_neither_reaches_the_log_nor_breaks_reading(
+async def test_a_reason_phrase_is_neither_logged_nor_breaks_parsing(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reason: bytes
 ) -> None:
     said = b'{"error": "no"}'
@@ -464,7 +462,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     ids=["html", "empty", "204", "object", "cut-json", "compressed", "10MB", "endless", "cut", "drip"],
 )
 @every_call
-async def test_success_that_is_no_job_is_unreadable(
+async def test_a_success_that_is_not_a_job_is_unreadable(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply, call: Call
 ) -> None:
     server.reply = reply
@@ -473,7 +471,7 @@ async def test_success_that_is_no_job_is_unreadable(
 
 
 @every_call
-async def test_chunks_that_are_none_are_at_least_uncertain(
+async def test_malformed_chunks_are_at_least_uncertain(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
 ) -> None:
     # Unreadable or not depends on whether the head came in a packet of its own.
@@ -501,7 +499,7 @@ async def test_chunks_that_are_none_are_at_least_uncertain(
     ids=["reset", "closed", "cut-head", "not-http", "long-head", "silence", "half-a-line", "endless-1xx", "head-drip"],
 )
 @every_call
-async def test_what_may_have_arrived_is_uncertain_and_no_post_is_sent_twice(
+async def test_a_post_that_may_have_arrived_is_uncertain_and_sent_once(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply, call: Call
 ) -> None:
     server.reply = reply
@@ -510,7 +508,7 @@ async def test_what_may_have_arrived_is_uncertain_and_no_post_is_sent_twice(
 
 
 @every_call
-async def test_a_status_counts_even_if_its_body_never_comes(
+async def test_a_status_counts_even_without_its_body(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
 ) -> None:
     server.reply = raw(b"HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n", again=b" ")
@@ -520,7 +518,9 @@ async def test_a_status_counts_even_if_its_body_never_comes(
 
 
 @every_call
-async def test_nobody_listens(open_api: Open, caplog: pytest.LogCaptureFixture, call: Call) -> None:
+async def test_a_refused_connection_is_unreachable(
+    open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
+) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # not listening: refused, and nobody else gets the port
         fault = await fault_of(call, open_api(f"http://127.0.0.1:{unused.getsockname()[1]}"), caplog)
@@ -528,7 +528,7 @@ async def test_nobody_listens(open_api: Open, caplog: pytest.LogCaptureFixture, 
 
 
 @every_call
-async def test_a_host_name_that_is_not_known(
+async def test_an_unknown_host_is_unreachable(
     open_api: Open, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     def unknown(*_: object, **__: object) -> None:
@@ -541,7 +541,7 @@ async def test_a_host_name_that_is_not_known(
 
 
 @every_call
-async def test_tls_with_a_server_that_speaks_none(
+async def test_tls_with_a_plaintext_server_is_unreachable(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
 ) -> None:
     fault = await fault_of(call, open_api(server.address.replace("http:", "https:")), caplog)
@@ -573,7 +573,7 @@ async def tls_server(server: Server, certificate: Path) -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def test_an_untrusted_certificate(
+async def test_an_untrusted_certificate_is_unreachable(
     server: Server, tls_server: str, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     for call in CALLS:
@@ -583,7 +583,7 @@ async def test_an_untrusted_certificate(
     assert server.came == []
 
 
-async def test_a_companys_own_certificate(
+async def test_a_private_ca_is_trusted_when_configured(
     tls_server: str, open_api: Open, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", f"{certificate}.crt")
@@ -591,20 +591,20 @@ async def test_a_companys_own_certificate(
 
 
 @every_call
-async def test_a_handshake_that_never_ends(open_api: Open, caplog: pytest.LogCaptureFixture, call: Call) -> None:
+async def test_a_stalled_handshake_times_out(open_api: Open, caplog: pytest.LogCaptureFixture, call: Call) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         api = open_api(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=0.2)
         assert type(await fault_of(call, api, caplog)) is JobApiUnreachable
 
 
-async def test_connecting_ends_before_the_whole_call_does(open_api: Open, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_connect_timeout_is_shorter_than_the_total(open_api: Open, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         api = open_api(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout=5, timeout=4.0)
         assert type(await fault_of(create, api, caplog)) is JobApiUnreachable
 
 
 @pytest.mark.parametrize("call", [create, get])
-async def test_connections_are_bounded(
+async def test_concurrent_connections_are_bounded(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
 ) -> None:
     server.reply = server.hold
@@ -619,7 +619,7 @@ async def test_connections_are_bounded(
     assert await call(api) == SEEN
 
 
-async def test_slow_polls_do_not_hold_up_what_people_ask_for(server: Server, open_api: Open) -> None:
+async def test_slow_polls_do_not_delay_requests_of_people(server: Server, open_api: Open) -> None:
     api = open_api(max_connections=1)
 
     async def hold_polls(request: web.Request) -> web.StreamResponse:
@@ -632,7 +632,7 @@ async def test_slow_polls_do_not_hold_up_what_people_ask_for(server: Server, ope
     assert await poll == SEEN
 
 
-async def test_a_broken_or_slow_answer_leaves_its_connection_free(server: Server, open_api: Open) -> None:
+async def test_a_broken_or_slow_answer_releases_its_connection(server: Server, open_api: Open) -> None:
     api = open_api(max_connections=1, timeout=1.5)
     for reply in (raw(), endless, raw(OK + b"Content-Length: 500\r\n\r\n", again=b" "), abort, answering(500, HTML)):
         server.reply = reply
@@ -643,7 +643,7 @@ async def test_a_broken_or_slow_answer_leaves_its_connection_free(server: Server
     assert [await call(api) for call in CALLS] == [SEEN] * 4
 
 
-async def test_a_cancelled_call_leaves_its_connection_free(server: Server, open_api: Open) -> None:
+async def test_a_cancelled_call_releases_its_connection(server: Server, open_api: Open) -> None:
     api = open_api(max_connections=1)
     server.reply = server.hold
     call = asyncio.ensure_future(get(api))
@@ -656,7 +656,9 @@ async def test_a_cancelled_call_leaves_its_connection_free(server: Server, open_
 
 
 @pytest.mark.parametrize("call", [create, message])
-async def test_each_post_has_its_own_connection_and_polls_share_one(server: Server, open_api: Open, call: Call) -> None:
+async def test_each_post_uses_its_own_connection_and_polls_share_one(
+    server: Server, open_api: Open, call: Call
+) -> None:
     api = open_api()
     for _ in range(3):
         await get(api)
@@ -665,7 +667,7 @@ async def test_each_post_has_its_own_connection_and_polls_share_one(server: Serv
     assert len({peer for method, *_, peer in server.came if method == "POST"}) == 3
 
 
-async def test_a_poll_survives_a_kept_connection_that_the_server_closed(server: Server, open_api: Open) -> None:
+async def test_a_poll_survives_a_closed_keep_alive_connection(server: Server, open_api: Open) -> None:
     api = open_api()
     await get(api)
 
@@ -726,7 +728,7 @@ async def _mocked(open_api: Open, caplog: pytest.LogCaptureFixture, fault: Excep
         assert type(await fault_of(call, api, caplog)) is kind
 
 
-async def test_calls_after_closing_certainly_do_not_arrive(
+async def test_calls_after_closing_are_certainly_not_sent(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     api = open_api()
@@ -749,7 +751,7 @@ def proxy_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.mark.filterwarnings("ignore:.*BasicAuth.*:DeprecationWarning")  # httpx-aiohttp's way to pass a proxy's password
 @pytest.mark.filterwarnings("ignore:.*proxy_auth.*:DeprecationWarning")
-async def test_goes_through_the_environments_proxy(
+async def test_the_environments_proxy_is_used(
     server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
 ) -> None:
     proxy_environment.setenv("HTTP_PROXY", server.address.replace("//", "//user:word@"))
@@ -759,7 +761,7 @@ async def test_goes_through_the_environments_proxy(
     assert {headers["Proxy-Authorization"] for _, _, headers, *_ in server.came} == {"Basic dXNlcjp3b3Jk"}
 
 
-async def test_a_proxy_that_opens_no_tunnel(
+async def test_a_proxy_that_refuses_the_tunnel_is_unreachable(
     server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     proxy_environment.setenv("ALL_PROXY", server.address.removeprefix("http://"))
@@ -773,7 +775,7 @@ async def test_a_proxy_that_opens_no_tunnel(
     assert not [headers for _, _, headers, *_ in server.came if "Authorization" in headers]
 
 
-async def test_no_proxy_stands_before_this_machine_or_an_exempted_host(
+async def test_no_proxy_is_used_for_loopback_or_exempted_hosts(
     server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
 ) -> None:
     proxy_environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -786,7 +788,7 @@ async def test_no_proxy_stands_before_this_machine_or_an_exempted_host(
         open_api("http://other.example")
 
 
-async def test_a_proxy_of_another_kind_is_a_fault_of_the_settings(proxy_environment: pytest.MonkeyPatch) -> None:
+async def test_an_unsupported_proxy_is_a_configuration_error(proxy_environment: pytest.MonkeyPatch) -> None:
     proxy_environment.setenv("HTTPS_PROXY", "socks5://user:word@proxy.example:1080")
     with pytest.raises(ConfigError) as caught:
         HttpJobApi(settings("https://jobs.example"))
@@ -831,7 +833,7 @@ def test_malformed_settings_are_refused_and_not_quoted(name: str, value: object)
     assert [fault["loc"] for fault in caught.value.errors()] == [(name,)]
 
 
-def test_settings_keep_the_key_to_themselves() -> None:
+def test_the_repr_of_settings_hides_the_key() -> None:
     made = JobApiSettings(base_url="https://jobs.example/", api_key=SecretStr(f" {KEY}\n"))
     assert made.base_url == "https://jobs.example"
     assert made.api_key.newest == KEY

@@ -46,7 +46,7 @@ async def client(base_url: str, answer: Answer | None = None) -> AsyncIterator[H
         await api.aclose()
 
 
-async def test_a_file_goes_up_and_comes_with_a_job_and_a_message(tmp_path: Path) -> None:
+async def test_an_uploaded_file_is_attached_to_a_job_and_a_message(tmp_path: Path) -> None:
     """The job server accepts what the client sends."""
     bare = make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     async with running(bare, tmp_path / "data") as world, client(world.url) as api:
@@ -59,7 +59,7 @@ async def test_a_file_goes_up_and_comes_with_a_job_and_a_message(tmp_path: Path)
         assert "Attached, and left alone: diagram.png." in (await world.ended(job.id))["details"]["reason"]
 
 
-async def test_what_is_sent_is_the_bytes_at_their_digest_with_their_kind() -> None:
+async def test_an_upload_sends_the_bytes_digest_and_type() -> None:
     """A kind that is none is sent as plain bytes; a name is one line that the job server takes."""
     seen = list[httpx.Request]()
 
@@ -102,7 +102,7 @@ async def test_what_is_sent_is_the_bytes_at_their_digest_with_their_kind() -> No
         (200, [], JobApiUnreadable, "no usable id"),
     ],
 )
-async def test_each_answer_is_told_by_its_remedy(
+async def test_each_upload_answer_maps_to_a_remedy(
     status: int, body: object, expected: type[JobApiError], words: str
 ) -> None:
     """What may have arrived can be sent again: the same file twice is one."""
@@ -115,7 +115,7 @@ async def test_each_answer_is_told_by_its_remedy(
 
 
 @pytest.mark.parametrize("fault", [httpx.ReadError("cut"), httpx.ReadTimeout("slow"), httpx.ConnectError("refused")])
-async def test_a_connection_that_breaks_is_to_be_tried_again(fault: Exception) -> None:
+async def test_a_broken_upload_is_retryable(fault: Exception) -> None:
     """Whether or not the file arrived."""
 
     def answer(_: httpx.Request) -> httpx.Response:
@@ -126,7 +126,7 @@ async def test_a_connection_that_breaks_is_to_be_tried_again(fault: Exception) -
             await api.upload("docs", CONTENT, name="a", mimetype="image/png")
 
 
-async def test_a_file_that_is_too_large_is_not_sent() -> None:
+async def test_an_oversized_file_is_not_sent() -> None:
     """Nobody waits for something that will not be accepted."""
 
     def answer(_: httpx.Request) -> httpx.Response:
@@ -137,7 +137,7 @@ async def test_a_file_that_is_too_large_is_not_sent() -> None:
             await api.upload("docs", bytes(MAX_UPLOAD_BYTES + 1), name="a", mimetype="image/png")
 
 
-async def test_uploads_that_are_to_wait_hold_back_uploads_only() -> None:
+async def test_busy_uploads_hold_back_only_uploads() -> None:
     """Their limit is not that of creates and messages."""
     calls = list[str]()
 

@@ -85,7 +85,7 @@ async def until_asked(world: SlackWorld, condition: Callable[[], bool]) -> None:
 # -- a new job --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_job_is_asked_for_in_a_modal(world: SlackWorld, ana: Actor) -> None:
+async def test_a_modal_starts_a_job(world: SlackWorld, ana: Actor) -> None:
     """With project, channel and notification; one call of the service, and the modal closes."""
     view = await opened_job(world, ana)
     assert ids(view) == ["prompt", "project", "channel", "telling"]
@@ -102,7 +102,7 @@ async def test_a_job_is_asked_for_in_a_modal(world: SlackWorld, ana: Actor) -> N
     assert (asked.thread_ts, asked.origin, asked.context) == ("", ThreadOrigin.CARD, None)
 
 
-async def test_what_is_missing_is_said_at_its_field(world: SlackWorld, ana: Actor) -> None:
+async def test_a_missing_value_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
     """And nothing that was typed is lost."""
     view = await opened_job(world, ana)
     await ana.views.enter("prompt", "  \n ")
@@ -116,9 +116,7 @@ async def test_what_is_missing_is_said_at_its_field(world: SlackWorld, ana: Acto
     assert CHANNEL_MISSING
 
 
-async def test_what_cannot_be_recorded_is_said_at_its_field_and_can_be_sent_again(
-    world: SlackWorld, ana: Actor
-) -> None:
+async def test_a_recording_failure_is_reported_at_its_field_and_can_be_retried(world: SlackWorld, ana: Actor) -> None:
     """The second time it counts."""
     await opened_job(world, ana)
     await ana.views.enter("prompt", "Fix it", dispatch=False)
@@ -132,7 +130,7 @@ async def test_what_cannot_be_recorded_is_said_at_its_field_and_can_be_sent_agai
     assert len(world.service.started) == 1
 
 
-async def test_what_takes_too_long_to_record_is_said_and_goes_on(world: SlackWorld, ana: Actor) -> None:
+async def test_slow_recording_is_reported_and_continues(world: SlackWorld, ana: Actor) -> None:
     """Where it fails at last, the person is told."""
     await opened_job(world, ana)
     await ana.views.enter("prompt", "Fix it", dispatch=False)
@@ -146,7 +144,7 @@ async def test_what_takes_too_long_to_record_is_said_and_goes_on(world: SlackWor
     assert ana.ephemerals("docs")[0].text == NOT_RECORDED
 
 
-async def test_a_modal_that_was_closed_loses_nothing(world: SlackWorld, ana: Actor) -> None:
+async def test_closing_a_modal_loses_nothing(world: SlackWorld, ana: Actor) -> None:
     """Typed text is there when it is opened again, until it is submitted; nobody else gets it."""
     await opened_job(world, ana)
     for text in ("F", "Fix", "Fix the guides"):
@@ -161,7 +159,7 @@ async def test_a_modal_that_was_closed_loses_nothing(world: SlackWorld, ana: Act
     assert value(await opened_job(world, world.workspace.people["ben"]), "prompt") is None
 
 
-async def test_what_somebody_prefers_is_chosen_already(world: SlackWorld, ana: Actor) -> None:
+async def test_the_persons_defaults_are_preselected(world: SlackWorld, ana: Actor) -> None:
     """Project, and how they are told."""
     world.service.preferences[ana.id] = Preference("api", quiet=True)
     view = await opened_job(world, ana)
@@ -169,7 +167,7 @@ async def test_what_somebody_prefers_is_chosen_already(world: SlackWorld, ana: A
     assert view.values["telling"]["telling"]["selected_option"]["value"] == "quiet"
 
 
-async def test_without_the_database_a_modal_can_be_typed_into(world: SlackWorld, ana: Actor) -> None:
+async def test_without_the_database_a_modal_still_accepts_text(world: SlackWorld, ana: Actor) -> None:
     """What is not known is left out, and trying to send it says that it cannot be recorded."""
     world.service.fault = StoreUnavailable("away")
     await opened_job(world, ana)
@@ -178,7 +176,7 @@ async def test_without_the_database_a_modal_can_be_typed_into(world: SlackWorld,
     assert (await ana.views.submit()).errors == {"prompt": NOT_RECORDED_HERE}
 
 
-async def test_the_command_without_words_opens_it_for_its_channel(world: SlackWorld, ana: Actor) -> None:
+async def test_the_bare_command_opens_the_modal_for_its_channel(world: SlackWorld, ana: Actor) -> None:
     """It asks for no channel; in a direct message, which may be between people, it does."""
     assert (await ana.command("docs", "/docs")).ok
     view = await shown(world, ana, "New job")
@@ -191,7 +189,7 @@ async def test_the_command_without_words_opens_it_for_its_channel(world: SlackWo
     assert "channel" in ids(await shown(world, ana, "New job"))
 
 
-async def test_options_without_a_prompt_are_chosen_in_it(world: SlackWorld, ana: Actor) -> None:
+async def test_options_without_a_prompt_are_preselected_in_the_modal(world: SlackWorld, ana: Actor) -> None:
     """They go before what somebody prefers."""
     world.service.preferences[ana.id] = Preference("docs")
     assert (await ana.command("docs", "/docs", "quiet project:API")).ok
@@ -200,7 +198,7 @@ async def test_options_without_a_prompt_are_chosen_in_it(world: SlackWorld, ana:
     assert view.values["telling"]["telling"]["selected_option"]["value"] == "quiet"
 
 
-async def test_a_modal_that_cannot_be_opened_is_told(world: SlackWorld, ana: Actor) -> None:
+async def test_a_modal_that_cannot_be_opened_is_reported(world: SlackWorld, ana: Actor) -> None:
     """Nothing else happens."""
     world.workspace.faults.server_error(method="views.open")
     assert (await ana.command("docs", "/docs")).ok
@@ -216,7 +214,7 @@ async def handed_over(world: SlackWorld, ana: Actor, ts: str, channel: str = "do
     return await shown(world, ana, "Hand to Pagehand")
 
 
-async def test_a_message_is_handed_over_without_its_secrets(world: SlackWorld, ana: Actor) -> None:
+async def test_a_message_is_handed_over_with_secrets_masked(world: SlackWorld, ana: Actor) -> None:
     """Masked secrets are mentioned, the shown text is sent, and the answer is in its thread."""
     ben = world.workspace.people["ben"]
     said = await ben.say("docs", f"The port is wrong, @ana. Key: {GITHUB}", files=[Upload("a.md", b"# A")])
@@ -239,7 +237,7 @@ async def test_a_message_is_handed_over_without_its_secrets(world: SlackWorld, a
     assert asked.attachments == Attachments((SlackFile(said.files[0].id, "a.md", must_look_up=True),))
 
 
-async def test_a_secret_that_is_put_back_is_refused_at_its_field(world: SlackWorld, ana: Actor) -> None:
+async def test_a_secret_typed_back_is_refused_at_its_field(world: SlackWorld, ana: Actor) -> None:
     """The text stays, for correction."""
     said = await ana.say("docs", "The port is wrong")
     await handed_over(world, ana, said.ts)
@@ -253,7 +251,7 @@ async def test_a_secret_that_is_put_back_is_refused_at_its_field(world: SlackWor
     assert world.service.started[0].context == RequestContext("")
 
 
-async def test_a_thread_goes_along_where_that_is_chosen(world: SlackWorld, ana: Actor) -> None:
+async def test_a_thread_is_included_when_chosen(world: SlackWorld, ana: Actor) -> None:
     """And what was typed stays when that is changed."""
     root = await ana.say("docs", "Who knows about ports?")
     reply = await world.workspace.people["ben"].say("docs", f"I do: {AWS}", thread_ts=root.ts)
@@ -276,7 +274,7 @@ async def test_a_thread_goes_along_where_that_is_chosen(world: SlackWorld, ana: 
     assert asked.context == RequestContext(whole)
 
 
-async def test_the_last_choice_of_what_goes_along_stays(world: SlackWorld, ana: Actor) -> None:
+async def test_the_last_choice_of_context_is_remembered(world: SlackWorld, ana: Actor) -> None:
     """Though what was chosen before takes longer to read."""
     root = await ana.say("docs", "Who knows about ports?")
     reply = await ana.say("docs", "I do", thread_ts=root.ts)
@@ -298,7 +296,7 @@ def updates_of(world: SlackWorld) -> list[CallRecord]:
     return [call for call in world.workspace.web_api.calls if call.method == "views.update"]
 
 
-async def test_a_long_thread_fills_several_inputs_and_is_cut(world: SlackWorld, ana: Actor) -> None:
+async def test_a_long_thread_fills_several_inputs_and_is_truncated(world: SlackWorld, ana: Actor) -> None:
     """What came last is kept, that there was more is said, and all inputs together are what is sent."""
     root = await ana.say("docs", "number 0")
     for number in range(1, 30):
@@ -322,7 +320,7 @@ def never() -> View:
     raise AssertionError("the modal was closed")
 
 
-async def test_where_pagehand_is_no_member_the_message_alone_goes_along(world: SlackWorld, ana: Actor) -> None:
+async def test_where_pagehand_is_not_a_member_only_the_message_is_included(world: SlackWorld, ana: Actor) -> None:
     """And it says so."""
     root = await ana.say("general", "Who knows?")
     reply = await ana.say("general", "The port is wrong", thread_ts=root.ts)
@@ -332,7 +330,7 @@ async def test_where_pagehand_is_no_member_the_message_alone_goes_along(world: S
     assert "I'm not in this channel" in words(view.blocks)
 
 
-async def test_drafts_of_messages_are_kept_apart(world: SlackWorld, ana: Actor) -> None:
+async def test_drafts_are_kept_per_message(world: SlackWorld, ana: Actor) -> None:
     """Each by its message."""
     first, second = await ana.say("docs", "one"), await ana.say("docs", "two")
     await handed_over(world, ana, first.ts)
@@ -347,7 +345,7 @@ async def test_drafts_of_messages_are_kept_apart(world: SlackWorld, ana: Actor) 
 # -- a follow-up ------------------------------------------------------------------------------------------------------
 
 
-async def test_a_follow_up_is_written_in_a_modal(world: SlackWorld, ana: Actor) -> None:
+async def test_a_modal_sends_a_follow_up(world: SlackWorld, ana: Actor) -> None:
     """From the card's button."""
     button = {"type": "button", "text": {"type": "plain_text", "text": "Follow up…"}, "value": "th1"}
     blocks = [{"type": "actions", "elements": [button | {"action_id": "follow_up"}]}]
@@ -366,7 +364,7 @@ async def test_a_follow_up_is_written_in_a_modal(world: SlackWorld, ana: Actor) 
     assert (written.person, written.thread_id, written.text) == (person, "th1", "And the manual")
 
 
-async def test_a_follow_up_to_a_job_that_is_gone_is_told_where_it_was_written(world: SlackWorld, ana: Actor) -> None:
+async def test_a_follow_up_to_a_missing_job_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
     """With the words still there."""
     button = {"type": "button", "text": {"type": "plain_text", "text": "Follow up…"}, "value": "th1"}
     blocks = [{"type": "actions", "elements": [button | {"action_id": "follow_up"}]}]
@@ -393,7 +391,7 @@ async def asked_in_thread(world: SlackWorld, ana: Actor, fields: Sequence[Questi
     assert (await ana.press("docs", str(question["ts"]), "fill_in_answer")).ok
 
 
-async def test_an_agents_form_is_answered_in_a_modal_a_line_each(world: SlackWorld, ana: Actor) -> None:
+async def test_a_form_of_the_agent_is_answered_in_a_modal(world: SlackWorld, ana: Actor) -> None:
     """What has to be answered is said at its input; own words go before what was chosen."""
     await asked_in_thread(world, ana, FIELDS)
     view = await shown(world, ana, "Your answer")
@@ -408,7 +406,7 @@ async def test_an_agents_form_is_answered_in_a_modal_a_line_each(world: SlackWor
     assert (written.thread_id, written.text) == ("th1", "Which pages?: Install, in short; Set up\nSure?: Yes")
 
 
-async def test_an_answer_to_one_field_has_no_title_and_may_be_own_words(world: SlackWorld, ana: Actor) -> None:
+async def test_a_single_answer_has_no_title_and_may_be_free_text(world: SlackWorld, ana: Actor) -> None:
     """The follow-up that somebody began to write in the other modal stays."""
     await asked_in_thread(world, ana, FIELDS[:1])
     await shown(world, ana, "Your answer")
@@ -420,7 +418,7 @@ async def test_an_answer_to_one_field_has_no_title_and_may_be_own_words(world: S
     assert not [call for call in world.service.calls if call[0] == "save_draft"]
 
 
-async def test_an_answer_for_a_job_that_is_gone_is_told_where_it_was_given(world: SlackWorld, ana: Actor) -> None:
+async def test_an_answer_for_a_missing_job_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
     await asked_in_thread(world, ana, FIELDS[1:])
     await shown(world, ana, "Your answer")
     world.service.knows = False
@@ -447,7 +445,7 @@ def home_with(*buttons: tuple[str, str]) -> Block:
     return {"type": "home", "blocks": [{"type": "actions", "elements": elements}]}
 
 
-async def test_the_buttons_of_home(world: SlackWorld, ana: Actor) -> None:
+async def test_buttons_in_home_are_recorded(world: SlackWorld, ana: Actor) -> None:
     """Another page, a retry, a job, one's defaults."""
     view = home_with((HOME_OLDER, "3"), (HOME_RETRY, "th1"), (HOME_START, "start"), (HOME_DEFAULTS, "change"))
     await world.client.views_publish(user_id=ana.id, view=view)
@@ -469,14 +467,14 @@ async def test_the_buttons_of_home(world: SlackWorld, ana: Actor) -> None:
 
 
 @pytest.mark.parametrize("value", ["-1", "x", "9999999", "٣"])
-async def test_a_page_that_is_none_is_the_first(world: SlackWorld, ana: Actor, value: str) -> None:
+async def test_an_invalid_page_number_shows_the_first_page(world: SlackWorld, ana: Actor, value: str) -> None:
     """Slack never sends one."""
     await world.client.views_publish(user_id=ana.id, view=home_with((HOME_OLDER, value)))
     assert (await ana.views.press(HOME_OLDER)).ok
     assert ("open_home", ana.id, 0) in world.service.calls
 
 
-async def test_a_view_that_is_gone_is_told_as_such(world: SlackWorld, ana: Actor) -> None:
+async def test_a_closed_view_is_reported_as_such(world: SlackWorld, ana: Actor) -> None:
     """It was closed, most often."""
     with pytest.raises(ChatRejected):
         await world.views.update(
@@ -508,7 +506,7 @@ def payload(kind: str, **changes: Any) -> dict[str, Any]:
         {"state": {"values": {"prompt": "x"}}, "blocks": [None, {"block_id": 5}], "id": 7},
     ],
 )
-async def test_a_submission_without_its_text_is_an_error_at_the_field(
+async def test_a_submission_without_text_is_an_error_at_the_field(
     world: SlackWorld, callback_id: str, view: dict[str, Any]
 ) -> None:
     """Nothing is recorded."""
@@ -534,7 +532,7 @@ async def test_a_submission_without_its_text_is_an_error_at_the_field(
         payload("shortcut", callback_id="new_task", trigger_id=None),
     ],
 )
-async def test_whatever_else_comes_is_acknowledged(world: SlackWorld, body: dict[str, Any]) -> None:
+async def test_any_other_view_payload_is_acknowledged(world: SlackWorld, body: dict[str, Any]) -> None:
     """And starts nothing."""
     assert (await world.app.handle_payload(body)).status == 200
     await world.app.drain(5)

@@ -41,7 +41,7 @@ async def world() -> AsyncIterator[SlackWorld]:
         yield made
 
 
-async def test_names_are_asked_for_once_an_hour(world: SlackWorld) -> None:
+async def test_names_are_looked_up_once_an_hour(world: SlackWorld) -> None:
     ana, ben = world.id("ana"), world.id("ben")
     for _ in range(3):
         assert await world.people.names([ana, ben]) == {ana: "ana", ben: "ben"}
@@ -51,20 +51,20 @@ async def test_names_are_asked_for_once_an_hour(world: SlackWorld) -> None:
     assert world.lookups == 3
 
 
-async def test_many_texts_at_once_ask_once(world: SlackWorld) -> None:
+async def test_concurrent_texts_share_one_lookup(world: SlackWorld) -> None:
     ana = world.id("ana")
     found = await asyncio.gather(*(world.people.names([ana]) for _ in range(10)))
     assert found == [{ana: "ana"}] * 10
     assert world.lookups == 1
 
 
-async def test_somebody_unknown_has_no_name_and_is_not_asked_for_each_time(world: SlackWorld) -> None:
+async def test_an_unknown_person_has_no_name_and_is_cached(world: SlackWorld) -> None:
     for _ in range(2):
         assert await world.people.names(["U0NOBODY", world.id("ana")]) == {world.id("ana"): "ana"}
     assert world.lookups == 2
 
 
-async def test_without_the_scope_nobody_is_asked_for_and_it_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_the_scope_no_name_is_looked_up_and_one_warning_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with slack_world(AppConfig(scopes=AppConfig().scopes - {"users:read"}), names_within=2.0) as world:
         for name in ("ana", "ben", "ana"):
             assert await world.people.names([world.id(name)]) == {}
@@ -75,7 +75,7 @@ async def test_without_the_scope_nobody_is_asked_for_and_it_is_logged_once(caplo
     assert caplog.text.count("missing_scope") == 1
 
 
-async def test_while_slack_is_away_or_asks_to_wait_texts_go_on(world: SlackWorld) -> None:
+async def test_texts_are_shown_without_names_while_slack_is_away_or_busy(world: SlackWorld) -> None:
     world.workspace.faults.server_error(method="users.info")
     assert await world.people.names([world.id("ana")]) == {}
     assert await world.people.names([world.id("ben")]) == {}
@@ -90,7 +90,7 @@ async def test_while_slack_is_away_or_asks_to_wait_texts_go_on(world: SlackWorld
     assert await world.people.names([world.id("ana")]) == {world.id("ana"): "ana"}
 
 
-async def test_a_slow_answer_is_not_waited_for(world: SlackWorld) -> None:
+async def test_a_slow_lookup_is_not_awaited(world: SlackWorld) -> None:
     ana, ben = world.id("ana"), world.id("ben")
     directory = UserDirectory(world.client)
     assert await SlackPeople(world.client, directory=directory).names([ana]) == {ana: "ana"}
@@ -102,12 +102,12 @@ async def test_a_slow_answer_is_not_waited_for(world: SlackWorld) -> None:
     world.workspace.faults.clear()
 
 
-async def test_a_text_full_of_people_asks_for_some_of_them(world: SlackWorld) -> None:
+async def test_lookups_for_one_text_are_bounded(world: SlackWorld) -> None:
     await world.people.names([f"U{number}" for number in range(1_000)])
     assert world.lookups == 20
 
 
-async def test_channels_and_groups_have_names_but_no_private_one_tells_its_own(world: SlackWorld) -> None:
+async def test_channels_and_groups_are_named_but_private_channels_are_not(world: SlackWorld) -> None:
     """Whether Pagehand is in it or not; what Slack does not know is told in the same words. Nothing is asked twice."""
     known, client = world.workspace.channels, world.client
     await world.workspace.people["ana"].invite("leads", "pagehand")
@@ -130,7 +130,7 @@ async def test_channels_and_groups_have_names_but_no_private_one_tells_its_own(w
     assert (await client.conversations_info(channel=leads))["channel"]["name"] == "leads"
 
 
-async def test_without_the_scope_a_group_is_called_so() -> None:
+async def test_without_the_scope_a_group_is_called_a_group() -> None:
     """Which of them it is cannot be had by waiting."""
     async with slack_world(AppConfig(scopes=AppConfig().scopes - {"usergroups:read"}), names_within=2.0) as world:
         assert await world.people.names(["S0WRITERS", world.id("ana")]) == {
@@ -139,7 +139,7 @@ async def test_without_the_scope_a_group_is_called_so() -> None:
         }
 
 
-async def test_while_slack_is_away_channels_keep_their_ids_and_what_is_known_its_name(world: SlackWorld) -> None:
+async def test_while_slack_is_away_channels_show_their_id_or_cached_name(world: SlackWorld) -> None:
     """Till it is asked again."""
     general, docs = (world.workspace.channels[name].id for name in ("general", "docs"))
     assert await world.people.names([general]) == {general: "general"}
@@ -150,7 +150,7 @@ async def test_while_slack_is_away_channels_keep_their_ids_and_what_is_known_its
     assert await world.people.names([general, docs]) == {general: "general", docs: "docs"}
 
 
-async def test_what_was_said_in_a_thread_names_groups(world: SlackWorld) -> None:
+async def test_thread_context_names_groups(world: SlackWorld) -> None:
     """Slack sends them without a name, and channels with one."""
     docs = world.workspace.channels["docs"].id
     root = await world.workspace.people["ana"].say("docs", "See #general, ask @writers")
@@ -169,11 +169,11 @@ async def test_what_was_said_in_a_thread_names_groups(world: SlackWorld) -> None
         (None, ""),
     ],
 )
-def test_which_name_counts(user: Any, name: str) -> None:
+def test_the_display_name_is_preferred(user: Any, name: str) -> None:
     assert DescribedUser.read(user).shown_name == name
 
 
-async def test_a_card_and_a_notice_show_names_and_mention_nobody(world: SlackWorld) -> None:
+async def test_cards_and_notices_show_names_without_mentioning(world: SlackWorld) -> None:
     ana, ben = world.id("ana"), world.id("ben")
     prompt = f"Ask {mention(ben)} or {mention('U0NOBODY')} or <@{ben}> or @{ben}"
     channel = world.workspace.channels["docs"].id
@@ -206,7 +206,7 @@ async def test_a_card_and_a_notice_show_names_and_mention_nobody(world: SlackWor
     ],
     ids=lambda says: says("U1", "").kind,
 )
-async def test_every_message_shows_the_names_in_what_people_wrote(
+async def test_every_message_shows_names_in_quoted_text(
     world: SlackWorld, says: Callable[[str, str], NoticeMessage]
 ) -> None:
     ana, ben = world.id("ana"), world.id("ben")

@@ -53,7 +53,7 @@ async def test_each_call_goes_to_the_job_api_of_its_project() -> None:
         assert (apis.can_cancel("guides"), apis.can_cancel("api"), apis.can_cancel("old")) == (False, True, False)
 
 
-async def test_a_project_that_asks_to_wait_holds_back_itself_alone() -> None:
+async def test_a_busy_project_holds_back_only_itself() -> None:
     """Also where the job APIs call both projects the same."""
     async with two_projects() as (apis, guides, _):
         guides.fail(refusing(429, retry_after="60"))
@@ -64,7 +64,7 @@ async def test_a_project_that_asks_to_wait_holds_back_itself_alone() -> None:
         await apis.create("api", PromptCall("Fix it", "k"))
 
 
-async def test_a_project_that_is_away_is_away_alone() -> None:
+async def test_an_outage_of_one_project_does_not_affect_others() -> None:
     """Its connections are its own."""
     async with two_projects() as (apis, guides, api):
         await guides.stop()
@@ -74,7 +74,7 @@ async def test_a_project_that_is_away_is_away_alone() -> None:
         assert len(api.created) == 1
 
 
-async def test_a_project_that_left_the_settings_is_named_as_the_reason() -> None:
+async def test_a_project_removed_from_settings_is_named_as_the_reason() -> None:
     """Nothing is sent anywhere; and a job is not called gone, since nobody was asked."""
     async with two_projects() as (apis, guides, api):
         calls: list[Callable[[], object]] = [
@@ -90,7 +90,7 @@ async def test_a_project_that_left_the_settings_is_named_as_the_reason() -> None
         assert (guides.attempts, api.attempts) == ([], [])
 
 
-async def test_jobs_of_the_time_before_the_file_are_found_by_their_projects_id() -> None:
+async def test_jobs_from_before_the_projects_file_belong_to_the_default_project() -> None:
     """Where only one project has that id."""
     server = FakeJobApiServer()
     await server.start()
@@ -105,7 +105,7 @@ async def test_jobs_of_the_time_before_the_file_are_found_by_their_projects_id()
 
 
 @pytest.mark.parametrize("who", [None, Requester("Robin", "UROBIN")])
-async def test_our_own_job_server_cancels_a_job(tmp_path: Path, who: Requester | None) -> None:
+async def test_our_job_server_cancels_a_job(tmp_path: Path, who: Requester | None) -> None:
     """Twice is the same as once; the job's reason names who stopped it."""
     make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     command = '["sh", "-c", "sleep 600"]'
@@ -129,7 +129,7 @@ async def test_our_own_job_server_cancels_a_job(tmp_path: Path, who: Requester |
         await api.aclose()
 
 
-async def test_our_own_job_server_discards_what_a_failed_job_got_done(tmp_path: Path) -> None:
+async def test_our_job_server_discards_partial_work(tmp_path: Path) -> None:
     """Twice is the same as once; where there is none, it is no fault."""
     make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     command = '["sh", "-c", "echo half > half.md; exit 1"]'

@@ -76,14 +76,14 @@ async def test_commands_replies_and_clicks_arrive(world: SlackWorld, connected: 
     assert world.service.clicks == [("send_again", "r1")]
 
 
-async def test_in_a_direct_message_a_command_is_taken(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_commands_work_in_direct_messages(world: SlackWorld, connected: SocketReceiver) -> None:
     ana = world.workspace.people["ana"]
     assert (await ana.command("pagehand", "/docs", "Fix the guides")).text == RECORDED
     assert "Steer" in (await ana.command("pagehand", "/docs", "help")).text
     assert len(world.service.starts) == 1
 
 
-async def test_a_mention_is_one_job_in_two_events(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_the_two_events_of_a_mention_start_one_job(world: SlackWorld, connected: SocketReceiver) -> None:
     """Slack sends two events about it, with two ids; both name the same message."""
     ana, name = world.workspace.people["ana"], world.workspace.app.name
     asked = await ana.say("docs", f"@{name} quiet Replace colour & flavour")
@@ -97,13 +97,13 @@ async def test_a_mention_is_one_job_in_two_events(world: SlackWorld, connected: 
     assert (job.thread_ts, job.message_ts, job.origin) == (asked.ts, asked.ts, ThreadOrigin.REQUEST)
 
 
-async def test_other_messages_of_a_channel_start_nothing(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_other_channel_messages_start_nothing(world: SlackWorld, connected: SocketReceiver) -> None:
     await world.workspace.people["ana"].say("docs", "Has anybody seen the colour page?")
     await world.workspace.deliveries.settled()
     assert world.service.calls == []
 
 
-async def test_a_direct_message_starts_a_job_and_its_thread_steers(
+async def test_a_direct_message_starts_a_job_and_its_thread_steers_it(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
     ana = world.workspace.people["ana"]
@@ -116,7 +116,7 @@ async def test_a_direct_message_starts_a_job_and_its_thread_steers(
     assert [(reply.text, reply.in_direct_message) for reply in world.service.received] == [("in the guides", True)]
 
 
-async def test_words_asides_and_cheers_in_a_thread(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_control_words_asides_and_thanks_in_a_thread(world: SlackWorld, connected: SocketReceiver) -> None:
     ana, ts = world.workspace.people["ana"], await world.post()
     for text in ("!stop", "please !stop", "@ben look", ":tada:", "// us", f"@{world.workspace.app.name} mute"):
         await ana.say("docs", text, thread_ts=ts)
@@ -125,7 +125,7 @@ async def test_words_asides_and_cheers_in_a_thread(world: SlackWorld, connected:
     assert told == {(ThreadWord.STOP, ""), (None, "please !stop"), (None, ":tada:"), (ThreadWord.MUTE, "")}
 
 
-async def test_a_received_cross_on_a_message_of_ours_asks_to_stop(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_a_cross_reaction_on_the_bots_message_asks_to_stop(world: SlackWorld, connected: SocketReceiver) -> None:
     ana, ts = world.workspace.people["ana"], await world.post()
     theirs = await ana.say("docs", "not ours")
     await ana.react("docs", ts, "x")
@@ -135,7 +135,7 @@ async def test_a_received_cross_on_a_message_of_ours_asks_to_stop(world: SlackWo
     assert [(action.kind, action.card_ts) for action in world.service.actions] == [(RequestKind.STOP, ts)]
 
 
-async def test_help_is_for_the_person_only(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_help_is_shown_only_to_the_person(world: SlackWorld, connected: SocketReceiver) -> None:
     ana = world.workspace.people["ana"]
     answer = await ana.command("docs", "/docs", "help")
     assert "Steer" in answer.text
@@ -143,7 +143,7 @@ async def test_help_is_for_the_person_only(world: SlackWorld, connected: SocketR
     assert world.workspace.people["ben"].ephemerals("docs") == []
 
 
-async def test_a_reply_that_mentions_the_bot_is_one_message_in_two_events(
+async def test_the_two_events_of_a_mention_in_a_thread_are_one_reply(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
     ana, ts = world.workspace.people["ana"], await world.post()
@@ -156,9 +156,7 @@ async def test_a_reply_that_mentions_the_bot_is_one_message_in_two_events(
     assert world.service.replies == {(reply.ts, "and the manual")}
 
 
-async def test_a_reply_below_a_card_that_is_known_no_more_is_answered(
-    world: SlackWorld, connected: SocketReceiver
-) -> None:
+async def test_a_reply_below_a_forgotten_card_is_answered(world: SlackWorld, connected: SocketReceiver) -> None:
     world.service.knows = False
     ana, ben, ts = world.workspace.people["ana"], world.workspace.people["ben"], await world.post()
     question = await ben.say("docs", "What about lunch?")
@@ -182,7 +180,7 @@ async def test_duplicated_and_reordered_envelopes_are_harmless(world: SlackWorld
     assert all(delivery.acked for delivery in world.workspace.deliveries.records)
 
 
-async def test_a_reply_comes_again_while_the_store_is_down(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_a_reply_is_redelivered_after_the_store_was_down(world: SlackWorld, connected: SocketReceiver) -> None:
     ana, ts = world.workspace.people["ana"], await world.post()
     await world.workspace.deliveries.settled()
     world.service.fault = StoreUnavailable("locked")
@@ -195,7 +193,7 @@ async def test_a_reply_comes_again_while_the_store_is_down(world: SlackWorld, co
     assert world.service.replies == {(reply.ts, "and the manual")}
 
 
-async def test_a_command_is_answered_in_words_while_the_store_is_down(
+async def test_a_command_gets_an_explanation_while_the_store_is_down(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
     world.service.fault = StoreUnavailable("locked")
@@ -203,7 +201,7 @@ async def test_a_command_is_answered_in_words_while_the_store_is_down(
     assert (answer.ok, answer.text) == (True, NOT_RECORDED)
 
 
-async def test_a_click_is_answered_in_words_while_the_store_is_down(
+async def test_a_click_gets_an_explanation_while_the_store_is_down(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
     ana, ts = world.workspace.people["ana"], await world.post()
@@ -213,7 +211,7 @@ async def test_a_click_is_answered_in_words_while_the_store_is_down(
     assert ana.ephemerals("docs")[0].text == NOT_RECORDED
 
 
-async def test_a_slow_store_leaves_the_answer_in_time_and_a_late_failure_told(
+async def test_a_slow_store_delays_no_answer_and_a_late_failure_is_reported(
     world: SlackWorld, connected: SocketReceiver
 ) -> None:
     ana = world.workspace.people["ana"]
@@ -234,7 +232,7 @@ async def test_acknowledging_needs_no_web_api(world: SlackWorld, connected: Sock
     assert len(world.workspace.web_api.calls) == calls
 
 
-async def test_a_refresh_leaves_no_gap(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_refreshing_a_connection_loses_no_event(world: SlackWorld, connected: SocketReceiver) -> None:
     ana = world.workspace.people["ana"]
     opened = connected._connections._slots[0]
     await world.workspace.socket_mode.disconnect("warning")
@@ -258,7 +256,7 @@ async def test_connections_come_back_after_being_cut(world: SlackWorld, connecte
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
-async def test_a_ticket_that_expired_at_reconnect_is_replaced(world: SlackWorld, connected: SocketReceiver) -> None:
+async def test_a_ticket_that_expired_during_reconnect_is_replaced(world: SlackWorld, connected: SocketReceiver) -> None:
     """slack-sdk's own reconnecting would try the dead address forever."""
     world.workspace.faults.refuse_handshake(1)
     opened = len([call for call in world.workspace.web_api.calls if call.method == "apps.connections.open"])
@@ -269,7 +267,7 @@ async def test_a_ticket_that_expired_at_reconnect_is_replaced(world: SlackWorld,
     assert len(calls) >= opened + 2
 
 
-async def test_an_outage_is_told_once_and_so_is_its_end(
+async def test_an_outage_and_its_end_are_logged_once_each(
     world: SlackWorld, connected: SocketReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "bot.slack")
@@ -284,7 +282,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(
     assert "ticket" not in caplog.text
 
 
-async def test_a_long_outage_is_in_the_health_and_once_in_the_log(
+async def test_a_long_outage_is_in_the_health_and_logged_once(
     world: SlackWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [0.0]
@@ -302,7 +300,7 @@ async def test_a_long_outage_is_in_the_health_and_once_in_the_log(
     await receiver.stop(2)
 
 
-async def test_connections_that_slack_closes_at_once_are_not_opened_in_a_rush(
+async def test_connections_that_slack_closes_at_once_are_reopened_with_backoff(
     world: SlackWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Slack allows ten: the eleventh is told to leave as soon as it comes."""
@@ -315,7 +313,7 @@ async def test_connections_that_slack_closes_at_once_are_not_opened_in_a_rush(
     await receiver.stop(2)
 
 
-async def test_a_keeper_that_dies_is_replaced_and_so_is_its_connection(
+async def test_a_dead_keeper_and_its_connection_are_replaced(
     world: SlackWorld, connected: SocketReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever the library does unexpectedly: without a keeper, the slot would stay empty forever."""
@@ -340,7 +338,7 @@ async def test_a_keeper_that_dies_is_replaced_and_so_is_its_connection(
     assert (await world.workspace.people["ana"].command("docs", "/docs", "go on")).ok
 
 
-async def test_a_token_revoked_while_running_works_again_once_restored(
+async def test_a_token_revoked_while_running_works_once_restored(
     world: SlackWorld, connected: SocketReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.workspace.credentials.revoke()
@@ -359,7 +357,7 @@ async def test_a_bad_app_token_fails_loudly_at_start(world: SlackWorld, token: s
     assert "secret" not in repr(caught.value)
 
 
-async def test_stopping_finishes_what_was_begun_and_takes_nothing_new(world: SlackWorld) -> None:
+async def test_stopping_finishes_current_work_and_accepts_no_more(world: SlackWorld) -> None:
     receiver = world.receiver()
     await receiver.start()
     ana, ts = world.workspace.people["ana"], await world.post()
@@ -383,7 +381,7 @@ async def test_stopping_finishes_what_was_begun_and_takes_nothing_new(world: Sla
     await again.stop(2)
 
 
-async def test_stopping_does_not_wait_for_ever(world: SlackWorld) -> None:
+async def test_stopping_has_a_deadline(world: SlackWorld) -> None:
     receiver = world.receiver()
     await receiver.start()
     ana, ts = world.workspace.people["ana"], await world.post()
@@ -394,7 +392,7 @@ async def test_stopping_does_not_wait_for_ever(world: SlackWorld) -> None:
     assert world.service.replies == set()
 
 
-async def test_only_so_many_are_worked_on_at_once(world: SlackWorld) -> None:
+async def test_concurrent_events_are_bounded(world: SlackWorld) -> None:
     receiver = world.receiver(concurrency=2)
     await receiver.start()
     ana, ts = world.workspace.people["ana"], await world.post()
@@ -409,7 +407,7 @@ async def test_only_so_many_are_worked_on_at_once(world: SlackWorld) -> None:
     await receiver.stop(2)
 
 
-async def test_no_secret_and_no_text_is_logged_even_at_debug(
+async def test_the_transport_logs_no_secrets_or_texts_even_at_debug(
     world: SlackWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -481,7 +479,7 @@ async def http() -> AsyncIterator[Http]:
         await made.receiver.stop(2)
 
 
-async def test_commands_replies_and_clicks_arrive_signed(http: Http) -> None:
+async def test_signed_commands_replies_and_clicks_arrive(http: Http) -> None:
     world, ana = http.world, http.world.workspace.people["ana"]
     assert await world.workspace.signed_http.verify_request_url()
     assert (await ana.command("docs", "/docs", "fix the guides")).text == RECORDED
@@ -494,18 +492,18 @@ async def test_commands_replies_and_clicks_arrive_signed(http: Http) -> None:
     assert world.service.clicks == [("send_again", "r1")]
 
 
-async def test_a_command_about_a_payload_arrives_signed(http: Http) -> None:
+async def test_a_signed_command_with_the_word_payload_arrives(http: Http) -> None:
     answer = await http.world.workspace.people["ana"].command("docs", "/docs", "Document the webhook payload")
     assert answer.text == RECORDED
     assert len(http.world.service.starts) == 1
 
 
-async def test_our_app_and_workspace_are_known_from_the_start(world: SlackWorld) -> None:
+async def test_the_app_and_workspace_are_known_at_start(world: SlackWorld) -> None:
     identity = await identify(world.client)
     assert (identity.app_id, identity.team_id) == (world.workspace.app.app_id, world.workspace.state.team.id)
 
 
-async def test_without_the_scope_for_it_the_app_is_not_known_and_all_else_works() -> None:
+async def test_without_users_read_the_app_id_is_unknown_and_the_rest_works() -> None:
     async with world_with(AppConfig(scopes=AppConfig().scopes - {"users:read"})) as world:
         assert (await identify(world.client)).app_id == ""
         receiver = world.receiver()
@@ -515,7 +513,7 @@ async def test_without_the_scope_for_it_the_app_is_not_known_and_all_else_works(
         await receiver.stop(2)
 
 
-async def test_over_http_too_a_reply_comes_again_while_the_store_is_down(http: Http) -> None:
+async def test_over_http_a_reply_is_redelivered_after_the_store_was_down(http: Http) -> None:
     world, ana = http.world, http.world.workspace.people["ana"]
     ts = await world.post()
     await world.workspace.deliveries.settled()
@@ -527,9 +525,7 @@ async def test_over_http_too_a_reply_comes_again_while_the_store_is_down(http: H
     assert world.service.replies == {(reply.ts, "and the manual")}
 
 
-async def test_what_slack_did_not_sign_is_turned_away_and_not_logged(
-    http: Http, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_unsigned_requests_are_refused_and_not_logged(http: Http, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     body, stamp = b'{"type": "event_callback", "text": "planted words"}', str(int(time.time()))
     right = signature_of(SECRET, stamp, body).decode()
@@ -555,12 +551,12 @@ async def test_what_slack_did_not_sign_is_turned_away_and_not_logged(
     assert "planted words" not in logged
 
 
-async def test_an_empty_secret_lets_nothing_pass() -> None:
+async def test_an_empty_signing_secret_accepts_nothing() -> None:
     body, stamp = b"{}", str(int(time.time()))
     assert not is_signed("", stamp, signature_of("", stamp, body).decode(), body, now=time.time())
 
 
-async def test_the_edit_of_the_longest_message_arrives(http: Http) -> None:
+async def test_an_edit_of_the_longest_message_arrives(http: Http) -> None:
     def version(sign: str) -> dict[str, Any]:
         words = sign * 40_000
         element = {"type": "rich_text_section", "elements": [{"type": "text", "text": words}]}
@@ -581,30 +577,28 @@ async def test_the_edit_of_the_longest_message_arrives(http: Http) -> None:
     assert reply.text == "\U00020000" * 40_000
 
 
-async def test_a_body_over_the_limit_is_turned_away_and_not_logged(
-    http: Http, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_oversized_body_is_refused_and_not_logged(http: Http, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     assert await http.post_signed(b'{"text": "' + b"planted words " * (MAX_BODY // 14 + 1) + b'"}') == 413
     assert "planted words" not in caplog.text
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"null", b'"x"', b"", b"payload=%7B", b"payload=[]", b"[" * 50_000])
-async def test_a_signed_body_of_any_shape_is_answered(http: Http, body: bytes) -> None:
+async def test_any_signed_body_is_answered(http: Http, body: bytes) -> None:
     assert await http.post_signed(body) in {200, 400}
 
 
-async def test_a_signed_body_that_is_not_text_is_a_bad_request(http: Http) -> None:
+async def test_a_signed_body_in_invalid_utf_8_is_a_bad_request(http: Http) -> None:
     assert await http.post_signed(b"\xff\xfe") == 400
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.binary(max_size=200), stamp=st.text(max_size=12), signature=st.text(max_size=80))
-def test_no_signature_raises(body: bytes, stamp: str, signature: str) -> None:
+def test_any_signature_header_is_handled(body: bytes, stamp: str, signature: str) -> None:
     assert not is_signed(SECRET, stamp, signature, body, now=time.time())
 
 
-async def test_health(http: Http) -> None:
+async def test_the_health_endpoint_over_http(http: Http) -> None:
     async def asked() -> dict[str, tuple[int, bool]]:
         found = {}
         for page in ("/health", "/health/live", "/health/ready"):
@@ -617,7 +611,7 @@ async def test_health(http: Http) -> None:
     assert await asked() == {"/health": (503, False), "/health/live": (200, True), "/health/ready": (503, False)}
 
 
-async def test_stopping_over_http_finishes_what_was_begun(http: Http) -> None:
+async def test_stopping_over_http_finishes_current_work(http: Http) -> None:
     world, ana = http.world, http.world.workspace.people["ana"]
     ts = await world.post()
     await world.workspace.deliveries.settled()

@@ -33,7 +33,7 @@ async def client(url: str) -> AsyncIterator[HttpJobApi]:
     await api.aclose()
 
 
-async def test_every_line_of_the_job_server_has_the_id_of_its_request(world: JobServerWorld) -> None:
+async def test_every_job_server_log_line_has_its_request_id(world: JobServerWorld) -> None:
     with log_lines() as lines:
         async with client(world.url) as api:
             with log_context(LogContext(CREATE, thread="t1")):
@@ -68,12 +68,12 @@ async def test_a_poll_that_fails_in_the_job_server_is_found_by_the_request_of_it
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "ä", 'a"b'])
-async def test_what_is_no_id_is_replaced(world: JobServerWorld, given: str) -> None:
+async def test_an_invalid_request_id_is_replaced(world: JobServerWorld, given: str) -> None:
     answer = await world.client.get(f"{JOB}/none", headers={REQUEST_ID_HEADER.encode(): given.encode()})
     assert answer.headers[REQUEST_ID_HEADER] not in {given, ""}
 
 
-async def test_the_id_comes_back(world: JobServerWorld) -> None:
+async def test_the_response_carries_the_request_id(world: JobServerWorld) -> None:
     kept = "a.B_9-" + "x" * 58
     answer = await world.client.get(f"{JOB}/none", headers={REQUEST_ID_HEADER: kept})
     assert answer.headers[REQUEST_ID_HEADER] == kept

@@ -174,7 +174,7 @@ async def run_on(world: CoreWorld) -> None:
 
 @pytest.mark.parametrize("every", [16, pytest.param(4, marks=[pytest.mark.full, pytest.mark.timeout(240)])])
 @pytest.mark.parametrize("keys", [False, pytest.param(True, marks=pytest.mark.full)], ids=["no keys", "keys honoured"])
-async def test_whenever_the_backup_was_made_nothing_is_repeated(scratch: Path, *, keys: bool, every: int) -> None:
+async def test_a_restored_backup_of_any_moment_repeats_nothing(scratch: Path, *, keys: bool, every: int) -> None:
     """Some of the copies after each transaction of a day are restored after it, and continued."""
     live, outside = scratch / "live.sqlite3", Outside()
     await migrate(f"sqlite:///{live}")
@@ -201,7 +201,7 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
     await restored.close()
 
 
-async def test_what_somebody_said_about_a_line_in_a_direct_message_is_not_done_again(scratch: Path) -> None:
+async def test_an_answered_direct_message_is_not_processed_again_after_a_restore(scratch: Path) -> None:
     """It became a job or was sent to the one above, and the backup was made at any time while that was open."""
     live, outside = scratch / "live.sqlite3", Outside()
     await migrate(f"sqlite:///{live}")
@@ -228,7 +228,7 @@ def has_open_requests(copy: Path) -> bool:
 
 
 @pytest.mark.full
-async def test_a_dump_under_load_repeats_nothing(postgres: PostgresServer, scratch: Path) -> None:
+async def test_a_dump_under_load_repeats_nothing_after_a_restore(postgres: PostgresServer, scratch: Path) -> None:
     """Two instances are running, dumps are made meanwhile, and another instance continues with each of them."""
     outside, archives = Outside(), [scratch / f"dump{number}" for number in range(2)]
     async with postgres.database() as url:
@@ -279,7 +279,7 @@ async def work_till(writing: asyncio.Task[None], world: CoreWorld) -> None:
     await world.settle()
 
 
-async def test_an_instance_that_is_at_work_is_not_disturbed(database: str) -> None:
+async def test_a_running_instance_is_not_disturbed(database: str) -> None:
     """It is refused while anybody has the database open, and works once nobody has."""
     store = await open_store(database)
     await store.transact(lambda tx: tx.claims.release("nobody"))
@@ -290,7 +290,7 @@ async def test_an_instance_that_is_at_work_is_not_disturbed(database: str) -> No
     assert said == "Nothing was open when this backup was made: nothing is in doubt."
 
 
-async def test_what_people_did_about_jobs_is_not_done_again(store: Store, clock: FakeClock) -> None:
+async def test_actions_of_people_are_not_repeated_after_a_restore(store: Store, clock: FakeClock) -> None:
     """A stop is asked about in the thread; whoever pressed a button is told to look."""
     outside = Outside(clock)
     outside.job_api.cancels = True
@@ -308,7 +308,7 @@ async def test_what_people_did_about_jobs_is_not_done_again(store: Store, clock:
     assert outside.chat.answers() == [ActionAnswer.RESTORED, ActionAnswer.MUTED]
 
 
-async def test_a_refusal_is_still_found_out_before_anything_is_said(store: Store, clock: FakeClock) -> None:
+async def test_a_refusal_is_detected_before_anything_is_posted(store: Store, clock: FakeClock) -> None:
     """Requests that were only received are prepared first: people without permission are told, with no post in the
     channel.
     """
@@ -322,7 +322,7 @@ async def test_a_refusal_is_still_found_out_before_anything_is_said(store: Store
     assert not outside.chat.messages
 
 
-async def test_after_a_new_request_news_is_told_again(store: Store, clock: FakeClock) -> None:
+async def test_notices_resume_after_a_new_request(store: Store, clock: FakeClock) -> None:
     """Earlier posts are looked for only until something new is sent."""
     outside = Outside(clock)
     world = outside.world(store)

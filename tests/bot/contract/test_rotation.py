@@ -149,7 +149,7 @@ async def job_api() -> AsyncIterator[tuple[KeyedJobApi, str]]:
     await runner.cleanup()
 
 
-async def test_the_key_that_the_job_api_knows_is_used(file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]) -> None:
+async def test_the_key_accepted_by_the_job_api_is_used(file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]) -> None:
     server, url = job_api
     client = HttpJobApi(JobApiSettings(base_url=url, api_key=file.secret()))
 
@@ -178,7 +178,7 @@ async def test_the_key_that_the_job_api_knows_is_used(file: SecretFileWorld, job
     await client.aclose()
 
 
-async def test_nothing_but_a_401_is_tried_with_the_other_key(
+async def test_only_a_401_is_retried_with_the_other_key(
     file: SecretFileWorld, job_api: tuple[KeyedJobApi, str]
 ) -> None:
     """After anything else, the request may have been executed."""

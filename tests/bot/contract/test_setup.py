@@ -129,7 +129,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 # from nothing to a file
 
 
-async def test_with_all_given_it_asks_nothing_and_writes_what_the_bot_needs(new: World) -> None:
+async def test_with_all_values_given_setup_asks_nothing_and_writes_the_settings(new: World) -> None:
     token = new.workspace.credentials.configuration_token
     result = await new.set_up("--no-input", "--channel", new.channel(), **new.given(PAGEHAND_CONFIGURATION_TOKEN=token))
     assert result.exit_code == 0, result.output
@@ -146,7 +146,7 @@ async def test_with_all_given_it_asks_nothing_and_writes_what_the_bot_needs(new:
     ]
 
 
-async def test_each_answer_is_checked_at_once_and_asked_again_where_it_is_wrong(new: World) -> None:
+async def test_each_answer_is_validated_at_once_and_asked_again_if_wrong(new: World) -> None:
     credentials = new.workspace.credentials
     typed = [
         "xoxb-not-a-configuration-token",
@@ -182,7 +182,7 @@ async def test_each_answer_is_checked_at_once_and_asked_again_where_it_is_wrong(
     assert read_env_file(new.file)["JOB_API_KEY"] == KEY
 
 
-async def test_without_a_configuration_token_it_shows_the_manifest_and_each_menu(world: World) -> None:
+async def test_without_a_configuration_token_setup_shows_manifest_and_menus(world: World) -> None:
     result = await world.set_up("--command", "/write", typed="\n\n")
     assert "- command: /write\n" in result.output
     for words in ("Create New App, From a manifest", "Install App: click Install to Workspace", "Bot User OAuth Token"):
@@ -204,7 +204,7 @@ async def test_over_http_the_signing_secret_comes_with_the_app(new: World) -> No
     assert written["SLACK_SIGNING_SECRET"] == new.workspace.credentials.signing_secret
 
 
-async def test_over_http_it_sees_the_signed_request_where_the_address_leads_here(
+async def test_over_http_setup_sees_a_signed_request_reach_this_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = free_port()
@@ -228,7 +228,7 @@ async def test_over_http_it_sees_the_signed_request_where_the_address_leads_here
         assert "not signed with SLACK_SIGNING_SECRET" in capsys.readouterr().out
 
 
-async def test_for_a_platform_it_prints_the_settings_and_writes_nothing(world: World) -> None:
+async def test_for_a_platform_setup_prints_the_settings_and_writes_nothing(world: World) -> None:
     result = await world.set_up("--print", "--no-input", "--channel", world.channel(), **world.given())
     assert result.exit_code == 0, result.output
     names = [line.partition("=")[0] for line in result.stdout.splitlines()]
@@ -236,7 +236,7 @@ async def test_for_a_platform_it_prints_the_settings_and_writes_nothing(world: W
     assert list(world.directory.iterdir()) == []
 
 
-async def test_the_job_server_gets_a_file_and_a_key_of_its_own(world: World) -> None:
+async def test_the_job_server_gets_its_own_file_and_key(world: World) -> None:
     repository = await asyncio.to_thread(make_bare, world.directory / "docs.git", {"README.md": "Hello\n"})
     given = world.given(JOB_API_URL="", JOB_API_KEY="", JOB_API_PROJECT="")
     job_server = ("--repository", str(repository), "--agent", "builtin")
@@ -251,7 +251,7 @@ async def test_the_job_server_gets_a_file_and_a_key_of_its_own(world: World) -> 
 
 
 @pytest.mark.full
-async def test_a_job_server_that_would_not_work_is_told(world: World) -> None:
+async def test_a_job_server_that_would_not_work_is_reported(world: World) -> None:
     given = world.given(JOB_API_URL="", JOB_API_KEY="", JOB_API_PROJECT="")
     options = ("--no-input", "--channel", world.channel(), "--agent", "builtin")
     result = await world.set_up(*options, "--repository", str(world.directory / "none.git"), **given)
@@ -262,7 +262,7 @@ async def test_a_job_server_that_would_not_work_is_told(world: World) -> None:
 # an app that exists
 
 
-async def test_an_app_is_brought_up_to_date_and_keeps_what_people_changed(tmp_path: Path) -> None:
+async def test_updating_an_app_keeps_changes_made_by_people(tmp_path: Path) -> None:
     changed = replace(
         manifest(),
         display_name="Docs bot",
@@ -298,7 +298,7 @@ async def exported(world: World) -> dict[str, Any]:
     return found
 
 
-async def test_what_was_answered_stays_answered_and_nothing_is_replaced_silently(world: World) -> None:
+async def test_earlier_answers_are_kept_and_nothing_is_replaced_silently(world: World) -> None:
     credentials = world.workspace.credentials
     interrupted = await world.set_up(typed=f"\n\n{credentials.bot_token}\n")
     assert interrupted.exit_code == 130
@@ -324,7 +324,7 @@ async def test_what_was_answered_stays_answered_and_nothing_is_replaced_silently
         ("xoxe.xoxp-1-planted-of-nobody", "does not accept the configuration token (invalid_auth)"),
     ],
 )
-async def test_a_wrong_configuration_token(new: World, token: str, words: str) -> None:
+async def test_setup_rejects_a_wrong_configuration_token(new: World, token: str, words: str) -> None:
     result = await new.set_up("--no-input", **new.given(PAGEHAND_CONFIGURATION_TOKEN=token))
     assert result.exit_code == 1
     assert words in result.output
@@ -333,7 +333,7 @@ async def test_a_wrong_configuration_token(new: World, token: str, words: str) -
     assert not new.file.exists() or token not in new.file.read_text()
 
 
-async def test_what_slack_finds_wrong_with_a_manifest_is_shown_with_its_place(world: World) -> None:
+async def test_manifest_errors_from_slack_are_shown_with_their_place(world: World) -> None:
     async with new_session() as session:
         token = world.workspace.credentials.configuration_token
         apps = SlackApps(new_client(token, session, base_url=world.workspace.api_url))
@@ -357,14 +357,14 @@ async def test_what_slack_finds_wrong_with_a_manifest_is_shown_with_its_place(wo
         ({"SLACK_API_URL": f"http://127.0.0.1:{free_port()}"}, "cannot be reached"),
     ],
 )
-async def test_a_setting_that_does_not_work(world: World, environ: dict[str, str], words: str) -> None:
+async def test_setup_explains_a_setting_that_does_not_work(world: World, environ: dict[str, str], words: str) -> None:
     result = await world.set_up("--no-input", "--channel", world.channel(), **world.given(**environ))
     assert result.exit_code == 1
     assert words in result.output
     assert "display_information" not in result.output, "a manifest is for people"
 
 
-async def test_scopes_that_were_not_granted(world: World) -> None:
+async def test_setup_names_scopes_that_were_not_granted(world: World) -> None:
     options = ("--no-input", "--channel", world.channel())
     world.workspace.credentials.remove_scopes("files:read")
     assert (await world.set_up(*options, "--without", "files", **world.given())).output.count("files:read") == 0
@@ -377,20 +377,20 @@ async def test_scopes_that_were_not_granted(world: World) -> None:
     assert "Reinstall to Workspace" in result.output
 
 
-async def test_an_answer_that_repeats_a_key_is_shown_with_stars(world: World) -> None:
+async def test_a_key_quoted_in_an_answer_is_masked(world: World) -> None:
     world.job_api.fail(refusing(401, f"The key {KEY} is not known."), times=None)
     result = await world.set_up("--no-input", "--channel", world.channel(), **world.given())
     assert "The key *** is not known" in result.output
 
 
-async def test_tokens_of_two_apps(world: World) -> None:
+async def test_setup_detects_tokens_of_two_apps(world: World) -> None:
     world.workspace.socket_mode._app_id = "A0OTHER"
     result = await world.set_up("--no-input", "--channel", world.channel(), **world.given())
     assert result.exit_code == 1
     assert "SLACK_APP_TOKEN is of another app (A0OTHER) than SLACK_BOT_TOKEN (A0PAGEHND)" in result.output
 
 
-async def test_another_instance_of_the_same_app_is_noticed(world: World) -> None:
+async def test_another_instance_of_the_same_app_is_detected(world: World) -> None:
     credentials = world.workspace.credentials
     other = AsyncWebClient(credentials.app_token, base_url=world.workspace.api_url)
     url = (await other.apps_connections_open(app_token=credentials.app_token))["url"]
@@ -399,7 +399,9 @@ async def test_another_instance_of_the_same_app_is_noticed(world: World) -> None
     assert "another instance of this app is connected (1 more connection)" in result.output
 
 
-async def test_a_message_that_does_not_arrive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_setup_explains_a_test_message_that_does_not_arrive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     deaf = replace(manifest(), events=frozenset({"app_mention"}))
     async with a_world(tmp_path, is_installed=True, app=deaf) as world:
         environ = {name: value for name, value in (world.environ | world.given()).items() if value}
@@ -410,19 +412,19 @@ async def test_a_message_that_does_not_arrive(tmp_path: Path, capsys: pytest.Cap
         assert "message.channels under Subscribe to bot events" in output
 
 
-async def test_a_private_channel_without_pagehand(world: World) -> None:
+async def test_setup_explains_a_private_channel_without_pagehand(world: World) -> None:
     result = await world.set_up("--no-input", "--channel", world.channel("leads"), **world.given())
     assert result.exit_code == 1
     assert "/invite @Pagehand" in result.output
 
 
-async def test_a_file_that_cannot_be_written(world: World) -> None:
+async def test_setup_explains_a_file_that_cannot_be_written(world: World) -> None:
     result = await world.set_up("--no-input", "--write", "/proc/none/.env", **world.given())
     assert result.exit_code == 1
     assert re.search(r"/proc/none/.env cannot be written \(.+\)\. .*--print", result.output)
 
 
-async def test_a_file_that_cannot_be_read(world: World) -> None:
+async def test_setup_explains_a_file_that_cannot_be_read(world: World) -> None:
     world.file.write_text("SLACK_BOT_TOKEN: xoxb-planted\n")
     result = await world.set_up("--no-input", **world.given())
     assert result.exit_code == 2

@@ -139,7 +139,7 @@ async def world(another_store: Opener, clock: FakeClock) -> AsyncIterator[World]
 
 
 @pytest.mark.either_database
-async def test_a_scope_that_is_removed_is_told_once_by_all_instances_and_again_when_it_goes_again(
+async def test_a_removed_scope_is_reported_once_and_again_when_removed_again(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, two = await world.instance("one"), await world.instance("two")
@@ -175,7 +175,7 @@ async def test_a_scope_that_is_removed_is_told_once_by_all_instances_and_again_w
 
 
 @pytest.mark.either_database
-async def test_what_the_first_look_finds_is_known_to_whoever_set_it_up(world: World) -> None:
+async def test_faults_at_the_first_check_are_not_reported(world: World) -> None:
     world.workspace.credentials.remove_scopes("files:read")
     instance = await world.instance()
     await instance.look()
@@ -188,7 +188,7 @@ async def test_what_the_first_look_finds_is_known_to_whoever_set_it_up(world: Wo
 
 @pytest.mark.either_database
 @pytest.mark.parametrize("place", ["docs", "ana"])
-async def test_what_may_have_been_told_is_looked_for_first(world: World, place: str) -> None:
+async def test_a_report_in_doubt_is_looked_for_before_it_is_repeated(world: World, place: str) -> None:
     """By whichever instance takes it up, as after the death of the one that told it."""
     world.make_administrator(place)
     one, two = await world.broken("one", "two")
@@ -281,7 +281,7 @@ async def test_a_fault_that_was_not_told_before_it_went_is_told_when_it_is_back(
 
 
 @pytest.mark.either_database
-async def test_an_outage_that_may_pass_is_not_told_and_clears_nothing(world: World) -> None:
+async def test_a_transient_outage_is_not_reported_and_clears_nothing(world: World) -> None:
     instance = await world.instance()
     await instance.look()
     world.more = [Finding.error("more", "Away.", why="Away.", fix="Wait.", passing=True)]
@@ -291,7 +291,7 @@ async def test_an_outage_that_may_pass_is_not_told_and_clears_nothing(world: Wor
     assert instance.health().report()["ok"] is True
 
 
-async def test_a_token_that_is_revoked_turns_the_health_and_says_the_words_of_the_start(
+async def test_a_revoked_token_turns_the_health_red_and_explains_itself(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     instance = await world.instance()
@@ -309,7 +309,7 @@ async def test_a_token_that_is_revoked_turns_the_health_and_says_the_words_of_th
     assert instance.health().report()["ok"] is True
 
 
-async def test_a_refused_call_has_it_look_at_once(world: World) -> None:
+async def test_a_refused_call_triggers_a_check_at_once(world: World) -> None:
     refused, looked = asyncio.Event(), asyncio.Event()
 
     async def look() -> Sequence[Finding]:

@@ -55,7 +55,7 @@ async def uploaded(world: SlackWorld, *files: Upload) -> tuple[SlackFile, ...]:
     return files_of(SlackMessage.read(answer["messages"][0]))
 
 
-async def test_a_file_of_the_workspace_is_read(workspace: SlackWorld) -> None:
+async def test_a_file_in_the_workspace_is_read(workspace: SlackWorld) -> None:
     """What it is called, and what is in it."""
     guide, picture = await uploaded(workspace, Upload("guide.md", "# Größe\n".encode()), Upload("a.png", b"\x89PNG"))
     files = SlackFiles(workspace.client, workspace.response_urls._session)
@@ -65,14 +65,14 @@ async def test_a_file_of_the_workspace_is_read(workspace: SlackWorld) -> None:
     assert await files.read(picture, max_bytes=1_000) == FileContent(b"\x89PNG", "image/png")
 
 
-async def test_a_page_of_the_workspace_is_a_file_like_any_other(workspace: SlackWorld) -> None:
+async def test_a_canvas_is_read_like_any_file(workspace: SlackWorld) -> None:
     """It is no page to sign in at."""
     (page,) = await uploaded(workspace, Upload("index.html", b"<h1>Guide</h1>"))
     files = SlackFiles(workspace.client, workspace.response_urls._session)
     assert (await files.read(page, max_bytes=100)).data == b"<h1>Guide</h1>"
 
 
-async def test_a_file_that_slack_tells_no_more_of_is_looked_up(workspace: SlackWorld) -> None:
+async def test_a_file_without_details_is_looked_up(workspace: SlackWorld) -> None:
     """As in channels that are shared with others, where events hold its id alone."""
     (guide,) = await uploaded(workspace, Upload("guide.md", b"# Guide"))
     files = SlackFiles(workspace.client, workspace.response_urls._session)
@@ -89,7 +89,7 @@ async def test_a_file_that_slack_tells_no_more_of_is_looked_up(workspace: SlackW
             await files.read(unknown, max_bytes=100)
 
 
-async def test_without_the_scope_it_is_named() -> None:
+async def test_a_missing_file_scope_is_named() -> None:
     """Slack shows a page to sign in at instead of the file."""
     async with slack_world(AppConfig(scopes=AppConfig().scopes - {"files:read"})) as workspace:
         (guide,) = await uploaded(workspace, Upload("index.html", b"<h1>Guide</h1>"))
@@ -99,14 +99,14 @@ async def test_without_the_scope_it_is_named() -> None:
 
 
 @pytest.mark.parametrize("mimetype", ["text/markdown", "text/html", ""])
-async def test_a_page_to_sign_in_at_is_no_file(world: FileWorld, mimetype: str) -> None:
+async def test_a_sign_in_page_is_not_a_file(world: FileWorld, mimetype: str) -> None:
     """Also where the file itself is a page."""
     url = world.slack.gives("/files/guide", PAGE, Content_Type="text/html; charset=utf-8")
     with pytest.raises(ChatMissingScope):
         await world.files.read(file_at(url, mimetype=mimetype, size=5), max_bytes=1_000)
 
 
-async def test_a_long_file_is_read_to_the_bound_and_no_further(world: FileWorld) -> None:
+async def test_a_long_file_is_read_up_to_the_limit(world: FileWorld) -> None:
     """Also one that never ends, or that says it is shorter than it is."""
     given = 0
 
@@ -125,7 +125,7 @@ async def test_a_long_file_is_read_to_the_bound_and_no_further(world: FileWorld)
     assert await world.files.read(file_at(exact), max_bytes=10) == FileContent(b"y" * 10, "text/markdown")
 
 
-async def test_the_token_goes_to_slack_alone(world: FileWorld) -> None:
+async def test_the_token_is_sent_only_to_slack(world: FileWorld) -> None:
     """Neither to an address that an event names, nor to where a redirect leads."""
     elsewhere = world.elsewhere.gives("/stolen", b"words")
     port = world.slack.address.rpartition(":")[2]
@@ -151,7 +151,7 @@ async def test_the_token_goes_to_slack_alone(world: FileWorld) -> None:
     assert world.elsewhere.asked == []
 
 
-async def test_a_redirect_within_slack_is_followed_a_few_times(world: FileWorld) -> None:
+async def test_redirects_within_slack_are_followed_a_few_times(world: FileWorld) -> None:
     """And one that never ends is given up."""
     world.slack.gives("/files/there", b"words", Content_Type="text/plain")
     url = world.slack.gives("/files/here", status=302, Location="there")
@@ -164,7 +164,7 @@ async def test_a_redirect_within_slack_is_followed_a_few_times(world: FileWorld)
     assert len(world.slack.asked) == 10
 
 
-async def test_what_slack_answers_instead_becomes_one_of_our_errors(world: FileWorld) -> None:
+async def test_other_answers_of_slack_become_our_errors(world: FileWorld) -> None:
     """By its remedy; and no error contains the token."""
     cases = ((404, ChatRejected), (403, ChatRejected), (410, ChatRejected), (500, ChatUncertain), (503, ChatUncertain))
     for status, kind in cases:
@@ -176,7 +176,7 @@ async def test_what_slack_answers_instead_becomes_one_of_our_errors(world: FileW
     assert busy.value.retry_after == 7.0
 
 
-async def test_a_file_that_comes_too_slowly_is_given_up(world: FileWorld) -> None:
+async def test_a_slow_file_download_is_given_up(world: FileWorld) -> None:
     """So is one of which the connection ends."""
     gone = asyncio.Event()
 

@@ -50,7 +50,7 @@ async def asked_for(world: SlackWorld, count: int) -> None:
 # -- members --------------------------------------------------------------------------------------------------------
 
 
-async def test_who_somebody_is(world: SlackWorld) -> None:
+async def test_a_person_is_read_from_slack(world: SlackWorld) -> None:
     """A member and administrator, a guest, somebody of another organization, and a bot."""
     members, ours = members_of(world), world.identity.team_id
     ana, gia = await members.member(world.id("ana")), await members.member(world.id("gia"))
@@ -60,7 +60,7 @@ async def test_who_somebody_is(world: SlackWorld) -> None:
     assert (await members.member(world.identity.bot_user_id)).is_bot
 
 
-async def test_what_somebody_may_is_asked_for_again_after_five_minutes(world: SlackWorld) -> None:
+async def test_permissions_are_looked_up_again_after_five_minutes(world: SlackWorld) -> None:
     """So that people who become guests do not keep their rights."""
     members, ben = members_of(world), world.id("ben")
     for _ in range(3):
@@ -74,7 +74,7 @@ async def test_what_somebody_may_is_asked_for_again_after_five_minutes(world: Sl
     assert (await members.member(ben)).is_guest
 
 
-async def test_people_are_looked_up_side_by_side_and_whoever_is_known_waits_for_none_of_them(world: SlackWorld) -> None:
+async def test_people_are_looked_up_concurrently_and_known_ones_do_not_wait(world: SlackWorld) -> None:
     """Slack answers none of the others here."""
     members, ana, ben = members_of(world), world.id("ana"), world.id("ben")
     await members.member(ana)
@@ -89,7 +89,7 @@ async def test_people_are_looked_up_side_by_side_and_whoever_is_known_waits_for_
     assert (await members.member(ben)).name == "ben"
 
 
-async def test_what_slack_told_of_somebody_counts_from_when_it_was_asked(world: SlackWorld) -> None:
+async def test_a_person_is_cached_from_the_time_of_the_request(world: SlackWorld) -> None:
     """An answer that took ten seconds is ten seconds old: somebody may have been made a guest meanwhile."""
     members, ben = members_of(world), world.id("ben")
     world.workspace.faults.delay(0.2, method="users.info")
@@ -102,7 +102,7 @@ async def test_what_slack_told_of_somebody_counts_from_when_it_was_asked(world: 
     assert world.lookups == 2
 
 
-async def test_names_and_members_are_asked_for_together(world: SlackWorld) -> None:
+async def test_names_and_membership_are_looked_up_together(world: SlackWorld) -> None:
     """A person whose name is known is known."""
     directory, ana = directory_of(world), world.id("ana")
     people = SlackPeople(world.client, directory=directory, monotonic=lambda: world.now[0])
@@ -111,7 +111,7 @@ async def test_names_and_members_are_asked_for_together(world: SlackWorld) -> No
     assert world.lookups == 1
 
 
-async def test_an_id_of_nobody_is_refused_and_an_outage_is_none(world: SlackWorld) -> None:
+async def test_an_unknown_id_is_refused_and_an_outage_is_not(world: SlackWorld) -> None:
     """Each becomes the error with its remedy, and an outage is not cached."""
     members = members_of(world)
     for _ in range(2):
@@ -124,7 +124,7 @@ async def test_an_id_of_nobody_is_refused_and_an_outage_is_none(world: SlackWorl
     assert (await members.member(world.id("ana"))).name == "ana"
 
 
-async def test_without_the_scope_nobody_is_taken_for_a_member() -> None:
+async def test_without_the_scope_looking_up_a_member_names_it() -> None:
     """The scope is named."""
     async with slack_world(AppConfig(scopes=AppConfig().scopes - {"users:read"})) as world:
         with pytest.raises(ChatMissingScope):
@@ -142,13 +142,13 @@ async def test_without_the_scope_nobody_is_taken_for_a_member() -> None:
         {"is_restricted": False, "is_ultra_restricted": True},
     ],
 )
-def test_whoever_is_not_said_to_be_no_guest_is_one(user: dict[str, Any]) -> None:
+def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, Any]) -> None:
     """Nor do they belong to any workspace, or have any right, that Slack does not name."""
     found = read_user("U1", DescribedUser.read(user))
     assert found.member == Member("U1", "U1", "", is_guest=True)
 
 
-async def test_everybody_of_our_organization_is_one_of_ours() -> None:
+async def test_everyone_in_our_organization_is_ours() -> None:
     """By the organization's id, where people belong to several workspaces of it."""
     identity = Identity("T1", "Acme", "U0BOT", "B0BOT", enterprise_id="E1")
     plain = {"is_restricted": False, "is_ultra_restricted": False}
@@ -166,7 +166,7 @@ async def test_everybody_of_our_organization_is_one_of_ours() -> None:
 
 
 @pytest.mark.parametrize("answer", [{"ok": True}, {"ok": True, "user": []}, {"ok": True, "user": "U1"}])
-async def test_an_answer_without_a_person_is_nobody(answer: dict[str, Any]) -> None:
+async def test_an_answer_without_a_person_is_unknown(answer: dict[str, Any]) -> None:
     """Slack never sends it."""
     async with file_server() as slack, new_session() as session:
         slack.gives("/api/users.info", _json(answer), Content_Type="application/json")
@@ -178,7 +178,7 @@ async def test_an_answer_without_a_person_is_nobody(answer: dict[str, Any]) -> N
 # -- groups ---------------------------------------------------------------------------------------------------------
 
 
-async def test_who_is_in_a_group(world: SlackWorld) -> None:
+async def test_members_of_a_group_are_read(world: SlackWorld) -> None:
     """Asked for once in five minutes."""
     groups = SlackGroups(world.client, monotonic=lambda: world.now[0])
     writers = {world.id("ana"), world.id("ben")}
@@ -191,9 +191,7 @@ async def test_who_is_in_a_group(world: SlackWorld) -> None:
     assert await groups.members_of([]) == frozenset()
 
 
-async def test_a_group_that_slack_does_not_show_has_nobody_in_it(
-    world: SlackWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_hidden_group_has_no_members(world: SlackWorld, caplog: pytest.LogCaptureFixture) -> None:
     """It is logged once; the other groups count."""
     groups = SlackGroups(world.client, monotonic=lambda: world.now[0])
     for now in (0.0, 400.0):
@@ -203,7 +201,7 @@ async def test_a_group_that_slack_does_not_show_has_nobody_in_it(
     assert caplog.text.count("S0GONE") == 1
 
 
-async def test_while_slack_is_away_nobody_is_taken_for_a_stranger(world: SlackWorld) -> None:
+async def test_while_slack_is_away_nobody_counts_as_a_stranger(world: SlackWorld) -> None:
     """It is told that Slack could not be asked."""
     groups = SlackGroups(world.client)
     world.workspace.faults.server_error(method="usergroups.users.list")
@@ -215,7 +213,7 @@ async def test_while_slack_is_away_nobody_is_taken_for_a_stranger(world: SlackWo
 # -- channels -------------------------------------------------------------------------------------------------------
 
 
-async def test_what_a_channel_is(world: SlackWorld) -> None:
+async def test_a_channels_kind_is_read(world: SlackWorld) -> None:
     """Public, shared with another organization, and direct, for which nothing is asked."""
     channels, known = SlackChannels(world.client), world.workspace.channels
     docs, partners = known["docs"].id, known["partners"].id
@@ -233,14 +231,14 @@ async def test_what_a_channel_is(world: SlackWorld) -> None:
 
 
 @pytest.mark.parametrize("channel", [None, [], {}, {"is_ext_shared": None, "is_private": 0}, {"is_ext_shared": "no"}])
-def test_what_is_not_said_to_be_ours_alone_is_shared(channel: Any) -> None:
+def test_a_channel_not_known_to_be_internal_counts_as_shared(channel: Any) -> None:
     """And private."""
     assert read_channel("C1", DescribedChannel.read(channel)) == ChannelInfo(
         "C1", "", is_shared_outside=True, is_private=True
     )
 
 
-async def test_what_is_remembered_has_a_bound_and_a_failure_is_not_remembered() -> None:
+async def test_the_cache_is_bounded_and_failures_are_not_cached() -> None:
     """The oldest goes first."""
     cache, fetched = ExpiringCache[str](seconds=10.0, monotonic=lambda: 0.0), list[str]()
 
@@ -267,7 +265,7 @@ def conversations_of(world: SlackWorld) -> SlackConversations:
     return SlackConversations(world.client, world.identity, world.people)
 
 
-async def test_a_thread_is_told_with_names_and_without_ourselves(world: SlackWorld) -> None:
+async def test_a_thread_is_read_with_names_and_without_the_bot(world: SlackWorld) -> None:
     """Oldest first, with files, forwarded messages and who is mentioned."""
     ana, ben = world.workspace.people["ana"], world.workspace.people["ben"]
     docs = world.workspace.channels["docs"].id
@@ -288,7 +286,7 @@ async def test_a_thread_is_told_with_names_and_without_ourselves(world: SlackWor
     assert other.ts.replace(".", "") in share.url
 
 
-async def test_the_last_messages_of_a_long_thread_are_told(world: SlackWorld) -> None:
+async def test_the_last_messages_of_a_long_thread_are_read(world: SlackWorld) -> None:
     """Those before the message that asks, over all pages that Slack makes of it, each once."""
     ana, docs = world.workspace.people["ana"], world.workspace.channels["docs"].id
     root = await ana.say("docs", "number 0")
@@ -300,7 +298,7 @@ async def test_the_last_messages_of_a_long_thread_are_told(world: SlackWorld) ->
     assert [message.text for message in short] == ["number 448", "number 449"]
 
 
-async def test_only_what_was_said_since_is_told(world: SlackWorld) -> None:
+async def test_only_messages_since_the_last_reading_are_read(world: SlackWorld) -> None:
     """Neither the message that it is counted from, nor the thread's first one, which Slack sends again."""
     ana, docs = world.workspace.people["ana"], world.workspace.channels["docs"].id
     root = await ana.say("docs", "first")
@@ -310,7 +308,7 @@ async def test_only_what_was_said_since_is_told(world: SlackWorld) -> None:
     assert await conversations_of(world).thread(docs, root.ts, after_ts=said[3].ts) == ()
 
 
-async def test_a_thread_that_cannot_be_read_raises_what_is_to_be_done(world: SlackWorld) -> None:
+async def test_an_unreadable_thread_raises_the_matching_error(world: SlackWorld) -> None:
     """Not a member, no such thread."""
     leads, docs = world.workspace.channels["general"].id, world.workspace.channels["docs"].id
     root = await world.workspace.people["ben"].say("general", "hello")
@@ -320,7 +318,7 @@ async def test_a_thread_that_cannot_be_read_raises_what_is_to_be_done(world: Sla
         await conversations_of(world).thread(docs, "1700000000.000001")
 
 
-async def test_a_thread_that_never_ends_is_given_up_and_what_is_no_message_is_left_out() -> None:
+async def test_endless_pages_are_given_up_and_non_messages_left_out() -> None:
     """Whatever answers instead of Slack."""
     odd = [None, "words", {"ts": 5}, {"ts": "soon", "text": "x"}, {"ts": "1700000000.000100", "text": ["x"]}]
     message = {"ts": "1700000000.000200", "user": "U1", "text": "Hello <@U2>"}

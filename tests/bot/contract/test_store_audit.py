@@ -50,7 +50,7 @@ async def rows(sql: Sql, table: str) -> int:
     return int(number)
 
 
-async def test_entries_come_back_as_they_were_in_pages_of_any_size(store: Store, clock: FakeClock) -> None:
+async def test_entries_are_paged_in_any_size(store: Store, clock: FakeClock) -> None:
     """Many of one transaction have one time: none of them is left out between two pages, and none comes twice."""
     begin = clock.now()
     await record(store, *(replace(ASKED, job_id=f"{number}") for number in range(7)))
@@ -65,7 +65,7 @@ async def test_entries_come_back_as_they_were_in_pages_of_any_size(store: Store,
     assert found[0].entry == replace(ASKED, job_id="0")
 
 
-async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(store: Store, clock: FakeClock) -> None:
+async def test_a_period_includes_its_start_and_excludes_its_end(store: Store, clock: FakeClock) -> None:
     """So that two periods that follow each other have each entry once."""
     begin = clock.now()
     for number in range(4):
@@ -76,7 +76,7 @@ async def test_a_period_begins_with_its_first_moment_and_ends_before_its_last(st
     assert await exported(store, begin + 99, begin + 100) == []
 
 
-async def test_what_is_recorded_late_with_an_earlier_time_has_its_place(store: Store, clock: FakeClock) -> None:
+async def test_a_late_entry_is_sorted_by_its_time(store: Store, clock: FakeClock) -> None:
     """The order is that of time, not of numbers."""
     begin = clock.now()
     await record(store, replace(ASKED, job_id="second"))
@@ -90,7 +90,7 @@ def text_of(record: logging.LogRecord) -> str:
     return TextFormatter([]).format(record).partition("bot.store.audit: ")[2]
 
 
-async def test_each_entry_is_a_line_of_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_entry_is_logged_in_one_line(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """With everything known, and nothing else."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, ASKED, REFUSED)
@@ -100,7 +100,7 @@ async def test_each_entry_is_a_line_of_the_log(store: Store, caplog: pytest.LogC
     ]
 
 
-async def test_nobody_writes_a_field_or_a_line_of_their_own(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_field_can_forge_a_field_or_line_of_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """What is more than a word stands in quotation marks, and is bounded."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, replace(ASKED, project="docs\naudit: asked person=UEVE", job_id='a b" c=d', reason="x" * 5_000))
@@ -112,7 +112,7 @@ async def test_nobody_writes_a_field_or_a_line_of_their_own(store: Store, caplog
     assert len(text) < 700
 
 
-async def test_nothing_is_logged_of_what_was_not_committed(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+async def test_uncommitted_entries_are_not_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     """Nor twice of what was tried twice."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
 
@@ -137,7 +137,7 @@ async def test_nothing_is_logged_of_what_was_not_committed(store: Store, caplog:
     assert [each.getMessage().split()[1] for each in caplog.records] == ["asked"]
 
 
-async def test_transactions_that_share_a_commit_log_their_own(
+async def test_transactions_sharing_a_commit_log_only_their_own_entries(
     another_store: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Each entry once, however many come at the same time."""
@@ -148,7 +148,7 @@ async def test_transactions_that_share_a_commit_log_their_own(
     assert told == sorted(f"j{number}" for number in range(30))
 
 
-async def test_the_audit_trail_goes_with_time_a_few_at_a_time(store: Store, sql: Sql, clock: FakeClock) -> None:
+async def test_old_audit_entries_are_deleted_in_small_steps(store: Store, sql: Sql, clock: FakeClock) -> None:
     """What is younger stays."""
     for _ in range(5):
         await record(store, ASKED)
@@ -162,7 +162,7 @@ async def test_the_audit_trail_goes_with_time_a_few_at_a_time(store: Store, sql:
     assert await rows(sql, "audit") == 2
 
 
-async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: FakeClock) -> None:
+async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, clock: FakeClock) -> None:
     """Versions of messages after a quarter of an hour, what counts towards the limit after two hours, drafts after a
     day, Homes and held replies that nobody comes back to, and the audit trail when its jobs go.
     """
@@ -201,7 +201,7 @@ async def test_a_sweep_deletes_all_that_grows(store: Store, sql: Sql, clock: Fak
     assert await rows(sql, "preferences") == 1
 
 
-async def test_a_draft_that_was_changed_meanwhile_stays(store: Store, sql: Sql, clock: FakeClock) -> None:
+async def test_a_draft_changed_meanwhile_is_kept(store: Store, sql: Sql, clock: FakeClock) -> None:
     """A day counts from the last word."""
     await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "one"))
     clock.advance(0.8 * DAY)
@@ -227,7 +227,7 @@ async def fill_people(store: Store) -> None:
     await store.transact(work)
 
 
-async def test_a_person_is_forgotten_with_what_they_did_prefer_and_look_at(store: Store, sql: Sql) -> None:
+async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store: Store, sql: Sql) -> None:
     """However much it is; others keep theirs."""
     await fill_people(store)
     total = Deleted()
@@ -240,7 +240,7 @@ async def test_a_person_is_forgotten_with_what_they_did_prefer_and_look_at(store
         assert [person for (person,) in found] == ["UBEN"]
 
 
-async def test_a_channel_is_forgotten_with_what_was_done_in_it(store: Store, sql: Sql) -> None:
+async def test_forgetting_a_channel_deletes_its_audit_entries(store: Store, sql: Sql) -> None:
     """Also where nothing came of it, and there is no job."""
     await fill_people(store)
     total = Deleted()

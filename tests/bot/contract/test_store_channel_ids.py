@@ -29,7 +29,7 @@ async def test_a_channel_whose_id_never_changed_has_one(store: Store) -> None:
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(CHANGES)))
-async def test_changes_are_followed_in_any_order_and_as_often_as_they_are_told(
+async def test_id_changes_are_followed_in_any_order_and_repeatedly(
     store: Store, order: Sequence[tuple[str, str, float]]
 ) -> None:
     await changed(store, *order, *reversed(order))
@@ -38,7 +38,7 @@ async def test_changes_are_followed_in_any_order_and_as_often_as_they_are_told(
     assert await all_of(store, "E") == ("E",)
 
 
-async def test_an_id_that_comes_back_is_the_newest(store: Store) -> None:
+async def test_an_id_that_returns_is_the_newest(store: Store) -> None:
     await changed(store, ("A", "B", 1.0), ("B", "A", 2.0), ("A", "B", 1.0))
     assert await all_of(store, "B") == ("A", "B", "A")
 
@@ -48,13 +48,13 @@ async def test_two_channels_are_kept_apart(store: Store) -> None:
     assert (await all_of(store, "B"), await all_of(store, "Y")) == (("A", "B"), ("X", "Y"))
 
 
-async def test_changes_that_are_told_at_the_same_time_are_joined(store: Store) -> None:
+async def test_concurrent_id_changes_are_merged(store: Store) -> None:
     """By several processes, as with PostgreSQL."""
     await asyncio.gather(*(changed(store, change) for change in CHANGES * 3))
     assert await all_of(store, "D") == ("A", "B", "C", "D")
 
 
-async def test_ids_go_with_time_once_no_job_is_known_by_them(store: Store, sql: Sql, clock: FakeClock) -> None:
+async def test_old_ids_are_deleted_once_no_job_uses_them(store: Store, sql: Sql, clock: FakeClock) -> None:
     await add(store, a_thread("t1", channel_id="A", ts="1.1"))
     await changed(store, ("A", "B", 1.0), ("X", "Y", 1.0))
     clock.advance(100)

@@ -71,7 +71,7 @@ async def test_a_follow_up_waits_for_the_start_and_the_job_id(store: Store) -> N
     assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
 
 
-async def test_follow_ups_go_out_one_by_one_as_written(store: Store) -> None:
+async def test_follow_ups_are_sent_one_by_one_as_written(store: Store) -> None:
     await watched(store)
     await add(store, *[a_follow_up(f"1700000000.00000{n}") for n in (3, 1, 2)])
     for n in (1, 2, 3):
@@ -81,7 +81,7 @@ async def test_follow_ups_go_out_one_by_one_as_written(store: Store) -> None:
         await settle(store, claimed.request.id, RequestState.ACCEPTED)
 
 
-async def test_a_follow_up_in_backoff_holds_up_only_its_own_thread(store: Store) -> None:
+async def test_a_follow_up_in_backoff_delays_only_its_own_thread(store: Store) -> None:
     await watched(store, "t1")
     await watched(store, "t2")
     await add(store, a_follow_up("1"), a_follow_up("2"), a_follow_up("1", "t2"))
@@ -92,7 +92,7 @@ async def test_a_follow_up_in_backoff_holds_up_only_its_own_thread(store: Store)
     assert not await claim_requests(store)
 
 
-async def test_a_request_opened_again_waits_for_the_one_under_way(store: Store) -> None:
+async def test_a_reopened_request_waits_for_the_one_in_flight(store: Store) -> None:
     await watched(store)
     await add(store, a_follow_up("1"), a_follow_up("2"))
     await claim_requests(store)
@@ -104,7 +104,7 @@ async def test_a_request_opened_again_waits_for_the_one_under_way(store: Store) 
     assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
 
 
-async def test_a_request_whose_lease_ran_out_is_taken_as_uncertain(store: Store, clock: FakeClock) -> None:
+async def test_a_request_with_an_expired_lease_is_uncertain(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(ts="1.1"), a_start())
     await claim_requests(store, "dead")
     clock.advance(LEASE - 1)
@@ -119,7 +119,7 @@ async def test_a_request_whose_lease_ran_out_is_taken_as_uncertain(store: Store,
     assert not await store.transact(lambda tx: tx.requests.is_claimed_by("t1-start", "alive"))
 
 
-async def test_two_leases_that_ran_out_in_one_thread_do_not_block_each_other(store: Store, clock: FakeClock) -> None:
+async def test_two_expired_leases_in_a_thread_do_not_block_each_other(store: Store, clock: FakeClock) -> None:
     await watched(store)
     await add(store, a_follow_up("1"), a_follow_up("2"))
     await claim_requests(store)
@@ -130,7 +130,7 @@ async def test_two_leases_that_ran_out_in_one_thread_do_not_block_each_other(sto
     assert [item.request.id for item in await claim_requests(store)] == ["t1-1"]
 
 
-async def test_a_request_is_due_when_it_says(store: Store, clock: FakeClock) -> None:
+async def test_a_request_becomes_due_at_its_time(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(ts="1.1"))
     assert await store.transact(lambda tx: tx.requests.add(a_start(), due_in=1.5))
     assert not await claim_requests(store)
@@ -139,7 +139,7 @@ async def test_a_request_is_due_when_it_says(store: Store, clock: FakeClock) -> 
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-async def test_claims_keep_to_their_limit_and_take_the_longest_due_first(
+async def test_claims_respect_their_limit_and_take_the_longest_due_first(
     store: Store, clock: FakeClock, limit: int
 ) -> None:
     for n in (1, 2, 3, 4):
@@ -153,7 +153,7 @@ async def test_claims_keep_to_their_limit_and_take_the_longest_due_first(
     assert [item.thread.id for item in await claim_requests(store, limit=limit)] == first
 
 
-async def test_a_watch_is_held_by_one(store: Store, clock: FakeClock) -> None:
+async def test_a_watch_is_claimed_by_one_owner(store: Store, clock: FakeClock) -> None:
     thread = await watched(store)
     [claimed] = await claim_polls(store, "one")
     assert claimed.thread == thread
@@ -162,7 +162,7 @@ async def test_a_watch_is_held_by_one(store: Store, clock: FakeClock) -> None:
     assert len(await claim_polls(store, "two")) == 1
 
 
-async def test_a_watch_whose_thread_is_known_is_claimed_without_it(store: Store, clock: FakeClock) -> None:
+async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: Store, clock: FakeClock) -> None:
     """Of another revision it comes with its thread; it is held, saved and read as any other."""
     await watched(store, "t1")
     clock.advance(1.0)
@@ -178,7 +178,7 @@ async def test_a_watch_whose_thread_is_known_is_claimed_without_it(store: Store,
     assert [poll.thread.id for poll in await claim_polls(store, "two")] == ["t1"]
 
 
-async def test_of_threads_that_are_not_known_a_claim_reads_so_many_at_most(store: Store, clock: FakeClock) -> None:
+async def test_a_claim_reads_a_bounded_number_of_unknown_threads(store: Store, clock: FakeClock) -> None:
     """The others stay free, and known ones are claimed all the same."""
     for n in (1, 2, 3, 4):
         await watched(store, f"t{n}")
@@ -189,7 +189,7 @@ async def test_of_threads_that_are_not_known_a_claim_reads_so_many_at_most(store
     assert [poll.thread.id for poll in await claim_polls(store, "two")] == ["t3"]
 
 
-async def test_a_known_thread_that_has_changed_is_not_what_was_claimed(store: Store) -> None:
+async def test_a_known_thread_that_changed_is_not_claimed(store: Store) -> None:
     """What was seen of its job came before the change: it is dropped, and the watch is free."""
     await watched(store)
     known = KnownPoll("t1", 1, "docs", JOB.id)
@@ -201,7 +201,7 @@ async def test_a_known_thread_that_has_changed_is_not_what_was_claimed(store: St
     assert [poll.thread.revision for poll in await claim_polls(store, "two")] == [2]
 
 
-async def test_notices_of_a_thread_go_out_in_order_one_at_a_time(store: Store) -> None:
+async def test_notices_of_a_thread_are_delivered_in_order_one_at_a_time(store: Store) -> None:
     await add(store, a_thread(), say=[CARD, a_post("a"), a_post("b")])
     for key in ("t1/card", "t1/a", "t1/b"):
         [claimed] = await claim_notices(store)
@@ -210,7 +210,7 @@ async def test_notices_of_a_thread_go_out_in_order_one_at_a_time(store: Store) -
         assert await done(store, claimed)
 
 
-async def test_a_post_in_somebody_elses_thread_waits_for_its_card(store: Store) -> None:
+async def test_a_post_in_an_existing_thread_waits_for_its_card(store: Store) -> None:
     """Whatever is recorded before the card, the card comes first."""
     await add(store, a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
     assert not await claim_notices(store)
@@ -224,7 +224,7 @@ async def test_a_post_in_somebody_elses_thread_waits_for_its_card(store: Store) 
     assert (post.notice.key, post.thread.ts, post.thread.card_ts) == ("t1/a", "1.1", "1.2")
 
 
-async def test_words_for_one_person_do_not_wait_for_a_post_that_waits_for_the_card(store: Store) -> None:
+async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(store: Store) -> None:
     """The card may have to wait for what the person answers."""
     await add(
         store, a_thread(ts="1.1", card_ts=None), say=[a_post("a"), an_answer("b", "UANA"), an_answer("c", "UBEN")]
@@ -245,7 +245,7 @@ async def test_a_thread_that_will_have_no_card_blocks_no_post(store: Store) -> N
     assert (post.notice.key, post.thread.ts) == ("t1/a", None)
 
 
-async def test_a_card_comes_with_the_counts_of_its_follow_ups(store: Store) -> None:
+async def test_a_card_is_claimed_with_its_follow_up_counts(store: Store) -> None:
     """Those that the job API took, and those that wait; no others."""
     others = [a_follow_up("9", state=RequestState.RECEIVED), a_follow_up("8", state=RequestState.WITHDRAWN)]
     await add(store, a_thread(ts="1.1"), a_start(), *(a_follow_up(f"{number}") for number in range(5)), *others)
@@ -261,7 +261,7 @@ async def test_a_card_comes_with_the_counts_of_its_follow_ups(store: Store) -> N
     assert counts == {"t1/card": FollowUpCounts(2, 3), "t1/a": FollowUpCounts(), "t1/b": FollowUpCounts(2, 3)}
 
 
-async def test_marks_wait_for_nothing_and_nothing_waits_for_them(store: Store, clock: FakeClock) -> None:
+async def test_marks_neither_wait_nor_block(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_reaction("m1", "eyes"), CARD, a_reaction("m2", "eyes"), a_post("a")])
     first = await claim_notices(store)
     assert sorted(item.notice.key for item in first) == ["t1/card", "t1/m1", "t1/m2"]
@@ -289,7 +289,7 @@ async def test_many_marks_leave_room_for_posts(store: Store, clock: FakeClock) -
     assert len({*marks, *later}) == 4  # they are due at the same time: which of them goes first is nobody's promise
 
 
-async def test_a_mark_under_way_is_claimed_by_one(store: Store, clock: FakeClock) -> None:
+async def test_a_mark_in_flight_is_claimed_by_one_owner(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     [reaction] = await claim_notices(store)
     await say(store, a_reaction("m", "white_check_mark"))
@@ -299,7 +299,7 @@ async def test_a_mark_under_way_is_claimed_by_one(store: Store, clock: FakeClock
     assert newer.notice.message == ReactionChanged("m", Reaction.ACCEPTED)
 
 
-async def test_a_card_opened_again_waits_for_the_post_under_way(store: Store) -> None:
+async def test_a_reopened_card_waits_for_the_post_in_flight(store: Store) -> None:
     await add(store, a_thread(), say=[CARD])
     await deliver_all(store)
     await say(store, a_post("a"))
@@ -310,7 +310,7 @@ async def test_a_card_opened_again_waits_for_the_post_under_way(store: Store) ->
     assert await deliver_all(store) == ["t1/card"]
 
 
-async def test_a_notice_whose_lease_ran_out_is_uncertain_till_delivered(store: Store, clock: FakeClock) -> None:
+async def test_a_notice_with_an_expired_lease_is_uncertain_until_delivered(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_post("a")])
     [first] = await claim_notices(store, "dead")
     assert not first.notice.uncertain
@@ -339,7 +339,7 @@ async def test_released_work_is_due_at_once(store: Store) -> None:
     assert await claim_polls(store, "staying")
 
 
-async def test_a_release_frees_nobody_else(store: Store) -> None:
+async def test_a_release_affects_only_its_owner(store: Store) -> None:
     await watched(store)
     await claim_polls(store, "one")
     await store.transact(lambda tx: tx.claims.release("two"))

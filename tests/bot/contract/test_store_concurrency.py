@@ -40,7 +40,7 @@ async def stores(another_store: Opener) -> Sequence[Store]:
     return [await another_store() for _ in OWNERS]
 
 
-async def test_no_two_owners_claim_the_same(stores: Sequence[Store]) -> None:
+async def test_owners_never_claim_the_same_row(stores: Sequence[Store]) -> None:
     names = [f"t{n:02}" for n in range(40)]
     for name in names:
         await watched(stores[0], name)
@@ -65,7 +65,7 @@ async def test_no_two_owners_claim_the_same(stores: Sequence[Store]) -> None:
     assert taken == Counter(f"{kind} {name}" for kind in ("watch", "request", "notice") for name in names)
 
 
-async def test_one_request_of_a_thread_is_under_way_at_a_time(stores: Sequence[Store]) -> None:
+async def test_a_thread_has_one_request_in_flight(stores: Sequence[Store]) -> None:
     await watched(stores[0])
     await add(stores[0], *[a_follow_up(f"{n}") for n in range(8)])
     under_way: list[str] = []
@@ -85,7 +85,7 @@ async def test_one_request_of_a_thread_is_under_way_at_a_time(stores: Sequence[S
     assert sent == [f"{n}" for n in range(8)]
 
 
-async def test_notices_of_a_thread_stay_in_order_while_more_are_said(stores: Sequence[Store]) -> None:
+async def test_notices_stay_in_order_while_more_are_recorded(stores: Sequence[Store]) -> None:
     threads = ["t1", "t2", "t3"]
     for name in threads:
         await add(stores[0], a_thread(name), say=[CARD])
@@ -116,7 +116,7 @@ async def test_notices_of_a_thread_stay_in_order_while_more_are_said(stores: Seq
     assert said == {name: [f"{n}" for n in range(10)] for name in threads}
 
 
-async def test_polls_and_answers_do_not_lose_each_other(stores: Sequence[Store], sql: Sql) -> None:
+async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Store], sql: Sql) -> None:
     names = [f"t{n}" for n in range(5)]
     for name in names:
         await watched(stores[0], name)
@@ -157,7 +157,7 @@ async def test_polls_and_answers_do_not_lose_each_other(stores: Sequence[Store],
 @pytest.mark.parametrize(
     "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
 )  # on SQLite one transaction has the whole database
-async def test_of_several_cards_that_arrive_at_once_the_last_takes_what_is_for_none_of_them(
+async def test_of_cards_arriving_at_once_the_newest_takes_unassigned_replies(
     stores: Sequence[Store],
 ) -> None:
     """Each would leave it to the other, which it sees on its way."""

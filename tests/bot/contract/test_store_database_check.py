@@ -17,7 +17,7 @@ from bot.store.schema.tables import metadata
 from bot.store.upkeep import database_check
 
 
-async def test_a_probe_leaves_nothing_behind(store: Store, sql: Sql) -> None:
+async def test_a_probe_leaves_no_trace(store: Store, sql: Sql) -> None:
     for _ in range(3):
         await store.transact(lambda tx: tx.database_check.try_write())
     for table in metadata.tables:
@@ -38,7 +38,7 @@ async def _save(name: str, poll_in: float | None, tx: Transaction) -> None:
     await tx.threads.save_state(name, ThreadState(JOB), poll_in=poll_in)
 
 
-async def test_jobs_that_do_not_change_for_hours_are_counted(store: Store, clock: FakeClock) -> None:
+async def test_jobs_unchanged_for_hours_are_counted(store: Store, clock: FakeClock) -> None:
     for name in ("oldest", "old"):
         await begin(store, name)
         clock.advance(1800)
@@ -52,11 +52,11 @@ async def test_jobs_that_do_not_change_for_hours_are_counted(store: Store, clock
     assert await long_open(store) == LongOpenJobs(1, LONG_OPEN + 1800)
 
 
-async def test_nothing_is_open_for_long(store: Store) -> None:
+async def test_an_empty_database_has_no_long_open_jobs(store: Store) -> None:
     assert await long_open(store) == LongOpenJobs(0, 0.0)
 
 
-async def test_jobs_that_are_open_for_long_are_a_warning_once(
+async def test_long_open_jobs_are_warned_of_once(
     store: Store, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     check = DatabaseProbe(store, RecordingHealth(clock.monotonic), watching_jobs=True)
@@ -77,7 +77,7 @@ async def test_jobs_that_are_open_for_long_are_a_warning_once(
     assert check.warning() == ""
 
 
-async def test_the_look_goes_by_indexes(database: str) -> None:
+async def test_the_check_uses_indexes(database: str) -> None:
     engine = engine_for(database)
     statement = database_check._LONG_OPEN.params(before=1e9, limit=10)
     sql = statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})

@@ -35,7 +35,7 @@ async def keep(store: Store, reply: Reply) -> bool:
     return await store.transact(lambda tx: tx.early_replies.keep(reply))
 
 
-async def test_what_was_made_of_a_reply_is_in_the_order_of_its_edits(store: Store) -> None:
+async def test_a_replys_requests_are_ordered_by_edit(store: Store) -> None:
     first = a_follow_up(REPLY)
     again = replace(first, id=f"{first.id}.1700000009.000100", source_key="edit/1")
     await add(store, a_thread(), again, first, a_follow_up("1700000003.000100"))
@@ -44,7 +44,7 @@ async def test_what_was_made_of_a_reply_is_in_the_order_of_its_edits(store: Stor
     assert await store.transact(lambda tx: tx.requests.find_by_reply("t1", "1.1")) == []
 
 
-async def test_new_words_keep_the_time_at_which_they_are_due(store: Store, clock: FakeClock) -> None:
+async def test_new_words_keep_their_due_time(store: Store, clock: FakeClock) -> None:
     await watched(store)
     await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY), due_in=5.0))
     request = await get_request(store, f"t1-{REPLY}")
@@ -55,7 +55,7 @@ async def test_new_words_keep_the_time_at_which_they_are_due(store: Store, clock
     assert (claimed.request.text, claimed.request.edited_at) == ("second", "1700000009.000100")
 
 
-async def test_words_that_are_being_sent_stay_claimed_beside_the_newest(store: Store) -> None:
+async def test_words_in_flight_stay_claimed_beside_the_newest(store: Store) -> None:
     await watched(store)
     await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
     (claimed,) = await claim_requests(store)
@@ -64,7 +64,7 @@ async def test_words_that_are_being_sent_stay_claimed_beside_the_newest(store: S
     assert (await get_request(store, claimed.request.id)).latest_text == ""
 
 
-async def test_a_withdrawn_request_is_not_due_and_may_wait_again(store: Store, clock: FakeClock) -> None:
+async def test_a_withdrawn_request_is_not_due_until_it_is_restored(store: Store, clock: FakeClock) -> None:
     await watched(store)
     await store.transact(lambda tx: tx.requests.add(a_follow_up(REPLY)))
     request = await get_request(store, f"t1-{REPLY}")
@@ -77,7 +77,7 @@ async def test_a_withdrawn_request_is_not_due_and_may_wait_again(store: Store, c
     assert claimed.request.text == "again"
 
 
-async def test_that_a_request_may_have_arrived_is_never_unlearnt(store: Store, clock: FakeClock) -> None:
+async def test_a_request_that_may_have_arrived_keeps_that_mark(store: Store, clock: FakeClock) -> None:
     await watched(store)
     await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000002.000100")))
     await store.transact(lambda tx: tx.requests.add(a_follow_up("1700000003.000100")))
@@ -98,7 +98,7 @@ async def test_that_a_request_may_have_arrived_is_never_unlearnt(store: Store, c
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-async def test_of_an_early_reply_the_newest_version_is_kept(store: Store, *, reverse: bool) -> None:
+async def test_the_newest_version_of_an_early_reply_is_kept(store: Store, *, reverse: bool) -> None:
     await store.transact(lambda tx: tx.threads.add(a_thread()))
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
     second = replace(EARLY, text="second", attachments=Attachments(), edited_at="1700000008.000100")
@@ -109,7 +109,7 @@ async def test_of_an_early_reply_the_newest_version_is_kept(store: Store, *, rev
     assert taken == [versions[-1]]
 
 
-async def test_an_early_reply_comes_back_as_it_was_and_can_be_withdrawn_without_its_thread(store: Store) -> None:
+async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(store: Store) -> None:
     await store.transact(lambda tx: tx.threads.add(a_thread()))
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
     other = replace(EARLY, message_ts="1700000003.000100")
@@ -125,7 +125,7 @@ async def test_an_early_reply_comes_back_as_it_was_and_can_be_withdrawn_without_
 @pytest.mark.parametrize(
     "order", [("", "5.1", "6.1"), ("6.1", "5.1", ""), ("5.1", "", "6.1"), ("6.1", "", "5.1")], ids=str
 )
-async def test_only_the_newest_version_that_came_counts(store: Store, order: tuple[str, ...]) -> None:
+async def test_only_the_newest_version_counts(store: Store, order: tuple[str, ...]) -> None:
     """Of the same message; one that comes again counts again."""
     for number, edited_at in enumerate(order):
         expected = edited_at == max(order[: number + 1])
@@ -137,7 +137,7 @@ async def test_only_the_newest_version_that_came_counts(store: Store, order: tup
     assert await store.transact(lambda tx: tx.message_versions.note(replace(other, channel_id="C2")))
 
 
-async def test_a_message_and_its_deletion_at_the_same_moment_start_nothing(store: Store, sql: Sql) -> None:
+async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: Store, sql: Sql) -> None:
     """On several connections: whichever is first, the other one sees what it did."""
     service = Service(store, on_commit=lambda: None)
     written = [f"17000000{number}.000100" for number in range(10, 40)]
@@ -148,7 +148,7 @@ async def test_a_message_and_its_deletion_at_the_same_moment_start_nothing(store
     assert await sql("SELECT state FROM requests WHERE state <> 'withdrawn'") == []
 
 
-async def test_a_thread_shows_what_its_start_asks_for(store: Store) -> None:
+async def test_a_thread_shows_what_its_start_requests(store: Store) -> None:
     """One that was withdrawn shows what it had asked for; what follow-ups say changes nothing."""
     await add(store, a_thread(prompt="Do it"), a_start(), a_follow_up("1.1"))
     start = await get_request(store, a_start().id)
@@ -160,7 +160,7 @@ async def test_a_thread_shows_what_its_start_asks_for(store: Store) -> None:
     assert thread.prompt == "Do it well"
 
 
-async def test_a_private_answer_is_given_once_for_each_version_however_many_processes_get_the_message(
+async def test_each_version_gets_one_private_answer_across_processes(
     store: Store,
 ) -> None:
     """An older version that Slack brings later is not answered any more."""

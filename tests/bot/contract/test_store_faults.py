@@ -42,7 +42,7 @@ async def cut(database: str) -> None:
 
 
 @on_sqlite
-async def test_every_transaction_is_the_writer_from_its_start(store: Store, scratch: Path) -> None:
+async def test_every_transaction_takes_the_write_lock_at_its_start(store: Store, scratch: Path) -> None:
     file = scratch / "pagehand.db"
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)) as other:
 
@@ -56,7 +56,7 @@ async def test_every_transaction_is_the_writer_from_its_start(store: Store, scra
 
 
 @on_sqlite
-async def test_the_disk_is_waited_for(store: Store) -> None:
+async def test_commits_are_flushed_to_disk(store: Store) -> None:
     async def pragmas(tx: Transaction) -> list[object]:
         assert isinstance(tx, SqlTransaction)
         names = ("journal_mode", "synchronous", "foreign_keys")
@@ -77,7 +77,7 @@ async def test_a_lock_of_another_program_is_waited_for(store: Store, scratch: Pa
 
 
 @on_sqlite
-async def test_a_lock_that_stays_is_said_in_plain_words(another_store: Opener, scratch: Path) -> None:
+async def test_a_lasting_lock_is_explained(another_store: Opener, scratch: Path) -> None:
     store = await another_store(retry_for=0.2)
     with closing(sqlite3.connect(scratch / "pagehand.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -89,7 +89,7 @@ async def test_a_lock_that_stays_is_said_in_plain_words(another_store: Opener, s
 
 
 @on_sqlite
-async def test_a_full_disk_is_said_and_gets_over(store: Store) -> None:
+async def test_a_full_disk_is_explained_and_recovers(store: Store) -> None:
     async def limit(tx: Transaction, pages: int) -> None:
         assert isinstance(tx, SqlTransaction)
         await tx.session.connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
@@ -102,14 +102,14 @@ async def test_a_full_disk_is_said_and_gets_over(store: Store) -> None:
 
 
 @on_postgres
-async def test_connections_cut_while_idle_do_not_show(store: Store, database: str) -> None:
+async def test_connections_cut_while_idle_are_replaced(store: Store, database: str) -> None:
     await watched(store)
     await cut(database)
     assert len(await claim_polls(store)) == 1
 
 
 @on_postgres
-async def test_a_server_that_answers_no_more_keeps_no_process_from_ending(
+async def test_an_unresponsive_server_does_not_block_shutdown(
     another_store: Opener,
 ) -> None:
     """As if a firewall dropped all packets: closing a connection would take long."""
@@ -130,7 +130,7 @@ async def test_a_server_that_answers_no_more_keeps_no_process_from_ending(
 
 
 @on_postgres
-async def test_work_whose_connection_is_cut_is_repeated_as_a_whole(store: Store, database: str) -> None:
+async def test_work_is_repeated_as_a_whole_after_a_cut_connection(store: Store, database: str) -> None:
     tries = 0
 
     async def work(tx: Transaction) -> None:
@@ -148,7 +148,7 @@ async def test_work_whose_connection_is_cut_is_repeated_as_a_whole(store: Store,
 
 @on_postgres
 @pytest.mark.parametrize("within", ["a transaction", "a statement"])
-async def test_whoever_stands_still_loses_its_locks(store: Store, another_store: Opener, within: str) -> None:
+async def test_a_stalled_transaction_loses_its_locks(store: Store, another_store: Opener, within: str) -> None:
     """Between preparing a statement and running it, the server does not count a connection as idle."""
     await watched(store)
     other = await another_store()
@@ -200,7 +200,7 @@ async def test_deadlocked_work_is_repeated(store: Store) -> None:
 
 
 @on_postgres
-async def test_a_statement_takes_no_longer_than_it_is_given(database: str) -> None:
+async def test_statements_have_a_timeout(database: str) -> None:
     """A migration is given more: an index of a big table takes its time."""
     engine = engine_for(database, statement_timeout=0.1)
     with pytest.raises(TimeoutError):
@@ -209,7 +209,7 @@ async def test_a_statement_takes_no_longer_than_it_is_given(database: str) -> No
     await engine.dispose()
 
 
-async def test_cancelled_work_leaves_nothing_behind(store: Store, another_store: Opener) -> None:
+async def test_cancelled_work_leaves_no_trace(store: Store, another_store: Opener) -> None:
     begun = asyncio.Event()
 
     async def work(tx: Transaction) -> None:
@@ -228,7 +228,7 @@ async def test_cancelled_work_leaves_nothing_behind(store: Store, another_store:
 
 
 @on_sqlite
-async def test_work_cancelled_while_it_runs_or_waits_leaves_nothing_behind(store: Store) -> None:
+async def test_cancelling_running_or_waiting_work_leaves_no_trace(store: Store) -> None:
     begun, goes_on = threading.Event(), threading.Event()
 
     async def work(tx: Transaction) -> None:
@@ -259,7 +259,7 @@ async def test_work_cancelled_while_it_runs_or_waits_leaves_nothing_behind(store
         "mysql://ana:planted-secret@127.0.0.1/pagehand",
     ],
 )
-async def test_no_error_tells_the_password(url: str) -> None:
+async def test_no_error_shows_the_password(url: str) -> None:
     with pytest.raises((StoreUnavailable, ConfigError)) as caught:
         await open_store(url, timings=StoreTimings(retry_for=0.1))
     assert "planted-secret" not in "".join(traceback.format_exception(caught.value))

@@ -44,7 +44,7 @@ def modes(directory: Path) -> dict[str, int]:
     return {file.name: file.stat().st_mode & 0o777 for file in directory.iterdir()}
 
 
-async def test_a_new_database_and_its_backup_are_for_their_owner_only(path: Path) -> None:
+async def test_a_new_database_and_its_backup_are_private_to_the_owner(path: Path) -> None:
     await migrate(f"sqlite:///{path}")
     store = await open_store(f"sqlite:///{path}")
     await add(store, a_thread())
@@ -54,7 +54,7 @@ async def test_a_new_database_and_its_backup_are_for_their_owner_only(path: Path
     await store.close()
 
 
-async def test_an_existing_one_is_taken_from_all_others(path: Path) -> None:
+async def test_an_existing_file_loses_permissions_for_others(path: Path) -> None:
     url = f"sqlite:///{path}"
     await migrate(url)
     first = await open_store(url)
@@ -68,7 +68,7 @@ async def test_an_existing_one_is_taken_from_all_others(path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
-async def test_another_owners_file_is_still_used_by_root_and_stays_theirs(path: Path) -> None:
+async def test_root_uses_another_owners_file_without_taking_it(path: Path) -> None:
     url = f"sqlite:///{path}"
     await migrate(url)
     give_away(path)
@@ -76,7 +76,7 @@ async def test_another_owners_file_is_still_used_by_root_and_stays_theirs(path: 
     assert owner_and_mode(path) == (NOBODY, 0o600)
 
 
-async def test_a_copy_that_fails_leaves_nothing_behind(path: Path) -> None:
+async def test_a_failed_copy_leaves_no_file(path: Path) -> None:
     spoil(path)
     with pytest.raises(StoreUnavailable, match="copy failed"):
         await back_up(f"sqlite:///{path}", path.with_name("copy.sqlite3"))

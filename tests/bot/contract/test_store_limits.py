@@ -28,7 +28,7 @@ async def ask(store: Store, request_id: str, *, person: str = "UANA", limit: int
     return await store.transact(work)
 
 
-async def test_the_limit_is_free_again_when_the_first_is_an_hour_old(store: Store, clock: FakeClock) -> None:
+async def test_the_hourly_limit_frees_up_when_the_oldest_is_an_hour_old(store: Store, clock: FakeClock) -> None:
     """To the moment that was said."""
     begin = clock.now()
     assert await ask(store, "r1") is None
@@ -43,7 +43,7 @@ async def test_the_limit_is_free_again_when_the_first_is_an_hour_old(store: Stor
     assert await ask(store, "r5") == begin + 60 + HOUR
 
 
-async def test_a_request_that_was_counted_is_neither_counted_again_nor_refused(store: Store, clock: FakeClock) -> None:
+async def test_a_counted_request_is_neither_recounted_nor_refused(store: Store, clock: FakeClock) -> None:
     """It is looked at again when its project was chosen, or it was edited."""
     for _ in range(3):
         assert await ask(store, "r1", limit=1) is None
@@ -51,7 +51,7 @@ async def test_a_request_that_was_counted_is_neither_counted_again_nor_refused(s
     assert await ask(store, "r2", limit=1) == clock.now() - 30 + HOUR
 
 
-async def test_a_limit_that_is_lowered_counts_what_was_asked_for_before(store: Store, clock: FakeClock) -> None:
+async def test_a_lowered_limit_counts_earlier_requests(store: Store, clock: FakeClock) -> None:
     """So many have to be an hour old that fewer than the new limit are left."""
     begin = clock.now()
     for number in range(5):
@@ -60,7 +60,7 @@ async def test_a_limit_that_is_lowered_counts_what_was_asked_for_before(store: S
     assert await ask(store, "r5", limit=2) == begin + 3 + HOUR
 
 
-async def test_what_is_taken_back_does_not_count(store: Store) -> None:
+async def test_withdrawn_requests_do_not_count(store: Store) -> None:
     """Neither does what is only looked at."""
 
     async def fails(tx: Transaction) -> None:
@@ -80,7 +80,7 @@ async def stores(another_store: Opener) -> Sequence[Store]:
     return [await another_store() for _ in range(3)]
 
 
-async def test_the_limit_holds_however_many_ask_at_a_time(stores: Sequence[Store]) -> None:
+async def test_the_limit_holds_under_concurrency(stores: Sequence[Store]) -> None:
     """Of two people, in three processes, each as much as one may."""
     asked = [
         (person, ask(stores[number % 3], f"{person}{number}", person=person, limit=5))
@@ -92,7 +92,7 @@ async def test_the_limit_holds_however_many_ask_at_a_time(stores: Sequence[Store
     assert sorted(let_through) == ["UANA"] * 5 + ["UBEN"] * 5
 
 
-async def test_the_hourly_limit_holds_for_requests_that_are_prepared_at_the_same_time(
+async def test_the_hourly_limit_holds_for_requests_prepared_concurrently(
     stores: Sequence[Store], sql: Sql, clock: FakeClock
 ) -> None:
     """In two processes, before either has committed."""

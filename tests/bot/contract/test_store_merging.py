@@ -24,7 +24,7 @@ async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
     return claimed
 
 
-async def test_what_goes_along_is_claimed_and_counted_like_the_first(store: Store) -> None:
+async def test_merged_requests_are_claimed_and_counted_like_the_first(store: Store) -> None:
     """It is nobody else's, and what comes after waits for all of it."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
@@ -37,9 +37,7 @@ async def test_what_goes_along_is_claimed_and_counted_like_the_first(store: Stor
     assert [item.request.id for item in await claim_requests(store)] == [f"t1-{THIRD}"]
 
 
-async def test_after_the_lease_the_first_is_taken_over_and_finds_the_same_others(
-    store: Store, clock: FakeClock
-) -> None:
+async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: Store, clock: FakeClock) -> None:
     """None of them is taken by itself; and when they are taken again, it is known that they may have arrived."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
@@ -58,7 +56,7 @@ async def test_after_the_lease_the_first_is_taken_over_and_finds_the_same_others
     assert await store.transact(lambda tx: tx.requests.is_claimed_by(f"t1-{SECOND}", "two"))
 
 
-async def test_what_is_separated_again_goes_out_by_itself(store: Store) -> None:
+async def test_a_separated_request_is_sent_by_itself(store: Store) -> None:
     """In its order."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND)))
@@ -71,7 +69,7 @@ async def test_what_is_separated_again_goes_out_by_itself(store: Store) -> None:
     assert [item.request.id for item in await claim_requests(store)] == [f"t1-{SECOND}"]
 
 
-async def test_what_had_ended_can_go_out_with_the_first_once_more(store: Store) -> None:
+async def test_an_ended_request_can_be_merged_again(store: Store) -> None:
     """Somebody had it sent again: an ended row is open again."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND)))
@@ -89,7 +87,7 @@ async def test_what_had_ended_can_go_out_with_the_first_once_more(store: Store) 
     assert (await get_request(store, f"t1-{SECOND}")).state is RequestState.SENDING
 
 
-async def test_a_stop_is_taken_before_what_waits_and_after_what_is_under_way(store: Store) -> None:
+async def test_a_stop_is_claimed_before_waiting_and_after_in_flight_requests(store: Store) -> None:
     """Though it has no place among the messages."""
     await watched(store)
     stop = replace(a_follow_up("", id="t1-stop", source_key="stop"), kind=RequestKind.STOP, text="")

@@ -134,7 +134,9 @@ async def test_due_work_is_found_by_index_and_in_order(
     ],
     ids=["to be prepared", "more of one person", "to be sent"],
 )
-async def test_whose_turn_it_is_is_found_by_index(database: str, statement: Select[int], indexes: list[str]) -> None:
+async def test_the_next_requester_in_turn_is_found_by_index(
+    database: str, statement: Select[int], indexes: list[str]
+) -> None:
     """Each step from one person or thread to the next; what was found is put in order, not what waits."""
     plan = await _plan_for_many(database, statement)
     for index in indexes:
@@ -142,7 +144,7 @@ async def test_whose_turn_it_is_is_found_by_index(database: str, statement: Sele
     assert "ix_requests_due_at" not in plan
 
 
-async def test_the_newest_jobs_of_a_channel_are_found_in_their_order(engine: AsyncEngine) -> None:
+async def test_the_newest_jobs_of_a_channel_are_found_in_order(engine: AsyncEngine) -> None:
     """In a direct message with many of them: no more are read than are wanted."""
     statement = threads._NEWEST_OF.params({"channel": "D1", "most": 10})
     sql = statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
@@ -225,9 +227,7 @@ async def _reads_all(connection: AsyncConnection, node: Mapping[str, Any]) -> bo
     return not any(condition in plain for condition in OPEN_ONLY)
 
 
-async def test_the_session_of_these_tests_runs_every_statement_that_the_store_has(
-    engine: AsyncEngine, statements: Statements
-) -> None:
+async def test_these_tests_run_every_statement_of_the_store(engine: AsyncEngine, statements: Statements) -> None:
     """Those that stand in its modules; what the methods make themselves is run with the methods."""
     dialect = engine.dialect.name
     for module in MODULES:
@@ -247,7 +247,7 @@ def _reads_a_table(statement: Select[Any]) -> bool:
 
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=str)
-def test_what_belongs_to_a_thread_is_found_by_index_when_the_thread_goes(table: Any) -> None:
+def test_a_threads_rows_are_found_by_index_when_it_is_deleted(table: Any) -> None:
     """No plan shows what a foreign key does at a deletion; neither database makes an index for it by itself."""
     indexes = [list(index.columns) for index in (*table.indexes, table.primary_key)]
     for key in table.foreign_keys:

@@ -106,11 +106,11 @@ async def worked_off(store: Store, owner: str, sent: Counter[str], count: int) -
         await save_polls(store, *(changed(item, a_post("polled"), next_poll_in=None) for item in polls), owner=owner)
 
 
-async def test_every_statement_of_the_store_runs_through_it(pooled: str, clock: FakeClock) -> None:
+async def test_every_statement_runs_through_the_pooler(pooled: str, clock: FakeClock) -> None:
     assert await use_all(pooled, clock) >= methods_of_transaction()
 
 
-async def test_commands_of_two_processes_are_recorded_and_worked_off_once(stores: Sequence[Store]) -> None:
+async def test_commands_of_two_processes_are_recorded_and_processed_once(stores: Sequence[Store]) -> None:
     names = [f"{number}" for number in range(40)]
     sent: Counter[str] = Counter()
     await asyncio.gather(
@@ -120,7 +120,7 @@ async def test_commands_of_two_processes_are_recorded_and_worked_off_once(stores
     assert sent == Counter(f"Do {name}" for name in names)
 
 
-async def test_transactions_change_between_the_connections_of_the_server(pooled: str, stores: Sequence[Store]) -> None:
+async def test_transactions_move_between_server_connections(pooled: str, stores: Sequence[Store]) -> None:
     """Otherwise the other tests would prove nothing."""
     both = asyncio.Barrier(POOL_SIZE)
 
@@ -134,7 +134,7 @@ async def test_transactions_change_between_the_connections_of_the_server(pooled:
     assert seen == servers
 
 
-async def test_it_may_be_killed_and_come_back(pooler: PgBouncer, stores: Sequence[Store]) -> None:
+async def test_the_pooler_may_be_killed_and_return(pooler: PgBouncer, stores: Sequence[Store]) -> None:
     names = [f"{number}" for number in range(20)]
     sent: Counter[str] = Counter()
     await begun(stores[0], names[:10])
@@ -156,7 +156,7 @@ async def test_it_may_be_killed_and_come_back(pooler: PgBouncer, stores: Sequenc
     assert sent == Counter(f"Do {name}" for name in names)
 
 
-async def test_tables_are_made_and_compared_through_it(pooler: PgBouncer, postgres: PostgresServer) -> None:
+async def test_tables_are_created_and_compared_through_the_pooler(pooler: PgBouncer, postgres: PostgresServer) -> None:
     async with postgres.empty_database() as url:
         pooled = pooler.url(urlsplit(url).path.lstrip("/"))
         await asyncio.gather(*(migrate(pooled) for _ in range(3)))
@@ -176,7 +176,7 @@ async def prepared(url: str) -> int:
         await engine.dispose()
 
 
-async def test_statements_stay_prepared_only_without_a_pooler(pooled: str, direct: str) -> None:
+async def test_statements_are_prepared_only_without_a_pooler(pooled: str, direct: str) -> None:
     assert await prepared(direct) > 0
     assert await prepared(pooled) == 0
 
@@ -192,7 +192,5 @@ async def test_statements_stay_prepared_only_without_a_pooler(pooled: str, direc
         ("max_cached_statement_lifetime=0", True),
     ],
 )
-async def test_what_other_programs_are_told_about_a_pooler_is_understood(
-    direct: str, option: str, *, stays: bool
-) -> None:
+async def test_the_usual_pooler_options_are_understood(direct: str, option: str, *, stays: bool) -> None:
     assert (await prepared(f"{direct}&{option}") > 0) is stays

@@ -41,7 +41,7 @@ HOSTILE = "a\0b \ud83d c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 KEPT = "a\ufffdb \ufffd c \U0001f600 <!channel> \u202e\u200b" + "x" * 40_000
 
 
-async def test_a_thread_comes_back_as_it_was(store: Store) -> None:
+async def test_a_thread_is_loaded_as_recorded(store: Store) -> None:
     thread = a_thread(ts="17.1")
     await add(store, thread)
     assert await get_thread(store) == thread
@@ -56,7 +56,7 @@ async def test_a_thread_is_recorded_once(store: Store) -> None:
     assert (await get_thread(store)).prompt == "Do it"
 
 
-async def test_a_request_comes_back_as_it_was(store: Store) -> None:
+async def test_a_request_is_loaded_as_recorded(store: Store) -> None:
     start, reply = a_start(), a_follow_up("17.000100", problem="", attempts=2, first_tried_at=1.5)
     await add(store, a_thread(), start, reply)
     assert await get_request(store, start.id) == start
@@ -98,7 +98,7 @@ async def test_a_request_is_settled_and_opened_again(store: Store) -> None:
 A_REJECTION = RequestRejected(RequestSummary("r1", "UANA", RequestKind.FOLLOW_UP, "More"), RejectionReason.API, "no")
 
 
-async def test_what_is_known_is_saved_with_a_new_revision(store: Store, clock: FakeClock) -> None:
+async def test_a_thread_state_is_saved_with_a_new_revision(store: Store, clock: FakeClock) -> None:
     state = ThreadState(
         job=replace(JOB, status="completed", pr_link="https://example.com/1"),
         round=2,
@@ -137,7 +137,7 @@ async def test_the_card_is_found_by_its_ts(store: Store) -> None:
     assert thread == a_thread(ts="17.5")
 
 
-async def test_the_same_fact_is_one_notice(store: Store, sql: Sql) -> None:
+async def test_the_same_fact_is_recorded_as_one_notice(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), say=[a_post("started", job="1"), a_post("started", job="2")])
     await say(store, a_post("started", job="3"))
     [(key, message)] = await sql("SELECT key, message FROM notices")
@@ -151,7 +151,7 @@ HELD = replace(a_post("r1/active"), due_in=5.0)
 END = NewNotice(NoticeKey("r1/completed"), JobFinished())
 
 
-async def test_an_end_drops_what_is_held_back_and_nothing_else(store: Store, clock: FakeClock, sql: Sql) -> None:
+async def test_an_end_drops_only_held_notices(store: Store, clock: FakeClock, sql: Sql) -> None:
     """What was due, or is another thread's, is said before it."""
     await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[a_post("started")])
     await add(store, a_thread("t2", ts="17.2", card_ts="17.2"), say=[HELD])
@@ -161,7 +161,7 @@ async def test_an_end_drops_what_is_held_back_and_nothing_else(store: Store, clo
     assert {key for (key,) in await sql("SELECT key FROM notices")} == {"t1/started", "t1/r1/completed", "t2/r1/active"}
 
 
-async def test_what_was_held_back_long_enough_is_said_before_the_end(store: Store, clock: FakeClock) -> None:
+async def test_a_notice_held_long_enough_is_posted_before_the_end(store: Store, clock: FakeClock) -> None:
     """Though nobody has come to say it yet."""
     await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[HELD])
     assert await deliver_all(store) == []
@@ -170,7 +170,7 @@ async def test_what_was_held_back_long_enough_is_said_before_the_end(store: Stor
     assert await deliver_all(store) == ["t1/r1/active", "t1/r1/completed"]
 
 
-async def test_what_is_held_back_keeps_its_place(store: Store, clock: FakeClock) -> None:
+async def test_a_held_notice_keeps_its_place(store: Store, clock: FakeClock) -> None:
     """Later posts wait for it."""
     await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[HELD, a_post("later")])
     assert await deliver_all(store) == []
@@ -178,7 +178,7 @@ async def test_what_is_held_back_keeps_its_place(store: Store, clock: FakeClock)
     assert await deliver_all(store) == ["t1/r1/active", "t1/later"]
 
 
-async def test_a_notice_is_known_by_its_key_in_its_thread(store: Store) -> None:
+async def test_a_notice_is_identified_by_its_key_in_its_thread(store: Store) -> None:
     key = "click/T1/" + "1.2.abc" * 99
     await add(store, a_thread(), say=[a_post(key)])
     assert await store.transact(lambda tx: tx.notices.has("t1", NoticeKey(key)))
@@ -186,7 +186,7 @@ async def test_a_notice_is_known_by_its_key_in_its_thread(store: Store) -> None:
     assert not await store.transact(lambda tx: tx.notices.has("t2", NoticeKey(key)))
 
 
-async def test_a_notice_comes_back_as_it_was_said(store: Store, clock: FakeClock) -> None:
+async def test_a_notice_is_loaded_as_recorded(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_post("started", job="job-1", repository='a"\\/\n')])
     [claimed] = await claim_notices(store)
     notice = claimed.notice
@@ -200,7 +200,7 @@ async def test_a_notice_comes_back_as_it_was_said(store: Store, clock: FakeClock
     )
 
 
-async def test_a_mark_opens_again_with_the_newest_facts(store: Store) -> None:
+async def test_a_mark_reopens_with_the_newest_facts(store: Store) -> None:
     await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     await say(store, a_reaction("m", "warning"))
     [claimed] = await claim_notices(store)
@@ -208,7 +208,7 @@ async def test_a_mark_opens_again_with_the_newest_facts(store: Store) -> None:
     assert await deliver_all(store) == []
 
 
-async def test_a_transaction_happens_as_a_whole_or_not_at_all(store: Store) -> None:
+async def test_a_transaction_is_atomic(store: Store) -> None:
     async def work(tx: Transaction) -> None:
         await tx.threads.add(a_thread())
         await tx.notices.add("t1", CARD)
@@ -219,7 +219,7 @@ async def test_a_transaction_happens_as_a_whole_or_not_at_all(store: Store) -> N
     assert await store.transact(lambda tx: tx.threads.get("t1")) is None
 
 
-async def test_any_text_is_kept_as_far_as_a_database_can(store: Store) -> None:
+async def test_any_text_is_stored_as_far_as_the_database_allows(store: Store) -> None:
     await add(
         store,
         a_thread(prompt=HOSTILE),
@@ -256,19 +256,19 @@ async def test_any_text_is_kept_as_far_as_a_database_can(store: Store) -> None:
         "UPDATE threads SET state = NULL",
     ],
 )
-async def test_the_database_refuses_wrong_rows(store: Store, sql: Sql, statement: str) -> None:
+async def test_the_database_rejects_invalid_rows(store: Store, sql: Sql, statement: str) -> None:
     await add(store, a_thread(), a_start(), say=[CARD])
     with pytest.raises(Exception, match=r"(?i)constraint"):
         await sql(statement)
 
 
-async def test_what_the_database_refuses_is_a_store_error(store: Store) -> None:
+async def test_a_rejected_row_raises_a_store_error(store: Store) -> None:
     with pytest.raises(StoreError) as caught:
         await store.transact(lambda tx: tx.requests.add(a_start(text="secret words")))
     assert "secret words" not in str(caught.value)
 
 
-async def test_a_thread_takes_all_its_rows_with_it(store: Store, sql: Sql) -> None:
+async def test_deleting_a_thread_deletes_all_its_rows(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), a_start(), say=[CARD])
     await sql("DELETE FROM threads")
     for table in ("polls", "requests", "notices"):

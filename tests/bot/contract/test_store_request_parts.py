@@ -35,7 +35,7 @@ async def waiting(store: Store, *, count: int = 3) -> None:
     await store.transact(lambda tx: tx.request_parts.to_upload(ONE, FILES[:count]))
 
 
-async def test_each_file_is_claimed_by_itself_and_by_one(store: Store) -> None:
+async def test_each_file_is_claimed_separately_by_one_owner(store: Store) -> None:
     """However many ask at the same moment."""
     await waiting(store)
     taken = await asyncio.gather(*(claim(store, owner, limit=1) for owner in ("one", "two", "three", "four")))
@@ -65,9 +65,7 @@ async def test_a_request_waits_for_all_its_files_and_is_not_overtaken(store: Sto
     assert sent.request.context.files == (GIVEN.uploaded,)
 
 
-async def test_what_a_dead_process_claimed_is_taken_over_and_what_one_gives_back_at_once(
-    store: Store, clock: FakeClock
-) -> None:
+async def test_expired_claims_are_taken_over_and_released_ones_at_once(store: Store, clock: FakeClock) -> None:
     await waiting(store, count=1)
     (held,) = await claim(store)
     await store.transact(lambda tx: tx.claims.release("one"))
@@ -78,7 +76,7 @@ async def test_what_a_dead_process_claimed_is_taken_over_and_what_one_gives_back
     assert [item.attempts for item in await claim(store, "three")] == [3]
 
 
-async def test_files_of_a_request_that_does_not_wait_any_more_are_dropped(store: Store) -> None:
+async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: Store) -> None:
     """But for one that was handed back: they are uploaded when it is sent again."""
     await waiting(store)
     await settle(store, ONE, RequestState.REJECTED, problem=RejectionReason.TOO_OLD)
@@ -92,13 +90,13 @@ async def test_files_of_a_request_that_does_not_wait_any_more_are_dropped(store:
     assert [item.request.id for item in await claim_requests(store)] == [ONE]
 
 
-async def test_they_go_with_the_person_who_is_forgotten(store: Store) -> None:
+async def test_forgetting_a_person_deletes_their_files(store: Store) -> None:
     await waiting(store)
     await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=9))
     assert await claim(store) == []
 
 
-async def test_since_when_slack_fails_is_kept(store: Store, clock: FakeClock) -> None:
+async def test_the_start_of_slack_failures_is_kept(store: Store, clock: FakeClock) -> None:
     await waiting(store, count=1)
     (item,) = await claim(store)
     since = await store.transact(lambda tx: tx.request_parts.fails(item))
@@ -110,7 +108,7 @@ async def test_since_when_slack_fails_is_kept(store: Store, clock: FakeClock) ->
     assert len(await claim(store)) == 1
 
 
-async def test_parts_are_kept_as_they_were_until_the_request_goes_on(store: Store) -> None:
+async def test_prepared_parts_are_kept_until_the_request_proceeds(store: Store) -> None:
     """With whatever people wrote, and files are named."""
     await watched(store)
     await add(store, a_follow_up(FIRST, state=RequestState.RECEIVED))

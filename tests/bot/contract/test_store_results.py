@@ -34,7 +34,7 @@ from bot.ports.transaction import Store
 LASTING = [CARD, a_reaction("m", "eyes")]
 
 
-async def test_a_delivered_notice_is_done_and_its_ts_kept(store: Store, sql: Sql) -> None:
+async def test_a_delivered_notice_is_done_with_its_ts(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), say=[a_post("a")])
     [claimed] = await claim_notices(store)
     assert not await done(store, claimed, "somebody else")
@@ -43,7 +43,7 @@ async def test_a_delivered_notice_is_done_and_its_ts_kept(store: Store, sql: Sql
     assert await sql("SELECT state, posted_ts, due_at, claimed_by FROM notices") == [("done", "17.2", None, None)]
 
 
-async def test_a_notice_is_put_off(store: Store, clock: FakeClock) -> None:
+async def test_a_notice_is_postponed(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_post("a")])
     [claimed] = await claim_notices(store)
     assert not await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "two", due_in=0.0))
@@ -58,7 +58,7 @@ async def test_a_notice_is_put_off(store: Store, clock: FakeClock) -> None:
     assert (again.notice.attempts, again.notice.uncertain, again.notice.without_blocks) == (2, True, True)
 
 
-async def test_a_notice_is_given_up_and_the_next_one_goes_on(store: Store, sql: Sql) -> None:
+async def test_a_notice_is_given_up_and_the_next_one_proceeds(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), say=[a_post("a"), a_post("b")])
     [claimed] = await claim_notices(store)
     assert not await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "two", problem="is_archived"))
@@ -68,7 +68,7 @@ async def test_a_notice_is_given_up_and_the_next_one_goes_on(store: Store, sql: 
 
 
 @pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
-async def test_a_newer_revision_stays_open_when_an_older_one_arrives(store: Store, notice: NewNotice) -> None:
+async def test_a_newer_revision_stays_open_when_an_older_is_delivered(store: Store, notice: NewNotice) -> None:
     await add(store, a_thread(), say=[notice])
     [older] = await claim_notices(store)
     await say(store, notice)
@@ -81,7 +81,7 @@ async def test_a_newer_revision_stays_open_when_an_older_one_arrives(store: Stor
 
 
 @pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
-async def test_a_newer_revision_is_tried_when_an_older_one_is_given_up(store: Store, notice: NewNotice) -> None:
+async def test_a_newer_revision_is_tried_when_an_older_is_given_up(store: Store, notice: NewNotice) -> None:
     await add(store, a_thread(), say=[notice])
     [older] = await claim_notices(store)
     await say(store, notice)
@@ -91,7 +91,7 @@ async def test_a_newer_revision_is_tried_when_an_older_one_is_given_up(store: St
 
 
 @pytest.mark.parametrize("notice", LASTING, ids=["card", "mark"])
-async def test_a_lasting_notice_opens_again_whatever_became_of_it(store: Store, notice: NewNotice) -> None:
+async def test_a_lasting_notice_reopens_after_any_outcome(store: Store, notice: NewNotice) -> None:
     await add(store, a_thread(), say=[notice])
     [claimed] = await claim_notices(store)
     await store.transact(lambda tx: tx.notices.give_up(claimed.notice, "one", problem="is_archived"))
@@ -103,9 +103,7 @@ async def test_a_lasting_notice_opens_again_whatever_became_of_it(store: Store, 
     assert (claimed.notice.revision, claimed.notice.attempts, claimed.notice.without_blocks) == (2, 1, False)
 
 
-async def test_a_card_that_may_have_been_posted_stays_uncertain_till_its_ts_is_known(
-    store: Store, clock: FakeClock
-) -> None:
+async def test_a_card_in_doubt_stays_uncertain_until_its_ts_is_known(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[CARD])
     [claimed] = await claim_notices(store)
     await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=0.0, uncertain=True))
@@ -135,7 +133,7 @@ async def test_a_posted_card_is_certain_again_whatever_other_cards_wait_for(stor
     assert not claimed.notice.uncertain
 
 
-async def test_a_mark_opened_again_is_not_uncertain(store: Store) -> None:
+async def test_a_reopened_mark_is_not_uncertain(store: Store) -> None:
     await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     [claimed] = await claim_notices(store)
     await store.transact(lambda tx: tx.notices.postpone(claimed.notice, "one", due_in=60.0, uncertain=True))
@@ -144,7 +142,7 @@ async def test_a_mark_opened_again_is_not_uncertain(store: Store) -> None:
     assert not claimed.notice.uncertain
 
 
-async def test_an_unchanged_poll_moves_only_the_next_one(store: Store, clock: FakeClock) -> None:
+async def test_an_unchanged_poll_moves_only_its_due_time(store: Store, clock: FakeClock) -> None:
     thread = await watched(store)
     [claimed] = await claim_polls(store)
     assert await save_polls(store, unchanged(claimed, next_poll_in=5.0)) == 1
@@ -156,7 +154,7 @@ async def test_an_unchanged_poll_moves_only_the_next_one(store: Store, clock: Fa
     assert len(await claim_polls(store)) == 1
 
 
-async def test_a_changed_poll_saves_says_and_opens_the_card(store: Store) -> None:
+async def test_a_changed_poll_saves_the_state_the_notices_and_the_card(store: Store) -> None:
     await add(store, a_thread("t1", ts="1.1"), say=[CARD])
     await deliver_all(store)
     await save(store, "t1", (await get_thread(store)).state, poll_in=0.0)
@@ -171,7 +169,7 @@ async def test_a_changed_poll_saves_says_and_opens_the_card(store: Store) -> Non
     assert delivered.count("t1/m") == 1
 
 
-async def test_a_poll_ends_the_watch(store: Store, clock: FakeClock) -> None:
+async def test_a_poll_can_end_the_watch(store: Store, clock: FakeClock) -> None:
     await watched(store)
     [claimed] = await claim_polls(store)
     assert await save_polls(store, changed(claimed, next_poll_in=None)) == 1
@@ -180,7 +178,7 @@ async def test_a_poll_ends_the_watch(store: Store, clock: FakeClock) -> None:
 
 
 @pytest.mark.parametrize("change", [unchanged, changed])
-async def test_a_poll_older_than_what_is_known_is_dropped_and_repeated(store: Store, change: type) -> None:
+async def test_a_poll_older_than_the_saved_state_is_dropped_and_repeated(store: Store, change: type) -> None:
     await watched(store)
     [claimed] = await claim_polls(store)
     await save(store, "t1", replace(claimed.thread.state, round=7), poll_in=30.0)
@@ -190,7 +188,7 @@ async def test_a_poll_older_than_what_is_known_is_dropped_and_repeated(store: St
     assert not await claim_polls(store)  # it is due as save_known said, not as the dropped poll did
 
 
-async def test_nobody_polls_a_job_anew_while_a_poll_is_under_way(store: Store) -> None:
+async def test_a_job_is_not_polled_again_while_a_poll_is_in_flight(store: Store) -> None:
     await watched(store)
     [claimed] = await claim_polls(store)
     await save(store, "t1", replace(claimed.thread.state, round=1), poll_in=0.0)
@@ -210,7 +208,7 @@ async def test_a_poll_whose_claim_was_taken_over_is_dropped(store: Store, clock:
     assert await save_polls(store, change(claimed), owner="alive") == 1
 
 
-async def test_a_dropped_poll_frees_a_watch_that_is_still_held(store: Store) -> None:
+async def test_a_dropped_poll_releases_a_watch_that_is_still_held(store: Store) -> None:
     await watched(store)
     [claimed] = await claim_polls(store)
     stale = replace(claimed, thread=replace(claimed.thread, revision=0))
@@ -218,7 +216,7 @@ async def test_a_dropped_poll_frees_a_watch_that_is_still_held(store: Store) -> 
     assert len(await claim_polls(store, "two")) == 1
 
 
-async def test_polls_are_saved_in_batches_each_by_itself(store: Store) -> None:
+async def test_polls_are_saved_in_batches_independently(store: Store) -> None:
     for n in range(6):
         await watched(store, f"t{n}")
     claimed = {item.thread.id: item for item in await claim_polls(store)}
@@ -236,7 +234,7 @@ async def test_polls_are_saved_in_batches_each_by_itself(store: Store) -> None:
     assert (await get_thread(store, "t3")).state.failure.not_found_count == 3
 
 
-async def test_a_poll_says_nothing_twice(store: Store) -> None:
+async def test_a_repeated_poll_adds_no_notice(store: Store) -> None:
     await watched(store)
     for _ in range(2):
         [claimed] = await claim_polls(store)
@@ -244,7 +242,7 @@ async def test_a_poll_says_nothing_twice(store: Store) -> None:
     assert await deliver_all(store) == ["t1/a", "t1/card"], "words first"
 
 
-async def test_no_polls_are_no_work(store: Store) -> None:
+async def test_saving_no_polls_does_nothing(store: Store) -> None:
     assert await save_polls(store) == 0
 
 
@@ -259,7 +257,7 @@ async def reacted(store: Store, item: ClaimedNotice, *shown: Reaction, done: boo
     return await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", ReactionProgress(shown, done)))
 
 
-async def test_what_is_done_of_a_mark_is_known_to_the_next_try(store: Store) -> None:
+async def test_a_partial_mark_is_known_to_the_next_attempt(store: Store) -> None:
     await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     [first] = await claim_notices(store)
     assert (first.notice.reactions_shown, first.notice.reaction_added) == ((), False)
@@ -277,7 +275,7 @@ async def test_what_is_done_of_a_mark_is_known_to_the_next_try(store: Store) -> 
     assert (again.notice.reactions_shown, again.notice.reaction_added) == (third.notice.reactions_shown, True)
 
 
-async def test_a_mark_that_was_replaced_under_way_is_told_by_whoever_put_it_there(store: Store) -> None:
+async def test_a_mark_replaced_in_flight_is_reported_by_its_poster(store: Store) -> None:
     await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     [first] = await claim_notices(store)
     await say(store, a_reaction("m", "white_check_mark"))
@@ -286,7 +284,7 @@ async def test_a_mark_that_was_replaced_under_way_is_told_by_whoever_put_it_ther
     assert (second.notice.reactions_shown, second.notice.reaction_added) == ((Reaction.RECORDED,), False)
 
 
-async def test_a_mark_of_which_nobody_knows_may_be_any(store: Store, clock: FakeClock) -> None:
+async def test_a_mark_in_doubt_may_be_any(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     await claim_notices(store, "dead")
     await say(store, a_reaction("m", "white_check_mark"))
@@ -295,7 +293,7 @@ async def test_a_mark_of_which_nobody_knows_may_be_any(store: Store, clock: Fake
     assert claimed.notice.reactions_shown is None
 
 
-async def test_a_mark_that_certainly_did_not_arrive_needs_not_be_taken_off(store: Store) -> None:
+async def test_a_mark_that_certainly_did_not_arrive_needs_no_removal(store: Store) -> None:
     await add(store, a_thread(), say=[a_reaction("m", "eyes")])
     [first] = await claim_notices(store)
     await say(store, a_reaction("m", "white_check_mark"))
@@ -304,9 +302,7 @@ async def test_a_mark_that_certainly_did_not_arrive_needs_not_be_taken_off(store
     assert second.notice.reactions_shown == ()
 
 
-async def test_a_notice_can_be_due_later_and_is_due_at_once_when_something_newer_is(
-    store: Store, clock: FakeClock
-) -> None:
+async def test_a_postponed_notice_is_due_at_once_when_something_newer_is(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[replace(a_reaction("m", "eyes"), due_in=5.0)])
     assert not await claim_notices(store)
     await say(store, a_reaction("m", "white_check_mark"))

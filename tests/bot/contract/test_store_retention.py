@@ -25,16 +25,14 @@ async def finished(store: Store, name: str) -> None:
     await add(store, thread, a_start(name, state=RequestState.ACCEPTED))
 
 
-async def test_what_is_old_and_finished_is_removed_with_all_that_belongs_to_it(
-    store: Store, sql: Sql, clock: FakeClock
-) -> None:
+async def test_old_finished_threads_are_removed_with_all_their_rows(store: Store, sql: Sql, clock: FakeClock) -> None:
     await finished(store, "t1")
     clock.advance(100)
     assert await remove(store, clock.now()) == 1
     assert [await count(sql, table) for table in ("threads", "polls", "requests", "notices")] == [0, 0, 0, 0]
 
 
-async def test_what_is_young_or_open_stays(store: Store, clock: FakeClock) -> None:
+async def test_young_or_open_threads_are_kept(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread("request", ts="1.1"), a_start("request"))
     await add(store, a_thread("notice", ts="1.2"), say=[a_post("a")])
     await add(store, a_thread("watch", ts="1.3"))
@@ -44,9 +42,7 @@ async def test_what_is_young_or_open_stays(store: Store, clock: FakeClock) -> No
     assert await remove(store, clock.now()) == 0
 
 
-async def test_replies_behind_a_start_that_nobody_sends_again_do_not_keep_it_for_ever(
-    store: Store, clock: FakeClock
-) -> None:
+async def test_replies_behind_an_abandoned_start_do_not_keep_it_forever(store: Store, clock: FakeClock) -> None:
     start = a_start("t1", state=RequestState.UNCERTAIN)
     await add(store, a_thread("t1", ts="1.1"), start, a_follow_up("2.1", "t1", recorded_at=clock.now()))
     clock.advance(100)
@@ -61,7 +57,7 @@ async def test_removal_goes_in_steps(store: Store, clock: FakeClock) -> None:
     assert [await remove(store, clock.now(), limit=2) for _ in range(3)] == [2, 1, 0]
 
 
-async def test_a_person_is_forgotten_everywhere(store: Store, sql: Sql) -> None:
+async def test_forgetting_a_person_covers_every_table(store: Store, sql: Sql) -> None:
     await add(store, a_thread("hers", requester_id="UANA"), a_start("hers"), say=[a_post("a")])
     told = an_answer("told", "UANA")
     other = an_answer("other", "UBEN")
@@ -81,7 +77,7 @@ async def test_a_person_is_forgotten_everywhere(store: Store, sql: Sql) -> None:
     assert [await count(sql, table) for table in ("threads", "polls", "requests", "notices")] == [1, 1, 1, 1]
 
 
-async def test_a_channel_is_forgotten_with_the_replies_that_wait_for_its_card(store: Store, sql: Sql) -> None:
+async def test_forgetting_a_channel_deletes_replies_that_wait_for_its_card(store: Store, sql: Sql) -> None:
     await add(store, a_thread("here", channel_id="C1"), say=[CARD])
     await add(store, a_thread("there", channel_id="C2"))
     reply = Reply(Person("UANA", "T1"), "C1", "1700000000.5", "1700000000.6", "words")

@@ -36,7 +36,7 @@ from bot.store.schema.tables import metadata
 from bot.store.store import open_store
 
 
-async def test_an_empty_database_is_refused_then_migrated(empty_database: str) -> None:
+async def test_an_empty_database_is_refused_until_migrated(empty_database: str) -> None:
     assert await schema_state(empty_database) is SchemaState.EMPTY
     with pytest.raises(SchemaMismatch, match="pagehand migrate"):
         await open_store(empty_database)
@@ -46,12 +46,12 @@ async def test_an_empty_database_is_refused_then_migrated(empty_database: str) -
     await (await open_store(empty_database)).close()
 
 
-async def test_several_instances_may_migrate_at_once(empty_database: str) -> None:
+async def test_concurrent_instances_may_migrate(empty_database: str) -> None:
     await asyncio.gather(*(migrate(empty_database) for _ in range(4)))
     assert await schema_state(empty_database) is SchemaState.CURRENT
 
 
-async def test_a_migration_that_fails_changes_nothing(empty_database: str) -> None:
+async def test_a_failed_migration_changes_nothing(empty_database: str) -> None:
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
         await connection.execute(text("CREATE TABLE notices (id INTEGER)"))
@@ -65,7 +65,7 @@ async def test_a_migration_that_fails_changes_nothing(empty_database: str) -> No
     assert await schema_state(empty_database) is SchemaState.CURRENT
 
 
-async def test_the_migrations_make_the_tables_that_the_program_knows(empty_database: str) -> None:
+async def test_the_migrations_create_the_tables_of_the_metadata(empty_database: str) -> None:
     await migrate(empty_database)
 
     def differences(connection: Connection) -> list[object]:
@@ -140,7 +140,7 @@ async def test_an_older_database_keeps_its_rows(empty_database: str, tmp_path: P
         await open_store(empty_database)
 
 
-async def test_a_step_that_fails_leaves_an_older_database_as_it_was(empty_database: str, tmp_path: Path) -> None:
+async def test_a_failed_step_leaves_an_older_database_unchanged(empty_database: str, tmp_path: Path) -> None:
     migrations = migrations_with_another(tmp_path, then="SELECT * FROM nothing")
     await migrate(empty_database)
     with pytest.raises(StoreError):
@@ -149,7 +149,7 @@ async def test_a_step_that_fails_leaves_an_older_database_as_it_was(empty_databa
     await (await open_store(empty_database)).close()
 
 
-async def test_at_a_start_an_older_file_is_migrated_and_a_shared_database_is_not(
+async def test_at_start_an_older_file_is_migrated_but_not_a_shared_database(
     empty_database: str, server: object, tmp_path: Path
 ) -> None:
     migrations = migrations_with_another(tmp_path)
@@ -166,7 +166,7 @@ async def test_at_a_start_an_older_file_is_migrated_and_a_shared_database_is_not
     assert state is (SchemaState.OLDER if server else SchemaState.CURRENT)
 
 
-async def test_a_schema_before_the_first_is_refused_and_left_alone(empty_database: str) -> None:
+async def test_a_schema_before_the_first_migration_is_refused_untouched(empty_database: str) -> None:
     await migrate(empty_database)
     engine = engine_for(empty_database)
     async with engine.begin() as connection:
@@ -179,7 +179,7 @@ async def test_a_schema_before_the_first_is_refused_and_left_alone(empty_databas
     assert await schema_state(empty_database) is SchemaState.TOO_OLD
 
 
-def test_the_versions_are_those_of_the_migrations_in_their_order(tmp_path: Path) -> None:
+def test_the_listed_versions_match_the_migrations(tmp_path: Path) -> None:
     """They are read off the files' names, so that a start need not import Alembic."""
     migrations = migrations_with_another(tmp_path)
     script = ScriptDirectory(str(migrations))
@@ -192,7 +192,7 @@ def _names_of_checks(connection: Connection) -> dict[str, set[str | None]]:
     return {name: {check["name"] for check in inspector.get_check_constraints(name)} for name in metadata.tables}
 
 
-async def test_tables_lost_while_running_are_a_clear_error(empty_database: str) -> None:
+async def test_tables_lost_while_running_raise_a_clear_error(empty_database: str) -> None:
     await migrate(empty_database)
     store, engine = await open_store(empty_database), engine_for(empty_database)
     async with engine.begin() as connection:
@@ -207,7 +207,7 @@ async def claim_homes(store: Store, owner: str) -> Sequence[ClaimedHome]:
     return await store.transact(lambda tx: tx.homes.claim(owner, lease=LEASE, limit=10))
 
 
-async def test_times_from_before_the_clock_was_set_back_are_made_due(
+async def test_times_from_before_the_clock_was_set_back_become_due(
     another_store: Opener, server: object, clock: FakeClock, sql: Sql
 ) -> None:
     before = await another_store()
@@ -230,7 +230,7 @@ async def test_times_from_before_the_clock_was_set_back_are_made_due(
     assert taken == [3, 1, 1, 1]
 
 
-async def test_a_database_that_is_none_is_refused_in_plain_words(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_refused_clearly(tmp_path: Path) -> None:
     path = tmp_path / "note.txt"
     path.write_text("This is not a database, but it is long enough to be read as one." * 100)
     with pytest.raises(StoreError, match="not a SQLite database"):

@@ -72,7 +72,7 @@ async def unhurried(another_store: Opener) -> Store:
 
 
 @on_sqlite
-async def test_none_is_answered_before_the_commit_that_all_share(unhurried: Store, scratch: Path) -> None:
+async def test_no_work_is_answered_before_the_shared_commit(unhurried: Store, scratch: Path) -> None:
     seen: list[list[str]] = []
 
     async def look(tx: Transaction) -> None:
@@ -86,7 +86,7 @@ async def test_none_is_answered_before_the_commit_that_all_share(unhurried: Stor
 
 
 @on_sqlite
-async def test_one_that_fails_takes_back_only_its_own(unhurried: Store, scratch: Path) -> None:
+async def test_failing_work_rolls_back_only_its_own_changes(unhurried: Store, scratch: Path) -> None:
     async def fails(tx: Transaction) -> None:
         await tx.threads.add(a_thread("bad"))
         await tx.notices.add("bad", CARD)
@@ -100,7 +100,7 @@ async def test_one_that_fails_takes_back_only_its_own(unhurried: Store, scratch:
 
 
 @on_sqlite
-async def test_one_that_finds_the_disk_full_takes_no_other_with_it(unhurried: Store, scratch: Path) -> None:
+async def test_work_that_fills_the_disk_fails_alone(unhurried: Store, scratch: Path) -> None:
     """SQLite then rolls back the whole transaction, not only what the savepoint holds."""
 
     async def limit(tx: Transaction) -> None:
@@ -117,7 +117,7 @@ async def test_one_that_finds_the_disk_full_takes_no_other_with_it(unhurried: St
 
 
 @on_sqlite
-async def test_what_somebody_waits_for_goes_first(store: Store) -> None:
+async def test_urgent_work_goes_first(store: Store) -> None:
     order: list[str] = []
 
     def noting(name: str) -> Work:
@@ -134,7 +134,7 @@ async def test_what_somebody_waits_for_goes_first(store: Store) -> None:
 
 
 @on_sqlite
-async def test_what_somebody_waits_for_is_committed_before_anything_else_begins(unhurried: Store) -> None:
+async def test_urgent_work_is_committed_before_anything_else_begins(unhurried: Store) -> None:
     """Otherwise it would be answered only with everything in its transaction, such as many polls."""
     answered, seen = threading.Event(), list[bool]()
 
@@ -154,7 +154,7 @@ async def test_what_somebody_waits_for_is_committed_before_anything_else_begins(
 
 
 @on_sqlite
-async def test_a_flood_of_what_is_urgent_stops_nothing_else(store: Store) -> None:
+async def test_a_flood_of_urgent_work_does_not_starve_the_rest(store: Store) -> None:
     order: list[bool] = []
 
     def noting(*, urgent: bool) -> Work:
@@ -171,7 +171,7 @@ async def test_a_flood_of_what_is_urgent_stops_nothing_else(store: Store) -> Non
 
 
 @on_sqlite
-async def test_work_that_awaits_something_else_is_refused(store: Store) -> None:
+async def test_work_that_awaits_anything_else_is_refused(store: Store) -> None:
     """It would keep the one thread, and with it the database, from everybody."""
 
     async def waits(tx: Transaction) -> None:
@@ -184,7 +184,7 @@ async def test_work_that_awaits_something_else_is_refused(store: Store) -> None:
 
 
 @on_sqlite
-async def test_whoever_waits_too_long_is_told_and_not_done_later(store: Store, scratch: Path) -> None:
+async def test_work_that_waits_too_long_fails_and_is_not_done_later(store: Store, scratch: Path) -> None:
     assert isinstance(store, SqlStore)
     impatient = SqlStore(store._database, store._clock, retry_for=0.05)
     async with held(store):
@@ -195,7 +195,7 @@ async def test_whoever_waits_too_long_is_told_and_not_done_later(store: Store, s
 
 
 @on_sqlite
-async def test_closing_ends_what_waits_first(store: Store, scratch: Path) -> None:
+async def test_closing_finishes_waiting_work_first(store: Store, scratch: Path) -> None:
     async with held(store):
         tasks = await asked(store, adding("t1"))
         closing_it = asyncio.create_task(store.close())
@@ -207,7 +207,7 @@ async def test_closing_ends_what_waits_first(store: Store, scratch: Path) -> Non
 
 
 @on_sqlite
-async def test_a_disk_that_hangs_keeps_no_process_from_ending(another_store: Opener) -> None:
+async def test_a_hanging_disk_does_not_block_shutdown(another_store: Opener) -> None:
     store = await another_store(closing=0.01)
     async with held(store):
         async with asyncio.timeout(5):
@@ -216,7 +216,7 @@ async def test_a_disk_that_hangs_keeps_no_process_from_ending(another_store: Ope
 
 
 @on_sqlite
-async def test_a_database_that_cannot_be_opened_keeps_nobody_waiting(store: Store, scratch: Path) -> None:
+async def test_a_database_that_cannot_be_opened_fails_waiting_work(store: Store, scratch: Path) -> None:
     await store.close()
     (scratch / "pagehand.db").rename(scratch / "elsewhere.db")
     (scratch / "pagehand.db").mkdir()
@@ -228,7 +228,7 @@ async def test_a_database_that_cannot_be_opened_keeps_nobody_waiting(store: Stor
 
 
 @on_postgres
-async def test_what_somebody_waits_for_finds_a_connection(store: Store) -> None:
+async def test_urgent_work_gets_a_connection(store: Store) -> None:
     goes_on = asyncio.Event()
     await add(store, a_thread("t0"))
     recording_health = RecordingHealth(time.monotonic)
@@ -249,7 +249,7 @@ async def test_what_somebody_waits_for_finds_a_connection(store: Store) -> None:
 
 
 @on_postgres
-async def test_what_somebody_waits_for_goes_first_there_too(another_store: Opener) -> None:
+async def test_urgent_work_goes_first_on_postgresql(another_store: Opener) -> None:
     store = await another_store(yielding=60.0)
     order: list[str] = []
     begun, goes_on = asyncio.Event(), asyncio.Event()
@@ -272,7 +272,7 @@ async def test_what_somebody_waits_for_goes_first_there_too(another_store: Opene
 
 
 @on_postgres
-async def test_what_is_urgent_holds_up_nothing_for_long(store: Store) -> None:
+async def test_urgent_work_does_not_hold_up_the_rest_for_long(store: Store) -> None:
     goes_on = asyncio.Event()
 
     async def hangs(tx: Transaction) -> None:
@@ -288,7 +288,7 @@ async def test_what_is_urgent_holds_up_nothing_for_long(store: Store) -> None:
 
 
 @on_postgres
-async def test_a_connection_that_was_opened_is_kept(store: Store) -> None:
+async def test_an_open_connection_is_kept(store: Store) -> None:
     """Each new one costs the server a process, and its statements are prepared again."""
     everybody = asyncio.Barrier(CONNECTIONS)
 

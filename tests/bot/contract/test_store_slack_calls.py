@@ -31,7 +31,7 @@ async def marks(store: Store, count: int) -> None:
     await add(store, a_thread(), say=[a_reaction(f"m{number}", "eyes") for number in range(count)])
 
 
-async def test_no_more_is_claimed_than_may_be_called(store: Store, clock: FakeClock) -> None:
+async def test_claims_stay_within_the_call_budget(store: Store, clock: FakeClock) -> None:
     await marks(store, 9)
     assert len(await claim_notices(store, limits=FEW)) == 3
     assert not await claim_notices(store, "two", limits=FEW)
@@ -40,7 +40,7 @@ async def test_no_more_is_claimed_than_may_be_called(store: Store, clock: FakeCl
     assert not await claim_notices(store, limits=FEW)
 
 
-async def test_waiting_for_slack_counts_as_no_try(store: Store, clock: FakeClock) -> None:
+async def test_waiting_for_the_call_budget_is_not_an_attempt(store: Store, clock: FakeClock) -> None:
     await marks(store, 4)
     await claim_notices(store, limits=FEW)
     for _ in range(9):
@@ -50,7 +50,7 @@ async def test_waiting_for_slack_counts_as_no_try(store: Store, clock: FakeClock
     assert last.notice.attempts == 1
 
 
-async def test_processes_that_claim_at_the_same_time_share_it(another_store: Opener) -> None:
+async def test_concurrent_claims_share_the_budget(another_store: Opener) -> None:
     stores = [await another_store() for _ in range(3)]
     await marks(stores[0], 30)
     claimed = await asyncio.gather(
@@ -72,14 +72,14 @@ async def test_a_429_of_a_post_holds_its_channel(store: Store, clock: FakeClock)
     assert len(await claim_notices(store, limits=FEW)) == 1
 
 
-async def test_a_429_of_a_mark_holds_marks_of_its_kind_in_all_channels_and_nothing_else(store: Store) -> None:
+async def test_a_429_of_a_mark_holds_only_that_kind_in_all_channels(store: Store) -> None:
     await add(store, a_thread("t1", channel_id="C1"), say=[CARD, a_reaction("m", "eyes")])
     await add(store, a_thread("t2", channel_id="C2"), say=[CARD, a_reaction("m", "eyes")])
     await refuse(store, SlackMethod.ADD_REACTION, "C1")
     assert sorted(item.notice.key for item in await claim_notices(store)) == ["t1/card", "t2/card"]
 
 
-async def test_the_words_of_a_thread_come_before_cards_and_these_before_marks(store: Store) -> None:
+async def test_thread_posts_come_before_cards_and_cards_before_marks(store: Store) -> None:
     await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD_PROGRESSED, a_reaction("m", "eyes")])
     await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD])
     await add(store, a_thread("t3", channel_id="C3"), say=[CARD])
@@ -89,13 +89,13 @@ async def test_the_words_of_a_thread_come_before_cards_and_these_before_marks(st
     assert keys == [["t5/b"], ["t4/a"], ["t3/card"], ["t2/card"], ["t1/card"], ["t1/m"]]
 
 
-async def test_words_wait_for_no_edit_of_the_card(store: Store) -> None:
+async def test_posts_do_not_wait_for_card_updates(store: Store) -> None:
     await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, a_post("a")])
     await refuse(store, SlackMethod.UPDATE, "C1")
     assert [item.notice.key for item in await claim_notices(store)] == ["t1/a"]
 
 
-async def test_progress_on_the_card_does_not_hide_that_its_state_changed(store: Store) -> None:
+async def test_progress_on_the_card_does_not_hide_a_change_of_state(store: Store) -> None:
     await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD, CARD_PROGRESSED])
     progress = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 2)), {})
     await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD_PROGRESSED])
@@ -105,7 +105,7 @@ async def test_progress_on_the_card_does_not_hide_that_its_state_changed(store: 
     assert [item.notice.key for item in await claim_notices(store, limits=progress)] == ["t2/card"]
 
 
-async def test_what_counts_for_nothing_any_more_is_deleted(store: Store, clock: FakeClock, sql: Sql) -> None:
+async def test_outdated_call_limits_are_deleted(store: Store, clock: FakeClock, sql: Sql) -> None:
     await refuse(store, SlackMethod.POST_MESSAGE, "C1", 1.0)
     await refuse(store, SlackMethod.ADD_REACTION, "C1", 1.0)
     clock.advance(10.0)

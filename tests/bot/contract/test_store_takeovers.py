@@ -54,7 +54,7 @@ async def claim_all(store: Store, owner: str) -> int:
     return sum(map(len, claims))
 
 
-async def test_only_what_somebody_else_let_run_out_is_taken_over(database: str, clock: FakeClock) -> None:
+async def test_only_expired_claims_of_others_are_taken_over(database: str, clock: FakeClock) -> None:
     async with telling(database, clock) as (store, told):
         await add(store, a_thread(ts="1.1"), a_start(), say=[a_post("p")])
         await watched(store, "t2")
@@ -67,7 +67,7 @@ async def test_only_what_somebody_else_let_run_out_is_taken_over(database: str, 
         assert told.takeovers == first
 
 
-async def test_what_was_done_is_told_once_it_is_committed(database: str, clock: FakeClock) -> None:
+async def test_audit_entries_are_reported_once_committed(database: str, clock: FakeClock) -> None:
     async def fails(tx: Transaction) -> None:
         await tx.audit.add(ASKED)
         raise KeyError

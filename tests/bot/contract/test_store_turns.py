@@ -47,9 +47,7 @@ def people(claimed: Sequence[ClaimedRequest]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("turn", FEW)
-async def test_a_single_request_among_thousands_is_prepared_with_the_next(
-    store: Store, database: str, turn: float
-) -> None:
+async def test_a_single_request_among_thousands_is_prepared_next(store: Store, database: str, turn: float) -> None:
     """Whoever it is by, and in whichever thread; the one with thousands gets what is left."""
     for name in ("t1", "t2"):
         await watched(store, name)
@@ -64,7 +62,7 @@ async def test_a_single_request_among_thousands_is_prepared_with_the_next(
     assert people(await claim_received(store, turn=turn)) == {"UMANY": 8}
 
 
-async def test_whoever_asks_in_a_flood_gets_a_turn_of_a_single_slot(store: Store, database: str) -> None:
+async def test_a_requester_gets_a_turn_of_a_single_slot_in_a_flood(store: Store, database: str) -> None:
     """Where each claim has room for one, it begins with another person, and in another thread."""
     await watched(store, "00t1")
     await watched(store, "80t2")
@@ -78,7 +76,7 @@ async def test_whoever_asks_in_a_flood_gets_a_turn_of_a_single_slot(store: Store
 
 
 @pytest.mark.parametrize("turn", FEW)
-async def test_a_single_request_among_thousands_is_sent_with_the_next(store: Store, database: str, turn: float) -> None:
+async def test_a_single_request_among_thousands_is_sent_next(store: Store, database: str, turn: float) -> None:
     """The thousands are in one thread, where one goes after the other, and in many."""
     names = [f"{n:03}" for n in range(50)]
     for name in (*names, "other"):
@@ -93,7 +91,7 @@ async def test_a_single_request_among_thousands_is_sent_with_the_next(store: Sto
     }
 
 
-async def test_a_thread_with_thousands_goes_on_in_its_order(store: Store, database: str) -> None:
+async def test_a_thread_with_thousands_of_requests_keeps_its_order(store: Store, database: str) -> None:
     """Also those of several people."""
     await watched(store)
     await flood(database, person="UMANY", threads=["t1"], state=RequestState.WAITING)

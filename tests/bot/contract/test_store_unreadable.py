@@ -40,9 +40,7 @@ BROKEN_MESSAGES = [
 ]
 
 
-async def test_a_message_that_cannot_be_read_is_set_aside(
-    store: Store, sql: Sql, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unreadable_message_is_set_aside(store: Store, sql: Sql, caplog: pytest.LogCaptureFixture) -> None:
     await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
     await add(store, a_thread("t2"), say=[CARD])
     await sql(
@@ -57,9 +55,7 @@ async def test_a_message_that_cannot_be_read_is_set_aside(
 
 
 @pytest.mark.parametrize("delivery", [Delivery.POST, Delivery.EPHEMERAL])
-async def test_a_kind_that_no_newer_version_has_said_is_said_as_it_is(
-    store: Store, sql: Sql, delivery: Delivery
-) -> None:
+async def test_a_notice_of_an_unreleased_kind_is_posted_as_text(store: Store, sql: Sql, delivery: Delivery) -> None:
     await add(store, a_thread("t1"), say=[a_post("a")])
     message = '{"kind": "shrug", "person_id": "UANA", "moods": ["so", "so"]}'
     await sql(
@@ -74,9 +70,7 @@ async def test_a_kind_that_no_newer_version_has_said_is_said_as_it_is(
 
 
 @pytest.mark.parametrize("delivery", [Delivery.CARD, Delivery.REACTION])
-async def test_a_card_or_reaction_of_which_nothing_is_known_holds_up_nothing(
-    store: Store, sql: Sql, delivery: Delivery
-) -> None:
+async def test_an_unreadable_card_or_reaction_blocks_nothing(store: Store, sql: Sql, delivery: Delivery) -> None:
     await add(store, a_thread("t1"), say=[a_post("a"), a_post("b")])
     await sql(
         "UPDATE notices SET message = :message, delivery = :delivery, created_at = created_at - :patience"
@@ -90,7 +84,7 @@ async def test_a_card_or_reaction_of_which_nothing_is_known_holds_up_nothing(
 
 
 @pytest.mark.parametrize("message", BROKEN_MESSAGES)
-async def test_broken_messages_are_set_aside(store: Store, sql: Sql, message: str) -> None:
+async def test_malformed_messages_are_set_aside(store: Store, sql: Sql, message: str) -> None:
     await add(store, a_thread(), say=[a_post("a", repository="secret words"), a_post("b")])
     await sql("UPDATE notices SET message = :message WHERE key = 't1/a'", message=message)
     assert await claim_notices(store) == []
@@ -98,7 +92,7 @@ async def test_broken_messages_are_set_aside(store: Store, sql: Sql, message: st
 
 
 @pytest.mark.parametrize("state", BROKEN_KNOWN)
-async def test_a_thread_that_cannot_be_read_holds_up_no_other(store: Store, sql: Sql, state: str) -> None:
+async def test_an_unreadable_thread_does_not_block_others(store: Store, sql: Sql, state: str) -> None:
     for name in ("t1", "t2"):
         await watched(store, name)
         await add(store, a_follow_up("1", name))
@@ -110,9 +104,7 @@ async def test_a_thread_that_cannot_be_read_holds_up_no_other(store: Store, sql:
     assert await sql("SELECT state, due_at FROM requests WHERE thread_id = 't1'") == [("rejected", None)]
 
 
-async def test_what_there_is_to_say_in_such_a_thread_is_said_and_its_card_is_left_as_it_is(
-    store: Store, sql: Sql
-) -> None:
+async def test_in_an_unreadable_thread_posts_go_out_and_the_card_is_left_alone(store: Store, sql: Sql) -> None:
     await watched(store, "t1")
     await add(store, a_follow_up("1", "t1"))
     await store.transact(lambda tx: tx.notices.add("t1", a_post("a")))
@@ -127,7 +119,7 @@ async def test_what_there_is_to_say_in_such_a_thread_is_said_and_its_card_is_lef
     assert "cannot be read" in problem
 
 
-async def test_a_reply_to_such_a_thread_goes_nowhere_and_its_writer_can_be_told(store: Store, sql: Sql) -> None:
+async def test_a_reply_to_an_unreadable_thread_goes_nowhere_and_is_answered(store: Store, sql: Sql) -> None:
     thread = a_thread(ts="1.1")
     await add(store, thread, a_start())
     await sql("UPDATE threads SET state = '{'")
@@ -136,7 +128,7 @@ async def test_a_reply_to_such_a_thread_goes_nowhere_and_its_writer_can_be_told(
     assert await sql("SELECT count(*) FROM requests WHERE kind = 'follow_up'") == [(0,)]
 
 
-async def test_reading_such_a_thread_quotes_nothing_of_it(store: Store, sql: Sql) -> None:
+async def test_errors_about_an_unreadable_thread_quote_nothing(store: Store, sql: Sql) -> None:
     await add(store, a_thread(), a_start())
     await sql("""UPDATE threads SET state = '{"round": "secret words"}'""")
     with pytest.raises(StoreError, match="thread t1 cannot be read") as caught:
@@ -145,7 +137,7 @@ async def test_reading_such_a_thread_quotes_nothing_of_it(store: Store, sql: Sql
 
 
 @pytest.mark.parametrize("server", ["sqlite"], indirect=True)
-async def test_whoever_wrote_a_request_that_cannot_be_read_is_told(store: Store, sql: Sql) -> None:
+async def test_the_author_of_an_unreadable_request_is_told(store: Store, sql: Sql) -> None:
     await add(store, a_thread(ts="1.1"), a_start())
     await sql("UPDATE requests SET text = x'ff'")
     assert await claim_requests(store) == []

@@ -123,7 +123,7 @@ TELLING = {"bombs that look signed", "endless bodies without a signature", "many
 @pytest.mark.parametrize(
     "attack", [pytest.param(name, marks=() if name in TELLING else pytest.mark.full) for name in ATTACKS]
 )
-async def test_unsigned_requests_take_little_memory_and_keep_nobody_out(receiver: Receiver, attack: str) -> None:
+async def test_unsigned_requests_use_little_memory_and_block_no_signed_ones(receiver: Receiver, attack: str) -> None:
     """395 at a time: none of them ends."""
     assert await receiver.ask() == 200
     before = receiver.resident
@@ -186,7 +186,7 @@ def post(path: str, size: int, sent: int) -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode() + b"a" * sent
 
 
-async def test_what_strangers_send_counts_until_it_is_answered_or_they_are_gone(counting: Counting) -> None:
+async def test_unsigned_bytes_count_until_the_request_ends(counting: Counting) -> None:
     whole, half = post("/unknown", 1_000, 1_000), post("/unknown", 1_000, 500)
     reader, _ = await counting.send(whole)
     _, gone = await counting.send(half)
@@ -198,14 +198,14 @@ async def test_what_strangers_send_counts_until_it_is_answered_or_they_are_gone(
     await counting.pending(0)
 
 
-async def test_what_is_vouched_for_does_not_count(counting: Counting) -> None:
+async def test_verified_requests_do_not_count(counting: Counting) -> None:
     reader, _ = await counting.send(post("/known", 5_000_000, 5_000_000))
     counting.may_answer.set()
     assert b"200 OK" in await reader.readline()
     assert counting.server.pending_bytes == 0
 
 
-async def test_the_largest_makes_room_and_a_small_one_gets_its_answer(
+async def test_the_largest_body_is_evicted_and_a_small_one_is_answered(
     counting: Counting, caplog: pytest.LogCaptureFixture
 ) -> None:
     small, _ = await counting.send(post("/unknown", 100, 100))
@@ -220,7 +220,7 @@ async def test_the_largest_makes_room_and_a_small_one_gets_its_answer(
     assert [record.getMessage() for record in caplog.records] == [said]
 
 
-async def test_the_rest_of_a_body_after_its_answer_lets_no_request_take_its_time(counting: Counting) -> None:
+async def test_the_rest_of_a_refused_body_is_not_waited_for_long(counting: Counting) -> None:
     """What is missing when the answer goes out comes later, and the next request never ends."""
     reader, writer = await counting.send(post("/refused", 10, 5))
     async with asyncio.timeout(10):
@@ -230,5 +230,5 @@ async def test_the_rest_of_a_body_after_its_answer_lets_no_request_take_its_time
             assert b"200 OK" not in await reader.read()
 
 
-def test_the_bound_is_16_megabytes() -> None:
+def test_the_limit_of_unsigned_bytes_is_16_megabytes() -> None:
     assert MOST_PENDING_BYTES == 16 * 1024 * 1024

@@ -62,7 +62,7 @@ def newer_migrations(folder: Path, compatible_with: str) -> Path:
     return made
 
 
-async def test_a_schema_that_a_newer_version_only_expanded_is_worked_with(empty_database: str, tmp_path: Path) -> None:
+async def test_a_schema_expanded_by_a_newer_version_still_works(empty_database: str, tmp_path: Path) -> None:
     await migrate(empty_database)
     before = await open_current_store(empty_database)
     await migrate(empty_database, newer_migrations(tmp_path, NEWEST))
@@ -78,7 +78,7 @@ async def test_a_schema_that_a_newer_version_only_expanded_is_worked_with(empty_
     assert await schema_state(empty_database) is SchemaState.COMPATIBLE
 
 
-async def test_a_schema_that_needs_a_newer_version_is_refused(empty_database: str, tmp_path: Path) -> None:
+async def test_a_schema_that_requires_a_newer_version_is_refused(empty_database: str, tmp_path: Path) -> None:
     migrations = newer_migrations(tmp_path, NEXT)
     await migrate(empty_database, migrations)
     assert await schema_state(empty_database, migrations) is SchemaState.CURRENT
@@ -87,7 +87,7 @@ async def test_a_schema_that_needs_a_newer_version_is_refused(empty_database: st
         await open_current_store(empty_database)
 
 
-async def test_a_copy_of_a_newer_database_is_put_in_doubt(tmp_path: Path) -> None:
+async def test_a_restored_copy_of_a_newer_database_is_put_in_doubt(tmp_path: Path) -> None:
     url, doubted = f"sqlite:///{tmp_path}/pagehand.db", list[str]()
     await migrate(url, newer_migrations(tmp_path, NEWEST))
 
@@ -103,7 +103,7 @@ async def claim_received(store: Store) -> Sequence[ClaimedRequest]:
 
 
 @pytest.mark.either_database
-async def test_a_request_of_a_newer_kind_is_left_to_others(
+async def test_a_request_of_a_newer_kind_is_left_to_newer_instances(
     store: Store, sql: Sql, server: object, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     await watched(store, "t1")
@@ -127,7 +127,7 @@ async def test_a_request_of_a_newer_kind_is_left_to_others(
 
 
 @pytest.mark.either_database
-async def test_a_notice_of_a_newer_kind_is_left_to_others_and_its_thread_keeps_its_order(
+async def test_a_notice_of_a_newer_kind_is_left_to_newer_instances_in_order(
     store: Store, sql: Sql, clock: FakeClock
 ) -> None:
     await add(store, a_thread("t1", ts="1.1"), say=[a_post("a"), a_post("b")])
@@ -141,9 +141,7 @@ async def test_a_notice_of_a_newer_kind_is_left_to_others_and_its_thread_keeps_i
 
 
 @pytest.mark.either_database
-async def test_a_newer_card_is_left_alone_until_this_version_changes_it(
-    store: Store, sql: Sql, clock: FakeClock
-) -> None:
+async def test_a_newer_card_is_kept_until_this_version_changes_it(store: Store, sql: Sql, clock: FakeClock) -> None:
     await add(store, a_thread("t1", ts="1.1"), say=[CARD])
     await sql("""UPDATE notices SET message = '{"kind": "shrug"}'""")
     clock.advance(2 * PATIENCE)
@@ -169,7 +167,7 @@ def statements_of(version: str, dialect: str) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_a_migration_that_says_so_only_expands(dialect: str) -> None:
+def test_a_migration_marked_as_expanding_only_expands(dialect: str) -> None:
     script = ScriptDirectory(str(MIGRATIONS))
     expanding = [
         version

@@ -24,7 +24,7 @@ async def changed(world: CoreWorld, old: str, new: str, at: float = 1.0) -> None
     await world.service.follow_channel(old, new, at)
 
 
-async def test_replies_and_buttons_by_the_new_id_are_for_the_job(world: CoreWorld) -> None:
+async def test_replies_and_clicks_under_the_new_id_reach_the_job(world: CoreWorld) -> None:
     ts = await world.started()
     await changed(world, "C1", "C2")
     await changed(world, "C2", "C3", 2.0)
@@ -41,7 +41,7 @@ async def test_replies_and_buttons_by_the_new_id_are_for_the_job(world: CoreWorl
 
 
 @pytest.mark.parametrize("ids", [("C1", "C2"), ("C2", "C1"), ("C2", "C2")])
-async def test_what_comes_again_counts_once(world: CoreWorld, ids: tuple[str, str]) -> None:
+async def test_redeliveries_under_both_ids_count_once(world: CoreWorld, ids: tuple[str, str]) -> None:
     """Under the old id or the new one."""
     ts = await world.started()
     await changed(world, "C1", "C2")
@@ -59,7 +59,7 @@ def mention(channel: str, ts: str) -> NewJob:
     return NewJob(ANA, channel, "Another", key, WayIn.MENTION, thread_ts=ts, message_ts=ts)
 
 
-async def test_what_was_written_before_the_change_was_told_is_found_after_it(world: CoreWorld) -> None:
+async def test_messages_from_before_the_change_are_found_after_it(world: CoreWorld) -> None:
     """Messages with the new id come first, so their jobs are recorded under it."""
     ts = await world.started()
     await world.service.start(mention("C2", AT[0]))
@@ -75,7 +75,7 @@ async def test_what_was_written_before_the_change_was_told_is_found_after_it(wor
     assert world.job_api.messages == {"job-1": ["for the first"], "job-2": ["and that", "at last"]}
 
 
-async def test_an_edit_and_a_deletion_by_the_new_id_are_of_the_same_message(world: CoreWorld) -> None:
+async def test_edits_and_deletions_under_the_new_id_match_the_message(world: CoreWorld) -> None:
     ts = await world.started()
     await world.service.receive(Reply(ANA, "C1", ts, AT[0], "first words"))
     await world.service.receive(Reply(ANA, "C1", ts, AT[1], "not any more"))
@@ -86,7 +86,7 @@ async def test_an_edit_and_a_deletion_by_the_new_id_are_of_the_same_message(worl
     assert world.job_api.messages["job-1"] == ["last words"]
 
 
-async def test_a_job_that_is_asked_for_by_the_new_id_has_the_settings_of_the_first(world: CoreWorld) -> None:
+async def test_a_job_started_under_the_new_id_has_the_channels_settings(world: CoreWorld) -> None:
     """A new id in the settings counts as the first one; an old id is logged."""
     await changed(world, "C1", "C2")
     known = await channel_aliases(world.store, {"C2", "C9"})
@@ -104,14 +104,14 @@ async def test_a_job_that_is_asked_for_by_the_new_id_has_the_settings_of_the_fir
     assert await newest_id(world.store, "C1") == "C2"
 
 
-async def test_an_old_id_in_the_settings_is_named(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_outdated_id_in_the_settings_is_named(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     await changed(world, "C1", "C2")
     await channel_aliases(world.store, {"C1"})
     assert "The id of channel C1 is now C2: please update the settings." in caplog.text
 
 
 @pytest.mark.parametrize("channel", ["C1", "C2", "C3"])
-async def test_a_channel_is_forgotten_by_any_of_its_ids(world: CoreWorld, channel: str) -> None:
+async def test_a_channel_is_forgotten_under_any_of_its_ids(world: CoreWorld, channel: str) -> None:
     ts = await world.started()
     await world.service.start(mention("C2", AT[0]))
     await changed(world, "C1", "C2")
@@ -133,7 +133,7 @@ async def test_a_channel_is_forgotten_by_any_of_its_ids(world: CoreWorld, channe
         ({}, False),
     ],
 )
-async def test_slacks_event_is_taken_as_documented(
+async def test_slacks_channel_id_changed_event_is_handled_as_documented(
     world: CoreWorld, event: dict[str, Any], *, is_followed: bool
 ) -> None:
     async with new_session() as session:
@@ -148,7 +148,7 @@ async def test_slacks_event_is_taken_as_documented(
     assert await newest_id(world.store, "C1") == ("C2" if is_followed else "C1")
 
 
-async def test_whoever_writes_by_the_new_id_is_checked_as_before(world: CoreWorld) -> None:
+async def test_permissions_are_checked_under_the_new_id(world: CoreWorld) -> None:
     """The channel still counts as the allowed one."""
     world.rules = PermissionRules("T1", channels=frozenset({"C1"}))
     world.assemble()
@@ -159,7 +159,7 @@ async def test_whoever_writes_by_the_new_id_is_checked_as_before(world: CoreWorl
     assert world.job_api.messages["job-1"] == ["more"]
 
 
-async def test_what_was_deleted_before_the_change_was_told_starts_nothing_after_it(world: CoreWorld) -> None:
+async def test_a_message_deleted_before_the_change_starts_nothing_after_it(world: CoreWorld) -> None:
     """Slack delivers the message itself late."""
     deleted = Reply(ANA, "C2", "", AT[0], "", edited_at=AT[1], withdrawn=True, mentions_us=True)
     await world.service.revise(deleted)
@@ -170,9 +170,7 @@ async def test_what_was_deleted_before_the_change_was_told_starts_nothing_after_
 
 
 @pytest.mark.parametrize("told_before", [False, True])
-async def test_a_private_answer_is_given_once_by_whichever_id_a_message_comes(
-    world: CoreWorld, *, told_before: bool
-) -> None:
+async def test_a_private_answer_is_given_once_across_both_ids(world: CoreWorld, *, told_before: bool) -> None:
     if told_before:
         await changed(world, "C1", "C2")
     assert await world.service.is_first_answer(MessageVersion("C1", AT[0], "UANA", ""))

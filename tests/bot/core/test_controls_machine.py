@@ -34,14 +34,14 @@ KINDS = pytest.mark.parametrize(
 
 
 @KINDS
-def test_whatever_people_do_their_words_go_where_they_belong_once(sqlite_template: Path, kind: type[Machine]) -> None:
+def test_whatever_people_do_each_message_is_routed_once(sqlite_template: Path, kind: type[Machine]) -> None:
     run_machine(kind, partial(SqliteDatabase, sqlite_template), runs=30, steps=18)
 
 
 @pytest.mark.postgres
 @pytest.mark.skipif(not LONG, reason="on PostgreSQL in the long profile only")
 @KINDS
-def test_the_same_on_postgresql(kind: type[Machine]) -> None:
+def test_whatever_people_do_each_message_is_routed_once_on_postgresql(kind: type[Machine]) -> None:
     try:
         with postgres_server(fsync="off", full_page_writes="off") as server:
             run_machine(kind, partial(PostgresDatabase, server), runs=4, steps=18)

@@ -29,7 +29,7 @@ async def press(world: CoreWorld, ts: str, answer: str, key: str = "click") -> A
     return world.chat.told_as(AnswerRequested)[-1]
 
 
-async def test_an_answer_is_said_with_its_end_and_no_other_post(world: CoreWorld) -> None:
+async def test_an_answer_is_posted_with_its_end_only(world: CoreWorld) -> None:
     ts = await finished(world, JobDetails(summary="Done.", revision="a1"))
     assert world.chat.said(ts) == ["job_started", "job_finished"]
     (end,) = world.chat.posted_as(JobFinished)
@@ -38,13 +38,13 @@ async def test_an_answer_is_said_with_its_end_and_no_other_post(world: CoreWorld
     assert end.report.answer.text == "Done."
 
 
-async def test_the_whole_of_an_answer_is_fetched_when_somebody_asks_for_it(world: CoreWorld) -> None:
+async def test_a_whole_answer_is_fetched_on_request(world: CoreWorld) -> None:
     ts = await finished(world, JobDetails(summary=LONG))
     told = await press(world, ts, LONG)
     assert (told.person_id, told.text, told.missing) == ("UBEN", LONG, None)
 
 
-async def test_the_whole_of_an_answer_is_never_recorded(world: CoreWorld) -> None:
+async def test_a_whole_answer_is_never_stored(world: CoreWorld) -> None:
     ts = await finished(world, JobDetails(summary=LONG))
     await press(world, ts, LONG)
     await press(world, ts, LONG)
@@ -52,7 +52,7 @@ async def test_the_whole_of_an_answer_is_never_recorded(world: CoreWorld) -> Non
     assert LONG not in repr((await world.thread(ts)).state)
 
 
-async def test_an_answer_that_is_gone_is_told_politely(world: CoreWorld) -> None:
+async def test_a_deleted_answer_is_explained(world: CoreWorld) -> None:
     ts = await finished(world, JobDetails(summary=LONG))
     world.job_api.show("job-1", "completed", LINK, JobDetails(summary="Another one."))
     assert (await press(world, ts, LONG, "a")).missing is AnswerMissing.NEWER
@@ -64,7 +64,7 @@ async def test_an_answer_that_is_gone_is_told_politely(world: CoreWorld) -> None
     assert (await press(world, ts, LONG, "d")).missing is AnswerMissing.GONE
 
 
-async def test_the_reason_of_a_failure_is_told(world: CoreWorld) -> None:
+async def test_the_reason_of_a_failure_is_shown(world: CoreWorld) -> None:
     await world.started()
     world.job_api.show("job-1", "failed", None, JobDetails(reason="The model's key is not accepted."))
     await world.pass_time(30)
@@ -73,7 +73,7 @@ async def test_the_reason_of_a_failure_is_told(world: CoreWorld) -> None:
     assert failed.report.reason == "The model's key is not accepted."
 
 
-async def test_a_question_goes_to_whoever_wrote_what_it_is_about_and_the_next_reply_answers_it(
+async def test_a_question_mentions_its_author_and_the_next_reply_answers_it(
     world: CoreWorld,
 ) -> None:
     ts = await finished(world, JobDetails(summary="Done."))
@@ -90,7 +90,7 @@ async def test_a_question_goes_to_whoever_wrote_what_it_is_about_and_the_next_re
     assert len(world.chat.posted_as(QuestionAsked)) == 1
 
 
-async def test_a_plan_that_changes_fast_edits_the_card_seldom_and_polls_without_news_not_at_all(
+async def test_a_fast_changing_plan_edits_the_card_rarely(
     world: CoreWorld,
 ) -> None:
     await world.started()
@@ -114,14 +114,14 @@ def with_requesters(world: CoreWorld) -> CoreWorld:
     return world.assemble()
 
 
-async def test_who_asked_goes_with_each_request(with_requesters: CoreWorld) -> None:
+async def test_the_requester_is_sent_with_each_request(with_requesters: CoreWorld) -> None:
     ts = await with_requesters.started()
     await with_requesters.reply(ts, "shorter", "5.1", BEN)
     await with_requesters.pass_time(5)
     assert [each.id for each in with_requesters.job_api.requesters if each] == ["UANA", "UBEN"]
 
 
-async def test_a_request_that_is_sent_again_says_the_same_about_who_asked(with_requesters: CoreWorld) -> None:
+async def test_a_retried_request_sends_the_same_requester(with_requesters: CoreWorld) -> None:
     with_requesters.job_api.after = [JobApiUncertain("cut"), JobApiUncertain("cut")]
     await with_requesters.started()
     await with_requesters.pass_time(60)
@@ -131,6 +131,6 @@ async def test_a_request_that_is_sent_again_says_the_same_about_who_asked(with_r
     assert with_requesters.requesters.asked == ["UANA"]
 
 
-async def test_who_asked_is_told_to_no_job_api_that_was_not_said_to_take_it(world: CoreWorld) -> None:
+async def test_the_requester_is_sent_only_to_job_apis_that_accept_it(world: CoreWorld) -> None:
     await world.started()
     assert world.job_api.requesters == [None]

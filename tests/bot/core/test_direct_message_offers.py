@@ -54,7 +54,7 @@ async def ended(world: CoreWorld, status: str = "completed", link: str | None = 
 # -- the question -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_line_while_a_job_is_at_work_waits_for_an_answer(working: CoreWorld) -> None:
+async def test_a_line_waits_for_an_answer_while_a_job_is_running(working: CoreWorld) -> None:
     """The question comes once, at the line, however often Slack delivers it; nothing is sent."""
     for _ in range(2):
         await write_line(working, "Fix the manual", LATER[0])
@@ -64,7 +64,7 @@ async def test_a_line_while_a_job_is_at_work_waits_for_an_answer(working: CoreWo
     assert working.job_api.messages == {}
 
 
-async def test_lines_written_apart_have_a_question_each(working: CoreWorld) -> None:
+async def test_separate_lines_get_separate_questions(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await write_line(working, "And the guides", LATER[1])
     assert asked(working) == ["Fix the manual", "And the guides"]
@@ -74,33 +74,33 @@ async def test_lines_written_apart_have_a_question_each(working: CoreWorld) -> N
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
-async def test_a_line_after_the_end_is_a_job(working: CoreWorld) -> None:
+async def test_a_line_after_the_end_starts_a_job(working: CoreWorld) -> None:
     await ended(working)
     await write_line(working, "Fix the manual", LATER[0])
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
     assert asked(working) == []
 
 
-async def test_while_the_agent_waits_for_an_answer_a_line_is_asked_about(working: CoreWorld) -> None:
+async def test_a_line_is_asked_about_while_the_agent_waits_for_an_answer(working: CoreWorld) -> None:
     working.job_api.show("job-1", "completed", None, JobDetails(question="Which spelling?"))
     await working.pass_time(30)
     await write_line(working, "The British one", LATER[0])
     assert asked(working) == ["The British one"]
 
 
-async def test_who_asks_for_a_new_job_is_not_asked(working: CoreWorld) -> None:
+async def test_an_explicit_new_job_is_not_asked_about(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0], may_be_reply=False)
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
-async def test_somebody_elses_job_is_not_the_one_above(working: CoreWorld) -> None:
+async def test_another_persons_job_is_not_the_one_above(working: CoreWorld) -> None:
     """Nor is a job in another conversation."""
     await write_line(working, "Fix the manual", LATER[0], person=BEN)
     await write_line(working, "Fix the index", LATER[1], channel_id="C1", source_key=f"message/C1/{LATER[1]}")
     assert working.job_api.created == ["Fix the guides", "Fix the manual", "Fix the index"]
 
 
-async def test_what_waits_is_asked_about_again_with_the_status(working: CoreWorld) -> None:
+async def test_a_status_request_repeats_open_questions(working: CoreWorld) -> None:
     """There is one question for lines written together."""
     await write_line(working, "Fix the manual", LATER[0])
     await write_line(working, "And its index", SOON)
@@ -111,7 +111,7 @@ async def test_what_waits_is_asked_about_again_with_the_status(working: CoreWorl
 # -- its answers ------------------------------------------------------------------------------------------------------
 
 
-async def test_it_becomes_a_job_once_however_often_and_whatever_is_pressed(working: CoreWorld) -> None:
+async def test_a_line_becomes_a_job_once_however_often_it_is_pressed(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     for number, kind in enumerate((NEW_JOB, NEW_JOB, ADD)):
         await answer(working, kind, f"p{number}")
@@ -120,7 +120,7 @@ async def test_it_becomes_a_job_once_however_often_and_whatever_is_pressed(worki
     assert working.chat.answers() == ["nothing_new", "nothing_new"]
 
 
-async def test_it_goes_to_the_job_above_once(working: CoreWorld) -> None:
+async def test_a_line_is_sent_to_the_job_above_once(working: CoreWorld) -> None:
     await write_line(working, "And the manual", LATER[0])
     for number, kind in enumerate((ADD, ADD, NEW_JOB)):
         await answer(working, kind, f"p{number}")
@@ -130,7 +130,7 @@ async def test_it_goes_to_the_job_above_once(working: CoreWorld) -> None:
     assert working.chat.answers() == ["held_sent", "nothing_new", "nothing_new"]
 
 
-async def test_what_slack_brings_again_after_the_answer_is_known(working: CoreWorld) -> None:
+async def test_a_redelivery_after_the_answer_is_recognized(working: CoreWorld) -> None:
     """Whatever the answer was, and even if the job above has ended."""
     for at, kind in ((LATER[0], NEW_JOB), (LATER[1], ADD)):
         await write_line(working, f"line {at}", at)
@@ -142,7 +142,7 @@ async def test_what_slack_brings_again_after_the_answer_is_known(working: CoreWo
     assert sum(map(len, working.job_api.messages.values())) == 1
 
 
-async def test_what_slack_brings_again_when_the_job_above_has_ended_still_waits(working: CoreWorld) -> None:
+async def test_a_redelivery_after_the_job_above_ended_still_waits(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await ended(working)
     await write_line(working, "Fix the manual", LATER[0])
@@ -151,7 +151,7 @@ async def test_what_slack_brings_again_when_the_job_above_has_ended_still_waits(
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 
-async def test_files_go_along_with_what_it_becomes(working: CoreWorld) -> None:
+async def test_files_are_sent_along_with_the_line(working: CoreWorld) -> None:
     files = Attachments((SlackFile("F1", "a.txt", "text/plain", 3, "https://files.slack.com/a"),))
     await write_line(working, "Fix the manual", LATER[0], attachments=files)
     held = working.chat.told_as(JobOrReplyAsked)[0].request_id
@@ -161,14 +161,14 @@ async def test_files_go_along_with_what_it_becomes(working: CoreWorld) -> None:
     assert (start.kind, start.attachments) == (RequestKind.START, files)
 
 
-async def test_only_its_writer_answers(working: CoreWorld) -> None:
+async def test_only_the_author_answers_the_question(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, NEW_JOB, person=BEN)
     assert working.job_api.created == ["Fix the guides"]
     assert [told.refusal for told in working.chat.told_as(RequestRefused)] == [Refusal.NOT_THE_WRITER]
 
 
-async def test_two_processes_that_got_a_press_each_do_one_thing(working: CoreWorld) -> None:
+async def test_a_press_received_by_two_processes_acts_once(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     held = working.chat.told_as(JobOrReplyAsked)[0].request_id
     for kind, key in ((ADD, "p1"), (NEW_JOB, "p2")):
@@ -179,7 +179,7 @@ async def test_two_processes_that_got_a_press_each_do_one_thing(working: CoreWor
 
 
 @pytest.mark.parametrize("kind", [NEW_JOB, ADD])
-async def test_the_hourly_limit_is_that_of_the_moment_of_the_answer(working: CoreWorld, kind: RequestKind) -> None:
+async def test_the_hourly_limit_is_checked_at_the_answer(working: CoreWorld, kind: RequestKind) -> None:
     working.rules = replace(working.rules, hourly_limit=1)
     working.assemble()
     await write_line(working, "Fix the manual", LATER[0])
@@ -189,7 +189,7 @@ async def test_the_hourly_limit_is_that_of_the_moment_of_the_answer(working: Cor
     assert [told.refusal for told in working.chat.told_as(RequestRefused)] == [Refusal.TOO_MANY]
 
 
-async def test_a_question_that_nobody_answers_ends_in_words(working: CoreWorld) -> None:
+async def test_an_unanswered_question_expires_with_an_explanation(working: CoreWorld) -> None:
     """After that its buttons have no effect, and the line can be written again."""
     await write_line(working, "Fix the manual", LATER[0])
     working.clock.advance(HELD_DAYS * DAY + 60)
@@ -204,7 +204,7 @@ async def test_a_question_that_nobody_answers_ends_in_words(working: CoreWorld) 
 # -- lines written together --------------------------------------------------------------------------------------------
 
 
-async def test_lines_written_in_one_go_make_one_question_and_go_along(working: CoreWorld) -> None:
+async def test_lines_written_in_one_go_share_one_question(working: CoreWorld) -> None:
     """In any order of delivery; the first becomes the job, the others its follow-ups."""
     await write_line(working, "And its index", SOON)
     await write_line(working, "Fix the manual", LATER[0])
@@ -221,7 +221,7 @@ async def test_lines_written_in_one_go_are_added_together(working: CoreWorld) ->
     assert working.job_api.messages == {"job-1": ["And the manual", "And its index"]}
 
 
-async def test_the_rest_is_asked_about_where_the_first_line_was_deleted(working: CoreWorld) -> None:
+async def test_the_remaining_lines_are_asked_about_when_the_first_is_deleted(working: CoreWorld) -> None:
     """Its question covers the others, too."""
     await write_line(working, "Fix the manual", LATER[0])
     await write_line(working, "And its index", SOON)
@@ -232,7 +232,7 @@ async def test_the_rest_is_asked_about_where_the_first_line_was_deleted(working:
     assert working.job_api.messages == {"job-1": ["And its index"]}
 
 
-async def test_no_line_is_left_without_a_question_where_one_between_was_deleted(working: CoreWorld) -> None:
+async def test_deleting_a_line_in_between_leaves_no_line_without_a_question(working: CoreWorld) -> None:
     between, last = "1700000114.000200", "1700000118.000200"
     for text, at in (("one", LATER[0]), ("two", between), ("three", last)):
         await write_line(working, text, at)
@@ -248,7 +248,7 @@ async def test_no_line_is_left_without_a_question_where_one_between_was_deleted(
 # -- edits ------------------------------------------------------------------------------------------------------------
 
 
-async def test_an_edit_is_asked_about_and_its_words_count(working: CoreWorld) -> None:
+async def test_an_edit_before_the_answer_counts(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await working.service.revise(an_edit("Fix the index", LATER[0], LATER[1]))
     await working.settle()
@@ -257,7 +257,7 @@ async def test_an_edit_is_asked_about_and_its_words_count(working: CoreWorld) ->
     assert working.job_api.created == ["Fix the guides", "Fix the index"]
 
 
-async def test_an_edit_that_names_a_project_makes_it_a_job(working: CoreWorld) -> None:
+async def test_an_edit_that_names_a_project_starts_a_job(working: CoreWorld) -> None:
     """At once, like a line with an option in front; lines written right after it become follow-ups."""
     working.projects = Projects((Project("docs"), Project("api")))
     working.assemble()
@@ -274,7 +274,7 @@ async def test_an_edit_that_names_a_project_makes_it_a_job(working: CoreWorld) -
     assert working.chat.answers() == ["nothing_new"]
 
 
-async def test_after_the_press_an_edit_changes_what_was_made_of_it(working: CoreWorld) -> None:
+async def test_an_edit_after_the_answer_changes_what_it_became(working: CoreWorld) -> None:
     """The new text of a sent line is offered."""
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, NEW_JOB)
@@ -285,7 +285,7 @@ async def test_after_the_press_an_edit_changes_what_was_made_of_it(working: Core
 
 
 @pytest.mark.parametrize("kind", [ADD, NEW_JOB])
-async def test_a_deleted_line_goes_nowhere(working: CoreWorld, kind: RequestKind) -> None:
+async def test_a_deleted_line_is_not_sent(working: CoreWorld, kind: RequestKind) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await working.service.revise(an_edit("", LATER[0], LATER[1], withdrawn=True))
     await answer(working, kind)
@@ -294,7 +294,7 @@ async def test_a_deleted_line_goes_nowhere(working: CoreWorld, kind: RequestKind
     assert working.chat.answers() == ["nothing_new"]
 
 
-async def test_an_edit_into_a_task_is_asked_about_as_a_line(working: CoreWorld) -> None:
+async def test_an_edit_into_a_task_is_asked_about(working: CoreWorld) -> None:
     await working.service.revise(an_edit("Fix the manual", LATER[0], LATER[1]))
     await working.settle()
     assert asked(working) == ["Fix the manual"]
@@ -303,14 +303,14 @@ async def test_an_edit_into_a_task_is_asked_about_as_a_line(working: CoreWorld) 
 # -- the job above, meanwhile -----------------------------------------------------------------------------------------
 
 
-async def test_a_job_that_ended_meanwhile_is_taken_up_again(working: CoreWorld) -> None:
+async def test_a_job_that_ended_meanwhile_is_resumed(working: CoreWorld) -> None:
     await write_line(working, "And the manual", LATER[0])
     await ended(working)
     await answer(working, ADD)
     assert working.job_api.messages == {"job-1": ["And the manual"]}
 
 
-async def test_a_job_that_was_stopped_meanwhile_is_taken_up_again(working: CoreWorld) -> None:
+async def test_a_job_stopped_meanwhile_is_resumed(working: CoreWorld) -> None:
     """The stop did not end the line, since nobody had sent it."""
     working.job_api.cancels = True
     await write_line(working, "And the manual", LATER[0])
@@ -321,7 +321,7 @@ async def test_a_job_that_was_stopped_meanwhile_is_taken_up_again(working: CoreW
     assert working.job_api.messages == {"job-1": ["And the manual"]}
 
 
-async def test_a_job_that_was_started_again_meanwhile_gets_it(working: CoreWorld) -> None:
+async def test_a_job_retried_meanwhile_receives_the_line(working: CoreWorld) -> None:
     await write_line(working, "And the manual", LATER[0])
     await ended(working, "failed", None)
     await above(working, RequestKind.RETRY, "r1")
@@ -330,7 +330,7 @@ async def test_a_job_that_was_started_again_meanwhile_gets_it(working: CoreWorld
     assert working.job_api.messages == {"job-2": ["And the manual"]}
 
 
-async def test_what_cannot_be_added_can_still_become_a_job(working: CoreWorld) -> None:
+async def test_a_line_that_cannot_be_added_can_still_become_a_job(working: CoreWorld) -> None:
     await write_line(working, "And the manual", LATER[0])
     await ended(working, "archived", None)
     await answer(working, ADD)
@@ -339,7 +339,7 @@ async def test_what_cannot_be_added_can_still_become_a_job(working: CoreWorld) -
     assert working.job_api.created == ["Fix the guides", "And the manual"]
 
 
-async def test_a_muted_job_gets_nothing(working: CoreWorld) -> None:
+async def test_a_muted_job_receives_no_line(working: CoreWorld) -> None:
     """There are no more questions about lines, and one with a question is not added."""
     await write_line(working, "And the manual", LATER[0])
     await above(working, RequestKind.MUTE, "m1")
@@ -352,7 +352,7 @@ async def test_a_muted_job_gets_nothing(working: CoreWorld) -> None:
 # -- elsewhere --------------------------------------------------------------------------------------------------------
 
 
-async def test_a_channel_whose_id_changed_is_the_same_conversation(working: CoreWorld) -> None:
+async def test_a_channel_with_a_changed_id_is_the_same_conversation(working: CoreWorld) -> None:
     """A line, its redelivery and its edit are recognized under either id."""
     await write_line(working, "Fix the manual", LATER[0])
     await working.service.follow_channel("D1", "D2", 1.0)
@@ -367,7 +367,7 @@ async def test_a_channel_whose_id_changed_is_the_same_conversation(working: Core
     assert working.job_api.messages == {"job-1": ["And the index"]}
 
 
-async def test_home_shows_a_line_once_it_is_a_job(working: CoreWorld) -> None:
+async def test_home_lists_a_line_once_it_is_a_job(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     assert await prompts_at_home(working) == ["Fix the guides"]
     await answer(working, NEW_JOB)
@@ -387,7 +387,7 @@ def thanks(ts: str) -> Reply:
 
 
 @pytest.mark.parametrize("over", [False, True])
-async def test_thanks_outside_a_thread_carry_their_reaction_and_go_nowhere(working: CoreWorld, *, over: bool) -> None:
+async def test_thanks_outside_a_thread_get_a_reaction_only(working: CoreWorld, *, over: bool) -> None:
     """Once, however often Slack delivers them."""
     if over:
         await ended(working)
@@ -399,13 +399,13 @@ async def test_thanks_outside_a_thread_carry_their_reaction_and_go_nowhere(worki
     assert (working.job_api.messages, asked(working), working.job_api.created) == ({}, [], ["Fix the guides"])
 
 
-async def test_thanks_where_there_was_no_job_are_left_alone(world: CoreWorld) -> None:
+async def test_thanks_without_a_job_are_ignored(world: CoreWorld) -> None:
     await world.service.thank(thanks(LATER[0]))
     await world.settle()
     assert world.chat.calls == []
 
 
-async def test_thanks_that_come_to_ask_for_something_are_asked_about(working: CoreWorld) -> None:
+async def test_thanks_edited_into_a_task_are_asked_about(working: CoreWorld) -> None:
     await working.service.thank(thanks(LATER[0]))
     await working.service.revise(an_edit("Thanks! Now the index", LATER[0], LATER[1]))
     await working.settle()

@@ -54,13 +54,13 @@ async def kept(world: CoreWorld, ts: str) -> int:
     return (await world.thread(ts)).state.work.progress.partial_files
 
 
-async def test_what_was_kept_is_told_with_the_failure_and_shown_on_the_card(world: CoreWorld, ts: str) -> None:
+async def test_partial_work_is_mentioned_with_the_failure_and_on_the_card(world: CoreWorld, ts: str) -> None:
     (failed,) = [each.message for each in world.chat.messages if isinstance(each.message, JobFailed)]
     assert failed.report is not None
     assert (failed.report.partial_files, await kept(world, ts)) == (3, 3)
 
 
-async def test_whoever_wants_it_gone_is_told_once_that_it_is(world: CoreWorld, ts: str) -> None:
+async def test_discarding_is_confirmed_once_to_the_person(world: CoreWorld, ts: str) -> None:
     """Nobody else is: the card no longer shows the work, and the failure stays."""
     await discard(world, ts, person=BEN, said=at(1))
     await world.pass_time(60)
@@ -73,7 +73,7 @@ async def test_whoever_wants_it_gone_is_told_once_that_it_is(world: CoreWorld, t
     assert [each.entry.person for each in noted if each.entry.action is AuditAction.DISCARDED] == [BEN]
 
 
-async def test_the_next_reply_begins_anew(world: CoreWorld, ts: str) -> None:
+async def test_the_next_reply_after_discarding_starts_afresh(world: CoreWorld, ts: str) -> None:
     """A waiting reply is sent after the discard, however late that was."""
     world.job_api.faults = [JobApiUnreachable("down")] * 3
     await discard(world, ts)
@@ -83,7 +83,7 @@ async def test_the_next_reply_begins_anew(world: CoreWorld, ts: str) -> None:
     assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
-async def test_the_second_finds_nothing_left(world: CoreWorld, ts: str) -> None:
+async def test_a_second_discard_finds_nothing(world: CoreWorld, ts: str) -> None:
     await discard(world, ts, key="one")
     await discard(world, ts, key="two", person=BEN)
     await discard(world, ts, key="two", person=BEN)
@@ -92,7 +92,7 @@ async def test_the_second_finds_nothing_left(world: CoreWorld, ts: str) -> None:
     assert told(world) == [(ANA.id, ActionAnswer.DISCARDED), (BEN.id, ActionAnswer.NOTHING_TO_DISCARD)]
 
 
-async def test_what_the_agent_goes_on_with_is_left_alone(world: CoreWorld, ts: str) -> None:
+async def test_work_the_agent_resumes_is_not_discarded(world: CoreWorld, ts: str) -> None:
     """A reply was sent before."""
     await world.reply(ts, "Continue", at(1))
     await world.pass_time(5)
@@ -102,7 +102,7 @@ async def test_what_the_agent_goes_on_with_is_left_alone(world: CoreWorld, ts: s
     assert (world.job_api.discarded, told(world)) == ([], [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)])
 
 
-async def test_a_follow_up_that_another_client_sent_is_found_out_by_the_answer(world: CoreWorld, ts: str) -> None:
+async def test_a_follow_up_by_another_client_is_detected_from_the_answer(world: CoreWorld, ts: str) -> None:
     """The last poll was before it; from then on, the job is polled again."""
     world.job_api.show(JOB, "active", details=HALF)
     await discard(world, ts)
@@ -115,7 +115,7 @@ async def test_a_follow_up_that_another_client_sent_is_found_out_by_the_answer(w
     )
 
 
-async def test_what_fails_again_is_kept_again(world: CoreWorld, ts: str) -> None:
+async def test_partial_work_of_a_second_failure_is_kept_again(world: CoreWorld, ts: str) -> None:
     await world.reply(ts, "Continue", at(1))
     await world.pass_time(5)
     assert await kept(world, ts) == 0
@@ -127,7 +127,7 @@ async def test_what_fails_again_is_kept_again(world: CoreWorld, ts: str) -> None
     assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
-async def test_a_job_api_without_details_is_not_asked(world: CoreWorld) -> None:
+async def test_a_job_api_without_details_is_not_asked_to_discard(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.show(JOB, "failed")
     await world.pass_time(60)
@@ -144,7 +144,7 @@ async def test_a_job_api_without_details_is_not_asked(world: CoreWorld) -> None:
     ],
     ids=["refused", "not found"],
 )
-async def test_a_refusal_is_told_with_its_reason(
+async def test_a_refused_discard_shows_its_reason(
     world: CoreWorld, ts: str, refusal: Callable[[], JobApiError], reason: RejectionReason
 ) -> None:
     await discard(world, ts)
@@ -160,7 +160,7 @@ async def test_a_refusal_is_told_with_its_reason(
 @pytest.mark.parametrize(
     "fault", [JobApiUnreachable("down"), JobApiBusy("429", retry_after=30.0), JobApiUncertain("timeout")], ids=str
 )
-async def test_while_the_job_api_is_away_it_is_tried_again(world: CoreWorld, ts: str, fault: JobApiError) -> None:
+async def test_a_discard_is_retried_while_the_job_api_is_away(world: CoreWorld, ts: str, fault: JobApiError) -> None:
     world.job_api.faults = [fault] * 3
     await discard(world, ts)
     await world.pass_time(600)
@@ -168,7 +168,7 @@ async def test_while_the_job_api_is_away_it_is_tried_again(world: CoreWorld, ts:
     assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
-async def test_an_answer_that_was_lost_is_asked_for_again(world: CoreWorld, ts: str) -> None:
+async def test_a_discard_whose_answer_was_lost_is_repeated(world: CoreWorld, ts: str) -> None:
     """The first call discarded the work, and there is one post."""
     await discard(world, ts)
     world.job_api.after = [JobApiUncertain("timeout")]
@@ -177,7 +177,7 @@ async def test_an_answer_that_was_lost_is_asked_for_again(world: CoreWorld, ts: 
     assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
-async def test_after_days_it_is_handed_back(world: CoreWorld, ts: str) -> None:
+async def test_a_discard_is_given_up_after_days(world: CoreWorld, ts: str) -> None:
     """With the button that sends it again."""
     world.job_api.faults = [JobApiUncertain("timeout")] * 100_000
     await discard(world, ts)
@@ -196,7 +196,7 @@ async def _discards(world: CoreWorld, thread: Thread) -> list[str]:
     return [getattr(message, "request").request_id]  # noqa: B009 - of this kind it is there
 
 
-async def test_another_instance_takes_over_where_one_is_killed(world: CoreWorld, ts: str) -> None:
+async def test_another_instance_takes_over_a_discard_after_a_kill(world: CoreWorld, ts: str) -> None:
     """Between the call and the record of its answer."""
     await discard(world, ts)
     claimed_at = world.clock.monotonic()
@@ -211,7 +211,7 @@ async def test_another_instance_takes_over_where_one_is_killed(world: CoreWorld,
     assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
-async def test_a_follow_up_that_is_just_being_sent_comes_first(world: CoreWorld, ts: str) -> None:
+async def test_a_follow_up_in_flight_is_sent_before_the_discard(world: CoreWorld, ts: str) -> None:
     """The work that it continues is not discarded meanwhile."""
     await world.reply(ts, "Continue", at(1))
     await world.step(world.request_preparer)

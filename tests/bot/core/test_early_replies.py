@@ -30,7 +30,7 @@ async def the_mention_comes(world: CoreWorld) -> None:
     await world.service.start(replace(asked, origin=ThreadOrigin.REQUEST))
 
 
-async def test_what_was_written_before_the_mention_that_began_its_thread_came_is_for_that_job(world: CoreWorld) -> None:
+async def test_replies_that_arrive_before_the_threads_mention_reach_its_job(world: CoreWorld) -> None:
     """If another card is being posted, it waits for that; then it is handled."""
     await world.start()
     assert await world.service.receive(said(AT[0], "and the manual"))
@@ -45,7 +45,7 @@ async def test_what_was_written_before_the_mention_that_began_its_thread_came_is
 
 @pytest.mark.parametrize("archived", [False, True])
 @pytest.mark.parametrize("word", [word for word in ThreadWord if word is not ThreadWord.HELP])
-async def test_a_word_for_us_where_there_is_no_job_is_answered(
+async def test_a_control_word_in_a_thread_without_a_job_is_answered(
     world: CoreWorld, word: ThreadWord, *, archived: bool
 ) -> None:
     """Once, whether the card was posted or could not be."""
@@ -60,14 +60,14 @@ async def test_a_word_for_us_where_there_is_no_job_is_answered(
     assert world.job_api.created == ([] if archived else ["Do it"])
 
 
-async def test_who_asks_for_help_there_gets_it(world: CoreWorld) -> None:
+async def test_help_in_a_thread_without_a_job_is_shown(world: CoreWorld) -> None:
     await world.start()
     assert await world.service.receive(said(AT[0], word=ThreadWord.HELP))
     await world.pass_time(60)
     assert len(world.chat.told_as(HelpRequested)) == 1
 
 
-async def test_a_mention_that_an_edit_made_too_late_is_told_so(world: CoreWorld) -> None:
+async def test_a_mention_added_by_a_late_edit_is_explained(world: CoreWorld) -> None:
     """As if no card were being posted."""
     await world.start()
     late = replace(said(AT[0], "Fix it"), mentions_us=True, edited_at="1700001000.000100")
@@ -77,7 +77,7 @@ async def test_a_mention_that_an_edit_made_too_late_is_told_so(world: CoreWorld)
     assert world.job_api.created == ["Do it"]
 
 
-async def test_what_people_say_to_each_other_meanwhile_is_nothing(world: CoreWorld) -> None:
+async def test_talk_between_people_before_the_mention_is_ignored(world: CoreWorld) -> None:
     await world.start()
     await world.service.receive(said(AT[0], "Lunch?"))
     await world.service.receive(replace(said(AT[1]), word=ThreadWord.STOP, withdrawn=True, edited_at=AT[2]))
@@ -87,7 +87,7 @@ async def test_what_people_say_to_each_other_meanwhile_is_nothing(world: CoreWor
     assert world.job_api.messages["job-1"] == []
 
 
-async def test_no_reply_waits_for_a_card_in_a_thread_that_is_known(world: CoreWorld) -> None:
+async def test_no_reply_waits_for_a_card_in_a_known_thread(world: CoreWorld) -> None:
     """The card of a mention is posted in the mention's own thread, so nothing else can be a reply to it."""
     await the_mention_comes(world)
     await world.prepare()

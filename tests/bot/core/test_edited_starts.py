@@ -40,7 +40,7 @@ def created(world: CoreWorld) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
-async def test_an_option_in_front_stays_an_option_after_an_edit(
+async def test_a_leading_option_stays_an_option_after_an_edit(
     world: CoreWorld, message: MessageVersions, thread_ts: str
 ) -> None:
     several_projects(world)
@@ -52,7 +52,7 @@ async def test_an_option_in_front_stays_an_option_after_an_edit(
 
 @pytest.mark.parametrize("wait", [0, 5], ids=["before it is asked", "once it is asked"])
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
-async def test_a_project_can_be_corrected_by_an_edit(
+async def test_an_edit_can_correct_the_project(
     world: CoreWorld, message: MessageVersions, thread_ts: str, wait: float
 ) -> None:
     """Another unknown one is asked about again."""
@@ -66,9 +66,7 @@ async def test_a_project_can_be_corrected_by_an_edit(
     assert created(world) == [("Fix it", "guides")]
 
 
-async def test_a_project_that_was_decided_follows_an_edit_until_it_is_sent(
-    world: CoreWorld, message: MessageVersions
-) -> None:
+async def test_a_decided_project_follows_edits_until_it_is_sent(world: CoreWorld, message: MessageVersions) -> None:
     several_projects(world)
     world.job_api.faults = [JobApiUnreachable("down")]
     api, guides = f"{US} project:api Fix it", f"{US} project:guides quiet Fix it"
@@ -81,7 +79,7 @@ async def test_a_project_that_was_decided_follows_an_edit_until_it_is_sent(
     assert (await world.thread(card.ts)).options.quiet
 
 
-async def test_a_project_that_was_chosen_by_a_button_stays(world: CoreWorld, message: MessageVersions) -> None:
+async def test_a_project_chosen_by_button_survives_edits(world: CoreWorld, message: MessageVersions) -> None:
     several_projects(world)
     before, after = f"{US} project:guidse Fix it", f"{US} project:guidse Fix all of it"
     await message.take(message.written(before))
@@ -92,7 +90,7 @@ async def test_a_project_that_was_chosen_by_a_button_stays(world: CoreWorld, mes
     assert created(world) == [("Fix all of it", "api")]
 
 
-async def test_who_names_another_project_once_the_job_was_sent_is_told_how_to_switch(
+async def test_naming_another_project_after_sending_explains_how_to_switch(
     world: CoreWorld, message: MessageVersions
 ) -> None:
     """Once for each edit; new text alone is offered as usual."""
@@ -112,7 +110,7 @@ async def test_who_names_another_project_once_the_job_was_sent_is_told_how_to_sw
 
 
 @pytest.mark.parametrize("form", ["!new {}", f"{US} new {{}}"])
-async def test_edits_of_what_asks_for_another_job_count(world: CoreWorld, message: MessageVersions, form: str) -> None:
+async def test_edits_of_a_request_for_another_job_count(world: CoreWorld, message: MessageVersions, form: str) -> None:
     """Before it is sent; afterwards its new text is offered."""
     message.thread_ts = await world.started()
     first, second, third = (form.format(f"Fix the {words}") for words in ("tpyo", "typo", "typos"))
@@ -122,7 +120,7 @@ async def test_edits_of_what_asks_for_another_job_count(world: CoreWorld, messag
     assert [offer.text for offer in world.chat.told_as(ReplyEdited)] == ["Fix the typos"]
 
 
-async def test_another_job_is_asked_for_by_the_edit_that_corrects_the_asking(
+async def test_a_correcting_edit_requests_another_job(
     world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The first version was answered with its fault."""
@@ -134,7 +132,7 @@ async def test_another_job_is_asked_for_by_the_edit_that_corrects_the_asking(
     assert world.job_api.created == ["Do it", "Fix it"]
 
 
-async def test_another_job_is_not_asked_for_by_a_late_edit(world: CoreWorld, message: MessageVersions) -> None:
+async def test_a_late_edit_requests_no_other_job(world: CoreWorld, message: MessageVersions) -> None:
     message.thread_ts = await world.started()
     late = message.edited("!new project: Fix it", "!new Fix it", LATE)
     await message.take(late, late)
@@ -142,7 +140,7 @@ async def test_another_job_is_not_asked_for_by_a_late_edit(world: CoreWorld, mes
     assert [answer.answer for answer in world.chat.told_as(ActionAnswered)] == ["edited_too_late"]
 
 
-async def test_what_does_not_ask_for_another_job_any_more_starts_none(
+async def test_an_edit_that_removes_the_request_for_another_job_cancels_it(
     world: CoreWorld, message: MessageVersions
 ) -> None:
     message.thread_ts = await world.started()
@@ -156,7 +154,7 @@ async def test_what_does_not_ask_for_another_job_any_more_starts_none(
 
 @pytest.mark.parametrize("words", ["Fix the intro", "Fix the intros"])
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
-async def test_a_mention_that_an_edit_adds_soon_starts_the_job(
+async def test_a_mention_added_by_an_early_edit_starts_the_job(
     world: CoreWorld, message: MessageVersions, thread_ts: str, words: str
 ) -> None:
     """Once, whatever is redelivered; a later edit is offered."""
@@ -169,7 +167,7 @@ async def test_a_mention_that_an_edit_adds_soon_starts_the_job(
 
 
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
-async def test_a_mention_that_an_edit_adds_late_gets_a_private_hint(
+async def test_a_mention_added_by_a_late_edit_gets_a_private_hint(
     world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture, thread_ts: str
 ) -> None:
     message.thread_ts = thread_ts
@@ -179,16 +177,14 @@ async def test_a_mention_that_an_edit_adds_late_gets_a_private_hint(
 
 
 @pytest.mark.parametrize("after", ["help", "!stop", "project: Fix it", ""])
-async def test_an_edit_that_addresses_us_and_asks_for_no_job_is_answered(
+async def test_an_edit_that_mentions_the_bot_without_a_task_is_answered(
     world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture, after: str
 ) -> None:
     await message.take(message.edited("Fix the intro", f"{US} {after}"))
     assert (created(world), told(caplog)) == ([], 1)
 
 
-async def test_a_mention_that_is_taken_away_before_it_is_sent_starts_nothing(
-    world: CoreWorld, message: MessageVersions
-) -> None:
+async def test_a_mention_removed_before_sending_starts_nothing(world: CoreWorld, message: MessageVersions) -> None:
     edit = message.edited(f"{US} Fix it", "Fix it")
     await message.take(message.written(f"{US} Fix it"), edit)
     assert created(world) == []
@@ -196,7 +192,7 @@ async def test_a_mention_that_is_taken_away_before_it_is_sent_starts_nothing(
     assert created(world) == [("Fix it", "docs")]
 
 
-async def test_edits_in_direct_messages_ask_for_jobs_too(world: CoreWorld, message: MessageVersions) -> None:
+async def test_edits_in_direct_messages_can_request_jobs(world: CoreWorld, message: MessageVersions) -> None:
     message.channel = "D1"
     world.chat.public.add("D1")
     await message.take(message.written("help"), message.edited("help", "Fix it"))

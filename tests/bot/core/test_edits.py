@@ -58,7 +58,7 @@ async def sent(world: CoreWorld, text: str = "first") -> str:
 # -- not yet sent -------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_edited_before_it_is_sent_is_sent_as_edited(world: CoreWorld) -> None:
+async def test_a_reply_edited_before_sending_is_sent_as_edited(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "first", TS)
     await world.settle()
@@ -70,7 +70,7 @@ async def test_what_is_edited_before_it_is_sent_is_sent_as_edited(world: CoreWor
 
 
 @pytest.mark.parametrize("marked", [True, False])
-async def test_what_is_deleted_before_it_is_sent_is_not_sent(world: CoreWorld, *, marked: bool) -> None:
+async def test_a_reply_deleted_before_sending_is_not_sent(world: CoreWorld, *, marked: bool) -> None:
     ts = await world.started()
     await world.reply(ts, "first", TS)
     if marked:
@@ -114,9 +114,7 @@ def gone(world: CoreWorld, ts: str) -> Awaitable[object]:
         ([second, gone, gone, original, second], []),
     ],
 )
-async def test_the_newest_version_counts_whatever_order_they_come_in(
-    world: CoreWorld, events: list[Event], words: list[str]
-) -> None:
+async def test_the_newest_version_wins_in_any_order(world: CoreWorld, events: list[Event], words: list[str]) -> None:
     ts = await world.started()
     for event in events:
         await event(world, ts)
@@ -135,7 +133,7 @@ async def test_the_newest_version_counts_whatever_order_they_come_in(
         ([gone, original], []),
     ],
 )
-async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
+async def test_a_reply_to_a_card_in_flight_can_be_edited(
     world: CoreWorld, events: list[Event], words: list[str]
 ) -> None:
     """The card's place is known only after the replies have come."""
@@ -148,7 +146,7 @@ async def test_a_reply_to_a_card_on_its_way_can_be_changed_too(
     assert world.chat.reactions == dict.fromkeys([TS] * len(words), Reaction.ACCEPTED)
 
 
-async def test_a_deletion_without_its_thread_reaches_what_is_kept_or_recorded(world: CoreWorld) -> None:
+async def test_a_deletion_without_thread_finds_kept_and_recorded_replies(world: CoreWorld) -> None:
     await world.start()
     ts, nobody = "1700000000.000100", Person("", "")
     await world.reply(ts, "early", TS)
@@ -161,7 +159,7 @@ async def test_a_deletion_without_its_thread_reaches_what_is_kept_or_recorded(wo
     assert world.job_api.messages["job-1"] == []
 
 
-async def test_an_edit_into_words_for_others_withdraws_and_back_again_sends(world: CoreWorld) -> None:
+async def test_editing_a_reply_into_an_aside_and_back_withdraws_and_restores_it(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "first", TS)
     await world.settle()
@@ -174,7 +172,7 @@ async def test_an_edit_into_words_for_others_withdraws_and_back_again_sends(worl
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
-async def test_an_aside_that_is_edited_into_words_for_the_agent_is_a_follow_up(world: CoreWorld) -> None:
+async def test_an_aside_edited_into_words_for_the_agent_is_a_follow_up(world: CoreWorld) -> None:
     ts = await world.started()
     await edit(world, ts, "for the agent", AT[0])
     await world.pass_time(5)
@@ -182,7 +180,7 @@ async def test_an_aside_that_is_edited_into_words_for_the_agent_is_a_follow_up(w
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
-async def test_the_edits_of_others_change_nothing(world: CoreWorld) -> None:
+async def test_edits_by_others_change_nothing(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "first", TS)
     await edit(world, ts, "not mine", AT[0], BEN)
@@ -195,13 +193,13 @@ async def test_the_edits_of_others_change_nothing(world: CoreWorld) -> None:
     ]
 
 
-async def test_an_edit_in_no_jobs_thread_is_not_recorded(world: CoreWorld) -> None:
+async def test_an_edit_outside_job_threads_is_not_recorded(world: CoreWorld) -> None:
     await world.started()
     assert not await edit(world, "1700000000.000900", "x", AT[0])
     assert not await withdraw(world, "1700000000.000900", AT[0])
 
 
-async def test_while_the_job_api_is_away_replies_follow_their_edits(world: CoreWorld) -> None:
+async def test_replies_follow_their_edits_while_the_job_api_is_away(world: CoreWorld) -> None:
     """Calls that certainly did not arrive send nothing; each is claimed and comes back."""
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down")]
@@ -214,7 +212,7 @@ async def test_while_the_job_api_is_away_replies_follow_their_edits(world: CoreW
     assert offers(world) == []
 
 
-async def test_what_is_deleted_while_it_is_tried_is_not_tried_again(world: CoreWorld) -> None:
+async def test_a_reply_deleted_while_retrying_is_not_retried(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down")]
     await world.reply(ts, "first", TS)
@@ -227,7 +225,7 @@ async def test_what_is_deleted_while_it_is_tried_is_not_tried_again(world: CoreW
     assert world.chat.reactions == {}
 
 
-async def test_what_is_handed_back_unsent_follows_its_edits(world: CoreWorld) -> None:
+async def test_a_reply_handed_back_unsent_follows_its_edits(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "first", TS)
     item, at = await claimed(world)
@@ -237,7 +235,7 @@ async def test_what_is_handed_back_unsent_follows_its_edits(world: CoreWorld) ->
     assert world.job_api.messages["job-1"] == ["second"]
 
 
-async def test_what_may_have_arrived_keeps_its_words_when_it_is_repeated(world: CoreWorld) -> None:
+async def test_a_request_in_doubt_is_repeated_with_the_same_words(world: CoreWorld) -> None:
     """If a repeated key is executed once, new text under it would be lost, and under another key it would be a second
     one.
     """
@@ -258,7 +256,7 @@ async def test_what_may_have_arrived_keeps_its_words_when_it_is_repeated(world: 
 # -- sent ---------------------------------------------------------------------------------------------------------
 
 
-async def test_new_words_after_sending_are_offered_once_and_sent_when_asked(world: CoreWorld) -> None:
+async def test_words_edited_after_sending_are_offered_once(world: CoreWorld) -> None:
     ts = await sent(world)
     for _ in range(2):
         await edit(world, ts, "second", AT[0])
@@ -277,7 +275,7 @@ async def test_new_words_after_sending_are_offered_once_and_sent_when_asked(worl
     assert world.chat.said(ts) == ["job_started"]
 
 
-async def test_new_words_count_towards_the_hourly_limit(world: CoreWorld) -> None:
+async def test_edited_words_count_towards_the_hourly_limit(world: CoreWorld) -> None:
     """Whoever has reached it is told when they may ask again; then the same offer can be accepted."""
     world.rules = PermissionRules("T1", hourly_limit=3)
     world.assemble()
@@ -296,7 +294,7 @@ async def test_new_words_count_towards_the_hourly_limit(world: CoreWorld) -> Non
     assert world.job_api.messages["job-1"] == ["first", "version 0", "version 1"]
 
 
-async def test_the_mark_follows_the_new_words(world: CoreWorld) -> None:
+async def test_the_mark_follows_the_edited_words(world: CoreWorld) -> None:
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     await world.settle()
@@ -314,7 +312,7 @@ async def test_the_mark_follows_the_new_words(world: CoreWorld) -> None:
     assert world.chat.said(ts) == ["job_started", "request_rejected"]
 
 
-async def test_an_offer_is_for_the_newest_words_whichever_button_is_pressed(world: CoreWorld) -> None:
+async def test_an_offer_sends_the_newest_words_from_any_button(world: CoreWorld) -> None:
     ts = await sent(world)
     for words, at in (("second", AT[0]), ("third", AT[1])):
         await edit(world, ts, words, at)
@@ -328,7 +326,7 @@ async def test_an_offer_is_for_the_newest_words_whichever_button_is_pressed(worl
     assert answers(world) == ["new_words_sent", "nothing_new"]
 
 
-async def test_new_words_that_wait_follow_their_edits_and_their_deletion(world: CoreWorld) -> None:
+async def test_edited_words_that_wait_follow_edits_and_deletion(world: CoreWorld) -> None:
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     await world.settle()
@@ -348,14 +346,14 @@ async def test_new_words_that_wait_follow_their_edits_and_their_deletion(world: 
 
 
 @pytest.mark.parametrize("words", ["first", ""])
-async def test_nothing_is_offered_that_the_agent_has_or_that_is_not_for_it(world: CoreWorld, words: str) -> None:
+async def test_words_the_agent_has_or_must_not_get_are_not_offered(world: CoreWorld, words: str) -> None:
     ts = await sent(world)
     await edit(world, ts, words, AT[0])
     await world.pass_time(5)
     assert offers(world) == []
 
 
-async def test_who_deletes_what_was_sent_is_told_that_the_agent_has_it(world: CoreWorld) -> None:
+async def test_deleting_a_sent_reply_says_that_the_agent_has_it(world: CoreWorld) -> None:
     """Once; the offer of new text ends."""
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
@@ -370,7 +368,7 @@ async def test_who_deletes_what_was_sent_is_told_that_the_agent_has_it(world: Co
     assert world.job_api.messages["job-1"] == ["first"]
 
 
-async def test_who_deletes_while_it_is_sent_is_told_once_the_agent_has_it(world: CoreWorld) -> None:
+async def test_deleting_a_reply_in_flight_says_so_once_it_is_sent(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "first", TS)
     item, at = await claimed(world)
@@ -382,14 +380,14 @@ async def test_who_deletes_while_it_is_sent_is_told_once_the_agent_has_it(world:
     assert answers(world) == ["sent_before_deleted"]
 
 
-async def test_who_tidies_up_long_afterwards_is_told_nothing(world: CoreWorld) -> None:
+async def test_deleting_old_replies_says_nothing(world: CoreWorld) -> None:
     ts = await sent(world)
     await withdraw(world, ts, f"{float(TS) + 2 * DAY:.6f}")
     await world.settle()
     assert world.chat.told == []
 
 
-async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:
+async def test_only_the_author_can_send_edited_words(world: CoreWorld) -> None:
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     await world.settle()
@@ -403,7 +401,7 @@ async def test_only_the_author_sends_the_new_words(world: CoreWorld) -> None:
     assert world.job_api.messages["job-1"] == ["first"]
 
 
-async def test_an_author_whose_click_names_another_workspace_sends_the_new_words(world: CoreWorld) -> None:
+async def test_an_author_clicking_from_another_workspace_can_send_edited_words(world: CoreWorld) -> None:
     """On Enterprise Grid, a click names the person's home workspace, not the channel's."""
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
@@ -414,7 +412,7 @@ async def test_an_author_whose_click_names_another_workspace_sends_the_new_words
     assert world.job_api.messages["job-1"] == ["first", "second"]
 
 
-async def test_new_words_for_a_job_that_takes_no_more_are_explained(world: CoreWorld) -> None:
+async def test_edited_words_for_a_closed_job_are_explained(world: CoreWorld) -> None:
     ts = await sent(world)
     await edit(world, ts, "second", AT[0])
     world.job_api.show("job-1", "archived")
@@ -426,7 +424,7 @@ async def test_new_words_for_a_job_that_takes_no_more_are_explained(world: CoreW
     assert answers(world) == ["see_thread"]
 
 
-async def test_an_edit_while_it_is_sent_is_offered_once_it_was(world: CoreWorld) -> None:
+async def test_an_edit_in_flight_is_offered_once_it_was_sent(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "first", TS)
     item, at = await claimed(world)
@@ -439,7 +437,7 @@ async def test_an_edit_while_it_is_sent_is_offered_once_it_was(world: CoreWorld)
     assert [offer.text for offer in offers(world)] == ["second"]
 
 
-async def test_what_may_have_arrived_is_offered_once_and_not_sent_again_when_deleted(world: CoreWorld) -> None:
+async def test_an_edited_reply_in_doubt_is_offered_once_and_dropped_on_deletion(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.reply(ts, "first", TS)
@@ -456,7 +454,7 @@ async def test_what_may_have_arrived_is_offered_once_and_not_sent_again_when_del
     assert answers(world) == ["withdrawn"]
 
 
-async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld) -> None:
+async def test_a_refused_reply_can_be_edited_and_sent(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobApiRejected("400", words="too vague")]
     await world.reply(ts, "first", TS)
@@ -474,7 +472,7 @@ async def test_words_that_were_refused_can_be_changed_and_sent(world: CoreWorld)
 # -- more, or less, than words ------------------------------------------------------------------------------------
 
 
-async def test_a_file_without_words_goes_along_and_is_explained_once(world: CoreWorld) -> None:
+async def test_a_file_without_words_is_sent_and_explained_once(world: CoreWorld) -> None:
     """For an unreadable file the agent gets the link, if there is one."""
     ts = await world.started()
     for _ in range(2):
@@ -488,7 +486,7 @@ async def test_a_file_without_words_goes_along_and_is_explained_once(world: Core
     assert sent.count("You get neither the file itself nor a link") == 8
 
 
-async def test_a_reply_that_holds_nothing_is_marked_and_explained_once(world: CoreWorld) -> None:
+async def test_an_empty_reply_is_marked_and_explained_once(world: CoreWorld) -> None:
     """A lone mention, which an edit turns into a follow-up."""
     ts = await world.started()
     for _ in range(2):
@@ -505,7 +503,7 @@ async def test_a_reply_that_holds_nothing_is_marked_and_explained_once(world: Co
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
 
 
-async def test_words_go_with_their_file_and_the_thread_says_what_does_not(world: CoreWorld) -> None:
+async def test_words_are_sent_with_their_file_and_omissions_are_named(world: CoreWorld) -> None:
     """Forwarded messages are sent along as text, unreadable files as links."""
     ts = await world.started()
     attachments = holding("plan.pdf", forwarded=True)
@@ -523,7 +521,7 @@ async def test_words_go_with_their_file_and_the_thread_says_what_does_not(world:
     assert told.name_only == ("plan.pdf",)
 
 
-async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld) -> None:
+async def test_a_file_added_by_an_edit_is_explained(world: CoreWorld) -> None:
     ts = await sent(world)
     await world.service.revise(Reply(ANA, "C1", ts, TS, "first", holding("late.md"), edited_at=AT[0]))
     await world.settle()
@@ -531,12 +529,12 @@ async def test_a_file_that_is_added_by_an_edit_is_explained_too(world: CoreWorld
     assert world.chat.told == []
 
 
-async def test_a_file_in_a_thread_that_is_no_jobs_means_nothing(world: CoreWorld) -> None:
+async def test_a_file_in_another_thread_is_ignored(world: CoreWorld) -> None:
     await world.started()
     assert not await world.service.receive(Reply(ANA, "C1", "1700000000.000900", TS, "", attachments=holding("a")))
 
 
-async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorld) -> None:
+async def test_an_early_file_is_explained_once_the_card_exists(world: CoreWorld) -> None:
     await world.start()
     await world.service.receive(Reply(ANA, "C1", "1700000000.000100", TS, "", attachments=holding("a.png")))
     await world.pass_time(5)
@@ -545,7 +543,7 @@ async def test_an_early_file_is_explained_once_the_card_is_there(world: CoreWorl
     assert told.name_only == ("a.png",)
 
 
-async def test_a_file_for_a_job_that_takes_no_more_gets_that_reason(world: CoreWorld) -> None:
+async def test_a_file_for_a_closed_job_gets_that_reason(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.show("job-1", "archived")
     await world.pass_time(60)

@@ -18,7 +18,7 @@ async def press(world: CoreWorld, ts: str, person: Person = ANA, *, button: int 
     await world.pass_time(5)
 
 
-async def test_a_press_is_sent_once_and_pressed_again_that_is_told(world: CoreWorld) -> None:
+async def test_a_pressed_example_is_sent_once_and_a_second_press_explained(world: CoreWorld) -> None:
     ts = await world.started()
     for _ in range(3):
         await press(world, ts)
@@ -29,7 +29,7 @@ async def test_a_press_is_sent_once_and_pressed_again_that_is_told(world: CoreWo
     assert world.job_api.messages["job-1"] == [EXAMPLE] * 3, "another button, and another person's press"
 
 
-async def test_whoever_presses_steers_and_is_held_to_the_same_rules(world: CoreWorld) -> None:
+async def test_pressing_an_example_is_subject_to_the_reply_rules(world: CoreWorld) -> None:
     ts = await world.started()
     world.rules = PermissionRules("T1", people=frozenset({ANA.id}))
     world.assemble()
@@ -43,7 +43,7 @@ async def test_whoever_presses_steers_and_is_held_to_the_same_rules(world: CoreW
     assert world.chat.answers() == ["see_thread"]
 
 
-async def test_a_press_waits_for_nobody_who_muted_and_reaches_no_job_that_is_over(world: CoreWorld) -> None:
+async def test_pressing_an_example_reaches_no_muted_or_closed_job(world: CoreWorld) -> None:
     ts = await world.started()
     thread = await world.thread(ts)
     await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)
@@ -55,7 +55,7 @@ async def test_a_press_waits_for_nobody_who_muted_and_reaches_no_job_that_is_ove
 
 
 @pytest.mark.parametrize("status", ["completed", "failed"])
-async def test_after_an_end_or_a_stop_a_press_takes_the_work_up_again(world: CoreWorld, status: str) -> None:
+async def test_pressing_an_example_after_the_end_resumes_the_job(world: CoreWorld, status: str) -> None:
     ts = await world.started()
     world.job_api.show("job-1", status)
     await world.pass_time(30)

@@ -71,7 +71,7 @@ def files_sent(job_api: FakeJobApi, prompt: str) -> list[str]:
     return [file.name for file in job_api.files[prompt]]
 
 
-async def test_a_job_api_that_is_away_for_long_takes_the_file_and_the_job_when_it_is_back(world: CoreWorld) -> None:
+async def test_a_long_outage_delays_the_file_and_the_job_and_loses_neither(world: CoreWorld) -> None:
     """The thread says that it waits, as for any request; the preparer stays healthy."""
     world.job_api.faults = list(AWAY)
     await asked_with(world, PICTURE)
@@ -87,7 +87,7 @@ async def test_a_job_api_that_is_away_for_long_takes_the_file_and_the_job_when_i
     assert "a.png (https://t.slack.com/files/F2). The file itself comes with this request." in created
 
 
-async def test_one_file_that_slack_does_not_give_becomes_a_link(world: CoreWorld) -> None:
+async def test_a_file_that_slack_refuses_becomes_a_link(world: CoreWorld) -> None:
     """After minutes; everything else is sent along, and read once. Neither the request nor the health is affected."""
     failing(world, "F1")
     guide = replace(NOTES, id="F9", name="guide.md")
@@ -105,7 +105,7 @@ async def test_one_file_that_slack_does_not_give_becomes_a_link(world: CoreWorld
     assert world.request_preparer.status().failing_seconds == 0
 
 
-async def test_what_was_fetched_outlives_its_process_and_goes_when_it_is_used(world: CoreWorld) -> None:
+async def test_a_downloaded_file_survives_its_process_and_is_deleted_after_use(world: CoreWorld) -> None:
     failing(world, "F2x")
     world.reading.files["F9"] = FileContent(b"The guide", "text/markdown")
     failing(world, "F1")
@@ -121,7 +121,7 @@ async def test_what_was_fetched_outlives_its_process_and_goes_when_it_is_used(wo
     assert kept.files == ()
 
 
-async def test_twenty_files_that_take_longer_than_a_round_all_go_along(world: CoreWorld) -> None:
+async def test_twenty_slow_files_are_all_sent(world: CoreWorld) -> None:
     """Each round takes some, however short it is."""
 
     async def slow_read(file: SlackFile, *, max_bytes: int) -> FileContent:
@@ -147,7 +147,7 @@ async def test_twenty_files_that_take_longer_than_a_round_all_go_along(world: Co
     assert [f"This is n{number}.md." in created for number in range(20)] == [True] * 20
 
 
-async def test_a_file_that_never_comes_takes_its_own_time_only(world: CoreWorld) -> None:
+async def test_a_file_that_never_arrives_delays_only_itself(world: CoreWorld) -> None:
     async def hangs(file: SlackFile, *, max_bytes: int) -> FileContent:
         await asyncio.Event().wait()
         raise AssertionError
@@ -167,7 +167,7 @@ async def test_a_file_that_never_comes_takes_its_own_time_only(world: CoreWorld)
 
 
 @pytest.mark.parametrize("error", [ChatUncertain("status_502"), ChatRejected("file_not_found")])
-async def test_a_picture_that_slack_does_not_give_becomes_a_link(world: CoreWorld, error: ChatError) -> None:
+async def test_an_image_that_slack_refuses_becomes_a_link(world: CoreWorld, error: ChatError) -> None:
     """At once if Slack refuses, after minutes if it fails; the other one is sent along."""
     failing(world, "F2", error=error)
     await asked_with(world, PICTURE, OTHER)
@@ -180,7 +180,7 @@ async def test_a_picture_that_slack_does_not_give_becomes_a_link(world: CoreWorl
     assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("a.png",))]
 
 
-async def test_a_file_that_the_job_api_refuses_holds_up_no_other(world: CoreWorld) -> None:
+async def test_a_file_the_job_api_refuses_blocks_no_other(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiRejected("413")]
     await asked_with(world, PICTURE, OTHER)
     await world.pass_time(10)
@@ -189,7 +189,7 @@ async def test_a_file_that_the_job_api_refuses_holds_up_no_other(world: CoreWorl
     assert len(world.chat.posted_as(ContextCut)) == 1
 
 
-async def test_what_is_withdrawn_while_its_file_waits_is_neither_uploaded_nor_sent(world: CoreWorld) -> None:
+async def test_a_request_withdrawn_while_its_file_waits_is_not_sent(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
     await asked_with(world, PICTURE)
     await world.pass_time(30)
@@ -200,7 +200,7 @@ async def test_what_is_withdrawn_while_its_file_waits_is_neither_uploaded_nor_se
     assert (world.job_api.created, world.job_api.uploads) == ([], {})
 
 
-async def test_a_message_edited_while_its_file_waits_takes_the_files_along_that_it_has_then(world: CoreWorld) -> None:
+async def test_a_request_edited_while_its_file_waits_is_sent_with_its_new_files(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
     await asked_with(world, PICTURE)
     await world.pass_time(30)
@@ -213,7 +213,7 @@ async def test_a_message_edited_while_its_file_waits_takes_the_files_along_that_
     assert list(world.job_api.uploads.values()) == [b"\x89PNG b"]
 
 
-async def test_an_upload_that_was_under_way_for_another_project_does_not_count(world: CoreWorld) -> None:
+async def test_an_upload_in_flight_for_another_project_does_not_count(world: CoreWorld) -> None:
     """Each project has its own job API."""
     world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
     world.assemble()
@@ -237,7 +237,7 @@ async def test_an_upload_that_was_under_way_for_another_project_does_not_count(w
     assert len(world.job_api.files[world.job_api.created[0]]) == 1
 
 
-async def test_a_follow_up_whose_file_is_at_another_project_is_prepared_anew(world: CoreWorld) -> None:
+async def test_a_follow_up_with_a_file_at_another_project_is_prepared_again(world: CoreWorld) -> None:
     """Meanwhile, another project was chosen for a job that had not been sent."""
     world.projects = Projects((Project("docs", channels=frozenset({"C1"})), Project("api")))
     world.assemble()
@@ -257,7 +257,7 @@ async def test_a_follow_up_whose_file_is_at_another_project_is_prepared_anew(wor
     assert len(world.job_api.uploads) == 1
 
 
-async def test_a_process_that_dies_while_it_uploads_leaves_no_doubt(world: CoreWorld) -> None:
+async def test_a_crash_while_uploading_leaves_no_doubt(world: CoreWorld) -> None:
     """Another one uploads the file once the claim has expired, and sends the request."""
     await asked_with(world, PICTURE)
     await world.prepare()
@@ -271,7 +271,7 @@ async def test_a_process_that_dies_while_it_uploads_leaves_no_doubt(world: CoreW
     assert (await start_of(world)).state is RequestState.ACCEPTED
 
 
-async def test_a_process_that_was_paused_past_its_claim_uploads_nothing(world: CoreWorld) -> None:
+async def test_a_process_paused_past_its_claim_uploads_nothing(world: CoreWorld) -> None:
     await asked_with(world, PICTURE)
     await world.prepare()
     await world.step(world.outbox)
@@ -284,7 +284,7 @@ async def test_a_process_that_was_paused_past_its_claim_uploads_nothing(world: C
     assert len(world.job_api.created) == 1
 
 
-async def test_what_is_handed_back_after_days_takes_its_file_along_when_it_is_sent_again(world: CoreWorld) -> None:
+async def test_a_request_handed_back_after_days_is_sent_again_with_its_file(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
     await asked_with(world, PICTURE)
     await world.pass_time(4 * 86_400)
@@ -298,7 +298,7 @@ async def test_what_is_handed_back_after_days_takes_its_file_along_when_it_is_se
     assert files_sent(world.job_api, world.job_api.created[0]) == ["a.png"]
 
 
-async def test_quick_replies_with_files_are_one_message(world: CoreWorld) -> None:
+async def test_quick_replies_with_files_are_merged(world: CoreWorld) -> None:
     world.merge_seconds = 3.0
     world.assemble()
     ts = await world.started()
@@ -322,7 +322,7 @@ async def test_a_reply_whose_file_waits_is_not_overtaken(world: CoreWorld) -> No
     assert [sent.partition("\n")[0] for sent in world.job_api.messages["job-1"]] == ["With it", "And then"]
 
 
-async def test_a_thread_that_slack_does_not_give_is_told_and_goes_with_the_next_mention(world: CoreWorld) -> None:
+async def test_an_unreadable_thread_is_reported_and_included_next_time(world: CoreWorld) -> None:
     """Nothing of it counts as read."""
     world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.MENTIONS))
     world.assemble()
@@ -345,7 +345,7 @@ async def test_a_thread_that_slack_does_not_give_is_told_and_goes_with_the_next_
     assert "> The port is wrong" in world.job_api.messages["job-1"][0]
 
 
-async def test_a_file_elsewhere_has_its_link_where_there_is_one(world: CoreWorld) -> None:
+async def test_an_external_file_is_linked_if_it_has_a_link(world: CoreWorld) -> None:
     """Even if Slack names it only on request; without a link, the agent gets the name."""
     plan = SlackFile("F4", "plan", must_look_up=True)
     found = SlackFile("F4", "plan", permalink="https://docs.example/plan", mode=FileMode.EXTERNAL)
@@ -358,7 +358,7 @@ async def test_a_file_elsewhere_has_its_link_where_there_is_one(world: CoreWorld
     assert world.chat.posted_as(ContextCut) == [ContextCut("UANA", ("plan",), name_only=("gone.pdf",))]
 
 
-async def test_what_somebody_wants_forgotten_is_uploaded_no_more(world: CoreWorld) -> None:
+async def test_files_of_a_forgotten_person_are_not_uploaded(world: CoreWorld) -> None:
     world.job_api.faults = list(AWAY)
     await asked_with(world, PICTURE)
     await world.pass_time(30)

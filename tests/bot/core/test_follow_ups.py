@@ -82,7 +82,7 @@ async def fine_time(world: CoreWorld, seconds: int) -> None:
         await world.settle()
 
 
-async def test_an_answer_that_is_repeated_takes_no_job_back(world: CoreWorld) -> None:
+async def test_a_repeated_answer_does_not_set_the_job_back(world: CoreWorld) -> None:
     """Its sender dies; the job works and ends before it is sent again and gets the first answer."""
     world.job_api, world.idempotent = OneAnswerAKey(), True
     world.assemble()
@@ -99,7 +99,7 @@ async def test_an_answer_that_is_repeated_takes_no_job_back(world: CoreWorld) ->
     assert world.job_api.messages["job-1"] == ["more"]
 
 
-async def test_the_end_of_earlier_work_does_not_hide_that_of_a_follow_up_in_doubt(world: CoreWorld) -> None:
+async def test_an_earlier_end_does_not_hide_that_of_a_follow_up_in_doubt(world: CoreWorld) -> None:
     ts = await world.started()
     await world.pass_time(30)
     follow_up = await claimed(world, ts)
@@ -120,7 +120,7 @@ async def test_the_end_of_earlier_work_does_not_hide_that_of_a_follow_up_in_doub
     ]
 
 
-async def test_an_answer_that_shows_the_job_as_it_was_before_is_not_the_end(world: CoreWorld) -> None:
+async def test_an_answer_with_the_jobs_previous_state_is_not_an_end(world: CoreWorld) -> None:
     """Work on the message begins later: its answer still shows the end of earlier work."""
     ts = await world.started()
     await world.pass_time(30)
@@ -138,7 +138,7 @@ async def test_an_answer_that_shows_the_job_as_it_was_before_is_not_the_end(worl
     assert job.pr_link == OTHER
 
 
-async def test_a_look_that_fails_meanwhile_makes_an_answer_no_older(world: CoreWorld) -> None:
+async def test_a_failed_poll_does_not_outdate_an_answer(world: CoreWorld) -> None:
     ts = await ended(world)
     follow_up = await claimed(world, ts)
     world.clock.advance(2.5)
@@ -151,7 +151,7 @@ async def test_a_look_that_fails_meanwhile_makes_an_answer_no_older(world: CoreW
     assert world.chat.said(ts) == ["job_started", "job_finished", "job_active_again", "job_finished"]
 
 
-async def test_an_outage_at_the_last_look_does_not_age_till_the_next_reply(world: CoreWorld) -> None:
+async def test_an_outage_at_the_last_poll_does_not_age_until_the_next_reply(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.show("job-1", "completed")
     await world.pass_time(100)
@@ -174,7 +174,9 @@ async def test_an_outage_at_the_last_look_does_not_age_till_the_next_reply(world
     ],
     ids=["403", "429", "429 for an hour"],
 )
-async def test_what_only_messages_meet_is_told_once(world: CoreWorld, error: JobApiError, word: str) -> None:
+async def test_an_outage_that_only_messages_meet_is_reported_once(
+    world: CoreWorld, error: JobApiError, word: str
+) -> None:
     """The job can be read all the time, which does not end the request's problem."""
     job_api = ReadOnly()
     job_api.error = error
@@ -188,7 +190,7 @@ async def test_what_only_messages_meet_is_told_once(world: CoreWorld, error: Job
     assert (await state(world, ts)).failure.problem is None
 
 
-async def test_what_is_never_answered_is_told_and_handed_back(world: CoreWorld) -> None:
+async def test_a_follow_up_never_answered_is_reported_and_handed_back(world: CoreWorld) -> None:
     """If a key is executed once, it is repeated for long, but not forever: the next one is waiting."""
     world.idempotent = True
     world.assemble()

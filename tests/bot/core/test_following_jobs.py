@@ -70,7 +70,7 @@ async def failed(world: CoreWorld) -> Thread:
 # -- a switch ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_switch_that_is_refused_changes_nothing_and_can_be_asked_again(world: CoreWorld) -> None:
+async def test_a_refused_switch_changes_nothing_and_can_be_repeated(world: CoreWorld) -> None:
     """At the hourly limit: the job continues, and an hour later it is switched."""
     in_two_projects(world, hourly_limit=1)
     ts = await world.started("Mend the manual")
@@ -91,7 +91,7 @@ async def test_a_switch_that_is_refused_changes_nothing_and_can_be_asked_again(w
 
 
 @pytest.mark.parametrize("merge_seconds", [0.0, 3.0])
-async def test_what_waits_goes_along_to_the_job_for_the_other_project(world: CoreWorld, merge_seconds: float) -> None:
+async def test_waiting_replies_move_to_the_job_of_the_other_project(world: CoreWorld, merge_seconds: float) -> None:
     """It does not start the stopped one again, in the wrong project."""
     in_two_projects(world, merge_seconds=merge_seconds)
     ts = await world.started("Mend the manual")
@@ -105,7 +105,7 @@ async def test_what_waits_goes_along_to_the_job_for_the_other_project(world: Cor
     assert world.chat.reactions[at(0)] == "white_check_mark"
 
 
-async def test_a_reply_that_comes_while_a_switch_is_looked_at_waits_for_it(world: CoreWorld) -> None:
+async def test_a_reply_during_a_switch_waits_for_it(world: CoreWorld) -> None:
     """Even if it was prepared before: it is for the job that continues."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
@@ -119,7 +119,7 @@ async def test_a_reply_that_comes_while_a_switch_is_looked_at_waits_for_it(world
     assert world.job_api.messages["job-2"] == ["and the index"]
 
 
-async def test_a_switch_after_a_follow_up_that_shows_nothing_yet_stops_its_work(world: CoreWorld) -> None:
+async def test_a_switch_after_a_fresh_follow_up_stops_its_work(world: CoreWorld) -> None:
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     await follow_up_that_does_not_show(world, ts)
@@ -128,7 +128,7 @@ async def test_a_switch_after_a_follow_up_that_shows_nothing_yet_stops_its_work(
     assert world.job_api.cancelled[:1] == ["job-1"]
 
 
-async def test_a_job_that_ends_as_it_is_switched_gives_nobody_an_answer_about_a_stop(world: CoreWorld) -> None:
+async def test_a_job_that_ends_during_a_switch_reports_no_stop(world: CoreWorld) -> None:
     """Nobody asked for a stop."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
@@ -141,7 +141,7 @@ async def test_a_job_that_ends_as_it_is_switched_gives_nobody_an_answer_about_a_
     assert world.chat.answers() == ["project_switched"]
 
 
-async def test_two_who_switch_at_once_switch_once(world: CoreWorld) -> None:
+async def test_two_concurrent_switches_switch_once(world: CoreWorld) -> None:
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
@@ -155,7 +155,7 @@ async def test_two_who_switch_at_once_switch_once(world: CoreWorld) -> None:
     assert sorted(world.chat.answers()) == ["project_settled", "project_switched"]
 
 
-async def test_choosing_another_project_counts_the_tries_to_prepare_anew(world: CoreWorld) -> None:
+async def test_choosing_another_project_resets_the_attempts_to_prepare(world: CoreWorld) -> None:
     """An hour's wait for the job API, then one error of Slack's, is no reason to give up."""
     in_two_projects(world)
     world.job_api.faults = [JobApiUnreachable("down")] * 100_000
@@ -170,7 +170,7 @@ async def test_choosing_another_project_counts_the_tries_to_prepare_anew(world: 
     assert world.job_api.projects == ["guides"]
 
 
-async def test_choosing_another_project_before_it_was_sent_asks_slack_nothing_anew(world: CoreWorld) -> None:
+async def test_choosing_another_project_before_sending_repeats_no_slack_lookup(world: CoreWorld) -> None:
     """So an allowed request can be neither refused nor given up."""
     in_two_projects(world, hourly_limit=1)
     world.job_api.faults = [JobApiUnreachable("down")] * 100_000
@@ -189,7 +189,7 @@ async def test_choosing_another_project_before_it_was_sent_asks_slack_nothing_an
 # -- a retry ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_retry_that_is_refused_is_not_spent(world: CoreWorld) -> None:
+async def test_a_refused_retry_can_be_repeated(world: CoreWorld) -> None:
     limited(world)
     thread = await failed(world)
     await retry(world, thread)
@@ -203,7 +203,7 @@ async def test_a_retry_that_is_refused_is_not_spent(world: CoreWorld) -> None:
     assert world.chat.answers() == ["started_again"]
 
 
-async def test_a_retry_that_was_given_up_is_not_spent(world: CoreWorld) -> None:
+async def test_an_abandoned_retry_can_be_repeated(world: CoreWorld) -> None:
     thread = await failed(world)
     await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))
     await world.step(world.request_preparer)
@@ -217,7 +217,7 @@ async def test_a_retry_that_was_given_up_is_not_spent(world: CoreWorld) -> None:
     assert world.job_api.created == ["Do it", "Do it"]
 
 
-async def test_a_retry_of_a_job_that_is_at_work_again_by_then_starts_nothing(world: CoreWorld) -> None:
+async def test_retrying_a_job_that_is_running_again_starts_nothing(world: CoreWorld) -> None:
     """A late reply resumed the failed job while the retry was being prepared."""
     thread = await failed(world)
     await world.service.act(Action(ANA, RequestKind.RETRY, "p1", thread_id=thread.id))
@@ -231,7 +231,7 @@ async def test_a_retry_of_a_job_that_is_at_work_again_by_then_starts_nothing(wor
     assert world.chat.answers() == ["not_to_be_retried"]
 
 
-async def test_an_edit_of_what_was_retried_is_for_the_job_that_was_started_instead(world: CoreWorld) -> None:
+async def test_editing_a_retried_request_affects_the_new_job(world: CoreWorld) -> None:
     world.rules = PermissionRules("T1")
     mention = Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True)
     await world.service.receive(mention)
@@ -250,7 +250,7 @@ async def test_an_edit_of_what_was_retried_is_for_the_job_that_was_started_inste
     assert world.job_api.messages["job-2"] == ["Fix all of it"]
 
 
-async def test_a_retry_of_a_mention_that_was_refused_answers_in_its_thread(world: CoreWorld) -> None:
+async def test_retrying_a_refused_mention_answers_in_its_thread(world: CoreWorld) -> None:
     """With the thread's messages, as the mention would have had; replies there are then for the new job."""
     limited(world)
     await world.started("first")
@@ -270,7 +270,7 @@ async def test_a_retry_of_a_mention_that_was_refused_answers_in_its_thread(world
 
 
 @pytest.mark.parametrize("settles", [False, True])
-async def test_a_thread_whose_first_message_comes_late_is_everyones(world: CoreWorld, *, settles: bool) -> None:
+async def test_a_thread_whose_root_arrives_late_is_open_to_everyone(world: CoreWorld, *, settles: bool) -> None:
     """Slack delivered a reply with a mention first. From then on everyone's replies count, for any job."""
     await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Change it", mentions_us=True))
     await world.service.receive(Reply(BEN, "C1", "", ROOT, "Fix it", mentions_us=True))
@@ -286,7 +286,7 @@ async def test_a_thread_whose_first_message_comes_late_is_everyones(world: CoreW
 
 
 @pytest.mark.parametrize("order", ["new first", "reply first"])
-async def test_replies_to_a_job_are_not_lost_by_another_that_is_refused(world: CoreWorld, order: str) -> None:
+async def test_a_refused_job_does_not_lose_replies_to_another(world: CoreWorld, order: str) -> None:
     """Replies written after the word go to the job that is alive."""
     limited(world)
     ts = await world.started()
@@ -300,7 +300,7 @@ async def test_replies_to_a_job_are_not_lost_by_another_that_is_refused(world: C
     assert world.chat.reactions[at(11)] == "white_check_mark"
 
 
-async def test_what_is_written_after_the_word_is_for_the_new_job_and_what_was_before_for_the_old(
+async def test_replies_before_and_after_new_go_to_the_old_and_the_new_job(
     world: CoreWorld,
 ) -> None:
     ts = await world.started()
@@ -312,7 +312,7 @@ async def test_what_is_written_after_the_word_is_for_the_new_job_and_what_was_be
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == (["for the old"], ["for the new"])
 
 
-async def test_a_stop_in_words_after_another_job_was_asked_for_stops_that_one(world: CoreWorld) -> None:
+async def test_stop_after_another_job_was_requested_stops_that_one(world: CoreWorld) -> None:
     world.job_api.cancels = True
     ts = await world.started()
     await world.service.receive(Reply(ANA, "C1", ts, at(10), "another job", word=ThreadWord.NEW))
@@ -325,7 +325,7 @@ async def test_a_stop_in_words_after_another_job_was_asked_for_stops_that_one(wo
 # -- a held reply -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_held_reply_of_a_job_that_never_started_is_refused_in_words(world: CoreWorld) -> None:
+async def test_a_held_reply_of_a_job_that_never_started_is_refused(world: CoreWorld) -> None:
     world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
     world.assemble()
     world.job_api.faults = [JobApiUnreachable("down")]
@@ -344,7 +344,7 @@ async def test_a_held_reply_of_a_job_that_never_started_is_refused_in_words(worl
     assert (request.state, request.problem) == (RequestState.REJECTED, "not_started")
 
 
-async def test_a_held_reply_goes_along_when_its_job_is_switched(world: CoreWorld) -> None:
+async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorld) -> None:
     in_two_projects(world)
     world.projects = Projects(world.projects.all, any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
     world.assemble()
@@ -379,7 +379,7 @@ async def follow_up_that_does_not_show(world: CoreWorld, ts: str) -> None:
     await world.settle()
 
 
-async def test_a_stop_right_after_a_follow_up_was_accepted_stops_its_work(world: CoreWorld) -> None:
+async def test_a_stop_right_after_an_accepted_follow_up_stops_its_work(world: CoreWorld) -> None:
     world.job_api.cancels = True
     ts = await world.started()
     await follow_up_that_does_not_show(world, ts)
@@ -390,7 +390,7 @@ async def test_a_stop_right_after_a_follow_up_was_accepted_stops_its_work(world:
     assert world.chat.answers() == []
 
 
-async def test_a_stop_while_it_is_not_known_whether_the_job_began_says_so(world: CoreWorld) -> None:
+async def test_a_stop_while_the_start_is_in_doubt_says_so(world: CoreWorld) -> None:
     await world.start()
     for worker in (world.request_preparer, world.outbox):
         await world.step(worker)
@@ -404,7 +404,7 @@ async def test_a_stop_while_it_is_not_known_whether_the_job_began_says_so(world:
     assert world.chat.answers() == ["stop_uncertain"]
 
 
-async def test_a_stop_of_a_start_that_is_sent_again_by_itself_comes_after_it(world: CoreWorld) -> None:
+async def test_a_stop_waits_for_a_start_that_is_retried_automatically(world: CoreWorld) -> None:
     """A server that executes a key once gets it again; then there is a job to cancel (on this one, a second job)."""
     world.idempotent, world.job_api.cancels = True, True
     world.assemble()
@@ -418,7 +418,7 @@ async def test_a_stop_of_a_start_that_is_sent_again_by_itself_comes_after_it(wor
     assert world.job_api.cancelled == ["job-2"]
 
 
-async def test_somebody_made_a_guest_meanwhile_switches_nothing(world: CoreWorld) -> None:
+async def test_a_person_who_became_a_guest_cannot_switch(world: CoreWorld) -> None:
     """They may no longer switch when it takes effect; nothing has changed until then."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
@@ -431,7 +431,7 @@ async def test_somebody_made_a_guest_meanwhile_switches_nothing(world: CoreWorld
     assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
 
 
-async def test_what_begins_a_thread_is_a_job_of_its_own_also_where_a_reply_came_first(world: CoreWorld) -> None:
+async def test_a_root_message_is_its_own_job_even_if_a_reply_arrived_first(world: CoreWorld) -> None:
     """Slack delivers events in any order, and again after minutes."""
     begins = Reply(ANA, "C1", "", ROOT, "Fix the guide", mentions_us=True)
     await world.service.receive(Reply(BEN, "C1", ROOT, at(1), "and the index", mentions_us=True))
@@ -443,9 +443,7 @@ async def test_what_begins_a_thread_is_a_job_of_its_own_also_where_a_reply_came_
 
 
 @pytest.mark.parametrize("person", [ANA, BEN])
-async def test_who_asked_is_told_when_somebody_else_stops_it_before_it_has_a_card(
-    world: CoreWorld, person: Person
-) -> None:
+async def test_the_requester_is_told_of_a_stop_by_another_before_the_card(world: CoreWorld, person: Person) -> None:
     """With the name; whoever pressed gets a separate answer."""
     await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True))
     await world.service.receive(Reply(person, "C1", ROOT, at(2), "", word=ThreadWord.STOP))
@@ -465,7 +463,7 @@ def no_room(call: str, thread: Thread | None) -> None:
         raise ChatRejected("is_archived")
 
 
-async def test_a_switch_without_room_for_its_card_changes_nothing(world: CoreWorld) -> None:
+async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreWorld) -> None:
     """Moved requests come back; once the card can be posted, the switch can be asked for again."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
@@ -484,9 +482,7 @@ async def test_a_switch_without_room_for_its_card_changes_nothing(world: CoreWor
 
 
 @pytest.mark.parametrize("kind", [RequestKind.CHOOSE_PROJECT, RequestKind.RETRY])
-async def test_what_is_stopped_between_its_checks_and_its_card_replaces_nothing(
-    world: CoreWorld, kind: RequestKind
-) -> None:
+async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: CoreWorld, kind: RequestKind) -> None:
     """Moved requests come back, later replies are for the job that lives, and it can be asked for again."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
@@ -523,7 +519,7 @@ def told_instead(world: CoreWorld) -> list[tuple[str, str]]:
     return [(post.request.text, post.reason) for post in posts if isinstance(post, RequestRejected)]
 
 
-async def test_what_was_written_for_a_job_without_room_is_told_where_none_lives_before_it(world: CoreWorld) -> None:
+async def test_replies_to_a_cardless_job_are_reported_if_no_job_precedes_it(world: CoreWorld) -> None:
     """The earlier job was stopped before it began, so nothing waits for it."""
     await world.service.receive(Reply(ANA, "C1", ROOT, at(0), "Fix it", mentions_us=True))
     await world.prepare()
@@ -539,7 +535,7 @@ async def test_what_was_written_for_a_job_without_room_is_told_where_none_lives_
 
 @pytest.mark.parametrize("taken_back", ["stopped", "deleted"])
 @pytest.mark.parametrize("has_card", [False, True])
-async def test_what_went_along_to_another_job_that_is_taken_back_before_it_began_is_for_the_one_before(
+async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
     world: CoreWorld, taken_back: str, *, has_card: bool
 ) -> None:
     """So are later replies: only that job lives in the thread."""
@@ -565,7 +561,7 @@ async def test_what_went_along_to_another_job_that_is_taken_back_before_it_began
     assert world.job_api.messages["job-1"] == ["and the index", "and the cover", "and the end"]
 
 
-async def test_a_project_that_is_chosen_for_a_request_without_room_for_its_card_starts_nothing(
+async def test_a_chosen_project_whose_card_cannot_be_posted_starts_nothing(
     world: CoreWorld,
 ) -> None:
     """It has ended, and its person was told: it does not begin in another thread later."""
@@ -581,7 +577,7 @@ async def test_a_project_that_is_chosen_for_a_request_without_room_for_its_card_
     assert (world.job_api.created, world.chat.cards) == ([], {})
 
 
-async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_its_place(world: CoreWorld) -> None:
+async def test_a_follow_up_from_a_replaced_jobs_card_goes_to_its_replacement(world: CoreWorld) -> None:
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     first = await world.thread(ts)
@@ -593,7 +589,7 @@ async def test_a_follow_up_from_the_card_of_a_replaced_job_goes_to_the_one_in_it
 
 
 @pytest.mark.parametrize("away", ["the job API", "Pagehand"])
-async def test_a_follow_up_at_whose_work_nobody_could_look_is_stopped(world: CoreWorld, away: str) -> None:
+async def test_a_follow_up_that_was_never_polled_is_stopped(world: CoreWorld, away: str) -> None:
     """However long that lasted: the earlier end of the job proves nothing."""
     world.job_api.cancels = True
     ts = await world.started()
@@ -611,7 +607,7 @@ async def test_a_follow_up_at_whose_work_nobody_could_look_is_stopped(world: Cor
     assert world.chat.answers() == []
 
 
-async def test_what_a_follow_up_came_to_is_told_though_the_job_api_was_away_for_minutes(world: CoreWorld) -> None:
+async def test_a_follow_ups_outcome_is_reported_after_minutes_of_outage(world: CoreWorld) -> None:
     """For longer than a finished job is polled, but not so long that the thread was told."""
     ts = await world.started()
     await follow_up_that_does_not_show(world, ts)

@@ -35,7 +35,7 @@ async def status(world: CoreWorld, ts: str, at: str, **by: str) -> None:
     await world.settle()
 
 
-async def test_an_edit_asks_again_with_the_new_words(world: CoreWorld, ts: str) -> None:
+async def test_an_edit_asks_again_with_the_edited_words(world: CoreWorld, ts: str) -> None:
     """Once for each version; whichever question is answered, the newest text is sent."""
     edit = Reply(BEN, "C1", ts, AT[0], "mine, please", edited_at=AT[1])
     for _ in range(2):
@@ -48,16 +48,14 @@ async def test_an_edit_asks_again_with_the_new_words(world: CoreWorld, ts: str) 
     assert world.job_api.messages["job-1"] == ["mine, please"]
 
 
-async def test_an_edit_that_mentions_pagehand_is_for_the_agent(world: CoreWorld, ts: str) -> None:
+async def test_an_edit_that_mentions_pagehand_is_sent_to_the_agent(world: CoreWorld, ts: str) -> None:
     await world.service.revise(Reply(BEN, "C1", ts, AT[0], "mine, please", edited_at=AT[1], mentions_us=True))
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["mine, please"]
     assert len(asked(world)) == 1
 
 
-async def test_what_waits_for_somebody_is_asked_again_when_they_want_to_know_how_the_job_is(
-    world: CoreWorld, ts: str
-) -> None:
+async def test_a_status_request_repeats_questions_about_replies(world: CoreWorld, ts: str) -> None:
     """Each time, the newest five of that person."""
     await status(world, ts, AT[1])
     await status(world, ts, AT[1])
@@ -71,13 +69,13 @@ async def test_what_waits_for_somebody_is_asked_again_when_they_want_to_know_how
     assert asked(world)[before:] == [("UBEN", f"and {number}") for number in range(1, 6)]
 
 
-async def test_what_was_answered_is_not_asked_again(world: CoreWorld, ts: str) -> None:
+async def test_an_answered_question_is_not_repeated(world: CoreWorld, ts: str) -> None:
     await world.press(RequestKind.DISCARD_HELD, BEN, world.chat.told_as(ReplyHeld)[0].request_id, key="p1")
     await status(world, ts, AT[1])
     assert len(asked(world)) == 1
 
 
-async def test_a_question_about_a_reply_that_nobody_answers_ends_in_words(world: CoreWorld, ts: str) -> None:
+async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(world: CoreWorld, ts: str) -> None:
     """One message for everything that its person wrote there."""
     await world.reply(ts, "and this", AT[1], BEN)
     await world.settle()

@@ -20,7 +20,7 @@ def introduced_in(world: CoreWorld) -> list[str]:
     return [each.channel_id for each in world.chat.messages if isinstance(each.message, Introduction)]
 
 
-async def test_each_channel_gets_one_whoever_hears_of_the_invitation_and_how_often(world: CoreWorld) -> None:
+async def test_each_channel_gets_one_introduction(world: CoreWorld) -> None:
     """Also after a restart, after another invitation, and by the new id of a channel."""
     world.chat.joined |= {"C2"}
     await world.service.introduce("T1", "C1")
@@ -35,7 +35,7 @@ async def test_each_channel_gets_one_whoever_hears_of_the_invitation_and_how_oft
     assert all(each.thread_ts is None for each in world.chat.messages)
 
 
-async def test_one_whose_answer_was_lost_is_looked_for_and_not_repeated(world: CoreWorld) -> None:
+async def test_an_introduction_in_doubt_is_looked_for_and_not_repeated(world: CoreWorld) -> None:
     def lost(call: str, thread: Thread | None) -> None:
         world.chat.after = lambda call, thread: None
         raise ChatUncertain("no answer in time")
@@ -47,14 +47,14 @@ async def test_one_whose_answer_was_lost_is_looked_for_and_not_repeated(world: C
     assert world.chat.calls == ["post", "find"]
 
 
-async def test_a_channel_that_removed_pagehand_is_left_alone(world: CoreWorld) -> None:
+async def test_no_introduction_where_pagehand_was_removed(world: CoreWorld) -> None:
     """It does not join again to say hello, and nobody is told that it could not."""
     await world.service.introduce("T1", "C2")
     await world.pass_time(60)
     assert (world.chat.messages, world.chat.told, world.chat.calls) == ([], [], ["post"])
 
 
-async def test_it_is_in_nobodys_jobs_and_begins_none(world: CoreWorld) -> None:
+async def test_an_introduction_belongs_to_no_job_and_starts_none(world: CoreWorld) -> None:
     await world.service.introduce("T1", "C1")
     await world.settle()
     ts = await world.started()
@@ -73,7 +73,7 @@ async def test_it_is_in_nobodys_jobs_and_begins_none(world: CoreWorld) -> None:
     ],
     ids=["invited", "joined by itself", "somebody else", "no channel"],
 )
-async def test_only_an_invitation_of_its_own_counts(event: dict[str, Any], *, introduces: bool) -> None:
+async def test_only_an_invitation_of_pagehand_introduces_it(event: dict[str, Any], *, introduces: bool) -> None:
     service = RecordingService()
     async with new_session() as session:
         app = SlackApp(

@@ -62,7 +62,7 @@ async def test_each_step_of_a_job_is_one_line(world: CoreWorld) -> None:
     assert [line.get("job") for line in lines] == [None, None, "job-1", None, "job-1", "job-1", "job-1"]
 
 
-async def test_a_request_has_one_id_in_every_line_and_it_is_no_idempotency_key(world: CoreWorld) -> None:
+async def test_a_request_has_one_log_id_that_is_not_its_idempotency_key(world: CoreWorld) -> None:
     world.job_api = listening = Listening()
     world.assemble()
     with log_lines() as lines:
@@ -74,7 +74,7 @@ async def test_a_request_has_one_id_in_every_line_and_it_is_no_idempotency_key(w
     assert not listening.sent.keys() & {start, follow_up}
 
 
-async def test_a_refusal_of_the_job_api_is_a_line_about_its_request(world: CoreWorld) -> None:
+async def test_a_job_api_refusal_is_logged_with_its_request(world: CoreWorld) -> None:
     world.job_api.faults.append(JobApiRejected("The job API refused this (400).", words="planted words"))
     with log_lines() as lines:
         await world.started(PROMPT)
@@ -128,7 +128,7 @@ async def test_a_message_is_recorded_once_in_the_log_however_often_it_arrives(wo
     assert [line["message"] for line in lines].count("request recorded: follow_up") == 1
 
 
-async def test_no_words_of_people_are_logged_above_debug(world: CoreWorld) -> None:
+async def test_texts_of_people_are_not_logged_above_debug(world: CoreWorld) -> None:
     with log_lines(logging.INFO) as lines:
         await a_jobs_life(world)
     assert lines

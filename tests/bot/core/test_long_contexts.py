@@ -45,7 +45,9 @@ def of(text: str, where: str) -> tuple[Request, FetchedParts]:
 
 @pytest.mark.parametrize(("length", "in_loop"), [(10, True), (LONG + 1, False)])
 @pytest.mark.parametrize("where", ["thread", "file", "forwarded"])
-async def test_what_goes_along_with_a_request(where: str, length: int, *, in_loop: bool) -> None:
+async def test_a_long_request_context_is_masked_outside_the_event_loop(
+    where: str, length: int, *, in_loop: bool
+) -> None:
     masker = WatchedMasker()
     request, parts = of("x" * length, where)
     gathered = await ContextComposer(FakeJobApi(), None, masker).compose(request, "docs", PART, parts)
@@ -55,7 +57,7 @@ async def test_what_goes_along_with_a_request(where: str, length: int, *, in_loo
 
 
 @pytest.mark.parametrize(("length", "in_loop"), [(10, True), (LONG + 1, False)])
-async def test_what_is_handed_over(length: int, *, in_loop: bool) -> None:
+async def test_a_long_handed_over_context_is_masked_outside_the_event_loop(length: int, *, in_loop: bool) -> None:
     masker, reading = WatchedMasker(), FakeSlackReading()
     reading.threads["1.1"] = [ThreadMessage("Ben", "x" * length, "1.1")]
     context = HandOverContext(reading.ports.conversations, FakePeople(), masker)

@@ -81,7 +81,7 @@ async def test_there_is_no_job_before_its_card(world: CoreWorld) -> None:
     assert world.job_api.created == ["Do it"]
 
 
-async def test_a_reply_is_a_follow_up_with_its_mark(world: CoreWorld) -> None:
+async def test_a_reply_is_sent_as_a_follow_up_and_marked(world: CoreWorld) -> None:
     """A reply that is sent soon gets the check mark alone, which is one call."""
     ts = await world.started()
     await world.reply(ts, "Shorter", "5.1")
@@ -91,7 +91,7 @@ async def test_a_reply_is_a_follow_up_with_its_mark(world: CoreWorld) -> None:
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark"]
 
 
-async def test_a_reply_that_waits_is_marked_as_noted_down(world: CoreWorld) -> None:
+async def test_a_waiting_reply_is_marked_as_recorded(world: CoreWorld) -> None:
     """The first reaction is removed again by a separate call."""
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(3)]
@@ -106,7 +106,7 @@ async def test_a_reply_that_waits_is_marked_as_noted_down(world: CoreWorld) -> N
 
 
 @pytest.mark.parametrize("merge_seconds", [0.0, 3.0, 10.0])
-async def test_marks_wait_for_as_long_as_replies_wait_for_each_other(world: CoreWorld, merge_seconds: float) -> None:
+async def test_marks_wait_for_the_merging_window(world: CoreWorld, merge_seconds: float) -> None:
     """And two seconds more: a reply sent within that time costs one call, and any other is marked as recorded."""
     world.merge_seconds = merge_seconds
     world.assemble()
@@ -122,7 +122,7 @@ async def test_marks_wait_for_as_long_as_replies_wait_for_each_other(world: Core
     assert world.chat.reactions["5.2"] is Reaction.RECORDED
 
 
-async def test_a_mark_that_slack_would_not_take_off_is_not_put_on_again(world: CoreWorld) -> None:
+async def test_a_mark_slack_refused_to_remove_is_not_added_again(world: CoreWorld) -> None:
     """Nothing that succeeded is repeated."""
     busy = [ChatRateLimited("ratelimited", retry_after=20.0) for _ in range(3)]
 
@@ -139,7 +139,7 @@ async def test_a_mark_that_slack_would_not_take_off_is_not_put_on_again(world: C
     assert [call for call in world.chat.calls if call in {"mark", "unmark"}] == ["mark", "mark", *["unmark"] * 4]
 
 
-async def test_follow_ups_keep_the_order_in_which_they_were_written(world: CoreWorld) -> None:
+async def test_follow_ups_keep_their_order(world: CoreWorld) -> None:
     ts = await world.started()
     for at in ("5.3", "5.1", "5.2", "5.1"):
         await world.reply(ts, at, at)
@@ -156,7 +156,7 @@ async def test_follow_ups_wait_for_the_job(world: CoreWorld) -> None:
     assert world.job_api.messages["job-1"] == ["later"]
 
 
-async def test_other_threads_are_nobodys_business(world: CoreWorld) -> None:
+async def test_other_threads_are_ignored(world: CoreWorld) -> None:
     await world.started()
     assert not await world.service.receive(Reply(ANA, "C1", "1.1", "5.1", "hello"))
     await world.pass_time(3)
@@ -165,9 +165,7 @@ async def test_other_threads_are_nobodys_business(world: CoreWorld) -> None:
 
 
 @pytest.mark.parametrize("person", [EVA, Person("UEVA", "")], ids=["another", "not said"])
-async def test_people_of_another_workspace_or_of_none_are_told_and_nothing_happens(
-    world: CoreWorld, person: Person
-) -> None:
+async def test_people_of_another_workspace_or_none_are_refused_with_a_reason(world: CoreWorld, person: Person) -> None:
     ts = await world.started()
     await world.reply(ts, "hack", "5.1", person)
     await world.pass_time(3)
@@ -175,7 +173,7 @@ async def test_people_of_another_workspace_or_of_none_are_told_and_nothing_happe
     assert world.chat.told_to() == [("UEVA", "request_refused")]
 
 
-async def test_sending_again_is_for_people_of_the_workspace_and_for_whoever_wrote_it(world: CoreWorld) -> None:
+async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: CoreWorld) -> None:
     """On Enterprise Grid, a click names a colleague's home workspace, not our common organization."""
     ts = await world.started()
     await world.reply(ts, "more", "5.1", BEN)
@@ -193,7 +191,7 @@ async def test_sending_again_is_for_people_of_the_workspace_and_for_whoever_wrot
     assert refused == [("UEVA", Refusal.OTHER_ORGANIZATION)]
 
 
-async def test_a_follow_up_after_the_end_takes_the_work_up_again(world: CoreWorld) -> None:
+async def test_a_follow_up_after_the_end_resumes_the_job(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(5)
@@ -215,7 +213,7 @@ async def test_a_reply_to_an_archived_job_is_answered(world: CoreWorld) -> None:
     assert world.chat.reactions["5.1"] is Reaction.PROBLEM
 
 
-async def test_a_job_that_vanished_is_said_once_and_replies_are_answered(world: CoreWorld) -> None:
+async def test_a_vanished_job_is_reported_once_and_replies_are_answered(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.jobs.clear()
     await world.pass_time(60)
@@ -227,7 +225,7 @@ async def test_a_job_that_vanished_is_said_once_and_replies_are_answered(world: 
 @pytest.mark.parametrize(
     "fault", [JobApiRejected("400", words="too vague"), NoSuchProject("404", words="no project")], ids=["400", "404"]
 )
-async def test_a_refused_start_is_told_with_those_who_replied(world: CoreWorld, fault: JobApiError) -> None:
+async def test_a_refused_start_mentions_everyone_who_replied(world: CoreWorld, fault: JobApiError) -> None:
     world.job_api.faults = [JobApiUnreachable("down"), fault]
     ts = await world.started()
     await world.reply(ts, "and this", "5.1")
@@ -239,7 +237,7 @@ async def test_a_refused_start_is_told_with_those_who_replied(world: CoreWorld, 
     assert world.chat.reactions == {"5.1": Reaction.PROBLEM, "5.2": Reaction.PROBLEM}
 
 
-async def test_a_follow_up_to_a_job_that_is_gone_is_told(world: CoreWorld) -> None:
+async def test_a_follow_up_to_a_missing_job_is_reported(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobGone("404")]
     await world.reply(ts, "more", "5.1")
@@ -250,7 +248,7 @@ async def test_a_follow_up_to_a_job_that_is_gone_is_told(world: CoreWorld) -> No
     assert world.chat.said(ts) == ["job_started", "request_rejected"]
 
 
-async def test_what_may_have_arrived_is_asked_about_and_sent_again_by_a_person(world: CoreWorld) -> None:
+async def test_a_request_in_doubt_is_repeated_only_by_a_person(world: CoreWorld) -> None:
     world.job_api.after = [JobApiUncertain("timeout")]
     ts = await world.started()
     await world.pass_time(60)
@@ -265,7 +263,7 @@ async def test_what_may_have_arrived_is_asked_about_and_sent_again_by_a_person(w
     assert sorted(world.chat.answers()) == ["already_accepted", "sent_again"]
 
 
-async def test_a_server_that_runs_a_key_once_is_simply_asked_again(world: CoreWorld) -> None:
+async def test_a_server_that_honours_idempotency_keys_is_retried_automatically(world: CoreWorld) -> None:
     world.idempotent = True
     world.assemble()
     world.job_api.faults = [JobApiUncertain("timeout")]
@@ -274,7 +272,7 @@ async def test_a_server_that_runs_a_key_once_is_simply_asked_again(world: CoreWo
     assert world.chat.said(ts) == ["job_started"]
 
 
-async def test_our_key_is_told_once_and_requests_wait(world: CoreWorld) -> None:
+async def test_a_rejected_api_key_is_reported_once_and_requests_wait(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiNotAllowed("401", status=401) for _ in range(3)]
     ts = await world.started()
     await world.pass_time(400)
@@ -291,7 +289,7 @@ async def test_retry_after_holds_a_request_back(world: CoreWorld) -> None:
     assert world.job_api.created == ["Do it"]
 
 
-async def test_a_crash_while_sending_is_told_and_not_repeated(world: CoreWorld) -> None:
+async def test_a_crash_while_sending_is_reported_and_not_repeated(world: CoreWorld) -> None:
     await world.start()
     await world.step(world.outbox)
     await world.request_sender.claim(10)
@@ -301,7 +299,7 @@ async def test_a_crash_while_sending_is_told_and_not_repeated(world: CoreWorld) 
     assert world.chat.said() == ["request_uncertain"]
 
 
-async def test_a_late_truth_corrects_a_doubt(world: CoreWorld) -> None:
+async def test_a_late_answer_resolves_a_doubt(world: CoreWorld) -> None:
     await world.start()
     await world.step(world.outbox)
     (claimed,) = await world.request_sender.claim(10)
@@ -314,7 +312,7 @@ async def test_a_late_truth_corrects_a_doubt(world: CoreWorld) -> None:
     assert world.chat.said() == ["request_uncertain", "job_started"]
 
 
-async def test_an_answer_that_is_recorded_late_repeats_nothing(world: CoreWorld) -> None:
+async def test_an_answer_recorded_late_repeats_nothing(world: CoreWorld) -> None:
     """A process is paused between the job API's answer and its record; meanwhile the job continues, and ends."""
     ts = await world.started()
     await world.reply(ts, "more", "5.1")
@@ -338,7 +336,7 @@ async def test_an_answer_that_is_recorded_late_repeats_nothing(world: CoreWorld)
     assert world.chat.reactions == {"5.1": Reaction.ACCEPTED}
 
 
-async def test_the_end_of_a_follow_up_is_told_even_if_it_is_seen_before_its_record(world: CoreWorld) -> None:
+async def test_a_follow_ups_end_is_reported_even_if_polled_before_it_is_recorded(world: CoreWorld) -> None:
     """The one that sent it dies; the job, which had ended before, is seen at work and at its end until it is sent
     again, with the same link.
     """
@@ -398,14 +396,14 @@ async def test_the_bot_joins_a_public_channel(world: CoreWorld) -> None:
     assert world.job_api.created == ["Do it"]
 
 
-async def test_where_it_cannot_post_the_person_is_told_and_no_job_is_made(world: CoreWorld) -> None:
+async def test_where_the_bot_cannot_post_the_person_is_told_and_no_job_created(world: CoreWorld) -> None:
     await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(60)
     assert world.job_api.created == []
     assert world.chat.told_to() == [("UANA", "card_not_posted")]
 
 
-async def test_one_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
+async def test_a_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
     def busy(call: str, thread: Thread | None) -> None:
         if thread is not None and thread.channel_id == "C1":
             raise ChatRateLimited("ratelimited", retry_after=100.0)
@@ -421,7 +419,7 @@ async def test_one_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
     assert sorted(world.job_api.created) == ["one", "three", "two"]
 
 
-async def test_a_message_slack_refuses_is_told_to_the_person_and_the_thread_goes_on(world: CoreWorld) -> None:
+async def test_a_refused_message_is_sent_privately_and_the_thread_continues(world: CoreWorld) -> None:
     ts = await world.started()
 
     def refused(call: str, thread: Thread | None) -> None:
@@ -440,7 +438,7 @@ async def test_a_message_slack_refuses_is_told_to_the_person_and_the_thread_goes
     assert world.chat.said(ts) == ["job_started", "job_active_again"]
 
 
-async def test_blocks_that_slack_refuses_are_said_in_plain_words(world: CoreWorld) -> None:
+async def test_a_message_with_refused_blocks_is_posted_as_plain_text(world: CoreWorld) -> None:
     def refused(call: str, thread: Thread | None) -> None:
         if call == "post":
             world.chat.fault = lambda call, thread: None
@@ -452,7 +450,7 @@ async def test_blocks_that_slack_refuses_are_said_in_plain_words(world: CoreWorl
     assert world.chat.said(ts) == ["job_started"]
 
 
-async def test_a_revoked_token_lets_everything_wait(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_revoked_token_pauses_everything(world: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     ts = await world.started()
 
     def revoked(call: str, thread: Thread | None) -> None:
@@ -471,7 +469,7 @@ async def test_a_revoked_token_lets_everything_wait(world: CoreWorld, caplog: py
     assert world.outbox.status().failing_seconds == 0.0
 
 
-async def test_one_request_that_failed_and_is_settled_is_no_lasting_trouble(world: CoreWorld) -> None:
+async def test_a_failed_request_once_settled_is_no_lasting_outage(world: CoreWorld) -> None:
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.started()
     assert world.request_sender.job_api_status("docs").failing_seconds == 0.0
@@ -481,7 +479,7 @@ async def test_one_request_that_failed_and_is_settled_is_no_lasting_trouble(worl
     assert world.request_sender.job_api_status("docs").failing_seconds == 0.0
 
 
-async def test_an_outage_that_another_process_saw_end_is_over(world: CoreWorld) -> None:
+async def test_an_outage_ends_when_another_process_sees_success(world: CoreWorld) -> None:
     ts = await world.started()
 
     def down(call: str, thread: Thread | None) -> None:
@@ -500,14 +498,14 @@ async def test_an_outage_that_another_process_saw_end_is_over(world: CoreWorld) 
     assert first.status().failing_seconds == 0.0
 
 
-async def test_an_outage_lasts_as_long_as_others_ask_to_wait(world: CoreWorld) -> None:
+async def test_an_outage_lasts_while_others_are_told_to_wait(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiUnreachable("503", retry_after=600.0)]
     await world.started()
     world.clock.advance(500)
     assert world.request_sender.job_api_status("docs").failing_seconds == 500.0
 
 
-async def test_an_outage_by_5xx_is_logged_when_it_begins_and_when_it_is_over(
+async def test_an_outage_of_5xx_is_logged_at_its_beginning_and_end(
     world: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of Slack and of the job API, though each of the calls may have arrived."""
@@ -540,7 +538,7 @@ async def test_an_outage_by_5xx_is_logged_when_it_begins_and_when_it_is_over(
     assert {record.levelname for record in caplog.records if record.name == outages.__name__} == {"INFO"}
 
 
-async def test_trouble_that_comes_again_and_again_lasts(world: CoreWorld) -> None:
+async def test_recurring_failures_are_a_lasting_outage(world: CoreWorld) -> None:
     world.idempotent = True
     world.assemble()
     world.job_api.faults = [JobApiUncertain("timeout") for _ in range(99)]
@@ -549,7 +547,7 @@ async def test_trouble_that_comes_again_and_again_lasts(world: CoreWorld) -> Non
     assert world.request_sender.job_api_status("docs").failing_seconds > 300.0
 
 
-async def test_a_poll_that_began_before_a_follow_up_was_taken_is_dropped(world: CoreWorld) -> None:
+async def test_a_poll_begun_before_a_follow_up_was_accepted_is_dropped(world: CoreWorld) -> None:
     ts = await world.started()
     world.clock.advance(5)
     claimed_at = world.clock.monotonic()
@@ -565,7 +563,7 @@ async def test_a_poll_that_began_before_a_follow_up_was_taken_is_dropped(world: 
     assert world.chat.said(ts) == ["job_started"]
 
 
-async def test_an_outage_is_said_once_and_its_end_once(world: CoreWorld) -> None:
+async def test_an_outage_and_its_end_are_posted_once_each(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(40)]
     while world.job_api.faults:
@@ -574,7 +572,7 @@ async def test_an_outage_is_said_once_and_its_end_once(world: CoreWorld) -> None
     assert world.chat.said(ts) == ["job_started", "outage_started", "outage_ended"]
 
 
-async def test_the_whole_request_is_shown_to_one_person(world: CoreWorld) -> None:
+async def test_the_whole_request_is_shown_to_the_person_who_asks(world: CoreWorld) -> None:
     ts = await world.started("long " * 500)
     thread = await world.thread(ts)
     await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="press-1", thread_id=thread.id)
@@ -582,7 +580,7 @@ async def test_the_whole_request_is_shown_to_one_person(world: CoreWorld) -> Non
     assert world.chat.told[0] == PromptRequested("UBEN", thread.prompt)
 
 
-async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: CoreWorld) -> None:
+async def test_a_reply_to_an_unrecorded_card_is_kept_for_it(world: CoreWorld) -> None:
     await world.start()
     (claimed,) = await world.outbox.claim(10)
     ts = await world.chat.post_card(claimed.thread, claimed.notice.key)
@@ -595,7 +593,7 @@ async def test_a_reply_to_a_card_that_is_not_recorded_yet_is_kept_for_it(world: 
     assert len(world.chat.reactions) == 1
 
 
-async def test_a_reply_that_meets_its_card_being_recorded_waits_for_no_other_card(world: CoreWorld) -> None:
+async def test_a_reply_racing_its_own_card_waits_for_no_other_card(world: CoreWorld) -> None:
     ts = await world.started()
     await world.service.start(NewJob(ANA, "C1", "Another card, still on its way", "k2", WayIn.COMMAND))
     transact = world.store.transact
@@ -622,7 +620,7 @@ async def _nothing() -> None:
     return None
 
 
-async def test_a_stop_leaves_no_save_behind(world: CoreWorld) -> None:
+async def test_stopping_the_poller_leaves_no_unsaved_poll(world: CoreWorld) -> None:
     """Polls are saved by a separate task, which would otherwise use a closed store after the stop."""
     await world.started()
     world.clock.advance(10.0)
@@ -637,7 +635,7 @@ async def test_a_stop_leaves_no_save_behind(world: CoreWorld) -> None:
     assert store.cancelled == 1
 
 
-async def test_a_stop_waits_for_what_is_just_being_claimed(world: CoreWorld) -> None:
+async def test_stopping_the_poller_waits_for_a_claim_in_flight(world: CoreWorld) -> None:
     """Otherwise it would use a closed store, and others might claim the same work meanwhile."""
     await world.start()
     world.store = store = HeldStore(world.store)
@@ -654,7 +652,7 @@ async def test_a_stop_waits_for_what_is_just_being_claimed(world: CoreWorld) -> 
     assert list(world.outbox._tasks) == []
 
 
-async def test_what_waits_to_be_saved_takes_no_place_from_what_is_polled(world: CoreWorld) -> None:
+async def test_polls_waiting_to_be_saved_take_no_slot(world: CoreWorld) -> None:
     """Otherwise, no more polls than slots could run in the time over which results are collected."""
     await _at_rest(world, 5)
     world.assemble(concurrency=2, batch_window=3_600.0)
@@ -668,7 +666,7 @@ async def test_what_waits_to_be_saved_takes_no_place_from_what_is_polled(world: 
     assert await world.job_poller.claim(10) == []
 
 
-async def test_between_the_beginnings_of_two_polls_all_else_has_its_turn(world: CoreWorld) -> None:
+async def test_other_tasks_run_between_the_starts_of_two_polls(world: CoreWorld) -> None:
     """An acknowledgement waits for one of them, not for all that are due."""
     await _at_rest(world, 30)
     world.assemble()
@@ -682,7 +680,7 @@ async def test_between_the_beginnings_of_two_polls_all_else_has_its_turn(world: 
     assert max(later - earlier for earlier, later in itertools.pairwise(seen)) <= 2
 
 
-async def test_no_more_is_polled_than_may_wait_to_be_saved(world: CoreWorld) -> None:
+async def test_polling_is_bounded_by_what_may_wait_to_be_saved(world: CoreWorld) -> None:
     await _at_rest(world, 5)
     world.assemble(concurrency=2, batch_window=3_600.0, max_unsaved=3)
     running = asyncio.create_task(world.job_poller.run())

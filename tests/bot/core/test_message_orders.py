@@ -67,7 +67,7 @@ async def come(message: MessageVersions, events: list[Json], order: tuple[int, .
 
 @TRIED
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_what_was_deleted_starts_nothing(
+async def test_a_message_deleted_before_it_arrives_starts_nothing(
     world: CoreWorld, message: MessageVersions, way: Way, order: tuple[int, ...]
 ) -> None:
     before = await placed(world, message, way)
@@ -78,7 +78,7 @@ async def test_what_was_deleted_starts_nothing(
 
 @TRIED
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_what_was_edited_starts_with_the_newest_words(
+async def test_a_message_edited_before_it_arrives_starts_with_the_newest_words(
     world: CoreWorld, message: MessageVersions, way: Way, order: tuple[int, ...]
 ) -> None:
     before = await placed(world, message, way)
@@ -89,7 +89,7 @@ async def test_what_was_edited_starts_with_the_newest_words(
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_an_edit_that_came_first_starts_the_job_at_once(
+async def test_an_edit_that_arrives_first_starts_the_job_at_once(
     world: CoreWorld, message: MessageVersions, way: Way
 ) -> None:
     """The message itself, which Slack delivers later, belongs to that job."""
@@ -101,7 +101,7 @@ async def test_an_edit_that_came_first_starts_the_job_at_once(
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=str)
 @pytest.mark.parametrize("way", ["mention", "mention in a thread"])
-async def test_a_mention_that_was_taken_away_starts_nothing(
+async def test_a_mention_removed_before_it_arrives_starts_nothing(
     world: CoreWorld, message: MessageVersions, way: str, order: tuple[int, ...]
 ) -> None:
     before = await placed(world, message, WAYS[way])
@@ -109,7 +109,7 @@ async def test_a_mention_that_was_taken_away_starts_nothing(
     assert words(world, before) == []
 
 
-async def test_what_is_not_for_pagehand_leaves_nothing(world: CoreWorld, message: MessageVersions) -> None:
+async def test_messages_not_for_pagehand_leave_no_trace(world: CoreWorld, message: MessageVersions) -> None:
     """Other people's messages and their edits are nobody's business here."""
     message.thread_ts = ROOT
     await message.take(message.written("one"), message.edited("one", "two"), message.deleted("two"))

@@ -38,7 +38,7 @@ def no_history() -> ChatError:
     return ChatMissingScope(("groups:history",))
 
 
-async def test_a_missing_scope_for_marks_leaves_the_rest_of_the_thread_alone(
+async def test_a_missing_scope_for_marks_does_not_affect_the_thread(
     world: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     ts = await world.started()
@@ -56,7 +56,7 @@ async def test_a_missing_scope_for_marks_leaves_the_rest_of_the_thread_alone(
 
 
 @pytest.mark.parametrize("error", [ChatUncertain("timeout"), ChatUnreachable("down"), ChatRateLimited("ratelimited")])
-async def test_a_mark_that_fails_on_and_on_holds_back_no_post_and_no_card(world: CoreWorld, error: ChatError) -> None:
+async def test_a_mark_that_keeps_failing_delays_no_post_and_no_card(world: CoreWorld, error: ChatError) -> None:
     ts = await world.started()
     failing(world, "mark", lambda: error)
     await world.reply(ts, "Also the FAQ", "5.000001")
@@ -72,7 +72,7 @@ async def test_a_mark_that_fails_on_and_on_holds_back_no_post_and_no_card(world:
     assert world.chat.reactions == {"5.000001": Reaction.ACCEPTED}
 
 
-async def test_a_channel_whose_marks_are_asked_to_wait_still_gets_its_posts(world: CoreWorld) -> None:
+async def test_a_channel_with_rate_limited_marks_still_gets_posts(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, "mark", lambda: ChatRateLimited("ratelimited", retry_after=600.0))
     await world.reply(ts, "Also the FAQ", "5.000001")
@@ -83,7 +83,7 @@ async def test_a_channel_whose_marks_are_asked_to_wait_still_gets_its_posts(worl
     assert tries(world, "mark") == 1, "the channel's marks wait as asked"
 
 
-async def test_a_channel_whose_posts_are_asked_to_wait_still_gets_its_marks(world: CoreWorld) -> None:
+async def test_a_channel_with_rate_limited_posts_still_gets_marks(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, "post", lambda: ChatRateLimited("ratelimited", retry_after=600.0))
     world.job_api.show("job-1", "completed", LINK)
@@ -94,7 +94,7 @@ async def test_a_channel_whose_posts_are_asked_to_wait_still_gets_its_marks(worl
     assert tries(world, "post") == 2, "one that started, one that was asked to wait"
 
 
-async def test_marks_that_slack_is_slow_to_take_leave_places_for_posts(world: CoreWorld) -> None:
+async def test_slow_marks_leave_slots_for_posts(world: CoreWorld) -> None:
     ts = await world.started()
     for number in range(20):
         await world.reply(ts, f"Change {number}", f"5.{number:06}")
@@ -112,7 +112,7 @@ async def test_marks_that_slack_is_slow_to_take_leave_places_for_posts(world: Co
     assert kinds.count(Delivery.REACTION) == 8, "the places are free again"
 
 
-async def test_a_429_that_does_not_say_how_long_is_asked_ever_more_rarely(world: CoreWorld) -> None:
+async def test_a_429_without_retry_after_backs_off(world: CoreWorld) -> None:
     await world.started()
     before = tries(world, "post")
     failing(world, "post", lambda: ChatRateLimited("message_limit_exceeded"))
@@ -122,7 +122,7 @@ async def test_a_429_that_does_not_say_how_long_is_asked_ever_more_rarely(world:
     assert 5 <= tries(world, "post") - before <= 20
 
 
-async def test_a_post_that_may_be_there_and_can_not_be_looked_for_is_told_to_the_asker(world: CoreWorld) -> None:
+async def test_a_post_in_doubt_that_cannot_be_looked_for_is_reported(world: CoreWorld) -> None:
     ts = await world.started()
     posts = 0
 
@@ -150,7 +150,7 @@ async def test_a_post_that_may_be_there_and_can_not_be_looked_for_is_told_to_the
 
 
 @pytest.mark.parametrize("arrived", [True, False])
-async def test_no_job_is_started_for_a_card_that_can_not_be_looked_for(world: CoreWorld, *, arrived: bool) -> None:
+async def test_no_job_starts_for_a_card_in_doubt_that_cannot_be_looked_for(world: CoreWorld, *, arrived: bool) -> None:
     def fault(call: str, thread: Thread | None) -> None:
         if call == "find":
             raise no_history()

@@ -36,7 +36,7 @@ async def follow_up(world: CoreWorld, at: str) -> Request:
     return request
 
 
-async def test_a_start_and_a_follow_up_tell_the_agent_names(world: CoreWorld) -> None:
+async def test_starts_and_follow_ups_give_the_agent_names(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva", "U2": "Ben Okafor"}
     ts = await world.started(asked("Ask <@U1> and <@U2|ben>, not @U2"))
     await world.reply(ts, written("<@UBOT> and <@U2>, and <@U1> again"), "1700000002.000100")
@@ -46,7 +46,7 @@ async def test_a_start_and_a_follow_up_tell_the_agent_names(world: CoreWorld) ->
     assert world.people.asked == ["U1", "U2", "U1"]
 
 
-async def test_channels_and_groups_reach_the_agent_by_their_names(world: CoreWorld) -> None:
+async def test_the_agent_gets_names_of_channels_and_groups(world: CoreWorld) -> None:
     """Also in what somebody forwards."""
     world.people.state = {"C1": "guides", "C2": PRIVATE_CHANNEL, "S1": "writers"}
     shared = ForwardedMessage("Ben", written("as in <#C1>"))
@@ -60,7 +60,7 @@ async def test_channels_and_groups_reach_the_agent_by_their_names(world: CoreWor
     assert "> as in #guides" in created
 
 
-async def test_without_a_name_the_id_has_to_do_and_nothing_is_late(world: CoreWorld) -> None:
+async def test_without_a_name_the_id_is_sent_without_delay(world: CoreWorld) -> None:
     ts = await world.started(asked("Ask <@U1>"))
     await world.reply(ts, written("and &lt;@U2&gt;"), "1700000002.000100")
     await world.pass_time(5)
@@ -69,14 +69,14 @@ async def test_without_a_name_the_id_has_to_do_and_nothing_is_late(world: CoreWo
     assert world.people.asked == ["U1"]
 
 
-async def test_text_recorded_by_an_earlier_version_is_sent_as_it_is(world: CoreWorld) -> None:
+async def test_text_recorded_by_an_earlier_version_is_sent_unchanged(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva"}
     await world.started("Ask @U1")
     assert world.job_api.created == ["Ask @U1"]
     assert world.people.asked == []
 
 
-async def test_what_is_sent_again_has_the_same_words(world: CoreWorld) -> None:
+async def test_a_repeated_request_has_the_same_words(world: CoreWorld) -> None:
     """A server that executes a key once rejects it with other names."""
     world.idempotent = True
     world.assemble()
@@ -92,7 +92,7 @@ async def test_what_is_sent_again_has_the_same_words(world: CoreWorld) -> None:
     assert world.people.asked == ["U1", "U2"]
 
 
-async def test_names_are_looked_up_once_however_long_the_job_api_is_away(world: CoreWorld) -> None:
+async def test_names_are_looked_up_once_during_a_long_outage(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva"}
     world.job_api.faults = [JobApiUnreachable("no connection") for _ in range(3)]
     await world.started(asked("Ask <@U1>"))
@@ -101,7 +101,7 @@ async def test_names_are_looked_up_once_however_long_the_job_api_is_away(world: 
     assert world.people.asked == ["U1"]
 
 
-async def test_a_request_that_somebody_else_took_over_is_left_as_it_is(world: CoreWorld) -> None:
+async def test_a_request_taken_over_by_another_process_is_left_unchanged(world: CoreWorld) -> None:
     ts = await world.started("Do it")
     at = "1700000002.000100"
     await world.reply(ts, written("Ask <@U1>"), at)
@@ -132,7 +132,7 @@ def offers(world: CoreWorld) -> list[str]:
     return [offer.text for offer in world.chat.told_as(ReplyEdited)]
 
 
-async def test_words_that_name_people_are_not_new_because_they_were_named(world: CoreWorld) -> None:
+async def test_naming_people_does_not_make_the_words_new(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva"}
     ts = await world.started("Do it")
     await world.reply(ts, written("Ask <@U1> first"), AT)
@@ -144,7 +144,7 @@ async def test_words_that_name_people_are_not_new_because_they_were_named(world:
     assert (await follow_up(world, AT)).latest_text is None
 
 
-async def test_another_person_is_another_word_whatever_their_name(world: CoreWorld) -> None:
+async def test_mentioning_another_person_makes_the_words_new(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva", "U2": "Ana Silva"}
     ts = await world.started("Do it")
     await world.reply(ts, written("Ask <@U1> first"), AT)
@@ -153,7 +153,7 @@ async def test_another_person_is_another_word_whatever_their_name(world: CoreWor
     assert offers(world) == [written("Ask <@U2> first")]
 
 
-async def test_a_request_that_was_named_is_quoted_by_whole_names(world: CoreWorld) -> None:
+async def test_a_named_request_is_quoted_without_cutting_names(world: CoreWorld) -> None:
     world.people.state = {"U1": "Ana Silva"}
     ts = await world.started("Do it")
     await world.reply(ts, written("x" * 190 + " <@U1> first"), AT)

@@ -30,7 +30,7 @@ def failing(world: CoreWorld, *faults: ChatError) -> None:
     world.chat.fault = fault
 
 
-async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(world: CoreWorld) -> None:
+async def test_one_doubt_after_an_outage_does_not_lose_a_private_message(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, *(ChatUnreachable("down") for _ in range(4)), ChatUncertain("timeout"))
     await world.reply(ts, "hack", "5.1", EVA)
@@ -38,14 +38,14 @@ async def test_one_doubt_after_an_outage_does_not_lose_words_for_one_person(worl
     assert world.chat.told_to() == [("UEVA", "request_refused")]
 
 
-async def test_doubts_that_pass_do_not_lose_words_for_one_person(world: CoreWorld) -> None:
+async def test_transient_doubts_do_not_lose_a_private_message(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(5)))
     await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(60)
     assert world.chat.told_to() == [("UANA", "card_not_posted")]
 
 
-async def test_words_for_one_person_are_repeated_for_a_minute_when_in_doubt(world: CoreWorld) -> None:
+async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(99)))
     await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(150)
@@ -55,7 +55,7 @@ async def test_words_for_one_person_are_repeated_for_a_minute_when_in_doubt(worl
     assert world.chat.calls.count("tell") == tries
 
 
-async def test_a_doubt_about_old_words_is_followed_up_once(world: CoreWorld) -> None:
+async def test_a_doubt_about_an_old_message_is_followed_up_once(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, *(ChatUnreachable("down") for _ in range(8)), *(ChatUncertain("timeout") for _ in range(9)))
     await world.reply(ts, "hack", "5.1", EVA)
@@ -64,7 +64,7 @@ async def test_a_doubt_about_old_words_is_followed_up_once(world: CoreWorld) -> 
 
 
 @pytest.mark.parametrize("kind", [ChatUnreachable, ChatUncertain, ChatNotAllowed])
-async def test_what_can_not_be_said_is_given_up_after_so_many_tries_and_told_to_the_asker(
+async def test_a_failing_message_is_given_up_and_reported_to_the_asker(
     world: CoreWorld, caplog: pytest.LogCaptureFixture, kind: type[ChatError]
 ) -> None:
     world.assemble(max_attempts=3)
@@ -93,7 +93,7 @@ async def test_what_can_not_be_said_is_given_up_after_so_many_tries_and_told_to_
 IN_THREAD = NewJob(ANA, "C1", "Do it", "k1", WayIn.MENTION, thread_ts="1.1", message_ts="1.2")
 
 
-async def test_in_somebody_elses_thread_the_card_is_posted_there_and_news_follows_it(world: CoreWorld) -> None:
+async def test_in_an_existing_thread_card_and_notices_are_replies(world: CoreWorld) -> None:
     """All in the thread in which the job was asked for."""
     await world.service.start(replace(IN_THREAD, origin=ThreadOrigin.CONVERSATION))
     await world.settle()
@@ -106,7 +106,7 @@ async def test_in_somebody_elses_thread_the_card_is_posted_there_and_news_follow
     ]
 
 
-async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_it_is_posted_again(world: CoreWorld) -> None:
+async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_reposting(world: CoreWorld) -> None:
     """So that there is only one."""
     doubts = iter([ChatUncertain("timeout")])
 
@@ -124,7 +124,7 @@ async def test_a_card_in_doubt_is_looked_for_in_the_thread_before_it_is_posted_a
     assert (await world.thread(cards[0].ts)).ts == "1.1"
 
 
-async def test_where_the_card_cannot_be_posted_nothing_waits_for_it(world: CoreWorld) -> None:
+async def test_nothing_waits_for_a_card_that_cannot_be_posted(world: CoreWorld) -> None:
     """People who have replied are told privately that there is no job, since there is no thread for it."""
 
     def fault(call: str, thread: Thread | None) -> None:
@@ -142,7 +142,7 @@ async def test_where_the_card_cannot_be_posted_nothing_waits_for_it(world: CoreW
     assert told.post.kind == "request_rejected"
 
 
-async def test_the_card_counts_the_follow_ups_that_went_out_and_those_that_wait(world: CoreWorld) -> None:
+async def test_the_card_counts_sent_and_waiting_follow_ups(world: CoreWorld) -> None:
     """Even if nothing else on it changes."""
     ts = await world.started()
     thread_id = (await world.thread(ts)).id
@@ -158,7 +158,7 @@ async def test_the_card_counts_the_follow_ups_that_went_out_and_those_that_wait(
     assert world.chat.follow_ups[thread_id] == FollowUpCounts(sent=2)
 
 
-async def test_a_card_that_is_found_again_is_brought_up_to_date(world: CoreWorld) -> None:
+async def test_a_card_found_again_is_updated(world: CoreWorld) -> None:
     """Since it was posted the job may have been muted, stopped, or withdrawn."""
     doubts = iter([ChatUncertain("timeout")])
 
@@ -173,7 +173,7 @@ async def test_a_card_that_is_found_again_is_brought_up_to_date(world: CoreWorld
     assert world.chat.calls.index("update_card") == world.chat.calls.index("find") + 1
 
 
-async def test_a_job_that_ends_at_once_is_told_of_in_one_post(world: CoreWorld) -> None:
+async def test_a_job_that_ends_at_once_gets_one_post(world: CoreWorld) -> None:
     """Its beginning was held back; the same after a follow-up."""
     world.hold_back = 5.0
     world.assemble()
@@ -183,7 +183,7 @@ async def test_a_job_that_ends_at_once_is_told_of_in_one_post(world: CoreWorld) 
     assert world.chat.said(ts) == ["job_finished"]
 
 
-async def test_a_beginning_is_told_where_no_end_follows_soon(world: CoreWorld) -> None:
+async def test_a_start_is_announced_if_no_end_follows_soon(world: CoreWorld) -> None:
     """Once."""
     world.hold_back = 5.0
     world.assemble()
@@ -196,7 +196,7 @@ async def test_a_beginning_is_told_where_no_end_follows_soon(world: CoreWorld) -
     assert world.chat.said(ts) == ["job_started", "job_finished"]
 
 
-async def test_where_ends_are_enough_a_long_silence_is_told(world: CoreWorld) -> None:
+async def test_in_ends_only_mode_a_long_silence_is_announced(world: CoreWorld) -> None:
     """And its beginning is not."""
     world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(posts=PostMode.ENDS))
     world.assemble()
@@ -208,7 +208,7 @@ async def test_where_ends_are_enough_a_long_silence_is_told(world: CoreWorld) ->
     assert world.chat.said(ts) == ["job_silent", "job_finished"]
 
 
-async def test_a_job_with_three_follow_ups_is_told_of_in_eight_posts_that_mention_somebody_four_times(
+async def test_a_job_with_three_follow_ups_gets_eight_posts_and_four_mentions(
     world: CoreWorld,
 ) -> None:
     """A line for each start, without a mention, and one post for each end, if each takes some time."""

@@ -54,7 +54,7 @@ class _Polls:
         return int(await self._polls.save(results, owner))
 
 
-async def test_a_poll_that_cannot_be_saved_holds_back_no_other(world: CoreWorld) -> None:
+async def test_a_poll_that_cannot_be_saved_delays_no_other(world: CoreWorld) -> None:
     bad, good = await world.started("Bad", key="k1"), await world.started("Good", key="k2")
     real, bad_id = world.store, (await world.thread(bad)).id
 
@@ -85,7 +85,7 @@ async def test_a_poll_that_cannot_be_saved_holds_back_no_other(world: CoreWorld)
     assert world.chat.said(bad) == world.chat.said(good) == ["job_started", "job_finished"]
 
 
-async def test_a_full_disk_that_still_reads_is_one_outage_in_the_log(
+async def test_a_full_disk_that_still_reads_is_logged_as_one_outage(
     world: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Work can be claimed but its results cannot be saved: neither alone shows the state."""
@@ -117,7 +117,7 @@ async def test_a_full_disk_that_still_reads_is_one_outage_in_the_log(
     assert len(told) == 2
 
 
-async def test_a_loop_survives_a_fault_in_taking_work(world: CoreWorld) -> None:
+async def test_a_loop_survives_a_failing_claim(world: CoreWorld) -> None:
     took = asyncio.Event()
     take, tries = world.request_sender.claim, 0
 
@@ -138,7 +138,7 @@ async def test_a_loop_survives_a_fault_in_taking_work(world: CoreWorld) -> None:
     assert tries >= 2
 
 
-async def test_a_notice_that_trips_a_fault_is_given_up_and_the_thread_goes_on(world: CoreWorld) -> None:
+async def test_a_notice_that_raises_is_given_up_and_the_thread_continues(world: CoreWorld) -> None:
     ts = await world.started()
     tries = 0
 

@@ -14,7 +14,7 @@ async def ended(world: CoreWorld) -> str:
     return ts
 
 
-async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_tried_again(world: CoreWorld) -> None:
+async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_retried(world: CoreWorld) -> None:
     ts = await ended(world)
     world.job_api.faults = [JobApiUnreachable("down"), JobApiNotAllowed("401", status=401)]
     await world.reply(ts, "more", "5.1")
@@ -28,7 +28,7 @@ async def test_the_end_of_an_outage_is_noticed_before_the_reply_is_tried_again(w
     assert world.chat.cards[thread.id].state.failure.problem is None
 
 
-async def test_what_only_the_reply_meets_is_told_and_is_no_outage(world: CoreWorld) -> None:
+async def test_a_failure_of_the_reply_alone_is_reported_and_is_no_outage(world: CoreWorld) -> None:
     ts = await ended(world)
     world.job_api.faults = [JobApiNotAllowed("401", status=401)]
     await world.reply(ts, "more", "5.1")
@@ -39,7 +39,7 @@ async def test_what_only_the_reply_meets_is_told_and_is_no_outage(world: CoreWor
     assert world.chat.cards[thread.id].state.failure.problem is None
 
 
-async def test_a_follow_up_that_was_given_back_for_its_age_leaves_no_outage_on_the_card(world: CoreWorld) -> None:
+async def test_a_follow_up_handed_back_for_its_age_leaves_no_outage_on_the_card(world: CoreWorld) -> None:
     ts = await ended(world)
     world.job_api.faults = [JobApiUnreachable("down") for _ in range(1_000)]
     await world.reply(ts, "more", "5.1")

@@ -65,7 +65,7 @@ def projects(world: CoreWorld, *all_: Project) -> None:
     ],
     ids=lambda value: value.value if isinstance(value, Refusal) else "",
 )
-async def test_who_may_not_is_told_privately_and_nothing_else_happens(
+async def test_a_refused_person_is_told_privately_and_nothing_else_happens(
     world: CoreWorld,
     member: Member | None,
     channel: ChannelInfo | None,
@@ -93,7 +93,7 @@ async def test_who_may_not_is_told_privately_and_nothing_else_happens(
         {"allow_guests": True, "allow_shared_channels": True, "people": frozenset({"UX"}), "groups": frozenset({"S1"})},
     ],
 )
-async def test_who_is_allowed_may(world: CoreWorld, rules: dict[str, object]) -> None:
+async def test_an_allowed_person_may_start_a_job(world: CoreWorld, rules: dict[str, object]) -> None:
     world.rules = PermissionRules("T1", **rules)  # type: ignore[arg-type]  # as the parameters have it
     world.reading.members["UANA"], world.reading.channels["C1"] = GUEST, SHARED
     world.reading.groups["S1"] = frozenset({"UANA"})
@@ -103,7 +103,7 @@ async def test_who_is_allowed_may(world: CoreWorld, rules: dict[str, object]) ->
     assert await audited(world) == [("asked", "UANA", "")]
 
 
-async def test_what_slack_never_tells_is_refused(world: CoreWorld) -> None:
+async def test_a_permission_slack_never_confirms_is_refused(world: CoreWorld) -> None:
     """Waiting does not bring a missing scope."""
     world.reading.faults = [ChatMissingScope(("users:read",))]
     await world.start()
@@ -122,7 +122,7 @@ async def test_a_refused_reply_loses_its_mark_and_is_not_offered_again(world: Co
     assert world.chat.told == [RequestRefused("UBEN", Refusal.GUEST, RequestKind.FOLLOW_UP, "more")]
 
 
-async def test_an_hour_has_a_limit_for_each_person(world: CoreWorld) -> None:
+async def test_each_person_has_an_hourly_limit(world: CoreWorld) -> None:
     """Stopping and muting do not count, and the next hour starts again."""
     world.rules = PermissionRules("T1", hourly_limit=2)
     world.assemble()
@@ -166,7 +166,7 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
 # -- when Slack is away -----------------------------------------------------------------------------------------------
 
 
-async def test_what_slack_cannot_be_asked_about_waits(world: CoreWorld) -> None:
+async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
     """And is sent once Slack answers."""
     world.reading.faults = [ChatUnreachable("down")] * 4
     await world.start()
@@ -177,7 +177,7 @@ async def test_what_slack_cannot_be_asked_about_waits(world: CoreWorld) -> None:
     assert world.chat.told == []
 
 
-async def test_it_is_given_up_after_some_minutes_with_words(world: CoreWorld) -> None:
+async def test_preparing_is_given_up_after_some_minutes_with_an_explanation(world: CoreWorld) -> None:
     world.reading.faults = [ChatUnreachable("down")] * 200
     await world.start()
     await world.pass_time(60)
@@ -188,7 +188,7 @@ async def test_it_is_given_up_after_some_minutes_with_words(world: CoreWorld) ->
     assert world.chat.answers() == ["slack_away"]
 
 
-async def test_waiting_for_what_slack_allows_costs_no_try(world: CoreWorld) -> None:
+async def test_waiting_for_slacks_rate_limit_is_not_an_attempt(world: CoreWorld) -> None:
     """Nothing fails and nothing is given up, though it is tried more often than the limit of attempts."""
     world.reading.faults = [ChatOverBudget("ratelimited", retry_after=20.0, method="users.info")] * 34
     await world.start()
@@ -198,7 +198,7 @@ async def test_waiting_for_what_slack_allows_costs_no_try(world: CoreWorld) -> N
     assert world.request_preparer.status().failing_seconds == 0
 
 
-async def test_what_is_not_asked_is_no_try_among_those_that_are(world: CoreWorld) -> None:
+async def test_skipped_lookups_are_not_attempts(world: CoreWorld) -> None:
     """The number of real attempts is the same, however many waits are between them."""
     busy, away = ChatOverBudget("ratelimited", retry_after=5.0), ChatUnreachable("down")
     world.reading.faults = [busy, busy, away, away] * 100
@@ -210,7 +210,7 @@ async def test_what_is_not_asked_is_no_try_among_those_that_are(world: CoreWorld
 
 
 @pytest.mark.parametrize("moment", ["reading", "read"])
-async def test_a_process_that_dies_while_it_prepares_loses_nothing(world: CoreWorld, moment: str) -> None:
+async def test_a_crash_while_preparing_loses_nothing(world: CoreWorld, moment: str) -> None:
     """The next one prepares it again; recorded results are not repeated."""
     await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     claimed_at = world.clock.monotonic()
@@ -230,7 +230,7 @@ async def test_a_process_that_dies_while_it_prepares_loses_nothing(world: CoreWo
 # -- for which project ------------------------------------------------------------------------------------------------
 
 
-async def test_words_route_to_a_project(world: CoreWorld) -> None:
+async def test_keywords_route_to_a_project(world: CoreWorld) -> None:
     projects(world)
     ts = await world.started("Mend the manual")
     thread = await world.thread(ts)
@@ -238,7 +238,7 @@ async def test_words_route_to_a_project(world: CoreWorld) -> None:
     assert world.job_api.projects == ["manual"]
 
 
-async def test_a_job_that_could_be_for_two_projects_waits_for_its_persons_choice(world: CoreWorld) -> None:
+async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorld) -> None:
     projects(world)
     await world.start("Mend the guide and the manual")
     await world.pass_time(30)
@@ -257,7 +257,7 @@ async def test_a_job_that_could_be_for_two_projects_waits_for_its_persons_choice
     assert world.chat.answers()[-1] == "project_settled"
 
 
-async def test_any_of_all_projects_can_be_chosen(world: CoreWorld) -> None:
+async def test_any_project_can_be_chosen(world: CoreWorld) -> None:
     """As many as the settings take."""
     world.projects = Projects(tuple(Project(f"project-{number}") for number in range(MOST_PROJECTS)))
     world.assemble()
@@ -270,7 +270,7 @@ async def test_any_of_all_projects_can_be_chosen(world: CoreWorld) -> None:
     assert world.job_api.projects == ["project-99"]
 
 
-async def test_a_question_about_the_project_can_be_asked_for_again(world: CoreWorld) -> None:
+async def test_the_project_question_can_be_repeated(world: CoreWorld) -> None:
     """Slack may lose what only one person sees; the card does not."""
     projects(world)
     await world.start("Mend the guide and the manual")
@@ -287,7 +287,7 @@ async def test_a_question_about_the_project_can_be_asked_for_again(world: CoreWo
     assert world.job_api.created == []
 
 
-async def test_a_job_that_was_sent_begins_anew_for_another_project(world: CoreWorld) -> None:
+async def test_switching_a_sent_job_starts_a_new_one(world: CoreWorld) -> None:
     """Once, in its thread, with its text; the earlier job is stopped."""
     projects(world)
     ts = await world.started("Mend the manual")
@@ -309,7 +309,7 @@ async def test_a_job_that_was_sent_begins_anew_for_another_project(world: CoreWo
     assert done.count("asked") == 2
 
 
-async def test_who_may_switch_is_offered_the_other_projects(world: CoreWorld) -> None:
+async def test_a_permitted_person_is_offered_the_other_projects(world: CoreWorld) -> None:
     """With the job's current project, since it does not wait for an answer."""
     projects(world)
     thread = await world.thread(await world.started("Mend the manual"))
@@ -319,7 +319,7 @@ async def test_who_may_switch_is_offered_the_other_projects(world: CoreWorld) ->
     assert (asked.projects, asked.current) == (("guides",), "manual")
 
 
-async def test_a_retry_keeps_what_was_chosen_to_go_along(world: CoreWorld) -> None:
+async def test_a_retry_keeps_the_chosen_context(world: CoreWorld) -> None:
     """Even no context, if its person chose that: then the thread is not read."""
     asked = NewJob(ANA, "C1", "Do it", "k1", WayIn.SHORTCUT, thread_ts="3.0", origin=ThreadOrigin.CONVERSATION)
     await world.service.start(asked)
@@ -336,7 +336,7 @@ async def test_a_retry_keeps_what_was_chosen_to_go_along(world: CoreWorld) -> No
     assert "thread 3.0" not in world.reading.asked
 
 
-async def test_a_project_that_there_is_not_is_asked_about_and_one_that_is_preferred_is_not(world: CoreWorld) -> None:
+async def test_an_unknown_project_is_asked_about_and_a_preferred_one_is_not(world: CoreWorld) -> None:
     projects(world)
     await world.service.save_preference("UANA", Preference(project="guides", quiet=True))
     await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND, project_said="guidse"))
@@ -352,7 +352,7 @@ async def test_a_project_that_there_is_not_is_asked_about_and_one_that_is_prefer
 # -- context ----------------------------------------------------------------------------------------------------------
 
 
-async def test_text_is_quoted_and_the_rest_goes_as_files_where_the_project_takes_them(world: CoreWorld) -> None:
+async def test_text_files_are_quoted_and_others_uploaded_where_accepted(world: CoreWorld) -> None:
     """Secrets in it are masked, and people are told."""
     world.job_api.files_taken = True
     world.reading.files = {
@@ -372,7 +372,7 @@ async def test_text_is_quoted_and_the_rest_goes_as_files_where_the_project_takes
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
-async def test_text_is_quoted_without_secrets_in_whichever_encoding(world: CoreWorld, encoding: str) -> None:
+async def test_quoted_text_has_no_secrets_in_any_encoding(world: CoreWorld, encoding: str) -> None:
     """Neither the file nor its secrets are sent."""
     world.job_api.files_taken = True
     content = f"Größe: 3\nexport TOKEN={GITHUB}\n".encode(encoding)
@@ -385,7 +385,7 @@ async def test_text_is_quoted_without_secrets_in_whichever_encoding(world: CoreW
     assert [told.masked for told in world.chat.posted_as(ContextCut)] == [("GitHub token",)]
 
 
-async def test_a_file_goes_along_without_the_secret_in_its_name(world: CoreWorld) -> None:
+async def test_an_uploaded_files_name_is_masked(world: CoreWorld) -> None:
     """To the job API, and in the text about it."""
     world.job_api.files_taken = True
     world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
@@ -398,7 +398,7 @@ async def test_a_file_goes_along_without_the_secret_in_its_name(world: CoreWorld
     assert [told.masked for told in world.chat.posted_as(ContextCut)] == [("GitHub token",)]
 
 
-async def test_what_pagehand_is_configured_with_goes_to_no_agent_whoever_wrote_it(world: CoreWorld) -> None:
+async def test_configured_secrets_are_masked_in_every_authors_text(world: CoreWorld) -> None:
     """Everything else in somebody's own text is theirs to send."""
     world.masker = SecretMasker(("correct horse battery",))
     world.assemble()
@@ -412,7 +412,7 @@ async def test_what_pagehand_is_configured_with_goes_to_no_agent_whoever_wrote_i
     ]
 
 
-async def test_what_others_wrote_goes_along_without_secrets_and_pagehands_own(world: CoreWorld) -> None:
+async def test_context_by_others_is_sent_without_secrets_and_pagehands_messages(world: CoreWorld) -> None:
     """Previews of links, their titles and addresses included; a value of the configuration needs no name beside it."""
     world.masker = SecretMasker(("correct horse battery",))
     world.assemble()
@@ -430,9 +430,7 @@ async def test_what_others_wrote_goes_along_without_secrets_and_pagehands_own(wo
 
 
 @pytest.mark.parametrize("takes_files", [True, False])
-async def test_of_what_the_project_does_not_take_the_agent_gets_the_link(
-    world: CoreWorld, *, takes_files: bool
-) -> None:
+async def test_files_the_project_does_not_accept_are_linked(world: CoreWorld, *, takes_files: bool) -> None:
     world.job_api.files_taken = takes_files
     world.job_api.faults = [JobApiRejected("413")] if takes_files else []
     world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
@@ -442,7 +440,7 @@ async def test_of_what_the_project_does_not_take_the_agent_gets_the_link(
     assert "You get the link only" in world.job_api.created[0]
 
 
-async def test_a_file_waits_for_a_job_api_that_is_away(world: CoreWorld) -> None:
+async def test_a_file_waits_while_the_job_api_is_away(world: CoreWorld) -> None:
     world.job_api.files_taken = True
     world.job_api.faults = [JobApiUnreachable("down")]
     world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
@@ -451,7 +449,7 @@ async def test_a_file_waits_for_a_job_api_that_is_away(world: CoreWorld) -> None
     assert [file.name for file in world.job_api.files[world.job_api.created[0]]] == ["a.png"]
 
 
-async def test_what_its_person_chose_goes_along_as_it_is(world: CoreWorld) -> None:
+async def test_context_chosen_by_the_person_is_sent_unchanged(world: CoreWorld) -> None:
     """A request by the message shortcut: they have seen and edited it."""
     asked = NewJob(ANA, "C1", "Fix it", "k", WayIn.SHORTCUT, thread_ts=AT[0], context=RequestContext("> edited"))
     await world.service.start(asked)
@@ -463,7 +461,7 @@ async def test_what_its_person_chose_goes_along_as_it_is(world: CoreWorld) -> No
 # -- stop and retry ---------------------------------------------------------------------------------------------------
 
 
-async def test_a_stop_before_the_job_was_sent_sends_nothing(world: CoreWorld) -> None:
+async def test_a_stop_before_sending_sends_nothing(world: CoreWorld) -> None:
     """The card and the thread say so, also to those who replied."""
     world.job_api.faults = [JobApiUnreachable("down")]
     ts = await world.started()
@@ -478,7 +476,7 @@ async def test_a_stop_before_the_job_was_sent_sends_nothing(world: CoreWorld) ->
     assert [each[:2] for each in await audited(world)][-1] == ("stopped", "UBEN")
 
 
-async def test_a_job_that_failed_is_tried_again_once_as_a_job_of_its_own(world: CoreWorld) -> None:
+async def test_a_failed_job_is_retried_once_as_a_new_job(world: CoreWorld) -> None:
     ts = await world.started()
     thread = await world.thread(ts)
     await world.press(RequestKind.RETRY, BEN, "", key="p0", thread_id=thread.id)
@@ -495,7 +493,7 @@ async def test_a_job_that_failed_is_tried_again_once_as_a_job_of_its_own(world: 
     assert AuditAction.RETRIED.value in [each[0] for each in await audited(world)]
 
 
-async def test_a_retry_of_what_may_have_arrived_sends_it_again(world: CoreWorld) -> None:
+async def test_a_retry_of_a_request_in_doubt_sends_it_again(world: CoreWorld) -> None:
     world.job_api.after = [JobApiUncertain("timeout")]
     ts = await world.started()
     assert world.chat.posted_as(RequestUncertain)
@@ -505,7 +503,7 @@ async def test_a_retry_of_what_may_have_arrived_sends_it_again(world: CoreWorld)
     assert world.chat.answers() == ["sent_again"]
 
 
-async def test_a_home_changes_with_the_card(world: CoreWorld) -> None:
+async def test_home_is_updated_with_the_card(world: CoreWorld) -> None:
     await world.service.open_home("UANA")
     await world.store.transact(lambda tx: tx.homes.claim("x", lease=30.0, limit=5))
     await world.store.transact(lambda tx: tx.homes.published("UANA", "x"))
@@ -515,7 +513,7 @@ async def test_a_home_changes_with_the_card(world: CoreWorld) -> None:
     assert [home.person_id for home in claimed] == ["UANA"]
 
 
-async def test_a_home_changes_where_slack_refuses_the_card_too(world: CoreWorld) -> None:
+async def test_home_is_updated_even_if_slack_refuses_the_card(world: CoreWorld) -> None:
     """It shows what the card cannot."""
     await world.started()
     world.clock.advance(3)
@@ -534,13 +532,13 @@ async def test_a_home_changes_where_slack_refuses_the_card_too(world: CoreWorld)
     assert [home.person_id for home in claimed] == ["UANA"]
 
 
-async def test_a_word_of_somebody_else_about_an_action_that_is_none_does_nothing(world: CoreWorld) -> None:
+async def test_an_answer_by_another_person_to_an_unknown_action_does_nothing(world: CoreWorld) -> None:
     """A card without a job."""
     await world.service.act(Action(ANA, RequestKind.STOP, "k", channel_id="C1", card_ts="1.1"))
     assert await world.step(world.request_preparer) == 0
 
 
-async def test_the_audit_trail_tells_how_each_came_and_who_was_refused(world: CoreWorld) -> None:
+async def test_the_audit_trail_shows_each_way_in_and_refusal(world: CoreWorld) -> None:
     """A word is no command, and somebody of another workspace is refused in the same way by each way in."""
     ts = await world.started()
     await world.reply(ts, "mine", AT[0], EVA)

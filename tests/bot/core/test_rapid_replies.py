@@ -53,7 +53,7 @@ async def rows(world: CoreWorld, ts: str) -> list[Request]:
     return await world.store.transact(work)
 
 
-async def test_rapid_replies_of_one_person_are_one_message(world: CoreWorld, ts: str) -> None:
+async def test_rapid_replies_of_one_person_are_merged(world: CoreWorld, ts: str) -> None:
     """In the order they were written; each is a separate row, and accepted."""
     await write(world, ts, ("One", 1), ("Two", 3), ("Three", 6), ("Late", 12))
     await world.settle()
@@ -65,7 +65,7 @@ async def test_rapid_replies_of_one_person_are_one_message(world: CoreWorld, ts:
     assert (await world.thread(ts)).state.round == 2
 
 
-async def test_another_persons_reply_between_is_not_overtaken(world: CoreWorld, ts: str) -> None:
+async def test_rapid_replies_do_not_overtake_another_persons(world: CoreWorld, ts: str) -> None:
     """Order is more important than saving calls."""
     await world.reply(ts, "Ben's", at(2), BEN)
     await write(world, ts, ("One", 1), ("Two", 3))
@@ -73,7 +73,7 @@ async def test_another_persons_reply_between_is_not_overtaken(world: CoreWorld, 
     assert world.job_api.messages[JOB] == ["One", "Ben's", "Two"]
 
 
-async def test_what_becomes_of_the_first_becomes_of_all(world: CoreWorld, ts: str) -> None:
+async def test_merged_replies_share_the_outcome_of_the_first(world: CoreWorld, ts: str) -> None:
     """A refusal is reported once, and every reply has its reaction."""
     await write(world, ts, ("One", 1), ("Two", 2))
     world.job_api.faults = [JobApiRejected("no", words="no")]
@@ -84,7 +84,7 @@ async def test_what_becomes_of_the_first_becomes_of_all(world: CoreWorld, ts: st
     assert [world.chat.reactions[at(seconds)] for seconds in (1, 2)] == [Reaction.PROBLEM] * 2
 
 
-async def test_what_certainly_did_not_arrive_can_be_edited_and_deleted(world: CoreWorld, ts: str) -> None:
+async def test_a_merged_reply_that_did_not_arrive_can_be_edited_and_deleted(world: CoreWorld, ts: str) -> None:
     """While the job API is out of reach; later replies join if they were written soon enough."""
     await write(world, ts, ("One", 1), ("Two", 2), ("Three", 3))
     world.job_api.faults = [JobApiUnreachable("down")]
@@ -100,7 +100,7 @@ async def test_what_certainly_did_not_arrive_can_be_edited_and_deleted(world: Co
     ] * 3
 
 
-async def test_what_may_have_arrived_stays_one_message_with_its_words(world: CoreWorld, ts: str) -> None:
+async def test_merged_replies_in_doubt_keep_their_words(world: CoreWorld, ts: str) -> None:
     """If the server executes a key once, it is repeated unchanged; new text is offered afterwards."""
     world.idempotent = True
     world.assemble()
@@ -114,7 +114,7 @@ async def test_what_may_have_arrived_stays_one_message_with_its_words(world: Cor
     assert [message.kind for message in world.chat.told].count("reply_edited") == 1
 
 
-async def test_a_message_whose_first_reply_is_gone_is_not_sent_again(world: CoreWorld, ts: str) -> None:
+async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world: CoreWorld, ts: str) -> None:
     """Its person is told that there were several replies, and to write what is still to be done."""
     world.job_api.faults = [JobApiUncertain("timeout")]
     await write(world, ts, ("One", 1), ("Two", 3))
@@ -139,7 +139,7 @@ async def test_after_a_kill_the_same_message_is_repeated(world: CoreWorld, ts: s
     assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
 
 
-async def test_a_kill_is_told_once_and_all_of_it_is_sent_again_when_asked(world: CoreWorld, ts: str) -> None:
+async def test_a_kill_is_reported_once_and_all_replies_can_be_sent_again(world: CoreWorld, ts: str) -> None:
     """If it is uncertain whether it arrived; the button sends the whole message."""
     await write(world, ts, ("One", 1), ("Two", 2))
     await world.request_sender.claim(10)
@@ -154,7 +154,7 @@ async def test_a_kill_is_told_once_and_all_of_it_is_sent_again_when_asked(world:
     assert {request.state for request in await rows(world, ts)} == {RequestState.ACCEPTED}
 
 
-async def test_a_process_paused_past_its_lease_gives_all_of_it_back(world: CoreWorld, ts: str) -> None:
+async def test_a_process_paused_past_its_lease_releases_merged_replies(world: CoreWorld, ts: str) -> None:
     """Nothing was sent, so all of it waits again and can be edited."""
     await write(world, ts, ("One", 1), ("Two", 2))
     claimed_at = world.clock.monotonic()
@@ -166,7 +166,7 @@ async def test_a_process_paused_past_its_lease_gives_all_of_it_back(world: CoreW
     assert world.job_api.messages[JOB] == ["Two"]
 
 
-async def test_a_follow_up_waits_as_long_as_another_could_still_join_it(world: CoreWorld, ts: str) -> None:
+async def test_a_follow_up_waits_while_another_could_join(world: CoreWorld, ts: str) -> None:
     """So it is due that long after its recording."""
     await world.reply(ts, "One", at(1))
     await world.settle()
@@ -179,16 +179,14 @@ async def test_a_follow_up_waits_as_long_as_another_could_still_join_it(world: C
     assert world.job_api.messages[JOB] == ["One\n\nTwo"]
 
 
-async def test_replies_of_another_order_than_their_rows_are_in_the_order_they_were_written(
-    world: CoreWorld, ts: str
-) -> None:
+async def test_replies_recorded_out_of_order_are_merged_in_written_order(world: CoreWorld, ts: str) -> None:
     """Slack may deliver them out of order."""
     await write(world, ts, ("Two", 2), ("One", 1))
     await world.settle()
     assert world.job_api.messages[JOB] == ["One\n\nTwo"]
 
 
-async def test_a_group_is_asked_for_by_its_writer(world: CoreWorld, ts: str) -> None:
+async def test_merged_replies_are_requested_by_their_author(world: CoreWorld, ts: str) -> None:
     """The agent's questions go to the writer."""
     await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
     await world.step(world.request_sender)
@@ -200,7 +198,7 @@ async def _prepare(request: Request, tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("takes_files", [True, False])
-async def test_what_goes_with_each_of_them_goes_with_the_message(
+async def test_files_of_merged_replies_are_sent_with_the_message(
     world: CoreWorld, ts: str, *, takes_files: bool
 ) -> None:
     """Separated from the person's own text; files only if the job API accepts them."""

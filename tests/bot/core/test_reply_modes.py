@@ -38,7 +38,7 @@ async def conversation(world: CoreWorld) -> str:
     return "job-1"
 
 
-async def test_a_mention_in_somebody_elses_thread_starts_a_job_that_takes_the_thread_along(world: CoreWorld) -> None:
+async def test_a_mention_in_an_existing_thread_starts_a_job_with_its_context(world: CoreWorld) -> None:
     """The card is a reply there; the conversation is separated from the prompt."""
     await conversation(world)
     (created,) = world.job_api.created
@@ -49,7 +49,7 @@ async def test_a_mention_in_somebody_elses_thread_starts_a_job_that_takes_the_th
     assert (thread.ts, thread.prompt, thread.number) == (ROOT, "Fix it", 0)
 
 
-async def test_in_somebody_elses_thread_only_mentions_go_to_the_job(world: CoreWorld) -> None:
+async def test_in_an_existing_thread_only_mentions_reach_the_job(world: CoreWorld) -> None:
     """And the next mention includes the messages since the last one, without those that the agent has."""
     await conversation(world)
     world.reading.threads[ROOT] += [ThreadMessage("Ana", "Fix it", AT[0]), ThreadMessage("Cleo", "Both guides", AT[1])]
@@ -64,7 +64,7 @@ async def test_in_somebody_elses_thread_only_mentions_go_to_the_job(world: CoreW
     assert world.chat.told == []
 
 
-async def test_what_a_mention_took_along_that_was_taken_back_goes_with_the_next(world: CoreWorld) -> None:
+async def test_context_of_a_withdrawn_mention_goes_with_the_next(world: CoreWorld) -> None:
     """It counts as read only once it was accepted."""
     job = await conversation(world)
     world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
@@ -81,7 +81,7 @@ async def test_what_a_mention_took_along_that_was_taken_back_goes_with_the_next(
     assert "> Use chapter 7" in sent
 
 
-async def test_two_mentions_on_their_way_carry_each_message_once(world: CoreWorld) -> None:
+async def test_two_mentions_in_flight_send_each_message_once(world: CoreWorld) -> None:
     """Even if they are prepared at the same moment."""
     job = await conversation(world)
     world.reading.threads[ROOT] += [ThreadMessage("Cleo", f"Chapter {n}", AT[n]) for n in (1, 3)]
@@ -96,7 +96,7 @@ async def test_two_mentions_on_their_way_carry_each_message_once(world: CoreWorl
     assert ("Chapter 1" in second, "Chapter 3" in second) == (False, True)
 
 
-async def test_a_mention_that_came_in_vain_leaves_its_messages_to_the_next(world: CoreWorld) -> None:
+async def test_a_failed_mention_leaves_its_context_to_the_next(world: CoreWorld) -> None:
     """The job API rejects it while another is being sent."""
     job = await conversation(world)
     world.reading.threads[ROOT].append(ThreadMessage("Cleo", "Use chapter 7", AT[2]))
@@ -110,7 +110,7 @@ async def test_a_mention_that_came_in_vain_leaves_its_messages_to_the_next(world
     assert "> Use chapter 7" in sent
 
 
-async def test_quick_mentions_of_one_person_take_the_thread_along_once(world: CoreWorld) -> None:
+async def test_quick_mentions_of_one_person_include_the_thread_once(world: CoreWorld) -> None:
     """As one message, with the conversation before each."""
     world.merge_seconds = 3.0
     world.assemble()
@@ -125,7 +125,7 @@ async def test_quick_mentions_of_one_person_take_the_thread_along_once(world: Co
     assert (await world.thread(card.ts)).state.read_until == AT[4]
 
 
-async def test_a_retry_takes_along_what_the_first_try_did(world: CoreWorld) -> None:
+async def test_a_retry_includes_the_same_context(world: CoreWorld) -> None:
     """Later messages are not part of the repeated request."""
     await conversation(world)
     (card,) = (posted for posted in world.chat.messages if posted.kind == "card_changed")
@@ -138,7 +138,7 @@ async def test_a_retry_takes_along_what_the_first_try_did(world: CoreWorld) -> N
     assert again == first
 
 
-async def test_the_same_mention_starts_one_job_however_often_it_comes(world: CoreWorld) -> None:
+async def test_a_redelivered_mention_starts_one_job(world: CoreWorld) -> None:
     mention = said(ANA, "Fix it", AT[0])
     for _ in range(3):
         assert await world.service.receive(mention)
@@ -147,7 +147,7 @@ async def test_the_same_mention_starts_one_job_however_often_it_comes(world: Cor
     assert world.job_api.messages == {}
 
 
-async def test_two_mentions_at_once_become_one_job_and_one_follow_up(world: CoreWorld) -> None:
+async def test_two_concurrent_mentions_become_a_job_and_a_follow_up(world: CoreWorld) -> None:
     await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.service.receive(said(BEN, "and the manual", AT[1]))
     await world.pass_time(5)
@@ -155,7 +155,7 @@ async def test_two_mentions_at_once_become_one_job_and_one_follow_up(world: Core
     assert [prompt.partition("\n")[0] for prompt in world.job_api.messages["job-1"]] == ["and the manual"]
 
 
-async def test_a_mention_while_another_card_is_on_its_way_is_not_lost(world: CoreWorld) -> None:
+async def test_a_mention_while_another_card_is_in_flight_is_not_lost(world: CoreWorld) -> None:
     """It could be a reply to that card, whose place is still unknown."""
     await world.start()
     assert await world.service.receive(said(BEN, "Fix it", AT[0], thread_ts="1700000000.000900"))
@@ -164,13 +164,13 @@ async def test_a_mention_while_another_card_is_on_its_way_is_not_lost(world: Cor
     assert world.job_api.created == ["Do it", "Fix it"]
 
 
-async def test_what_mentions_nobody_in_a_thread_without_a_job_is_nothing(world: CoreWorld) -> None:
+async def test_messages_without_mention_in_other_threads_are_ignored(world: CoreWorld) -> None:
     assert not await world.service.receive(said(ANA, "Fix it", AT[0], mentions=False))
     assert not await world.service.receive(replace(said(ANA, "", AT[0]), word=ThreadWord.STATUS))
     assert not await world.service.revise(replace(said(ANA, "Fix it", AT[0]), edited_at="1700001000.000100"))
 
 
-async def test_among_participants_others_are_asked_first(world: CoreWorld) -> None:
+async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> None:
     """Once for each reply; sending one makes nobody a participant, but they are told of the end."""
     in_mode(world, ReplyMode.PARTICIPANTS)
     ts = await world.started()
@@ -196,7 +196,7 @@ async def test_among_participants_others_are_asked_first(world: CoreWorld) -> No
     assert (thread.state.people.participants, thread.state.people.let_through) == ((), ("UBEN",))
 
 
-async def test_sending_all_of_mine_makes_somebody_a_participant(world: CoreWorld) -> None:
+async def test_sending_all_of_mine_makes_a_person_a_participant(world: CoreWorld) -> None:
     in_mode(world, ReplyMode.PARTICIPANTS)
     ts = await world.started()
     for text, at in (("one", AT[0]), ("two", AT[1])):
@@ -222,7 +222,7 @@ async def test_a_held_reply_can_be_discarded(world: CoreWorld) -> None:
     assert world.chat.answers() == ["held_discarded", "nothing_new"]
 
 
-async def test_a_muted_job_gets_no_replies_and_says_so_once_for_each(world: CoreWorld) -> None:
+async def test_a_muted_job_receives_no_replies_and_says_so_for_each(world: CoreWorld) -> None:
     ts = await world.started()
     await word(world, ts, ThreadWord.MUTE, AT[0])
     await world.settle()
@@ -242,7 +242,7 @@ async def word(world: CoreWorld, ts: str, said: ThreadWord, at: str, *by: Person
     await world.prepare()
 
 
-async def test_words_for_pagehand_are_no_follow_ups(world: CoreWorld) -> None:
+async def test_control_words_are_not_follow_ups(world: CoreWorld) -> None:
     ts = await world.started()
     await word(world, ts, ThreadWord.STATUS, AT[0], BEN)
     await word(world, ts, ThreadWord.HELP, AT[1], BEN)
@@ -251,7 +251,7 @@ async def test_words_for_pagehand_are_no_follow_ups(world: CoreWorld) -> None:
     assert world.chat.told == [StatusRequested("UBEN"), HelpRequested("UBEN")]
 
 
-async def test_what_was_probably_meant_as_a_word_is_asked_about_and_goes_nowhere(world: CoreWorld) -> None:
+async def test_a_probable_control_word_is_asked_about_and_not_sent(world: CoreWorld) -> None:
     """Once for each message."""
     ts = await world.started()
     for _ in range(2):
@@ -261,7 +261,7 @@ async def test_what_was_probably_meant_as_a_word_is_asked_about_and_goes_nowhere
     assert world.chat.told == [HelpRequested("UBEN", ThreadWord.STOP)]
 
 
-async def test_private_words_stand_in_a_thread_once_something_was_said_there(world: CoreWorld) -> None:
+async def test_private_messages_appear_in_a_thread_once_it_has_replies(world: CoreWorld) -> None:
     """Before that, they are in the channel: Slack shows none in a thread without replies."""
     await world.start()
     await world.step(world.outbox)
@@ -278,7 +278,7 @@ async def test_private_words_stand_in_a_thread_once_something_was_said_there(wor
     assert world.chat.told_in == [*[InConversation()] * 2, *[InConversation(ts)] * 2]
 
 
-async def test_new_starts_another_job_in_the_thread_and_replies_go_to_it(world: CoreWorld) -> None:
+async def test_new_starts_another_job_in_the_thread_that_gets_the_replies(world: CoreWorld) -> None:
     """An edit of a reply to the earlier job stays with that job."""
     ts = await world.started()
     await world.reply(ts, "for the first", AT[0])
@@ -294,7 +294,7 @@ async def test_new_starts_another_job_in_the_thread_and_replies_go_to_it(world: 
     assert [(await world.thread(card.ts)).number for card in cards] == [0, 1]
 
 
-async def test_a_mention_can_be_changed_till_it_is_sent(world: CoreWorld) -> None:
+async def test_a_mention_can_be_edited_until_it_is_sent(world: CoreWorld) -> None:
     """Afterwards its new text is offered as a follow-up."""
     await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.service.revise(replace(said(ANA, "Fix all", AT[0]), edited_at=AT[1]))
@@ -311,7 +311,7 @@ async def test_a_mention_can_be_changed_till_it_is_sent(world: CoreWorld) -> Non
     assert world.job_api.messages["job-1"] == ["Fix most"]
 
 
-async def test_a_mention_that_is_deleted_before_it_is_sent_starts_nothing(world: CoreWorld) -> None:
+async def test_a_mention_deleted_before_sending_starts_nothing(world: CoreWorld) -> None:
     await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.prepare()
     await world.service.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True))
@@ -319,7 +319,7 @@ async def test_a_mention_that_is_deleted_before_it_is_sent_starts_nothing(world:
     assert world.job_api.created == []
 
 
-async def test_after_a_job_that_was_taken_back_a_mention_starts_another(world: CoreWorld) -> None:
+async def test_after_a_withdrawn_job_a_mention_starts_another(world: CoreWorld) -> None:
     """In the same thread."""
     await world.service.receive(said(ANA, "Fix it", AT[0]))
     await world.service.revise(replace(said(ANA, "", AT[0]), edited_at=AT[1], withdrawn=True))
@@ -329,7 +329,7 @@ async def test_after_a_job_that_was_taken_back_a_mention_starts_another(world: C
     assert world.job_api.created == ["Fix that"]
 
 
-async def test_people_of_other_workspaces_start_nothing_by_a_mention(world: CoreWorld) -> None:
+async def test_mentions_by_people_of_other_workspaces_start_nothing(world: CoreWorld) -> None:
     await world.service.receive(said(EVA, "Fix it", AT[0]))
     await world.pass_time(5)
     assert world.job_api.created == []
@@ -341,7 +341,7 @@ async def test_people_of_other_workspaces_start_nothing_by_a_mention(world: Core
 
 
 @pytest.mark.parametrize("person", [ANA, BEN], ids=["who asked", "somebody else"])
-async def test_a_stop_by_a_reaction_is_asked_back_of_who_takes_no_part(world: CoreWorld, person: Person) -> None:
+async def test_a_stop_reaction_by_a_non_participant_asks_for_confirmation(world: CoreWorld, person: Person) -> None:
     """Nothing happens until they confirm."""
     ts = await world.started()
     world.job_api.cancels = True
@@ -358,7 +358,7 @@ async def test_a_stop_by_a_reaction_is_asked_back_of_who_takes_no_part(world: Co
 # -- direct messages --------------------------------------------------------------------------------------------------
 
 
-async def test_a_reply_in_a_direct_messages_thread_without_a_job_asks_for_one(world: CoreWorld) -> None:
+async def test_a_direct_message_reply_in_a_thread_without_a_job_requests_one(world: CoreWorld) -> None:
     """The conversation is sent along; the next reply is for that job."""
     world.chat.public.add("D1")
     world.reading.threads[ROOT] = [ThreadMessage("Pagehand", "The page on installing changed", ROOT)]
@@ -374,7 +374,7 @@ async def test_a_reply_in_a_direct_messages_thread_without_a_job_asks_for_one(wo
     assert world.job_api.messages["job-1"] == ["and the manual"]
 
 
-async def test_a_reply_in_a_direct_message_while_a_card_is_on_its_way_is_not_lost(world: CoreWorld) -> None:
+async def test_a_direct_message_reply_while_a_card_is_in_flight_is_not_lost(world: CoreWorld) -> None:
     """It could be a reply to that card."""
     world.chat.public.add("D1")
     await world.start(channel="D1")
@@ -383,7 +383,7 @@ async def test_a_reply_in_a_direct_message_while_a_card_is_on_its_way_is_not_los
     assert world.job_api.created == ["Do it", "Fix it"]
 
 
-async def test_a_follow_up_from_a_modal_is_refused_while_the_job_is_muted(world: CoreWorld) -> None:
+async def test_a_modal_follow_up_is_refused_while_the_job_is_muted(world: CoreWorld) -> None:
     """Like a reply; one for an unknown job is not recorded."""
     thread = await world.thread(await world.started())
     await world.press(RequestKind.MUTE, ANA, "", key="p1", thread_id=thread.id)

@@ -8,7 +8,7 @@ from bot.errors import StoreUnavailable
 from bot.scheduler.retention import DAY, RetentionSweeper
 
 
-async def test_finished_jobs_go_after_their_time_and_running_ones_stay(world: CoreWorld) -> None:
+async def test_finished_jobs_are_deleted_after_their_time_and_running_ones_kept(world: CoreWorld) -> None:
     first = await world.started("first", key="k1")
     world.job_api.show("job-1", "failed")
     await world.pass_time(10)
@@ -54,7 +54,7 @@ async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
+async def test_old_rows_are_deleted_in_steps_and_logged_as_a_count(
     old: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -79,7 +79,7 @@ async def test_what_is_old_goes_in_steps_and_is_logged_as_a_number(
     assert "planted" not in caplog.text
 
 
-async def test_a_database_that_is_away_ends_no_retention(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
+async def test_retention_survives_a_database_outage(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     faults, transact = [StoreUnavailable("locked")], old.store.transact
 

@@ -11,7 +11,7 @@ def statuses(world: CoreWorld, project: str) -> list[ComponentStatus]:
     return [worker.job_api_status(project) for worker in (world.request_sender, world.job_poller)]
 
 
-async def test_a_job_api_that_is_away_is_no_fault_of_the_workers_or_of_the_others(world: CoreWorld) -> None:
+async def test_one_projects_outage_affects_neither_workers_nor_other_projects(world: CoreWorld) -> None:
     """Its own part of the health reports the outage with the project's name, and its end."""
     ts = await world.started()
     world.job_api.faults = [JobApiUnreachable("The job API cannot be reached: down.")] * 50
@@ -39,7 +39,7 @@ class NotInTheSettings:
         raise NoSuchProject("Pagehand's settings do not have this project any more.")
 
 
-async def test_a_job_whose_project_left_the_settings_is_told_and_waits_for_its_return(world: CoreWorld) -> None:
+async def test_a_job_whose_project_left_the_settings_is_reported_and_waits(world: CoreWorld) -> None:
     """Its thread is told the reason once; the health is not affected by an operator's decision."""
     ts = await world.started()
     gone = NotInTheSettings(world)

@@ -73,7 +73,7 @@ async def sent(world: CoreWorld) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-async def test_what_goes_out_as_one_reads_the_thread_once(mentions: CoreWorld, order: Sequence[int]) -> None:
+async def test_merged_requests_read_the_thread_once(mentions: CoreWorld, order: Sequence[int]) -> None:
     """And each part of it once, in its place, in whichever order they are claimed."""
     said(mentions, 1, 3, 5)
     for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
@@ -86,7 +86,7 @@ async def test_what_goes_out_as_one_reads_the_thread_once(mentions: CoreWorld, o
     assert reads(mentions) == 1
 
 
-async def test_what_others_write_at_the_same_time_shares_the_reading_too(mentions: CoreWorld) -> None:
+async def test_concurrent_requests_share_one_reading(mentions: CoreWorld) -> None:
     """They are sent separately, each with its own part."""
     said(mentions, 1, 3)
     await mention(mentions, "First", AT[2])
@@ -98,7 +98,7 @@ async def test_what_others_write_at_the_same_time_shares_the_reading_too(mention
     assert ("Chapter 1" in second, "Chapter 3" in second) == (False, True)
 
 
-async def test_what_was_withdrawn_meanwhile_does_not_go_and_its_part_goes_with_the_next(mentions: CoreWorld) -> None:
+async def test_context_of_a_withdrawn_request_goes_with_the_next(mentions: CoreWorld) -> None:
     """As if it had never been written."""
     said(mentions, 1, 3)
     await mention(mentions, "Oops", AT[2])
@@ -114,7 +114,7 @@ async def test_what_was_withdrawn_meanwhile_does_not_go_and_its_part_goes_with_t
     assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
 
 
-async def test_what_follows_one_that_is_about_to_go_reads_its_part_at_once(mentions: CoreWorld) -> None:
+async def test_a_request_behind_one_in_flight_reads_its_part_at_once(mentions: CoreWorld) -> None:
     """So that it is still sent with it."""
     said(mentions, 1)
     await mention(mentions, "First", AT[2])
@@ -129,7 +129,7 @@ async def test_what_follows_one_that_is_about_to_go_reads_its_part_at_once(menti
     assert reads(mentions) == 2
 
 
-async def test_a_reading_that_fails_is_tried_again_and_told_to_nobody(mentions: CoreWorld) -> None:
+async def test_a_failed_reading_is_retried_silently(mentions: CoreWorld) -> None:
     """Each reply still includes its own part."""
     said(mentions, 1, 3)
     await mention(mentions, "First", AT[2])
@@ -146,7 +146,7 @@ async def test_a_reading_that_fails_is_tried_again_and_told_to_nobody(mentions: 
     assert [message.count(f"> Chapter {number}") for number in (1, 3)] == [1, 1]
 
 
-async def test_a_thread_with_more_than_can_go_along_is_read_for_each(mentions: CoreWorld) -> None:
+async def test_a_thread_beyond_the_limit_is_read_for_each_request(mentions: CoreWorld) -> None:
     """A part left out for one may be included for another."""
     mentions.reading.threads[ROOT] += [
         ThreadMessage("Cleo", f"Word {n}", f"1700000001.{n:06}") for n in range(300, 500)
@@ -161,7 +161,7 @@ async def test_a_thread_with_more_than_can_go_along_is_read_for_each(mentions: C
     assert message.count("> Chapter 3") == 1
 
 
-async def test_a_stop_has_nobody_wait_for_others(mentions: CoreWorld) -> None:
+async def test_a_stop_makes_no_request_wait_for_others(mentions: CoreWorld) -> None:
     """Work in progress ends at once, prepared."""
     await mention(mentions, "First", AT[2])
     mentions.request_preparer._limits = FetchLimits(together=60.0)

@@ -38,7 +38,7 @@ async def kinds(world: CoreWorld) -> list[type]:
     return [type(item.poll) for item in items]
 
 
-async def test_what_shows_nothing_new_is_polled_without_its_thread(world: CoreWorld) -> None:
+async def test_a_watch_with_a_remembered_poll_is_polled_without_its_thread(world: CoreWorld) -> None:
     """The first such poll leads to a decision, the next ones do not."""
     await world.started()
     seen = []
@@ -49,7 +49,7 @@ async def test_what_shows_nothing_new_is_polled_without_its_thread(world: CoreWo
     assert world.job_api.polls == 4
 
 
-async def test_first_looks_are_claimed_in_transactions_that_read_a_few_threads_each(world: CoreWorld) -> None:
+async def test_first_polls_are_claimed_a_few_threads_per_transaction(world: CoreWorld) -> None:
     """So that other work can run in between; everything due is still claimed."""
     count, read, transact = 2 * MOST_READ + 3, list[int](), world.store.transact
     for number in range(count):
@@ -65,7 +65,7 @@ async def test_first_looks_are_claimed_in_transactions_that_read_a_few_threads_e
     assert read == [MOST_READ, MOST_READ, 3]
 
 
-async def test_what_comes_of_a_known_job_is_told(world: CoreWorld) -> None:
+async def test_a_remembered_jobs_change_is_reported(world: CoreWorld) -> None:
     ts = await world.started()
     await world.pass_time(20)
     world.job_api.show("job-1", "completed", LINK)
@@ -73,7 +73,7 @@ async def test_what_comes_of_a_known_job_is_told(world: CoreWorld) -> None:
     assert world.chat.said(ts)[-1] == "job_finished"
 
 
-async def test_a_follow_up_ends_what_is_known(world: CoreWorld) -> None:
+async def test_a_follow_up_invalidates_the_remembered_poll(world: CoreWorld) -> None:
     """After it, the same result means something else."""
     ts = await world.started()
     world.job_api.show("job-1", "failed")
@@ -84,7 +84,7 @@ async def test_a_follow_up_ends_what_is_known(world: CoreWorld) -> None:
     assert await kinds(world) == [ClaimedPoll]
 
 
-async def test_what_differs_each_time_and_means_nothing_is_not_remembered(world: CoreWorld) -> None:
+async def test_insignificant_fields_that_always_differ_are_not_remembered(world: CoreWorld) -> None:
     """Remembering it would cost a separate read of the thread each time."""
     await world.started()
     seen = []
@@ -106,7 +106,7 @@ async def another_world(template: Path, memory: PollMemory) -> AsyncIterator[Cor
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))])
-async def test_with_what_is_known_and_without_it_all_is_the_same(sqlite_template: Path, seed: int) -> None:
+async def test_remembered_polls_do_not_change_behaviour(sqlite_template: Path, seed: int) -> None:
     """For random histories: jobs that change or not, follow-ups, faults of the job API, passing time."""
     played = []
     for memory in (PollMemory(), PollMemory(limit=0)):

@@ -130,9 +130,7 @@ def told(world: CoreWorld) -> list[tuple[str, str]]:
     return [(message.kind, words(message)) for message in world.chat.told]
 
 
-async def test_an_edit_is_offered_once_however_often_and_after_whatever_it_comes(
-    world: CoreWorld, app: SlackApp
-) -> None:
+async def test_an_edit_is_offered_once_in_any_order_of_events(world: CoreWorld, app: SlackApp) -> None:
     ts = await world.started()
     first, second = written(ts, "Ask <@U7> <http://README.md|README.md>"), written(ts, "Ask <@U7> about the FAQ")
     unfurled = first | {"attachments": [{"id": 1, "from_url": "http://README.md", "title": "A page"}]}
@@ -146,9 +144,7 @@ async def test_an_edit_is_offered_once_however_often_and_after_whatever_it_comes
     assert told(world) == [("reply_edited", "Ask \x02@U7\x03 about the FAQ")]
 
 
-async def test_an_edit_as_documented_without_what_was_before_offers_new_words_only(
-    world: CoreWorld, app: SlackApp
-) -> None:
+async def test_a_documented_edit_without_previous_message_only_offers(world: CoreWorld, app: SlackApp) -> None:
     ts = await world.started()
     world.people.state = {"U7": "Ada"}
     await take(app, world, posted(ts, "Ask <@U7>"))
@@ -160,7 +156,7 @@ async def test_an_edit_as_documented_without_what_was_before_offers_new_words_on
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1], [1, 0, 2]])
-async def test_what_is_deleted_before_it_is_sent_is_not_sent_in_any_order(
+async def test_a_reply_deleted_before_sending_is_not_sent_in_any_order(
     world: CoreWorld, app: SlackApp, order: list[int]
 ) -> None:
     ts = await world.started()
@@ -172,7 +168,7 @@ async def test_what_is_deleted_before_it_is_sent_is_not_sent_in_any_order(
     assert told(world) == []
 
 
-async def test_a_file_that_is_taken_away_again_changes_no_words(world: CoreWorld, app: SlackApp) -> None:
+async def test_a_removed_file_does_not_change_the_words(world: CoreWorld, app: SlackApp) -> None:
     ts = await world.started()
     world.people.state = {"U7": "Ada"}
     file = {"id": "F1", "name": "a\u202egnp.exe", "mode": "hosted", "user_team": "T1"}
@@ -197,7 +193,7 @@ async def test_a_file_that_is_taken_away_again_changes_no_words(world: CoreWorld
         ({"team": "T1", "user_team": "E1"}, {"is_ext_shared_channel": True, "team_id": "T2"}, True),
     ],
 )
-async def test_an_aside_edited_into_words_is_sent_for_our_people_only(
+async def test_an_aside_edited_into_words_is_sent_only_for_our_people(
     world: CoreWorld, app: SlackApp, inner: Json, outer: Json, *, sent: bool
 ) -> None:
     ts = await world.started()
@@ -219,9 +215,7 @@ async def test_an_aside_edited_into_words_is_sent_for_our_people_only(
     ],
     ids=["ephemeral", "direct message", "organization-wide"],
 )
-async def test_a_press_of_an_offer_counts_once_wherever_it_was_made(
-    world: CoreWorld, app: SlackApp, place: Json
-) -> None:
+async def test_a_press_of_an_offer_counts_once_from_any_client(world: CoreWorld, app: SlackApp, place: Json) -> None:
     ts = await world.started()
     await take(app, world, posted(ts, "one"))
     await take(app, world, changed(written(ts, "one"), written(ts, "two"), CHANGED[0]))
@@ -244,7 +238,7 @@ async def test_a_press_of_an_offer_counts_once_wherever_it_was_made(
     assert world.chat.answers() == ["new_words_sent"]
 
 
-async def test_a_mention_that_tells_no_workspace_waits_for_its_message(world: CoreWorld, app: SlackApp) -> None:
+async def test_a_mention_without_a_workspace_waits_for_its_message(world: CoreWorld, app: SlackApp) -> None:
     """In a shared channel, where the mention, one of a reply's two events, can have less information."""
     ts = await world.started()
     mention = posted(ts, f"<@{BOT}> go on", type="app_mention", team=None) | {"is_ext_shared_channel": True}
@@ -254,9 +248,7 @@ async def test_a_mention_that_tells_no_workspace_waits_for_its_message(world: Co
     assert told(world) == []
 
 
-async def test_a_colleague_of_the_organization_asks_by_a_modal_and_our_people_steer(
-    world: CoreWorld, app: SlackApp
-) -> None:
+async def test_a_colleague_of_the_organization_may_start_and_our_people_steer(world: CoreWorld, app: SlackApp) -> None:
     """From another workspace of the same organization, like a command."""
     org = {"enterprise_id": "E1", "enterprise_name": "Organization"}
     submission = {

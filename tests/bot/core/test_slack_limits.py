@@ -79,7 +79,7 @@ async def replies(world: CoreWorld, channels: list[str], roots: list[str], *, co
         await world.pass_time(every)
 
 
-async def test_ninety_replies_in_a_minute_are_marked_without_a_refusal(world: CoreWorld, strict: StrictSlack) -> None:
+async def test_ninety_replies_in_a_minute_are_marked_within_the_limits(world: CoreWorld, strict: StrictSlack) -> None:
     channels = ["C1", "C2", "C3"]
     await replies(world, channels, await started_in(world, *channels), count=90, every=2 / 3)
     await world.pass_time(120)
@@ -89,7 +89,7 @@ async def test_ninety_replies_in_a_minute_are_marked_without_a_refusal(world: Co
     assert world.chat.calls.count("mark") <= 90 + 30, "few waited so long that they were marked as noted down"
 
 
-async def test_a_slack_that_allows_less_than_it_says_is_obeyed(world: CoreWorld, strict: StrictSlack) -> None:
+async def test_a_lower_limit_than_documented_is_obeyed(world: CoreWorld, strict: StrictSlack) -> None:
     """No call is retried early, and no successful call is repeated."""
     half = StrictSlack(world, strictness=2.0)
     world.chat.fault = half.check
@@ -104,7 +104,7 @@ async def test_a_slack_that_allows_less_than_it_says_is_obeyed(world: CoreWorld,
 
 
 @pytest.mark.parametrize("starts", [10, pytest.param(60, marks=pytest.mark.full)])
-async def test_many_starts_in_one_channel_are_posted_within_its_pace(
+async def test_many_starts_in_one_channel_are_posted_at_its_rate(
     world: CoreWorld, strict: StrictSlack, starts: int
 ) -> None:
     for number in range(starts):

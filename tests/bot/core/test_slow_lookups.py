@@ -79,7 +79,7 @@ async def until_created(world: CoreWorld, count: int) -> None:
                 pass
 
 
-async def test_a_known_person_waits_behind_nobody_of_whom_slack_says_nothing(world: CoreWorld) -> None:
+async def test_a_known_person_does_not_wait_behind_slow_lookups(world: CoreWorld) -> None:
     """Many more unknown people than one claim takes, all earlier; once Slack answers, each gets their job."""
     reading = slow(world)
     for number in range(40):
@@ -94,7 +94,7 @@ async def test_a_known_person_waits_behind_nobody_of_whom_slack_says_nothing(wor
     assert sorted(world.job_api.created) == sorted(["known", *(f"new {number}" for number in range(40))])
 
 
-async def test_no_more_than_a_bounded_number_waits_for_slack(world: CoreWorld) -> None:
+async def test_concurrent_slack_lookups_are_bounded(world: CoreWorld) -> None:
     """The others are claimed as these get their answers."""
     reading = slow(world)
     for number in range(MOST_UNDER_WAY + 20):
@@ -106,7 +106,7 @@ async def test_no_more_than_a_bounded_number_waits_for_slack(world: CoreWorld) -
         await until(lambda: reading.people_asked_about == MOST_UNDER_WAY + 20)
 
 
-async def test_so_many_files_are_read_at_a_time_however_many_requests_have_some(world: CoreWorld) -> None:
+async def test_concurrent_file_reads_are_bounded_across_requests(world: CoreWorld) -> None:
     """Files take connections and memory; waiting for a look-up does not."""
     reading = slow(world)
     reading.known |= {f"UNEW{number}" for number in range(20)}

@@ -19,6 +19,6 @@ class FaultWorld(Steering, Traps, Environment, Instances):
     """One project, a job by the command, everyone's replies, and all kinds of faults."""
 
 
-def test_whatever_happens_nothing_is_lost_and_nothing_is_said_twice(sqlite_template: Path) -> None:
+def test_nothing_is_lost_or_posted_twice_whatever_happens(sqlite_template: Path) -> None:
     """Tens of runs of 30 steps; thousands of 60 in the long profile."""
     run_machine(FaultWorld, partial(SqliteDatabase, sqlite_template), runs=40, steps=30)

@@ -59,7 +59,7 @@ class Slow:
         return self._job_api.jobs[job_id]
 
 
-async def test_a_job_that_can_be_cancelled_is(world: CoreWorld, ts: str) -> None:
+async def test_a_stop_cancels_a_cancellable_job(world: CoreWorld, ts: str) -> None:
     """Its end is posted as that of the stop, and not also as an ordinary one."""
     await stop(world, ts, person=BEN, said=at(1))
     await world.pass_time(60)
@@ -70,7 +70,7 @@ async def test_a_job_that_can_be_cancelled_is(world: CoreWorld, ts: str) -> None
     assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
 
 
-async def test_a_pull_request_of_before_the_stop_is_part_of_its_end(world: CoreWorld, ts: str) -> None:
+async def test_a_pull_request_from_before_the_stop_is_reported_with_its_end(world: CoreWorld, ts: str) -> None:
     """One that comes late is posted as usual."""
     world.job_api.show(JOB, "active", LINK)
     await stop(world, ts)
@@ -80,7 +80,7 @@ async def test_a_pull_request_of_before_the_stop_is_part_of_its_end(world: CoreW
     assert posts(world) == ["job_started", "job_stopped"]
 
 
-async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(world: CoreWorld, ts: str) -> None:
+async def test_a_stop_overtakes_waiting_replies_which_are_sent_after_it(world: CoreWorld, ts: str) -> None:
     """Requests that wait, and those that arrive during the stop, are sent once the job has ended."""
     slow = Slow(world)
     await world.reply(ts, "Before", at(1))
@@ -102,7 +102,7 @@ async def test_a_stop_overtakes_what_waits_and_that_comes_after_it(world: CoreWo
     assert not message.again, "it was stopped before, and not finished"
 
 
-async def test_a_stop_waits_for_what_is_just_being_sent(world: CoreWorld, ts: str) -> None:
+async def test_a_stop_waits_for_a_request_in_flight(world: CoreWorld, ts: str) -> None:
     """It stops work that began before it."""
     await world.reply(ts, "Before", at(1))
     await world.step(world.request_preparer)
@@ -116,7 +116,7 @@ async def test_a_stop_waits_for_what_is_just_being_sent(world: CoreWorld, ts: st
     assert (world.job_api.messages[JOB], world.job_api.cancelled) == (["Before"], [JOB])
 
 
-async def test_an_end_that_a_poll_sees_first_is_told_as_that_of_the_stop(world: CoreWorld, ts: str) -> None:
+async def test_an_end_polled_first_is_reported_as_stopped(world: CoreWorld, ts: str) -> None:
     """Even before the cancel is answered."""
     await stop(world, ts)
     claimed_at = world.clock.monotonic()
@@ -129,7 +129,7 @@ async def test_an_end_that_a_poll_sees_first_is_told_as_that_of_the_stop(world: 
     assert posts(world) == ["job_started", "job_stopped"]
 
 
-async def test_a_kill_while_stopping_stops_all_the_same(world: CoreWorld, ts: str) -> None:
+async def test_a_stop_survives_a_kill(world: CoreWorld, ts: str) -> None:
     """A cancel is safe to repeat, so nobody is asked."""
     await stop(world, ts)
     await world.request_sender.claim(10)
@@ -139,7 +139,7 @@ async def test_a_kill_while_stopping_stops_all_the_same(world: CoreWorld, ts: st
     assert posts(world) == ["job_started", "job_stopped"]
 
 
-async def test_a_cancel_that_may_have_arrived_is_repeated(world: CoreWorld, ts: str) -> None:
+async def test_a_cancel_in_doubt_is_repeated(world: CoreWorld, ts: str) -> None:
     """However the job API handles repeated keys."""
     await stop(world, ts)
     world.job_api.after = [JobApiUncertain("timeout")]
@@ -148,7 +148,7 @@ async def test_a_cancel_that_may_have_arrived_is_repeated(world: CoreWorld, ts: 
     assert posts(world) == ["job_started", "job_stopped"]
 
 
-async def test_a_stop_that_did_not_arrive_makes_no_end_its_own(world: CoreWorld, ts: str) -> None:
+async def test_a_stop_that_did_not_arrive_does_not_claim_the_end(world: CoreWorld, ts: str) -> None:
     """The job finished while it was out of reach, so there was nothing left to stop."""
     await stop(world, ts)
     world.job_api.faults = [JobApiUnreachable("down")]
@@ -162,7 +162,7 @@ async def test_a_stop_that_did_not_arrive_makes_no_end_its_own(world: CoreWorld,
     assert told(world) == [ActionAnswer.NOTHING_TO_STOP]
 
 
-async def test_a_job_that_has_ended_has_nothing_to_stop(world: CoreWorld, ts: str) -> None:
+async def test_an_ended_job_has_nothing_to_stop(world: CoreWorld, ts: str) -> None:
     """Its person is told privately; the job API is not called."""
     world.job_api.show(JOB, "completed")
     await world.pass_time(30)
@@ -172,7 +172,7 @@ async def test_a_job_that_has_ended_has_nothing_to_stop(world: CoreWorld, ts: st
     assert (world.job_api.cancelled, posts(world)) == ([], ["job_started", "job_finished"])
 
 
-async def test_two_stops_are_one(world: CoreWorld, ts: str) -> None:
+async def test_two_stops_count_as_one(world: CoreWorld, ts: str) -> None:
     """The second finds the job stopped."""
     await stop(world, ts, key="one")
     await stop(world, ts, key="two", person=BEN)
@@ -181,7 +181,7 @@ async def test_two_stops_are_one(world: CoreWorld, ts: str) -> None:
     assert told(world) == []
 
 
-async def test_a_stop_that_shows_no_end_holds_nothing_back_for_good(world: CoreWorld, ts: str) -> None:
+async def test_a_stop_without_a_visible_end_blocks_nothing_for_good(world: CoreWorld, ts: str) -> None:
     """It is posted, and so is the end when it comes."""
     slow = Slow(world)
     await stop(world, ts)
@@ -198,7 +198,7 @@ async def test_a_stop_that_shows_no_end_holds_nothing_back_for_good(world: CoreW
 @pytest.mark.parametrize(
     "refusal", [lambda: JobApiRejected("405"), lambda: JobGone("404")], ids=["refused", "not found"]
 )
-async def test_a_stop_that_is_refused_is_told_and_the_job_goes_on(
+async def test_a_refused_stop_is_reported_and_the_job_continues(
     world: CoreWorld, ts: str, refusal: Callable[[], Exception]
 ) -> None:
     """The end is like any other."""
@@ -211,7 +211,7 @@ async def test_a_stop_that_is_refused_is_told_and_the_job_goes_on(
     assert posts(world) == ["job_started", "request_rejected", "job_finished"]
 
 
-async def test_where_nothing_can_be_cancelled_the_agent_is_asked(world: CoreWorld, ts: str) -> None:
+async def test_without_cancel_the_agent_is_asked_to_stop(world: CoreWorld, ts: str) -> None:
     """The thread is told that this is all Pagehand can do; the end is posted when it comes."""
     world.job_api.cancels = False
     await world.reply(ts, "Waits", at(1))
@@ -237,7 +237,7 @@ async def test_an_agent_that_may_have_been_asked_is_not_asked_again(world: CoreW
     assert "request_uncertain" in posts(world)
 
 
-async def test_a_stop_is_over_when_no_job_starts(world: CoreWorld) -> None:
+async def test_a_stop_ends_when_no_job_starts(world: CoreWorld) -> None:
     """It waited for the job's id, and there is none."""
     await world.start()
     for worker in (world.request_preparer, world.outbox):

@@ -23,7 +23,7 @@ async def ended(world: CoreWorld, details: JobDetails | None = None) -> str:
     return ts
 
 
-async def test_thanks_after_an_end_get_a_reaction_and_go_nowhere(world: CoreWorld) -> None:
+async def test_thanks_after_an_end_get_a_reaction_and_are_not_sent(world: CoreWorld) -> None:
     """Once, however often Slack delivers them; the job stays unchanged."""
     ts = await ended(world)
     for _ in range(2):
@@ -35,7 +35,7 @@ async def test_thanks_after_an_end_get_a_reaction_and_go_nowhere(world: CoreWorl
     assert world.chat.told == []
 
 
-async def test_thanks_that_come_again_while_the_agent_is_at_work_stay_thanks(world: CoreWorld) -> None:
+async def test_redelivered_thanks_stay_thanks_while_the_agent_is_running(world: CoreWorld) -> None:
     ts = await ended(world)
     await world.reply(ts, "Thanks a lot!", AT[0], BEN)
     await world.reply(ts, "Also fix the index", AT[1])
@@ -46,7 +46,7 @@ async def test_thanks_that_come_again_while_the_agent_is_at_work_stay_thanks(wor
     assert world.job_api.messages == {"job-1": ["Also fix the index"]}
 
 
-async def test_before_an_end_thanks_go_to_the_agent(world: CoreWorld) -> None:
+async def test_thanks_before_an_end_are_sent_to_the_agent(world: CoreWorld) -> None:
     """What it says next may be what they are for."""
     ts = await world.started()
     await world.reply(ts, "Thanks!", AT[0])
@@ -54,7 +54,7 @@ async def test_before_an_end_thanks_go_to_the_agent(world: CoreWorld) -> None:
     assert world.job_api.messages == {"job-1": ["Thanks!"]}
 
 
-async def test_an_agent_that_waits_for_an_answer_gets_thanks_as_that(world: CoreWorld) -> None:
+async def test_an_agent_waiting_for_an_answer_gets_thanks_as_the_answer(world: CoreWorld) -> None:
     ts = await ended(world, QUESTION)
     await world.reply(ts, "Thanks!", AT[0])
     await world.pass_time(5)
@@ -70,14 +70,16 @@ async def test_an_agent_that_waits_for_an_answer_gets_thanks_as_that(world: Core
         ("Thanks!", Attachments((SlackFile(id="F1", name="a.png"),))),
     ],
 )
-async def test_what_says_or_holds_more_goes_to_the_agent(world: CoreWorld, text: str, attachments: Attachments) -> None:
+async def test_thanks_with_more_words_or_files_are_sent_to_the_agent(
+    world: CoreWorld, text: str, attachments: Attachments
+) -> None:
     ts = await ended(world)
     await world.service.receive(Reply(BEN, "C1", ts, AT[0], text, attachments))
     await world.pass_time(5)
     assert len(world.job_api.messages["job-1"]) == 1
 
 
-async def test_thanks_that_come_to_ask_for_something_by_an_edit_are_sent(world: CoreWorld) -> None:
+async def test_thanks_edited_into_a_request_are_sent(world: CoreWorld) -> None:
     """With the same reaction as every other reply."""
     ts = await ended(world)
     await world.reply(ts, "Thanks!", AT[0])
@@ -89,7 +91,7 @@ async def test_thanks_that_come_to_ask_for_something_by_an_edit_are_sent(world: 
     assert world.chat.all_reactions[AT[0]] == [Reaction.ACCEPTED]
 
 
-async def test_a_reply_that_becomes_thanks_before_it_is_sent_is_not_sent(world: CoreWorld) -> None:
+async def test_a_reply_edited_into_thanks_before_sending_is_not_sent(world: CoreWorld) -> None:
     ts = await ended(world)
     await world.service.receive(Reply(BEN, "C1", ts, AT[0], "Now the index"))
     await world.service.revise(Reply(BEN, "C1", ts, AT[0], "Thanks!", edited_at=AT[1]))
@@ -97,7 +99,7 @@ async def test_a_reply_that_becomes_thanks_before_it_is_sent_is_not_sent(world: 
     assert world.job_api.messages == {}
 
 
-async def test_thanks_are_neither_asked_about_nor_refused_with_words(world: CoreWorld) -> None:
+async def test_thanks_are_neither_asked_about_nor_refused_aloud(world: CoreWorld) -> None:
     """If only participants count, or the job is muted."""
     world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
     world.assemble()
@@ -112,7 +114,7 @@ async def test_thanks_are_neither_asked_about_nor_refused_with_words(world: Core
     assert [world.chat.all_reactions[at] for at in (AT[0], AT[2])] == [[Reaction.WELCOME]] * 2
 
 
-async def test_where_there_is_no_job_thanks_start_none(world: CoreWorld) -> None:
+async def test_thanks_where_there_is_no_job_start_none(world: CoreWorld) -> None:
     """Nor do emoji."""
     for at, text in zip(AT, ("Thanks!", ":tada:"), strict=False):
         assert not await world.service.receive(Reply(BEN, "C1", "1.1", at, text, mentions_us=True))
@@ -133,7 +135,7 @@ async def test_emoji_that_may_answer_the_agents_question_are_asked_about(world: 
 
 
 @pytest.mark.parametrize("now", [":-1:", "British"])
-async def test_emoji_that_are_held_can_be_edited(world: CoreWorld, now: str) -> None:
+async def test_held_emoji_can_be_edited(world: CoreWorld, now: str) -> None:
     """Into others, of which the person is asked; or into words, which are sent."""
     ts = await ended(world, QUESTION)
     await world.reply(ts, ":+1:", AT[0])
@@ -148,7 +150,7 @@ async def test_emoji_that_are_held_can_be_edited(world: CoreWorld, now: str) -> 
     assert world.job_api.messages == {"job-1": [now]}
 
 
-async def test_emoji_where_nothing_was_asked_are_between_people(world: CoreWorld) -> None:
+async def test_emoji_without_a_question_are_between_people(world: CoreWorld) -> None:
     """While the agent works, after its end, and if the job is muted."""
     ts = await world.started()
     await world.reply(ts, ":tada:", AT[0])

@@ -65,7 +65,7 @@ ARCHIVED_WAYS = {
 
 @pytest.mark.parametrize("answer", ARCHIVED_WAYS.values(), ids=ARCHIVED_WAYS)
 @pytest.mark.parametrize("restarted", [False, True], ids=["at once", "by another process"])
-async def test_a_follow_up_to_an_archived_job_learns_that_it_is_archived(
+async def test_a_follow_up_to_an_archived_job_says_that_it_is_archived(
     world: CoreWorld, answer: JobApiError | None, *, restarted: bool
 ) -> None:
     world.job_api = Archiving(answer)
@@ -88,7 +88,7 @@ async def test_a_follow_up_to_an_archived_job_learns_that_it_is_archived(
     assert world.chat.reactions == {"5.1": Reaction.PROBLEM}
 
 
-async def test_what_is_seen_to_be_archived_before_a_follow_up_goes_out_is_not_asked(world: CoreWorld) -> None:
+async def test_a_job_seen_archived_before_sending_is_not_asked(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "More", "5.1")
     world.job_api.show("job-1", "archived")
@@ -101,7 +101,7 @@ async def test_what_is_seen_to_be_archived_before_a_follow_up_goes_out_is_not_as
     assert "this job is archived" in (await words_of(world, ts))[-1]
 
 
-async def test_a_refusal_for_other_reasons_is_the_apis_own(world: CoreWorld) -> None:
+async def test_other_refusals_show_the_apis_own_reason(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobApiRejected("400", words="too vague")]
     await world.reply(ts, "More", "5.1")
@@ -113,7 +113,7 @@ async def test_a_refusal_for_other_reasons_is_the_apis_own(world: CoreWorld) -> 
     assert ">too vague" in refused
 
 
-async def test_a_server_that_fails_is_not_said_to_be_silent(world: CoreWorld) -> None:
+async def test_a_failing_server_is_not_called_silent(world: CoreWorld) -> None:
     """It answered, but what it did before is unknown."""
     world.job_api.faults = [JobApiFailed("The job API failed (500).")]
     ts = await world.started()
@@ -123,7 +123,7 @@ async def test_a_server_that_fails_is_not_said_to_be_silent(world: CoreWorld) ->
     assert "I can't tell if this started" in await card_of(world, ts)
 
 
-async def test_an_address_that_leads_elsewhere_is_no_fault_of_the_request(world: CoreWorld) -> None:
+async def test_a_wrong_address_is_not_blamed_on_the_request(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiRejected("308", redirected=True)]
     ts = await world.started()
     (refused,) = await words_of(world, ts)
@@ -133,7 +133,7 @@ async def test_an_address_that_leads_elsewhere_is_no_fault_of_the_request(world:
 
 
 @pytest.mark.parametrize("lasts", [False, True], ids=["once", "for good"])
-async def test_a_404_to_a_message_and_the_card_agree_at_every_moment(world: CoreWorld, *, lasts: bool) -> None:
+async def test_a_404_to_a_message_and_the_card_always_agree(world: CoreWorld, *, lasts: bool) -> None:
     ts = await world.started()
     await world.reply(ts, "More", "5.1")
     world.clock.advance(1.2)
@@ -154,7 +154,7 @@ async def test_a_404_to_a_message_and_the_card_agree_at_every_moment(world: Core
     assert ((await world.thread(ts)).state.failure.problem is Problem.GONE) is lasts
 
 
-async def test_a_start_that_meets_a_used_up_allowance_says_so_in_thread_and_card(world: CoreWorld) -> None:
+async def test_a_start_beyond_the_quota_says_so_in_thread_and_card(world: CoreWorld) -> None:
     limited = JobApiBusy("429", words="100 uses an hour & no more", retry_after=1_200.0)
     world.job_api.faults = [limited]
     ts = await world.started()
@@ -169,7 +169,7 @@ async def test_a_start_that_meets_a_used_up_allowance_says_so_in_thread_and_card
     assert "limit" not in await card_of(world, ts)
 
 
-async def test_a_service_that_is_busy_is_no_used_up_allowance(world: CoreWorld) -> None:
+async def test_a_busy_service_is_not_called_out_of_quota(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiBusy("503", status=503, retry_after=1_200.0)]
     ts = await world.started()
     await world.settle()
@@ -179,7 +179,7 @@ async def test_a_service_that_is_busy_is_no_used_up_allowance(world: CoreWorld) 
         assert "can't reach" not in shown
 
 
-async def test_a_job_that_may_not_be_looked_at_for_long_says_so(world: CoreWorld) -> None:
+async def test_a_job_that_cannot_be_polled_for_long_says_so(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobApiBusy("429", words="slow down", retry_after=600.0) for _ in range(9)]
     await world.pass_time(1_000)
@@ -189,7 +189,7 @@ async def test_a_job_that_may_not_be_looked_at_for_long_says_so(world: CoreWorld
         assert "can't reach" not in shown
 
 
-async def test_the_card_follows_the_reason_as_it_changes(world: CoreWorld) -> None:
+async def test_the_card_follows_a_changing_reason(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiBusy("429", words="100 an hour", retry_after=300.0), JobApiUnreachable("down")]
     ts = await world.started()
     await world.settle()
@@ -199,7 +199,7 @@ async def test_the_card_follows_the_reason_as_it_changes(world: CoreWorld) -> No
     assert "100 an hour" not in await card_of(world, ts)
 
 
-async def test_a_press_that_is_delivered_twice_has_one_answer_and_one_effect(world: CoreWorld) -> None:
+async def test_a_press_delivered_twice_has_one_answer_and_one_effect(world: CoreWorld) -> None:
     world.job_api.after = [JobApiUncertain("timeout"), JobApiUncertain("timeout")]
     ts = await world.started()
     request = world.chat.posted_as(RequestUncertain)[-1].request.request_id
@@ -218,7 +218,7 @@ async def test_a_press_that_is_delivered_twice_has_one_answer_and_one_effect(wor
     assert world.chat.answers() == ["sent_again", "sent_again", "already_accepted"]
 
 
-async def test_showing_the_whole_request_twice_for_one_press_shows_it_once(world: CoreWorld) -> None:
+async def test_a_press_delivered_twice_shows_the_whole_request_once(world: CoreWorld) -> None:
     thread = await world.thread(await world.started())
     for _ in range(2):
         await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="click/1", thread_id=thread.id)
@@ -226,7 +226,7 @@ async def test_showing_the_whole_request_twice_for_one_press_shows_it_once(world
     assert [message.kind for message in world.chat.told] == ["prompt_requested"]
 
 
-async def test_a_follow_up_that_brings_nothing_new_claims_nothing_of_its_pull_request(world: CoreWorld) -> None:
+async def test_a_follow_up_without_changes_claims_no_pull_request(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(5)

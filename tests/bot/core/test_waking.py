@@ -36,7 +36,7 @@ def woken(scheduler: Scheduler) -> set[str]:
         (DueWork.DELIVER, "outbox"),
     ],
 )
-async def test_a_workers_commit_wakes_those_for_whom_it_left_work(
+async def test_a_workers_commit_wakes_the_workers_it_left_work_for(
     scheduler: Scheduler, left: DueWork, name: str
 ) -> None:
     for worker in scheduler.workers:
@@ -44,13 +44,13 @@ async def test_a_workers_commit_wakes_those_for_whom_it_left_work(
         assert woken(scheduler) == {name}
 
 
-async def test_what_somebody_asks_for_wakes_those_who_answer_first(scheduler: Scheduler) -> None:
+async def test_a_persons_request_wakes_the_first_workers(scheduler: Scheduler) -> None:
     """Their Home, too; nothing is sent before it is prepared."""
     scheduler.wake_senders()
     assert woken(scheduler) == {"request preparer", "outbox", "home publisher"}
 
 
-async def test_each_step_of_a_start_wakes_whoever_has_the_next(world: CoreWorld) -> None:
+async def test_each_step_of_a_start_wakes_the_next_worker(world: CoreWorld) -> None:
     """And no other: from the request to the card, the job, and the card with the job."""
     left = list[frozenset[DueWork]]()
     settings = replace(world.request_preparer._settings, on_commit=left.append)

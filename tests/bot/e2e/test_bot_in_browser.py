@@ -57,7 +57,7 @@ async def test_a_handed_over_context_can_be_edited(world: AppWorld, tabs: Worksp
     assert SECRET not in str(created)
 
 
-async def test_home_begins_with_an_example_and_shows_what_was_asked(world: AppWorld, tabs: WorkspaceTabs) -> None:
+async def test_home_starts_with_an_example_and_shows_requested_jobs(world: AppWorld, tabs: WorkspaceTabs) -> None:
     """And opens the modal, too."""
     page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()

@@ -142,7 +142,7 @@ async def shell(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Shell]
 # what can be asked without anything running
 
 
-async def test_every_command_explains_itself(shell: Shell) -> None:
+async def test_every_command_has_help(shell: Shell) -> None:
     commands = ("run", "demo", "jobserver", "migrate")
     answers = await asyncio.gather(
         shell.run("--version"), shell.run("--help"), *(shell.run(command, "--help") for command in commands)
@@ -154,7 +154,7 @@ async def test_every_command_explains_itself(shell: Shell) -> None:
     assert "\b" not in "".join(output for _, output in answers)
 
 
-async def test_all_that_is_missing_is_listed_at_once(shell: Shell) -> None:
+async def test_all_missing_settings_are_listed_at_once(shell: Shell) -> None:
     (bot, said), (server, asked) = await asyncio.gather(shell.run("run"), shell.run("jobserver"))
     assert (bot, server) == (2, 2)
     for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT"):
@@ -164,7 +164,7 @@ async def test_all_that_is_missing_is_listed_at_once(shell: Shell) -> None:
     assert "PAGEHAND_JOBSERVER_API_KEY is missing" in asked
 
 
-async def test_what_is_malformed_is_listed_without_its_value(shell: Shell) -> None:
+async def test_malformed_settings_are_listed_without_their_values(shell: Shell) -> None:
     code, said = await shell.run(
         "run",
         SLACK_BOT_TOKEN=APP_TOKEN,
@@ -187,7 +187,7 @@ async def test_migrating_twice_changes_nothing(shell: Shell) -> None:
     assert "sqlite:/// or postgresql://" in said
 
 
-async def test_settings_come_from_env_files_where_the_environment_has_none(shell: Shell) -> None:
+async def test_settings_come_from_env_files_unless_the_environment_has_them(shell: Shell) -> None:
     made = {name: shell.directory / f"{name}.sqlite3" for name in ("default", "given", "environment")}
     (shell.directory / ".env").write_text(f"DATABASE_URL=sqlite:///{made['default']}\n")
     (shell.directory / "other.env").write_text(f"DATABASE_URL=sqlite:///{made['given']}\n")
@@ -202,7 +202,7 @@ async def test_settings_come_from_env_files_where_the_environment_has_none(shell
     assert await shell.run("jobserver") == (2, "jobserver.env: line 1 is not NAME=value.\n")
 
 
-async def test_each_command_says_in_its_own_words_what_it_cannot_do(shell: Shell) -> None:
+async def test_each_command_explains_its_failures(shell: Shell) -> None:
     (shell.directory / "taken.sqlite3").touch()
     of_no_database = {"DATABASE_URL": "oracle://someone:planted-key-of-the-job-server@host/name"}
     tried: dict[tuple[str, ...], tuple[dict[str, str], str]] = {
@@ -237,7 +237,7 @@ WITHOUT_FCNTL = "import sys; sys.modules['fcntl'] = None; from bot.cli.main impo
         *((command, 1, "Pagehand needs Linux or macOS.") for command in (("migrate",), ("backup", "x.sqlite3"))),
     ],
 )
-async def test_where_a_module_of_unix_is_missing_that_is_said_in_words(
+async def test_a_missing_unix_module_is_explained(
     shell: Shell, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     """As on Windows."""
@@ -252,7 +252,7 @@ async def test_where_a_module_of_unix_is_missing_that_is_said_in_words(
     assert (process.returncode, said.decode()[: len(words)]) == (code, words)
 
 
-async def test_what_the_job_api_client_would_refuse_is_said_before_anything_is_opened(shell: Shell) -> None:
+async def test_settings_the_job_api_client_refuses_are_reported_early(shell: Shell) -> None:
     malformed = {
         "JOB_API_URL": "https://u:p@jobs.example.org",
         "JOB_API_KEY": "two words",
@@ -331,7 +331,7 @@ async def _keep(early: Reply, tx: Transaction) -> bool:
 OF_BEN = {"planted prompt of Ben", "planted answer of Ben"}
 
 
-async def test_forgetting_a_person_takes_what_is_theirs_and_counts_it(kept: Kept) -> None:
+async def test_forgetting_a_person_deletes_and_counts_their_rows(kept: Kept) -> None:
     await _fill(kept.store)
     code, said = await kept.run("forget", "--user", "UANA", "--yes")
     assert code == 0
@@ -348,7 +348,7 @@ async def test_forgetting_a_person_takes_what_is_theirs_and_counts_it(kept: Kept
     assert "UANA" not in said
 
 
-async def test_forgetting_a_channel_takes_all_its_jobs_however_many_and_no_other(kept: Kept) -> None:
+async def test_forgetting_a_channel_deletes_all_its_jobs_and_no_other(kept: Kept) -> None:
     await _fill(kept.store)
     await add(kept.store, *(a_thread(f"more-{n}", prompt="planted as well") for n in range(BATCH_SIZE)))
     code, said = await kept.run("forget", "--channel", "C1", "--yes")
@@ -367,7 +367,7 @@ async def test_forgetting_a_channel_takes_all_its_jobs_however_many_and_no_other
     assert "forgotten" not in said
 
 
-async def test_forgetting_asks_first(kept: Kept) -> None:
+async def test_forgetting_asks_for_confirmation(kept: Kept) -> None:
     await _fill(kept.store)
     all_of_it = kept.texts()
     for code, said in await asyncio.gather(*(kept.run("forget", "--user", "UANA", typed=t) for t in ("", "n\n"))):
@@ -381,7 +381,7 @@ async def test_forgetting_asks_first(kept: Kept) -> None:
     assert kept.texts() == OF_BEN
 
 
-async def test_forgetting_needs_one_person_or_one_channel(kept: Kept) -> None:
+async def test_forgetting_requires_one_person_or_one_channel(kept: Kept) -> None:
     await _fill(kept.store)
     all_of_it = kept.texts()
     wrong: list[tuple[str, ...]] = [(), ("--user", "UANA", "--channel", "C1", "--yes")]
@@ -392,7 +392,7 @@ async def test_forgetting_needs_one_person_or_one_channel(kept: Kept) -> None:
     assert kept.texts() == all_of_it
 
 
-async def test_a_backup_of_a_database_that_is_being_written_has_whole_threads(kept: Kept) -> None:
+async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
     written, stop = 0, asyncio.Event()
 
     async def write() -> None:
@@ -515,7 +515,7 @@ async def town(shell: Shell, app: AppConfig | None = None) -> AsyncIterator[Town
         yield Town(shell, workspace, jobs, gate)
 
 
-async def test_a_job_goes_on_over_stops_and_starts(shell: Shell) -> None:
+async def test_a_job_continues_across_restarts(shell: Shell) -> None:
     async with town(shell) as here:
         ana, bot = here.workspace.people["ana"], await here.bot()
         ts = await here.ask("First.")
@@ -566,7 +566,7 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
-async def test_what_can_not_work_is_said_in_words(shell: Shell) -> None:
+async def test_start_up_failures_are_explained(shell: Shell) -> None:
     with socket.create_server(("0.0.0.0", 0)) as taken:  # noqa: S104 - where the bot would listen
         port = str(taken.getsockname()[1])
         async with town(shell) as here:
@@ -586,7 +586,7 @@ async def test_what_can_not_work_is_said_in_words(shell: Shell) -> None:
         assert "Unknown error" not in said
 
 
-async def test_the_doctor_says_how_all_is_and_its_exit_code_whether_it_works(shell: Shell) -> None:
+async def test_the_doctor_reports_the_state_and_exits_accordingly(shell: Shell) -> None:
     async with town(shell) as here:
         good = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
         (well, said), (ill, faults), (bad, usage) = await asyncio.gather(
@@ -603,7 +603,7 @@ async def test_the_doctor_says_how_all_is_and_its_exit_code_whether_it_works(she
     assert [each["check"] for each in document["findings"] if each["status"] == "error"] == ["settings.SLACK_APP_TOKEN"]
 
 
-async def test_an_app_that_was_installed_with_fewer_scopes(shell: Shell) -> None:
+async def test_an_app_installed_with_fewer_scopes_is_reported(shell: Shell) -> None:
     """Its manifest asks for all of them; it has to be installed again."""
     app = manifest()
     fewer = replace(app, scopes=app.scopes - {"channels:history", "reactions:write"})
@@ -617,7 +617,7 @@ async def test_an_app_that_was_installed_with_fewer_scopes(shell: Shell) -> None
     assert "chat:write" not in said
 
 
-async def test_a_scope_that_is_not_vital_is_a_warning_in_the_log_and_the_health(shell: Shell) -> None:
+async def test_a_missing_optional_scope_is_a_warning_in_the_log_and_the_health(shell: Shell) -> None:
     app, port = manifest(), free_port()
     async with town(shell, replace(app, scopes=app.scopes - {"reactions:write"})) as here:
         here.gate.touch()
@@ -634,7 +634,7 @@ async def test_a_scope_that_is_not_vital_is_a_warning_in_the_log_and_the_health(
     assert bot.output.count("has not granted the scope reactions:write") == 1
 
 
-async def test_it_waits_for_slack_at_the_start(shell: Shell) -> None:
+async def test_the_bot_waits_for_slack_at_start(shell: Shell) -> None:
     async with town(shell) as here:
         await here.workspace.listener.begin_outage()
         bot = await shell.start("run", **here.settings(), SLACK_APP_TOKEN=APP_TOKEN)
@@ -644,7 +644,7 @@ async def test_it_waits_for_slack_at_the_start(shell: Shell) -> None:
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
-async def test_it_can_be_stopped_while_slack_keeps_it_waiting(shell: Shell) -> None:
+async def test_the_bot_can_be_stopped_while_waiting_for_slack(shell: Shell) -> None:
     async with town(shell) as here:
         here.workspace.faults.delay(60.0, method="auth.test", count=None)
         given = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
@@ -658,7 +658,7 @@ async def test_it_can_be_stopped_while_slack_keeps_it_waiting(shell: Shell) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-async def test_the_job_server_ends_when_it_is_asked_to(shell: Shell, number: signal.Signals) -> None:
+async def test_the_job_server_stops_on_request(shell: Shell, number: signal.Signals) -> None:
     make_bare(shell.directory / "handbook.git", {"index.md": "Home\n"})
     prefix = "PAGEHAND_JOBSERVER_"
     given = {f"{prefix}REPOSITORY": "handbook.git", f"{prefix}API_KEY": JOB_KEY, f"{prefix}PORT": "0"}
@@ -671,7 +671,7 @@ async def test_the_job_server_ends_when_it_is_asked_to(shell: Shell, number: sig
         assert await server.end(number, within=STOP_WITHIN) == 0
 
 
-async def test_a_job_server_that_cannot_start_says_why(shell: Shell) -> None:
+async def test_a_job_server_that_cannot_start_explains_why(shell: Shell) -> None:
     prefix = "PAGEHAND_JOBSERVER_"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -684,7 +684,7 @@ async def test_a_job_server_that_cannot_start_says_why(shell: Shell) -> None:
     assert f"Pagehand stopped: it cannot listen on 127.0.0.1, port {port}: Address already in use. Try" in demo_said
 
 
-async def test_what_the_demo_cannot_use_is_told(shell: Shell) -> None:
+async def test_options_the_demo_cannot_use_are_explained(shell: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         (code, said), (in_vain, vain_said) = await asyncio.gather(
@@ -703,7 +703,7 @@ ONCE = (
 )
 
 
-async def test_the_demo_does_the_whole_loop_at_once(shell: Shell) -> None:
+async def test_the_demo_runs_the_whole_loop(shell: Shell) -> None:
     kept = shell.directory / "kept"
     code, said = await shell.run(*ONCE, "--keep", str(kept))
     assert code == 0

@@ -61,7 +61,7 @@ async def running_workspace() -> AsyncIterator[WorkspaceServer]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *(pytest.param(page, marks=pytest.mark.full) for page in IN_FULL)])
-async def test_what_is_written_works(page: str, tmp_path: Path) -> None:
+async def test_documented_commands_work(page: str, tmp_path: Path) -> None:
     port, home = free_port(), tmp_path / "home"
     home.mkdir()
     async with AsyncExitStack() as stack:
@@ -81,7 +81,7 @@ async def test_what_is_written_works(page: str, tmp_path: Path) -> None:
                 await shell.follow(block if serving(block) else shortened(block))
 
 
-def test_every_page_with_commands_is_among_them() -> None:
+def test_every_page_with_commands_is_tested() -> None:
     pages = {
         str(path.relative_to(ROOT))
         for folder in (".", ".github", "bot", "tests")

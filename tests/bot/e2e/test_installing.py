@@ -128,9 +128,7 @@ class Doctor:
         assert code == 0, printed
 
 
-async def test_over_socket_mode_each_fault_is_explained_and_a_job_is_done(
-    tmp_path: Path, pagehand: Sequence[str]
-) -> None:
+async def test_over_socket_mode_faults_are_explained_and_a_job_is_done(tmp_path: Path, pagehand: Sequence[str]) -> None:
     (steps,) = (block for block in blocks("README.md", "text") if "pagehand setup" in block)
     setup, doctor, run = steps.splitlines()
     async with AsyncExitStack() as stack:
@@ -174,7 +172,7 @@ def services(*files: str) -> dict[str, Any]:
 
 
 @pytest.mark.postgres
-async def test_by_docker_compose_over_http_each_fault_is_explained_and_a_job_is_done(
+async def test_by_docker_compose_faults_are_explained_and_a_job_is_done(
     tmp_path: Path, pagehand: Sequence[str], postgres: PostgresServer
 ) -> None:
     variables, health_check = image()

@@ -38,7 +38,7 @@ def values(page: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
-async def test_what_happens_is_counted_and_what_waits_is_read(world: AppWorld) -> None:
+async def test_events_are_counted_and_queues_are_measured(world: AppWorld) -> None:
     port = free_port()
     await world.start(PAGEHAND_HEALTH_PORT=str(port))
     world.fake_job_api.fail(refusing(429), Operation.CREATE)
@@ -76,7 +76,7 @@ async def test_what_happens_is_counted_and_what_waits_is_read(world: AppWorld) -
     assert faults_of(page) == ""
 
 
-async def test_at_the_public_port_metrics_need_their_token(world: AppWorld) -> None:
+async def test_metrics_on_the_public_port_require_their_token(world: AppWorld) -> None:
     port, closed = free_port(), free_port()
     await world.start(Role.WEB, PORT=str(closed))
     assert (await answer(closed))[0] == 404
@@ -89,7 +89,7 @@ async def test_at_the_public_port_metrics_need_their_token(world: AppWorld) -> N
     assert TOKEN not in page
 
 
-async def test_a_connection_in_the_place_of_another_is_counted(world: AppWorld) -> None:
+async def test_a_replaced_connection_is_counted(world: AppWorld) -> None:
     port = free_port()
     await world.start(PAGEHAND_HEALTH_PORT=str(port))
     await world.workspace.socket_mode.disconnect()

@@ -41,7 +41,7 @@ async def home_says(world: AppWorld, person: Actor, *words: str) -> None:
     await world.workspace.changes.wait_for(says, PATIENCE)
 
 
-async def test_a_job_of_a_modal_is_done_and_shown_in_home(world: AppWorld, ana: Actor) -> None:
+async def test_a_job_from_a_modal_is_done_and_shown_in_home(world: AppWorld, ana: Actor) -> None:
     """Somebody with nothing sees how to begin; then their job, and how it goes."""
     await ana.views.open_home()
     await home_says(world, ana, "You haven't asked for a job yet", "How Pagehand is")
@@ -60,7 +60,7 @@ async def test_a_job_of_a_modal_is_done_and_shown_in_home(world: AppWorld, ana: 
     await home_says(world, ana, "Finished with a pull request", "|pull request>")
 
 
-async def test_a_message_that_is_handed_over_is_answered_where_it_stands(world: AppWorld, ana: Actor) -> None:
+async def test_a_handed_over_message_is_answered_in_its_thread(world: AppWorld, ana: Actor) -> None:
     """The card comes into the message's thread, and its secret stays in Slack."""
     said = await world.workspace.people["ben"].say("docs", f"The port is wrong: {SECRET}")
     await ana.shortcut("docs", said.ts, "hand_to_pagehand")
@@ -77,7 +77,7 @@ async def test_a_message_that_is_handed_over_is_answered_where_it_stands(world: 
     assert SECRET not in str(created)
 
 
-async def test_what_was_taken_out_of_a_context_stays_in_slack(world: AppWorld, ana: Actor) -> None:
+async def test_text_removed_from_a_context_stays_in_slack(world: AppWorld, ana: Actor) -> None:
     """All of it, where nothing is left: the agent gets the request alone."""
     root = await ana.say("docs", "Something between us")
     said = await world.workspace.people["ben"].say("docs", "The port is wrong", thread_ts=root.ts)
@@ -91,7 +91,7 @@ async def test_what_was_taken_out_of_a_context_stays_in_slack(world: AppWorld, a
     assert created[0].prompt == "Fix the port"
 
 
-async def test_a_follow_up_of_a_modal_is_sent_like_any_other(world: AppWorld, ana: Actor) -> None:
+async def test_a_follow_up_from_a_modal_is_sent_like_any_other(world: AppWorld, ana: Actor) -> None:
     """Once, after what was written before it; nothing waits for a mark that it cannot have."""
     (job,) = await world.begin("Fix the guides")
     card = await world.card("Fix the guides")
@@ -105,7 +105,7 @@ async def test_a_follow_up_of_a_modal_is_sent_like_any_other(world: AppWorld, an
     await world.settled()
 
 
-async def test_a_failed_job_is_tried_again_from_home(world: AppWorld, ana: Actor) -> None:
+async def test_a_failed_job_is_retried_from_home(world: AppWorld, ana: Actor) -> None:
     """Home tells of the failure by itself, since it was opened once; the retry shows there as well."""
     await ana.views.open_home()
     (job,) = await world.begin("Fix the guides")

@@ -51,7 +51,7 @@ async def start_job(page: Page) -> Locator:
     return page.get_by_role("dialog", name="New job")
 
 
-async def test_a_job_is_asked_for_and_an_error_loses_nothing(tabs: WorkspaceTabs, world: SlackWorld) -> None:
+async def test_a_job_is_requested_by_modal_and_an_error_loses_no_text(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """What is missing stands at its field; once it is right, the job is recorded as it was written."""
     page = await tabs.open(ANA, DOCS)
     shown = await start_job(page)
@@ -72,7 +72,7 @@ async def test_a_job_is_asked_for_and_an_error_loses_nothing(tabs: WorkspaceTabs
     assert (asked.person, asked.channel_id) == (Person(ANA, world.identity.team_id), DOCS)
 
 
-async def test_what_is_given_up_is_there_again(tabs: WorkspaceTabs, world: SlackWorld) -> None:
+async def test_an_abandoned_draft_is_restored(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Escape right after the last key; nobody else gets the draft."""
     page = await tabs.open(ANA, DOCS)
     shown = await start_job(page)
@@ -87,7 +87,7 @@ async def test_what_is_given_up_is_there_again(tabs: WorkspaceTabs, world: Slack
     await expect((await start_job(other)).get_by_label("What should be done?")).to_have_value("")
 
 
-async def test_a_message_is_handed_over_without_its_secret(tabs: WorkspaceTabs, world: SlackWorld) -> None:
+async def test_a_message_is_handed_over_with_its_secret_removed(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """What was masked is said, the context can be edited, and what was typed stays when the thread is taken along."""
     ben = world.workspace.people["ben"]
     root = await ben.say("docs", f"Which port? The key is {AWS}")
@@ -114,7 +114,7 @@ async def test_a_message_is_handed_over_without_its_secret(tabs: WorkspaceTabs, 
     assert (asked.prompt, asked.context, asked.thread_ts) == ("Name the port", RequestContext("Only this"), root.ts)
 
 
-async def test_home_keeps_what_somebody_prefers(tabs: WorkspaceTabs, world: SlackWorld) -> None:
+async def test_home_saves_defaults(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Home hears that it was opened, and its button opens the defaults."""
     button = {
         "type": "button",
@@ -154,7 +154,7 @@ def working() -> Thread:
     )
 
 
-async def test_a_card_is_used(tabs: WorkspaceTabs, world: SlackWorld) -> None:
+async def test_the_buttons_of_a_card_work(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Its menu, its question before it stops, and a follow-up that is written in a modal."""
     made = card(working(), MessageContext(command="/docs", admin="", bot_user_id=world.identity.bot_user_id))
     await world.client.chat_postMessage(channel=DOCS, text=made.text, blocks=[*made.blocks])

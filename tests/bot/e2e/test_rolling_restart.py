@@ -132,7 +132,9 @@ async def ask_on(workspace: WorkspaceServer, enough: asyncio.Event) -> list[str]
 
 
 @pytest.mark.timeout(300)
-async def test_nothing_is_lost_or_said_twice(old_version: Path, postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_a_rolling_restart_loses_and_repeats_nothing(
+    old_version: Path, postgres: PostgresServer, tmp_path: Path
+) -> None:
     async with postgres.empty_database() as url, a_world(tmp_path, url) as (workspace, job_api, versions):
         assert (await versions.run(old_version, "--version"))[1].endswith("1.0.0\n")
         assert (await versions.run(old_version, "migrate"))[0] == 0

@@ -198,7 +198,7 @@ async def problem(scene: Scene) -> None:
     await ana.say("docs", "And the manual", thread_ts=ts)
 
 
-async def test_a_bot_in_trouble_keeps_its_secrets(scene: Scene, start: Start, tmp_path: Path) -> None:
+async def test_a_bot_under_failures_leaks_no_secret(scene: Scene, start: Start, tmp_path: Path) -> None:
     run = await start("run", **scene.environment, DATABASE_URL="sqlite:///pagehand.sqlite3")
     await problem(scene)
     await run.says("not working")
@@ -209,7 +209,7 @@ async def test_a_bot_in_trouble_keeps_its_secrets(scene: Scene, start: Start, tm
 
 
 @pytest.mark.postgres
-async def test_a_bot_on_postgresql_keeps_its_secrets(
+async def test_a_bot_on_postgresql_leaks_no_secret(
     scene: Scene, start: Start, tmp_path: Path, postgres: PostgresServer
 ) -> None:
     async with postgres.empty_database() as url:
@@ -245,7 +245,7 @@ UNUSABLE = [
 ]
 
 
-async def test_a_database_that_cannot_be_used_is_named_without_its_password(scene: Scene, start: Start) -> None:
+async def test_an_unusable_database_is_named_without_its_password(scene: Scene, start: Start) -> None:
     runs = [await start("run", **scene.environment, DATABASE_URL=url) for url in UNUSABLE]
     for run in runs:
         async with asyncio.timeout(60):
@@ -254,7 +254,7 @@ async def test_a_database_that_cannot_be_used_is_named_without_its_password(scen
         assert b"database" in run.output.lower()
 
 
-async def test_wrong_tokens_are_named_without_being_shown(scene: Scene, start: Start) -> None:
+async def test_wrong_tokens_are_named_without_their_values(scene: Scene, start: Start) -> None:
     wrong = {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}
     for changes in wrong:
         run = await start("run", **(scene.environment | changes))
@@ -262,7 +262,7 @@ async def test_wrong_tokens_are_named_without_being_shown(scene: Scene, start: S
         assert leaks(PLANTED, {"the output": await run.end()}) == []
 
 
-async def test_a_job_server_keeps_its_key_even_from_its_editor(start: Start, tmp_path: Path) -> None:
+async def test_a_job_server_hides_its_key_even_from_its_editor(start: Start, tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "r.git", {"docs/a.md": "colour"})
     run = await start(
         "jobserver",

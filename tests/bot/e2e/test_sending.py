@@ -25,7 +25,7 @@ async def stop(world: AppWorld, instance: Instance, prompt: str) -> None:
     await instance.app.service.act(Action(ana, RequestKind.STOP, f"stop/{prompt}", thread_id=thread.id))
 
 
-async def test_rapid_replies_are_one_message_and_each_has_its_mark(world: AppWorld) -> None:
+async def test_rapid_replies_are_one_message_with_a_mark_each(world: AppWorld) -> None:
     """And what is written later goes by itself."""
     await world.start(PAGEHAND_MERGE_SECONDS="2")
     (job,) = await world.begin("Write it")
@@ -37,7 +37,7 @@ async def test_rapid_replies_are_one_message_and_each_has_its_mark(world: AppWor
         await world.until_marked(message, Reaction.ACCEPTED)
 
 
-async def test_a_stop_cancels_the_job_and_what_waits_comes_after_it(world: AppWorld) -> None:
+async def test_a_stop_cancels_the_job_and_waiting_replies_follow(world: AppWorld) -> None:
     """Its end is told as that of the stop, once."""
     instance = await world.start(JOB_API_CANCEL="true")
     (job,) = await world.begin("Write it")
@@ -53,7 +53,7 @@ async def test_a_stop_cancels_the_job_and_what_waits_comes_after_it(world: AppWo
     await world.check()
 
 
-async def test_where_nothing_can_be_cancelled_the_agent_is_asked_and_the_thread_says_so(world: AppWorld) -> None:
+async def test_without_cancel_the_agent_is_asked_to_stop_and_the_thread_says_so(world: AppWorld) -> None:
     """In plain words: that is best effort."""
     instance = await world.start()
     (job,) = await world.begin("Write it")
@@ -63,7 +63,7 @@ async def test_where_nothing_can_be_cancelled_the_agent_is_asked_and_the_thread_
     assert "I can't stop this job from here" in world.thread("Write it")[-1].text
 
 
-async def test_each_project_has_its_job_api_and_its_part_of_the_health(world: AppWorld, tmp_path: Path) -> None:
+async def test_each_project_has_its_own_job_api_and_health(world: AppWorld, tmp_path: Path) -> None:
     """One that is away is away alone."""
     away = FakeJobApiServer()
     (tmp_path / "key").write_text(KEY)

@@ -99,7 +99,7 @@ async def start(directory: Path, workspace: WorkspaceServer, ended: AsyncExitSta
 
 
 @pytest.mark.full
-async def test_a_person_sets_up_the_app_interrupts_and_goes_on(
+async def test_a_person_sets_up_the_app_interrupts_and_resumes(
     workspace: WorkspaceServer, tmp_path: Path, ended: AsyncExitStack
 ) -> None:
     credentials = workspace.credentials

@@ -166,7 +166,7 @@ async def _open_pull_request(page: Page, context: BrowserContext) -> Page:
 
 
 @pytest.mark.browser
-async def test_a_prompt_is_shown_as_it_was_typed_and_calls_nobody(shared: Demo, context: BrowserContext) -> None:
+async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, context: BrowserContext) -> None:
     typed = "Tell <!channel> & <!here> that this & <b>that</b> stay as they are, &lt; too"
     card = await _asked(shared, "docs", typed)
     page = await context.new_page()
@@ -179,7 +179,7 @@ async def test_a_prompt_is_shown_as_it_was_typed_and_calls_nobody(shared: Demo, 
     await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
-async def test_people_who_are_mentioned_reach_the_agent_by_name_and_are_not_notified(shared: Demo) -> None:
+async def test_mentioned_people_reach_the_agent_by_name_without_being_notified(shared: Demo) -> None:
     ben, gia = shared.workspace.people["ben"], shared.workspace.people["gia"]
     card = await _asked(shared, "docs", "Add a page called People with the text: Ask @ben first.")
     await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
@@ -200,7 +200,7 @@ async def test_people_who_are_mentioned_reach_the_agent_by_name_and_are_not_noti
     assert not [text for text in ours if f"<@{ben.id}>" in text or f"<@{gia.id}>" in text]
 
 
-async def test_a_private_channel_has_to_invite_the_bot(shared: Demo) -> None:
+async def test_a_private_channel_must_invite_the_bot(shared: Demo) -> None:
     ana, jobs = shared.workspace.people["ana"], _jobs(shared)
     await ana.command("leads", "/docs", "Quiet words in private")
     told = await _told_alone(shared, "leads", "`/invite`")
@@ -215,7 +215,7 @@ async def test_a_private_channel_has_to_invite_the_bot(shared: Demo) -> None:
     assert _jobs(shared) == jobs + 1
 
 
-async def test_the_bot_joins_a_public_channel_by_itself(shared: Demo) -> None:
+async def test_the_bot_joins_a_public_channel_automatically(shared: Demo) -> None:
     assert shared.workspace.app.bot_user_id not in shared.workspace.channels["general"].members
     card = await _asked(shared, "general", "Hello from everywhere")
     await _told(shared, "general", card.ts, "Done, without a pull request")
@@ -236,7 +236,7 @@ async def test_an_aside_stays_between_people(shared: Demo) -> None:
     assert "Secret" not in git(shared.repository, "log", "--format=%B", branch)
 
 
-async def test_a_reply_is_sent_as_edited_and_not_sent_when_deleted(shared: Demo) -> None:
+async def test_a_reply_is_sent_as_edited_and_not_sent_if_deleted(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Edits with the text: One.")
     await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     ben = shared.workspace.people["ben"]
@@ -251,7 +251,7 @@ async def test_a_reply_is_sent_as_edited_and_not_sent_when_deleted(shared: Demo)
     assert "Slip" not in git(shared.repository, "log", "--format=%B", branch)
 
 
-async def test_new_words_after_sending_are_offered_to_their_author_alone(shared: Demo) -> None:
+async def test_edits_after_sending_are_offered_only_to_their_author(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Offers with the text: One.")
     await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     ben = shared.workspace.people["ben"]
@@ -272,7 +272,7 @@ async def test_new_words_after_sending_are_offered_to_their_author_alone(shared:
     assert [m.ts for m in offers if "send_new_words" in str(m.blocks)] == [offer.ts]
 
 
-async def test_a_file_goes_to_the_agent_itself(shared: Demo) -> None:
+async def test_a_file_is_passed_to_the_agent(shared: Demo) -> None:
     """With the reply that it came with; the job server keeps it, and nothing is said to be left out."""
     card = await _asked(shared, "docs", "Add a page called Files with the text: One.")
     await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
@@ -297,7 +297,7 @@ async def test_a_long_prompt_opens_with_one_click(shared: Demo) -> None:
     await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
-async def test_a_jobs_id_is_told_to_who_wants_to_copy_it(shared: Demo) -> None:
+async def test_a_jobs_id_can_be_copied(shared: Demo) -> None:
     """From the card's menu, and to nobody else; a guest, who may not ask, is told that instead."""
     card = await _asked(shared, "docs", "Do nothing of note.", "Do nothing of note.")
     await _told(shared, "docs", card.ts, "Done, without a pull request")
@@ -309,7 +309,7 @@ async def test_a_jobs_id_is_told_to_who_wants_to_copy_it(shared: Demo) -> None:
         assert "to copy" not in str(shared.workspace.people[name].ephemerals("docs"))
 
 
-async def test_a_channel_shared_with_partners_is_off(shared: Demo) -> None:
+async def test_a_shared_channel_is_off_by_default(shared: Demo) -> None:
     """Whoever asks there, of whichever organization, is told so alone; nothing starts."""
     jobs, people = _jobs(shared), shared.workspace.people
     await people["ana"].command("partners", "/docs", "Add a page called Partners with the text: Ours.")
@@ -332,7 +332,7 @@ async def test_a_guest_sees_why_nothing_starts(shared: Demo) -> None:
     assert _jobs(shared) == jobs
 
 
-async def test_every_way_in_is_there_by_itself(shared: Demo) -> None:
+async def test_every_way_in_works_by_default(shared: Demo) -> None:
     """The demo's app has the scopes, events and shortcuts for all of them."""
     ana = shared.workspace.people["ana"]
     mention = await ana.say("docs", "@pagehand Add a page called Mentions with the text: One.")
@@ -354,7 +354,7 @@ async def _modal(shown: Demo, title: str) -> None:
     await views.close(clear=True)
 
 
-async def test_the_command_alone_opens_a_form_and_help_explains(shared: Demo) -> None:
+async def test_the_bare_command_opens_a_form_and_help_explains(shared: Demo) -> None:
     """Neither is to be seen in the channel."""
     before, ana = len(shared.workspace.channels.messages("docs")), shared.workspace.people["ana"]
     answer = await ana.command("docs", "/docs", "help")

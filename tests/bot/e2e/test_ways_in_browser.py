@@ -78,7 +78,9 @@ async def open_thread(page: Page, ts: str) -> None:
     await row(page, ts).get_by_test_id("open-thread").click()
 
 
-async def test_an_error_a_draft_a_stop_and_a_retry(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
+async def test_error_draft_stop_and_retry_in_the_browser(
+    world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
+) -> None:
     """The modal keeps what was typed; the card's buttons do what they say."""
     page = await tabs.open(ANA, DOCS)
     await write(page, "/docs")
@@ -124,7 +126,7 @@ async def test_a_message_is_handed_over_with_its_secret_masked(
     assert SECRET not in (await world.job("Put the right port into the guide")).prompt
 
 
-async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
+async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """The thread goes along; words that were changed after they were sent are offered as a follow-up."""
     question = await world.ben.say("docs", "Where is the glossary?")
     await world.ben.say("docs", "It is gone", thread_ts=question.ts)
@@ -143,7 +145,7 @@ async def test_a_mention_in_a_thread_and_an_edit(world: WaysInWorld, tabs: Works
     await world.steered(created.job_id, "bring it back, with examples")
 
 
-async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
+async def test_a_direct_message_is_routed_to_one_of_two_projects(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """Its writer is asked for which, where the card is; replies in its thread steer the job."""
     page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
@@ -158,7 +160,7 @@ async def test_a_direct_message_is_for_one_of_two_projects(world: WaysInWorld, t
     await world.steered(created.job_id, "And the old one")
 
 
-async def test_home_shows_ones_jobs(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
+async def test_home_shows_a_persons_jobs(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
     """Each with where it stands; defaults and the health below."""
     job = await world.begun('Replace "colour" with "color" in the guides')
     world.job_api.show(job.id, "completed", LINK)

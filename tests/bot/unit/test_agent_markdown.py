@@ -87,7 +87,7 @@ def links_in(text: str) -> list[Shown]:
     "text",
     ["<!channel> hi", "<@U0ANA>", "<#C012|general>", "@here", "`<!here>`", "```\n@channel\n```", "<!subteam^S1>"],
 )
-def test_nobody_is_mentioned(text: str) -> None:
+def test_agent_text_mentions_nobody(text: str) -> None:
     assert not LIVE_MENTION.search(defused(text))
     assert defused(text).replace(BREAK, "") == text
 
@@ -117,7 +117,7 @@ def test_nobody_is_mentioned(text: str) -> None:
         ("<https://docs.example/guide>", "<https://docs.example/guide>"),
     ],
 )
-def test_a_link_says_where_it_leads(text: str, shown: str) -> None:
+def test_a_link_shows_its_target(text: str, shown: str) -> None:
     assert defused(text) == shown
 
 
@@ -161,7 +161,7 @@ FORMS = [
 
 @pytest.mark.parametrize("label", HIDDEN)
 @pytest.mark.parametrize("form", FORMS)
-def test_words_that_name_another_host_are_no_link(form: str, label: str) -> None:
+def test_a_label_that_names_another_host_is_not_a_link(form: str, label: str) -> None:
     """However the host in them is written."""
     shown = defused(form.format(label))
     assert [each for each in links_in(shown) if "evil" in each.address] == []
@@ -192,18 +192,18 @@ def test_words_that_name_another_host_are_no_link(form: str, label: str) -> None
         ("[a](https://docs.example/@here)", "[a](https://docs.example/%40here)"),
     ],
 )
-def test_a_link_is_written_as_plainly_as_can_be(text: str, shown: str) -> None:
+def test_a_link_is_written_as_simply_as_possible(text: str, shown: str) -> None:
     assert defused(text) == shown
 
 
 @pytest.mark.parametrize("use", ["[guide]", "[guide][]", "[ **guide** ][Guide]"])
-def test_a_reference_becomes_a_link_and_its_definition_is_seen(use: str) -> None:
+def test_a_reference_becomes_a_link_and_its_definition_is_shown(use: str) -> None:
     definition = "[guide]: https://docs.example 'Title'"
     shown = f"[guide](https://docs.example)\n\n{definition.replace(']:', f']{BREAK}:')}"
     assert defused(f"{use}\n\n{definition}") == shown
 
 
-def test_references_do_not_blow_a_text_up() -> None:
+def test_references_do_not_inflate_a_text() -> None:
     """A long address that is referred to many times is written out a few times only."""
     text = f"{'[a] ' * 1_000}\n\n[a]: https://docs.example/{'b' * 900}"
     assert len(defused(text)) < len(text) + 3_000
@@ -235,7 +235,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(("url", "shown"), HOSTS)
-def test_a_host_is_shown_in_ascii_or_leads_nowhere(url: str, shown: str | None) -> None:
+def test_a_host_is_shown_in_ascii_or_not_linked(url: str, shown: str | None) -> None:
     """In an answer, on a button and in a message's own links."""
     assert safe_url(url) == shown
     if shown is not None:
@@ -261,7 +261,7 @@ def test_a_host_is_shown_in_ascii_or_leads_nowhere(url: str, shown: str | None) 
         ("```\ngit clone https://me@docs.example/a\n```", "```\ngit clone https://me@docs.example/a\n```"),
     ],
 )
-def test_an_address_by_itself_hides_no_host(text: str, shown: str) -> None:
+def test_a_bare_address_hides_no_host(text: str, shown: str) -> None:
     assert defused(text) == shown
 
 
@@ -276,26 +276,26 @@ def test_an_address_by_itself_hides_no_host(text: str, shown: str) -> None:
         "Use `std::vector<int>`, ~~not~~ *this*, \\*that\\* &amp; 1. that's it",
     ],
 )
-def test_all_else_stays_as_the_agent_wrote_it(text: str) -> None:
+def test_everything_else_stays_as_the_agent_wrote_it(text: str) -> None:
     assert defused(text) == text
 
 
-def test_what_reorders_or_hides_is_taken_out() -> None:
+def test_reordering_and_hidden_characters_are_removed() -> None:
     assert defused("a\u202eb\u200bc\x07") == "abc"
 
 
-def test_a_fence_that_was_cut_open_is_closed() -> None:
+def test_an_unclosed_fence_is_closed() -> None:
     assert defused("```sh\npip install …") == "```sh\npip install …\n```"
 
 
-def test_a_fence_longer_than_anybody_writes_is_left_open() -> None:
+def test_an_overlong_fence_is_left_open() -> None:
     """To close it would double the text, which Slack then refuses."""
     assert defused("`" * 6_000) == "`" * 6_000
     assert defused("`" * 100) == "`" * 100 + "\n" + "`" * 100
 
 
 @given(SOME)
-def test_whatever_is_put_together_stays_harmless(text: str) -> None:
+def test_any_combination_is_harmless(text: str) -> None:
     shown = defused(text)
     assert not LIVE_MENTION.search(shown)
     assert not LABELLED_LINK.search(shown)
@@ -322,7 +322,7 @@ WORST = [
 ]
 
 
-def test_a_link_that_was_code_before_another_was_broken_is_broken_too() -> None:
+def test_a_link_exposed_by_breaking_another_is_broken_too() -> None:
     shown = defused("> - 8<https:/z:/le`> h`le!\nx/<htts:/le> `h`l<ht")
     assert [
         child for block in MarkdownIt().parse(shown) for child in block.children or () if "href" in child.attrs
@@ -330,7 +330,7 @@ def test_a_link_that_was_code_before_another_was_broken_is_broken_too() -> None:
 
 
 @pytest.mark.parametrize("unit", WORST)
-def test_the_worst_text_is_read_in_time_that_grows_with_it(unit: str) -> None:
+def test_the_worst_text_is_processed_in_linear_time(unit: str) -> None:
     """Twice the text takes about twice the calls, however it is written."""
     short, long = (calls_of(defused, (unit * size)[:size]) for size in (1_500, 3_000))
     assert long < 3 * short + 5_000
@@ -344,7 +344,7 @@ def calls_of(function: Callable[[str], str], text: str) -> int:
 
 
 @given(st.text(st.sampled_from("ab \n`~"), max_size=300), st.integers(20, 80))
-def test_pieces_hold_all_lines_and_are_no_longer_than_asked(text: str, limit: int) -> None:
+def test_pieces_keep_all_lines_within_the_limit(text: str, limit: int) -> None:
     pieces = markdown_pieces(text, limit)
     words = [word for piece in pieces for word in re.findall("[ab]", piece)]
     assert words == re.findall("[ab]", text)

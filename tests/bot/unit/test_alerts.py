@@ -74,13 +74,13 @@ def case(fault: Series, *firing: str) -> dict[str, Any]:
     }
 
 
-def test_each_alert_has_a_fault_that_it_is_tested_with_and_its_paragraph_in_the_guide() -> None:
+def test_each_alert_has_a_tested_fault_and_a_paragraph_in_the_guide() -> None:
     guide = re.findall(r"^- \*\*(Pagehand\w+)\*\*", GUIDE.read_text(), re.MULTILINE)
     assert guide == alerts()
     assert set(FAULTS) == set(alerts())
 
 
-def test_each_alert_fires_at_its_fault_and_none_when_all_is_well(tmp_path: Path) -> None:
+def test_each_alert_fires_only_at_its_fault(tmp_path: Path) -> None:
     """Where one fault is also another's, that alert fires, too."""
     tests = [case({}), *(case(fault, name) for name, fault in FAULTS.items())]
     file = tmp_path / "alerts_test.yml"

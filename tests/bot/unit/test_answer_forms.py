@@ -43,7 +43,7 @@ def shown(message: NoticeMessage) -> list[dict[str, Any]]:
     return [element for block in made.blocks if block["type"] == "actions" for element in block["elements"]]
 
 
-def test_a_few_choices_are_buttons_that_say_what_they_send() -> None:
+def test_a_few_choices_become_buttons() -> None:
     made = shown(QuestionAsked("Which page?", (choice("Install", "Set up"),)))
     assert [(each["text"]["text"], each["action_id"], each["value"]) for each in made] == [
         ("Install", SEND_ANSWERS[0], "th1/Install"),
@@ -51,12 +51,12 @@ def test_a_few_choices_are_buttons_that_say_what_they_send() -> None:
     ]
 
 
-def test_yes_or_no_are_buttons() -> None:
+def test_a_yes_no_question_becomes_buttons() -> None:
     made = answer_choices(THREAD, [QuestionField("Sure?", FieldKind.YES_OR_NO)])
     assert [each["value"] for each in made] == ["th1/Yes", "th1/No"]
 
 
-def test_many_choices_are_a_list() -> None:
+def test_many_choices_become_a_list() -> None:
     (made,) = answer_choices(THREAD, [choice(*(f"Page {number}" for number in range(100)))])
     assert (made["action_id"], len(made["options"])) == (CHOOSE_ANSWER, 100)
     assert made["options"][99]["value"] == "th1/Page 99"
@@ -76,14 +76,14 @@ def test_a_question_for_words_or_a_number_has_no_button() -> None:
     assert shown(QuestionAsked("Why?")) == []
 
 
-def test_what_does_not_fit_is_left_to_words() -> None:
+def test_questions_that_do_not_fit_are_answered_in_text() -> None:
     """Labels as wide as a button shows, of characters that count twice; more fields than a button holds."""
     assert answer_choices(THREAD, [choice("😀" * 75)]) == []
     assert answer_choices(THREAD, [choice(*(f"{number:075}" for number in range(100)))]) == []
     assert answer_choices(THREAD, [QuestionField("x" * 200, FieldKind.TEXT)] * 10) == []
 
 
-def test_an_end_that_asks_has_the_choices_before_its_other_buttons() -> None:
+def test_an_end_with_a_question_has_the_choices_first() -> None:
     report = JobReport(question="Which?", question_fields=(choice("A"),), examples=("Fix it",))
     assert [each["value"] for each in shown(JobFinished(report=report))][:2] == ["th1/A", "th1/Fix it"]
     old = JobReport(question_fields=(choice("A"),))
@@ -91,7 +91,7 @@ def test_an_end_that_asks_has_the_choices_before_its_other_buttons() -> None:
 
 
 @given(st.lists(fields(), max_size=10))
-def test_whatever_is_asked_slack_takes_what_is_offered(asked: list[QuestionField]) -> None:
+def test_any_answer_form_is_accepted_by_slack(asked: list[QuestionField]) -> None:
     made = answer_choices(THREAD, asked)
     for element in made:
         assert width(element.get("value", "")) <= MAX_VALUE
@@ -102,5 +102,5 @@ def test_whatever_is_asked_slack_takes_what_is_offered(asked: list[QuestionField
 
 
 @given(st.text(max_size=50) | st.sampled_from(['[["t","colour",[],false,false]]', '[["t"]]', "[[]]", '{"t":1}']))
-def test_a_value_that_is_none_of_ours_holds_no_fields(text: str) -> None:
+def test_a_foreign_value_has_no_fields(text: str) -> None:
     assert decoded_fields(text) == ()

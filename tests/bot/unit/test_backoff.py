@@ -16,12 +16,12 @@ SPREAD = Backoff(first=2.0, longest=60.0, spread=(0.75, 1.25))
         (Backoff(first=9.0, longest=4.0), [4.0, 4.0]),
     ],
 )
-def test_delays_grow_up_to_the_longest(backoff: Backoff, delays: list[float]) -> None:
+def test_delays_grow_up_to_the_maximum(backoff: Backoff, delays: list[float]) -> None:
     assert [backoff.delay(failures) for failures in range(1, len(delays) + 1)] == delays
 
 
 @given(st.integers(0, 10**9), st.floats(0.0, 1.0))
-def test_delays_stay_within_their_spread(failures: int, jitter: float) -> None:
+def test_delays_stay_within_their_jitter(failures: int, jitter: float) -> None:
     steady = SPREAD.delay(failures)
     assert 0.75 * steady <= SPREAD.delay(failures, jitter=jitter) <= 1.25 * steady <= 75.0
     assert SPREAD.delay(failures, jitter=jitter) <= SPREAD.delay(failures + 1, jitter=jitter)

@@ -101,7 +101,7 @@ def is_aside(sent: str, read: str) -> bool:
 @example((escaped("a<&>" * 10_000), "a<&>" * 10_000))
 @example(("x" + "<@U1>" * 8_000, "x" + "@U1" * 8_000))
 @example(("\x07<@U1> for you", "@U1 for you"))
-async def test_what_is_recorded_is_what_a_person_reads(message: tuple[str, str]) -> None:
+async def test_messages_are_recorded_as_people_read_them(message: tuple[str, str]) -> None:
     sent, read = message
     async with listening() as world:
         for payload in (command(text=sent), event(text=sent)):
@@ -113,7 +113,7 @@ async def test_what_is_recorded_is_what_a_person_reads(message: tuple[str, str])
 
 @AS_USUAL
 @given(messages)
-async def test_over_http_the_same_is_recorded(message: tuple[str, str]) -> None:
+async def test_over_http_the_same_messages_are_recorded(message: tuple[str, str]) -> None:
     sent, read = message
     async with listening() as world:
         assert (await world.over_http(command(text=sent))).status == 200
@@ -133,7 +133,7 @@ UNCLOSED = [
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("text", UNCLOSED, ids=lambda text: text[:6])
-async def test_a_text_of_40_000_characters_that_means_nothing_is_read_in_time(text: str) -> None:
+async def test_a_meaningless_text_of_40_000_characters_is_read_in_time(text: str) -> None:
     async with listening() as world:
         async with asyncio.timeout(5):
             for payload in (command(text=text), event(text=f"x{text}"), event(text=f"<@U0BOT> {text}", thread_ts=None)):
@@ -263,7 +263,7 @@ async def test_any_request_is_answered(caplog: pytest.LogCaptureFixture, body: s
 
 @AS_USUAL
 @given(text=json_values.filter(lambda value: not isinstance(value, str)))
-async def test_a_text_that_is_none_is_no_request(text: object) -> None:
+async def test_a_text_that_is_not_a_string_is_not_a_request(text: object) -> None:
     async with listening() as world:
         for payload in (command(text=text), event(text=text)):
             assert (await world.take(payload)).status == 200

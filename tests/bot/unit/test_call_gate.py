@@ -31,7 +31,7 @@ class FakeBudget:
         self.refusals.append((method, retry_after))
 
 
-async def test_many_that_wait_take_their_calls_together() -> None:
+async def test_concurrent_waiters_share_one_claim_of_calls() -> None:
     budget = FakeBudget()
     gate = CallGate(budget)
     await asyncio.gather(*(gate.enter("users.info") for _ in range(20)))
@@ -39,7 +39,7 @@ async def test_many_that_wait_take_their_calls_together() -> None:
     assert sum(wanted for _, wanted in budget.wanted) == 20
 
 
-async def test_a_short_wait_is_waited_and_a_long_one_is_said() -> None:
+async def test_a_short_wait_is_awaited_and_a_long_one_raised() -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -53,7 +53,7 @@ async def test_a_short_wait_is_waited_and_a_long_one_is_said() -> None:
 
 
 @pytest.mark.parametrize("method", ["views.open", "views.update", "chat.postMessage", "reactions.add", "auth.test"])
-async def test_what_has_its_call_or_has_three_seconds_waits_for_nothing(method: str) -> None:
+async def test_exempt_methods_never_wait(method: str) -> None:
     budget = FakeBudget(Grant(0, 60.0))
     gate = CallGate(budget)
     await gate.enter(method)
@@ -61,7 +61,7 @@ async def test_what_has_its_call_or_has_three_seconds_waits_for_nothing(method: 
     assert (budget.wanted, budget.refusals) == ([], [])
 
 
-async def test_a_429_is_told_to_all_processes_and_ends_what_was_taken() -> None:
+async def test_a_429_reaches_all_processes_and_ends_claimed_calls() -> None:
     budget = FakeBudget(Grant(5), Grant(0, 60.0))
     gate = CallGate(budget)
     await gate.enter("users.info")
@@ -71,7 +71,7 @@ async def test_a_429_is_told_to_all_processes_and_ends_what_was_taken() -> None:
         await gate.enter("users.info")
 
 
-async def test_a_database_that_is_away_keeps_nobody_from_calling() -> None:
+async def test_a_database_outage_blocks_no_call() -> None:
     budget = FakeBudget()
     budget.away = True
     gate = CallGate(budget, SLACK_LIMITS)

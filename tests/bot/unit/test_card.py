@@ -47,7 +47,7 @@ def menu_of(thread: Thread) -> list[str]:
 
 
 @pytest.mark.parametrize("way_in", WayIn)
-def test_every_way_in_is_told_after_the_state(way_in: WayIn) -> None:
+def test_the_card_names_the_way_in_after_the_state(way_in: WayIn) -> None:
     """Who asked, and how, follows what is most worth knowing."""
     message = card(replace(THREAD, options=ThreadOptions(way_in)), CONTEXT)
     assert message.text.startswith("Waiting to be sent to the agent.\n<@U0ANA> ")
@@ -55,20 +55,20 @@ def test_every_way_in_is_told_after_the_state(way_in: WayIn) -> None:
     assert message.blocks[1]["text"]["text"].endswith(":\n>Fix the guides")
 
 
-def test_a_retry_says_that_it_is_one() -> None:
+def test_the_card_of_a_retry_says_so() -> None:
     """The request is the same, so that its words alone do not tell."""
     assert "tried this again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
 
 
 @pytest.mark.parametrize("reason", ProjectReason)
-def test_of_several_projects_the_card_tells_which_and_why(reason: ProjectReason) -> None:
+def test_with_several_projects_the_card_names_the_project_and_why(reason: ProjectReason) -> None:
     """With one project alone there is nothing to tell."""
     thread = replace(THREAD, options=ThreadOptions(project_reason=reason))
     assert facts_of(thread, SEVERAL)[0].startswith("Project: guides (")
     assert not any(fact.startswith("Project") for fact in facts_of(thread))
 
 
-def test_a_job_whose_person_has_to_choose_the_project_waits_for_that() -> None:
+def test_a_job_waits_for_the_choice_of_its_project() -> None:
     """Nothing else is in its way."""
     undecided = card(replace(THREAD, project=""), SEVERAL)
     assert undecided.text.startswith("Waiting for <@U0ANA> to choose the project.")
@@ -84,7 +84,7 @@ def test_times_are_in_each_readers_zone_with_a_fallback() -> None:
     assert began.startswith("At work since: <!date^1700049660^")
 
 
-def test_how_long_it_took_is_told_once_it_has_ended() -> None:
+def test_the_duration_is_shown_once_the_job_ended() -> None:
     """And of work that was never seen to begin, when it ended alone."""
     ended = with_state(Job("j1", "completed"), work_began_at=NOON, work_ended_at=NOON + 754)
     assert facts_of(ended)[-1].endswith("2023-11-15 12:12 UTC> after 12 minutes")
@@ -105,7 +105,7 @@ def test_how_long_it_took_is_told_once_it_has_ended() -> None:
         (172_860, "2 days and 1 minute"),
     ],
 )
-def test_durations_are_words(seconds: float, words: str) -> None:
+def test_durations_are_written_in_words(seconds: float, words: str) -> None:
     """Its two largest units."""
     assert duration(seconds) == words
 
@@ -129,17 +129,17 @@ def test_durations_are_words(seconds: float, words: str) -> None:
         ),
     ],
 )
-def test_what_follow_ups_wait_for_is_counted_and_explained(state: ThreadState, words: str) -> None:
+def test_the_card_counts_waiting_follow_ups_and_explains_why(state: ThreadState, words: str) -> None:
     """In one sentence."""
     assert facts_of(replace(THREAD, state=state), CONTEXT, FollowUpCounts(2, 1))[-1] == words
 
 
-def test_without_follow_ups_nothing_is_counted() -> None:
+def test_without_follow_ups_no_count_is_shown() -> None:
     """Zeros tell nobody anything."""
     assert not any("Follow-ups" in fact for fact in facts_of(with_state(Job("j1", "active"))))
 
 
-def test_who_muted_a_job_is_told_with_what_that_means() -> None:
+def test_the_card_names_who_muted_it_and_what_that_means() -> None:
     """And it can be undone in the menu."""
     muted = with_state(Job("j1", "active"), muted_by="U0BEN")
     assert facts_of(muted)[-1].startswith("Muted: by <@U0BEN>; replies aren't sent")
@@ -148,7 +148,7 @@ def test_who_muted_a_job_is_told_with_what_that_means() -> None:
     assert "Follow up…" not in labels_of(muted)
 
 
-def test_of_many_changed_pages_the_first_are_named() -> None:
+def test_only_the_first_of_many_changed_pages_are_named() -> None:
     """And the others counted."""
     files = tuple(FileChange(f"p{number}.md", ChangeKind.ADDED, title=f"Page {number}") for number in range(8))
     known = Progress(changes=Changes(files, 11))
@@ -190,12 +190,12 @@ PENDING = Progress(pull_request=PullRequestState.PENDING)
         (with_state(Job("j1", "active"), stopped_by="U0BEN"), ["Follow up…"]),
     ],
 )
-def test_what_can_be_done_depends_on_where_the_job_stands(thread: Thread, labels: list[str]) -> None:
+def test_available_actions_depend_on_the_state(thread: Thread, labels: list[str]) -> None:
     """Verbs, and never more than five with the menu."""
     assert labels_of(thread) == labels
 
 
-def test_a_stop_is_told_with_who_asked_for_it() -> None:
+def test_the_card_names_who_requested_a_stop() -> None:
     """While it goes on, and afterwards."""
     at_work = with_state(Job("j1", "active"), stopped_by="U0BEN")
     assert card(at_work, CONTEXT).text.startswith("Stopping, as <@U0BEN> asked.")
@@ -204,20 +204,20 @@ def test_a_stop_is_told_with_who_asked_for_it() -> None:
 
 
 @pytest.mark.parametrize(("files", "words"), [(1, "Kept: what it changed in 1 file"), (3, "in 3 files"), (0, "")])
-def test_what_is_kept_of_a_failure_is_on_the_card(files: int, words: str) -> None:
+def test_partial_work_is_on_the_card(files: int, words: str) -> None:
     """And nothing is said where nothing is."""
     text = card(with_state(Job("j1", "failed"), progress=Progress(partial_files=files)), CONTEXT).text
     assert words in text if files else "Kept" not in text
 
 
-def test_discarding_asks_first() -> None:
+def test_discarding_requires_confirmation() -> None:
     """Nobody gets it back."""
     kept = card(with_state(Job("j1", "failed"), progress=KEPT), CONTEXT).blocks[-1]["elements"][2]
     assert (kept["action_id"], kept["value"]) == ("discard_work", "th1")
     assert "thrown away" in kept["confirm"]["text"]["text"]
 
 
-def test_stopping_asks_first_and_so_does_what_may_be_done_twice() -> None:
+def test_stopping_and_repeatable_actions_require_confirmation() -> None:
     """A certain failure can be retried at once."""
     stop = card(with_state(Job("j1", "active")), CONTEXT).blocks[-1]["elements"][0]
     assert (stop["action_id"], stop["value"]) == ("stop_job", "th1")
@@ -227,26 +227,26 @@ def test_stopping_asks_first_and_so_does_what_may_be_done_twice() -> None:
     assert "confirm" not in card(with_state(Job("j1", "failed")), CONTEXT).blocks[-1]["elements"][1]
 
 
-def test_the_menu_has_the_jobs_id_once_there_is_one() -> None:
+def test_the_menu_shows_the_jobs_id_once_known() -> None:
     """Before, there is nothing to copy."""
     assert menu_of(THREAD) == ["Show the whole request", "Mute"]
     assert menu_of(with_state(Job("j1", "active"))) == ["Show the whole request", "Mute", "Show the job's id"]
 
 
 @pytest.mark.parametrize("item", MenuItem)
-def test_what_was_chosen_from_the_menu_is_read_back(item: MenuItem) -> None:
+def test_menu_choices_are_parsed_back(item: MenuItem) -> None:
     """Values come back as they went."""
     assert read_menu_value(menu_value(item, "th1")) == (item, "th1")
     assert len(menu_value(item, "f" * 32)) <= 150
 
 
 @pytest.mark.parametrize("value", ["", "mute", "mute/", "shrug/th1", "/th1"])
-def test_a_value_that_is_no_item_of_the_menu_is_none(value: str) -> None:
+def test_an_unknown_menu_value_is_ignored(value: str) -> None:
     """Anybody can post a payload with any value."""
     assert read_menu_value(value) is None
 
 
-def test_a_screen_reader_gets_sentences_without_marks() -> None:
+def test_screen_readers_get_plain_sentences() -> None:
     """The plan as a count and what it is at, no emoji, no asterisks."""
     plan = (PlanStep("Read it", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
     state = ThreadState(

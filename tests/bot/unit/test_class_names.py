@@ -26,7 +26,7 @@ SHAPES_OF_THE_JOB_API = {
 """The job server publishes them and the bot reads them. Each has its own, since each stands alone, under one name."""
 
 
-def test_a_class_name_stands_once_but_for_the_shapes_of_the_job_api() -> None:
+def test_class_names_are_unique_except_job_api_shapes() -> None:
     rooms: dict[str, list[str]] = defaultdict(list)
     for module in sorted(BOT.rglob("*.py")):
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):

@@ -47,7 +47,7 @@ def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "arguments", [("--version",), ("--help",), *((name, "--help") for name in main.commands)], ids=" ".join
 )
-def test_help_imports_click_and_no_other_library(arguments: tuple[str, ...]) -> None:
+def test_help_imports_only_click(arguments: tuple[str, ...]) -> None:
     """Not slack_bolt, SQLAlchemy, aiohttp, pydantic, ...: these are what makes a start slow."""
     ended = python(IMPORTED, *arguments)
     assert ended.returncode == 0
@@ -67,7 +67,7 @@ print(sorted({"alembic", "asyncpg", "mako"} & set(sys.modules)))
 """
 
 
-def test_a_start_with_sqlite_imports_neither_what_migrates_nor_what_talks_to_postgresql(tmp_path: Path) -> None:
+def test_starting_on_sqlite_imports_no_migrations_and_no_postgresql_driver(tmp_path: Path) -> None:
     """They take as long as half of all else that is imported."""
     url = f"sqlite:///{tmp_path}/pagehand.sqlite3"
     asyncio.run(migrate(url))
@@ -75,12 +75,12 @@ def test_a_start_with_sqlite_imports_neither_what_migrates_nor_what_talks_to_pos
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")
 
 
-def test_every_command_says_in_a_line_what_it_is_for() -> None:
+def test_every_command_has_a_one_line_summary() -> None:
     assert [name for name, command in main.commands.items() if not command.get_short_help_str()] == []
 
 
 @pytest.mark.parametrize(("command", "module"), [(name, module) for name in MODULES for module in MODULES[name]])
-def test_a_command_without_its_extra_says_what_to_install(command: Extra, module: str) -> None:
+def test_a_command_with_a_missing_extra_says_what_to_install(command: Extra, module: str) -> None:
     ended = python(MISSING, module, command)
     assert (ended.returncode, ended.stdout) == (2, "")
     first, package, checkout = ended.stderr.splitlines()
@@ -89,7 +89,7 @@ def test_a_command_without_its_extra_says_what_to_install(command: Extra, module
     assert checkout.split("   ")[0] == f"  pip install -e '.[{command}]'"
 
 
-def test_metrics_are_imported_only_where_they_are_served() -> None:
+def test_metrics_are_imported_only_when_served() -> None:
     ended = python("sys.modules['prometheus_client'] = None\nimport bot.cli.run, bot.cli.demo, bot.cli.jobserver")
     assert (ended.returncode, ended.stderr) == (0, "")
 
@@ -101,7 +101,7 @@ def test_the_bot_needs_no_extra() -> None:
 
 
 @pytest.mark.parametrize("extra", MODULES)
-def test_the_extras_are_those_of_the_package(extra: Extra) -> None:
+def test_the_extras_match_the_package(extra: Extra) -> None:
     """`typos` is a program, and some packages are imported by another name."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     imported = {"agent-client-protocol": "acp"}

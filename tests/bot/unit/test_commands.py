@@ -28,29 +28,29 @@ from bot.runtime.text import without_misleading
 
 
 @pytest.mark.parametrize("text", ["help", "Help", " HELP ", "?", "-h", "-H", "--help", "\u2014help", "\ufeffhelp"])
-def test_help_asks_for_help(text: str) -> None:
+def test_help_is_parsed_as_help(text: str) -> None:
     assert parse_slash(text) == Help()
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b"])
-def test_the_command_alone_says_nothing_yet(text: str) -> None:
+def test_the_bare_command_is_empty(text: str) -> None:
     assert parse_slash(text) == Blank()
 
 
 @pytest.mark.parametrize("word", ["status", "list", "cancel", "stop"])
-def test_a_word_that_looks_like_a_command_asks_for_help_with_what_was_meant(word: str) -> None:
+def test_a_misspelled_command_asks_for_help_with_a_suggestion(word: str) -> None:
     for text in (word, word.upper(), f"  {word.title()} ", f"\u2060{word} \u200b", f"quiet {word}"):
         assert parse_slash(text) == Help(LoneWord(word))
 
 
 @pytest.mark.parametrize("word", ["help", "?", "-h", "--help", "status", "List", "cancel", "STOP"])
 @pytest.mark.parametrize("quotes", ['""', "\u201c\u201d", "\u201e\u201c", "''", "\u2018\u2019", "\u00ab\u00bb", "``"])
-def test_in_quotes_such_a_word_is_a_prompt(word: str, quotes: str) -> None:
+def test_a_quoted_command_word_is_a_prompt(word: str, quotes: str) -> None:
     assert parse_slash(f"{quotes[0]}{word}{quotes[1]}") == Start(word)
 
 
 @pytest.mark.parametrize("text", ["status page", "stop!", "list of pages", '"colour"', '"', '""', "cancelled"])
-def test_other_words_are_prompts_as_they_are(text: str) -> None:
+def test_other_words_are_unchanged_prompts(text: str) -> None:
     assert parse_slash(text) == Start(text)
 
 
@@ -84,7 +84,7 @@ def test_everything_else_is_a_prompt() -> None:
         ("project:<@U1> Fix it", "@U1", False),
     ],
 )
-def test_options_stand_in_front_in_any_order(text: str, project: str, *, quiet: bool) -> None:
+def test_leading_options_may_be_in_any_order(text: str, project: str, *, quiet: bool) -> None:
     assert parse_slash(text) == Start("Fix it", Options(project, quiet=quiet))
 
 
@@ -100,7 +100,7 @@ def test_options_stand_in_front_in_any_order(text: str, project: str, *, quiet: 
         "- quiet pages",
     ],
 )
-def test_what_only_looks_like_an_option_is_part_of_the_prompt(text: str) -> None:
+def test_text_that_only_resembles_an_option_is_part_of_the_prompt(text: str) -> None:
     assert parse_slash(text) == Start(text)
 
 
@@ -117,7 +117,7 @@ def test_what_only_looks_like_an_option_is_part_of_the_prompt(text: str) -> None
         ('project:"the guides Fix it', OptionName.PROJECT, OptionFault.UNCLOSED),
     ],
 )
-def test_an_option_that_cannot_be_understood_starts_nothing(text: str, name: OptionName, fault: OptionFault) -> None:
+def test_an_invalid_option_starts_nothing(text: str, name: OptionName, fault: OptionFault) -> None:
     assert parse_slash(text) == WrongOption(name, fault)
 
 
@@ -130,16 +130,14 @@ PROMPTS = st.text(max_size=50).map(lambda text: f"Fix {text}".strip(BLANKS))
 
 
 @given(name=NAMES, prompt=PROMPTS, quiet=st.booleans(), order=st.permutations([0, 1]))
-def test_any_name_and_any_prompt_come_out_as_they_went_in(
-    name: str, prompt: str, *, quiet: bool, order: list[int]
-) -> None:
+def test_any_name_and_prompt_round_trip(name: str, prompt: str, *, quiet: bool, order: list[int]) -> None:
     written = [f'project:"{name}"', "quiet" if quiet else ""]
     said = split_options(" ".join([*(written[place] for place in order), prompt]))
     assert said == (Options(name, quiet=quiet), prompt)
 
 
 @given(st.text(max_size=300))
-def test_options_never_fail_and_only_take_away_from_the_front(text: str) -> None:
+def test_parsing_options_never_fails_and_only_strips_the_front(text: str) -> None:
     said = split_options(text)
     assert isinstance(said, WrongOption) or text.strip(BLANKS).endswith(said[1])
 
@@ -147,7 +145,7 @@ def test_options_never_fail_and_only_take_away_from_the_front(text: str) -> None
 # -- replies ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_reply_steers_is_an_aside_or_says_nothing() -> None:
+def test_a_reply_is_a_follow_up_an_aside_or_empty() -> None:
     assert parse_reply("<@UBOT> shorter, please", bot_user_id="UBOT") == FollowUp("shorter, please")
     assert parse_reply("// what do you think?", bot_user_id="UBOT") == Aside()
     assert parse_reply("<@UBOT> // between us", bot_user_id="UBOT") == Aside()
@@ -172,14 +170,14 @@ def test_a_reply_steers_is_an_aside_or_says_nothing() -> None:
         ("Not <@UBOT2>, somebody else", "Not <@UBOT2>, somebody else"),
     ],
 )
-def test_taking_a_mention_out_leaves_the_words_as_they_would_be_without(written: str, told: str) -> None:
+def test_removing_a_mention_leaves_the_other_words_unchanged(written: str, told: str) -> None:
     said = parse_reply(written, bot_user_id="UBOT")
     assert isinstance(said, FollowUp)
     assert with_names(said.prompt, {}) == told.replace("<@UBOT2>", "@UBOT2")
 
 
 @pytest.mark.parametrize("word", [word for word in ThreadWord if word is not ThreadWord.NEW])
-def test_a_word_by_itself_is_for_pagehand(word: ThreadWord) -> None:
+def test_a_control_word_alone_is_for_pagehand(word: ThreadWord) -> None:
     for text in (f"!{word}", f" !{word.upper()}\n", f"<@UBOT> !{word}", f"<@UBOT> {word}", f"{word.title()} <@UBOT>"):
         assert parse_reply(text, bot_user_id="UBOT") == Word(word)
 
@@ -206,7 +204,7 @@ def test_a_word_by_itself_is_for_pagehand(word: ThreadWord) -> None:
         "<@UBOT> new: a page",
     ],
 )
-def test_a_sentence_with_such_a_word_is_a_follow_up(text: str) -> None:
+def test_a_sentence_with_a_control_word_is_a_follow_up(text: str) -> None:
     assert parse_reply(text, bot_user_id="UBOT") == FollowUp(text.removeprefix("<@UBOT> "))
 
 
@@ -225,7 +223,7 @@ def test_a_sentence_with_such_a_word_is_a_follow_up(text: str) -> None:
         ("!Help me", ThreadWord.HELP),
     ],
 )
-def test_a_word_that_is_unmistakable_is_understood(text: str, word: ThreadWord) -> None:
+def test_an_unmistakable_control_word_is_understood(text: str, word: ThreadWord) -> None:
     """In capitals or not, with a full stop, a space, another word for it, or what people say along with it."""
     assert parse_reply(text, bot_user_id="UBOT") == Word(word)
 
@@ -241,7 +239,7 @@ def test_a_word_that_is_unmistakable_is_understood(text: str, word: ThreadWord) 
         ("<@UBOT> !hepl", ThreadWord.HELP),
     ],
 )
-def test_a_word_that_is_nearly_one_is_asked_about(text: str, word: ThreadWord) -> None:
+def test_a_near_miss_of_a_control_word_is_asked_about(text: str, word: ThreadWord) -> None:
     """It goes neither to the agent, nor is anything done."""
     assert parse_reply(text, bot_user_id="UBOT") == UnclearWord(word)
     assert parse_request(text, bot_user_id="UBOT") == UnclearWord(word)
@@ -257,7 +255,7 @@ def test_a_word_that_is_nearly_one_is_asked_about(text: str, word: ThreadWord) -
         "<@UBOT> new Fix the index",
     ],
 )
-def test_another_job_is_asked_for_with_its_prompt(text: str) -> None:
+def test_another_job_is_requested_with_its_prompt(text: str) -> None:
     assert parse_reply(text, bot_user_id="UBOT") == Word(ThreadWord.NEW, "Fix the index")
     assert parse_reply("!new", bot_user_id="UBOT") == Word(ThreadWord.HELP)
 
@@ -272,7 +270,7 @@ def test_another_job_is_asked_for_with_its_prompt(text: str) -> None:
         "<!channel|@channel> it is done",
     ],
 )
-def test_what_addresses_somebody_else_is_not_for_the_agent(text: str) -> None:
+def test_words_addressed_to_another_person_are_not_for_the_agent(text: str) -> None:
     assert parse_reply(text, bot_user_id="UBOT") == Aside()
     assert isinstance(parse_reply(f"<@UBOT> {text}", bot_user_id="UBOT"), FollowUp)
     assert isinstance(parse_reply(f"{text} <@UBOT>", bot_user_id="UBOT"), FollowUp)
@@ -291,7 +289,7 @@ CHEERS += [
 
 
 @pytest.mark.parametrize("text", CHEERS)
-def test_emoji_alone_are_no_words_for_the_agent(text: str) -> None:
+def test_emoji_alone_are_not_words_for_the_agent(text: str) -> None:
     assert parse_reply(text, bot_user_id="UBOT") == OnlyEmoji(text)
     assert parse_reply(f"<@UBOT> {text}", bot_user_id="UBOT") == OnlyEmoji(text)
     assert parse_reply(text, bot_user_id="UBOT", has_attachments=True) == FollowUp(text)
@@ -299,14 +297,14 @@ def test_emoji_alone_are_no_words_for_the_agent(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "12:30:45", "1", "#", "a", ":", "::", "\u00e9", "\u5b57", "a\u2705"])
-def test_what_is_not_emoji_is_words(text: str) -> None:
+def test_text_besides_emoji_counts_as_words(text: str) -> None:
     assert not is_only_emoji(text)
 
 
 # -- messages that ask for a job --------------------------------------------------------------------------------------
 
 
-def test_a_message_asks_for_a_job_as_the_command_does() -> None:
+def test_a_message_is_parsed_like_the_command() -> None:
     assert parse_request("<@UBOT> quiet project:guides Fix it", bot_user_id="UBOT") == Start(
         "Fix it", Options("guides", quiet=True)
     )
@@ -322,19 +320,19 @@ def test_a_message_asks_for_a_job_as_the_command_does() -> None:
     )
 
 
-def test_words_of_a_thread_are_told_apart_from_prompts() -> None:
+def test_control_words_of_a_thread_are_not_prompts() -> None:
     assert parse_request("<@UBOT> stop", bot_user_id="UBOT") == Word(ThreadWord.STOP)
     assert parse_request("!mute", bot_user_id="UBOT") == Word(ThreadWord.MUTE)
     assert parse_request("!new quiet Fix it", bot_user_id="UBOT") == Start("Fix it", Options(quiet=True))
     assert parse_request("<@UBOT> new page about hooks", bot_user_id="UBOT") == Start("new page about hooks")
 
 
-def test_talk_and_cheers_ask_for_nothing() -> None:
+def test_talk_and_cheers_request_nothing() -> None:
     assert parse_request("<@UBOT> // is a bot", bot_user_id="UBOT") == Aside()
     assert parse_request(":wave: <@UBOT>", bot_user_id="UBOT") == Aside()
 
 
-def test_thanks_alone_ask_for_nothing() -> None:
+def test_thanks_alone_request_nothing() -> None:
     """With a file they may."""
     assert parse_request("<@UBOT> thank you :tada:", bot_user_id="UBOT") == Thanks()
     assert parse_request("Thanks!", bot_user_id="UBOT", has_attachments=True) == Start("Thanks!")
@@ -343,14 +341,14 @@ def test_thanks_alone_ask_for_nothing() -> None:
 @pytest.mark.parametrize(
     "text", ["!new Fix it", "! new Fix it", "<@UBOT> !new Fix it", "!NEW\nFix it", "!new quiet Fix it"]
 )
-def test_what_says_that_it_is_a_new_job(text: str) -> None:
+def test_wordings_that_announce_a_new_job(text: str) -> None:
     assert says_new(text, "UBOT")
 
 
 @pytest.mark.parametrize(
     "text", ["new page about hooks", "<@UBOT> new Fix it", "Fix !new", "!stop", "", "!", "![new](x)"]
 )
-def test_what_may_be_for_the_job_at_hand_does_not_say_that_it_is_new(text: str) -> None:
+def test_wordings_that_may_concern_the_current_job(text: str) -> None:
     """Without the mark, the word is the beginning of a sentence."""
     assert not says_new(text, "UBOT")
 
@@ -399,7 +397,7 @@ def test_any_text_is_read(text: str) -> None:
 
 
 @given(st.sampled_from([word for word in ThreadWord if word is not ThreadWord.NEW]), st.text(max_size=30))
-def test_a_short_word_with_anything_beside_it_never_reaches_the_agent(word: ThreadWord, beside: str) -> None:
+def test_a_short_control_word_with_additions_never_reaches_the_agent(word: ThreadWord, beside: str) -> None:
     """It is that word or asked about, unless a few words more make it a sentence."""
     said = parse_reply(f"!{word} {beside}", bot_user_id="UBOT")
     if len(unescape(beside).split()) <= 2:
@@ -409,13 +407,13 @@ def test_a_short_word_with_anything_beside_it_never_reaches_the_agent(word: Thre
 
 
 @given(st.text(min_size=61, max_size=200))
-def test_a_long_text_is_no_word(text: str) -> None:
+def test_a_long_text_is_not_a_control_word(text: str) -> None:
     """However it begins, unless it asks for another job."""
     said = word_in(f"!{text}", addressed=False)
     assert said is None or (isinstance(said, Word) and said.word in {ThreadWord.NEW, ThreadWord.HELP})
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=500))
-def test_what_slack_escaped_comes_back_unchanged(text: str) -> None:
+def test_slacks_escaping_is_undone(text: str) -> None:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     assert unescape(escaped) == without_misleading(text).strip(BLANKS)

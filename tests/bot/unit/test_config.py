@@ -31,14 +31,14 @@ def test_five_settings_are_enough() -> None:
     assert config.keep_days == 90
 
 
-def test_who_may_is_read_from_lists() -> None:
+def test_permission_lists_are_parsed() -> None:
     config = load({**COMPLETE, "PAGEHAND_ALLOWED_PEOPLE": "U1, W2 ,", "PAGEHAND_ALLOWED_GROUPS": "S3"})
     assert sorted(config.allowed_people) == ["U1", "W2"]
     assert sorted(config.allowed_groups) == ["S3"]
     assert (config.allowed_channels, config.hourly_limit, config.allow_guests) == (frozenset(), 0, False)
 
 
-def test_all_that_is_missing_is_listed_at_once_with_where_to_get_it() -> None:
+def test_all_missing_settings_are_listed_with_where_to_get_them() -> None:
     listed = faults({})
     assert [fault.split()[0] for fault in listed] == [
         "JOB_API_KEY",
@@ -50,7 +50,7 @@ def test_all_that_is_missing_is_listed_at_once_with_where_to_get_it() -> None:
     assert all("is missing" in fault for fault in listed)
 
 
-def test_one_way_to_receive_is_needed() -> None:
+def test_one_transport_is_required() -> None:
     (fault,) = faults({**COMPLETE, "SLACK_APP_TOKEN": ""})
     assert "SLACK_APP_TOKEN is missing" in fault
     assert fault.count("Socket Mode") == 1
@@ -115,14 +115,14 @@ def test_one_way_to_receive_is_needed() -> None:
         ("PAGEHAND_LOG_LEVEL", "LOUD"),
     ],
 )
-def test_a_malformed_setting_is_named_and_never_quoted(name: str, value: str) -> None:
+def test_a_malformed_setting_is_named_without_its_value(name: str, value: str) -> None:
     (fault,) = faults({**COMPLETE, name: value})
     assert fault.startswith(name)
     assert "planted" not in fault
     assert not re.search("input|string|pattern", fault, re.IGNORECASE), "these are words for programmers"
 
 
-def test_what_each_part_would_refuse_is_listed_at_once() -> None:
+def test_values_that_any_part_refuses_are_listed_at_once() -> None:
     malformed = {
         "SLACK_SIGNING_SECRET": "s",
         "JOB_API_URL": "https://u:p@jobs.example.org",
@@ -137,7 +137,7 @@ def test_what_each_part_would_refuse_is_listed_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY"])
-def test_a_proxy_that_cannot_be_one_is_listed_with_the_rest(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_an_invalid_proxy_is_listed_with_the_rest(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for other in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(other, raising=False)
         monkeypatch.delenv(other.upper(), raising=False)
@@ -160,12 +160,12 @@ def test_a_proxy_that_cannot_be_one_is_listed_with_the_rest(monkeypatch: pytest.
         ("https://jobs.example.org", False),
     ],
 )
-def test_sending_a_secret_in_the_clear_is_warned_of(url: str, *, warned: bool) -> None:
+def test_sending_a_secret_in_plain_text_is_warned_about(url: str, *, warned: bool) -> None:
     assert len(load({**COMPLETE, "JOB_API_URL": url}).warnings) == warned
     assert len(load({**COMPLETE, "SLACK_API_URL": url}).warnings) == warned
 
 
-def test_the_log_masks_what_is_long_enough_to_be_a_secret() -> None:
+def test_values_long_enough_to_be_secrets_are_masked_in_the_log() -> None:
     config = load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@db/pagehand"})
     record = logging.LogRecord("bot", logging.INFO, "", 0, "a database at planted-key", (), None)
     assert TextFormatter(config.secrets).format(record).endswith("bot: a database at ***")
@@ -183,7 +183,7 @@ def test_a_secret_can_come_from_a_file(tmp_path: Path) -> None:
     assert fault == "JOB_API_KEY_FILE names a file that cannot be read: it is not text"
 
 
-def test_what_depends_on_a_setting_that_cannot_be_read_is_not_called_missing() -> None:
+def test_settings_behind_an_unreadable_file_are_not_called_missing() -> None:
     environ = {**COMPLETE, "SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET_FILE": "/nowhere"}
     assert faults(environ) == ["SLACK_SIGNING_SECRET_FILE names a file that cannot be read: No such file or directory"]
     assert faults({**COMPLETE, "SLACK_APP_TOKEN_FILE": "/nowhere", "SLACK_APP_TOKEN": ""}) == [
@@ -191,7 +191,7 @@ def test_what_depends_on_a_setting_that_cannot_be_read_is_not_called_missing() -
     ]
 
 
-def test_commands_that_need_only_the_database_say_the_same_of_its_file(tmp_path: Path) -> None:
+def test_database_only_commands_report_an_unreadable_file_alike(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_bytes(b"\xff\xfeplanted")
     with pytest.raises(ConfigError, match="it is not text") as caught:
@@ -199,7 +199,7 @@ def test_commands_that_need_only_the_database_say_the_same_of_its_file(tmp_path:
     assert caught.value.faults == faults({**COMPLETE, "DATABASE_URL_FILE": str(file)})
 
 
-def test_secrets_show_in_no_repr() -> None:
+def test_no_repr_shows_a_secret() -> None:
     config = load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:planted-password@db/pagehand"})
     assert "planted" not in repr(config)
     assert "planted" not in str(config)
@@ -216,11 +216,11 @@ def test_secrets_show_in_no_repr() -> None:
         "postgresql://db/pagehand?user=pagehand&password=planted-password",
     ],
 )
-def test_a_databases_password_is_known_to_the_log_even_where_its_url_cannot_be_used(url: str) -> None:
+def test_a_database_password_is_masked_even_if_its_url_is_invalid(url: str) -> None:
     assert "planted-password" in passwords_in(url)
 
 
-def test_a_password_with_unencoded_characters_is_known_to_the_log_as_a_whole() -> None:
+def test_a_password_with_unencoded_characters_is_masked_as_a_whole() -> None:
     assert "a@b/c" in load({**COMPLETE, "DATABASE_URL": "postgresql://pagehand:a@b/c@db/pagehand"}).secrets
 
 
@@ -228,7 +228,7 @@ def test_a_password_with_unencoded_characters_is_known_to_the_log_as_a_whole() -
     ("admin", "address"),
     [("U0123ABCD", "U0123ABCD"), ("C0123ABCD", "C0123ABCD"), ("the docs team", None), ("CEO", None), ("", None)],
 )
-def test_an_administrator_by_an_id_can_be_told_in_slack(admin: str, address: str | None) -> None:
+def test_an_administrator_given_by_id_can_be_notified_in_slack(admin: str, address: str | None) -> None:
     assert load({**COMPLETE, "PAGEHAND_ADMIN": admin}).admin_address == address
 
 

@@ -44,7 +44,7 @@ def checking(story: Callable[[Database, RecordingHealth], Awaitable[None]]) -> N
         runner.run(told())
 
 
-def test_it_writes_now_and_then_and_sooner_again_while_that_fails() -> None:
+def test_the_probe_writes_periodically_and_sooner_after_a_failure() -> None:
     async def story(database: Database, recording_health: RecordingHealth) -> None:
         await asyncio.sleep(1.5 * PROBE_EVERY)
         assert recording_health.status().ok()
@@ -62,7 +62,7 @@ def test_it_writes_now_and_then_and_sooner_again_while_that_fails() -> None:
     checking(story)
 
 
-def test_a_write_that_takes_too_long_counts_before_it_ends() -> None:
+def test_a_slow_write_counts_before_it_ends() -> None:
     async def story(database: Database, recording_health: RecordingHealth) -> None:
         database.seconds = 100.0
         await asyncio.sleep(SLOW_WRITE + 1)

@@ -22,7 +22,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)
-def test_a_file_that_is_not_kept_is_refused(platform: object, request: pytest.FixtureRequest) -> None:
+def test_a_file_on_ephemeral_storage_is_refused(platform: object, request: pytest.FixtureRequest) -> None:
     (chosen,) = [state for state in PLATFORMS if state is platform]
     given = {chosen.variable: "anything"}
     for mounts in (ROOT, IN_MEMORY, ""):
@@ -35,33 +35,33 @@ def test_a_file_that_is_not_kept_is_refused(platform: object, request: pytest.Fi
     assert lost_file_fault(POSTGRES, given, ROOT) is None
 
 
-def test_elsewhere_a_file_is_kept() -> None:
+def test_a_file_on_persistent_storage_is_accepted() -> None:
     assert lost_file_fault(FILE, {"DYNO": "", "HOME": "/root"}, ROOT) is None
 
 
 @pytest.mark.parametrize(
     "url", ["sqlite:///pagehand.sqlite3", "sqlite+aiosqlite:////data/x", "SQLITE:///x", "sqlite://["]
 )
-def test_a_file_is_not_shared(url: str) -> None:
+def test_a_shared_file_is_refused(url: str) -> None:
     assert "`pagehand run`, which does everything in one process" in (unshared_file_fault(url, "web") or "")
     assert unshared_file_fault(POSTGRES, "web") is None
 
 
 @pytest.mark.parametrize("command", ["web", "worker"])
-def test_the_parts_do_not_start_with_a_file(command: str) -> None:
+def test_single_roles_do_not_start_with_a_file(command: str) -> None:
     ended = CliRunner().invoke(main, [command], env=SETTINGS | {"DATABASE_URL": ""})
     assert ended.exit_code == 2
     assert f"`pagehand {command}` shares its database with other processes" in ended.stderr
     assert "planted" not in ended.output
 
 
-def test_what_else_is_wrong_is_said_with_it() -> None:
+def test_other_errors_are_listed_along_with_it() -> None:
     ended = CliRunner().invoke(main, ["web"], env=SETTINGS | {"DATABASE_URL": "", "JOB_API_KEY": ""})
     assert "JOB_API_KEY is missing" in ended.stderr
     assert "shares its database with other processes" in ended.stderr
 
 
-def test_the_database_can_be_named_in_a_file_for_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_reads_the_database_url_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = tmp_path / "database-url"
     named.write_text(f"sqlite:///{tmp_path}/pagehand.sqlite3\n")
     here = tmp_path / "here"
@@ -77,7 +77,7 @@ def test_the_database_can_be_named_in_a_file_for_every_command(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("command", ["run", "migrate"])
-def test_nothing_starts_with_a_file_where_files_are_deleted(command: str) -> None:
+def test_no_role_starts_with_a_file_on_ephemeral_storage(command: str) -> None:
     ended = CliRunner().invoke(main, [command], env=SETTINGS | {"DATABASE_URL": "", "DYNO": "worker.1"})
     assert ended.exit_code == 2
     assert "Heroku deletes files" in ended.stderr

@@ -80,24 +80,24 @@ def test_a_job_is_started_then_finished_with_its_link() -> None:
     assert state.told.links == (LINK,)
 
 
-def test_a_create_may_be_answered_with_a_job_that_has_ended() -> None:
+def test_a_create_may_return_an_ended_job() -> None:
     _, said = follow(JobObserved(job("completed", LINK)))
     assert kinds(said) == [JobFinished]
 
 
 @pytest.mark.parametrize(("status", "what"), [("failed", JobFailed), ("archived", JobArchived)])
-def test_each_end_is_said_once(status: str, what: type[NoticeMessage]) -> None:
+def test_each_end_is_announced_once(status: str, what: type[NoticeMessage]) -> None:
     _, said = follow(JobObserved(job()), JobObserved(job(status)), JobObserved(job(status)))
     assert kinds(said) == [JobStarted, what]
 
 
-def test_a_link_that_comes_late_is_announced() -> None:
+def test_a_late_link_is_announced() -> None:
     _, said = follow(JobObserved(job()), JobObserved(job("completed")), JobObserved(job("completed", LINK)))
     assert kinds(said) == [JobStarted, JobFinished, PullRequestFound]
     assert links(said) == ["", LINK]
 
 
-def test_a_link_of_a_later_round_may_come_late_too() -> None:
+def test_a_late_link_of_a_later_round_is_announced() -> None:
     state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
     taken = take(state, job("active"))
     ended = decide(taken.state, JobObserved(job("completed")), 2_010.0, POLLING)
@@ -106,7 +106,7 @@ def test_a_link_of_a_later_round_may_come_late_too() -> None:
     assert links(late.notices) == [OTHER]
 
 
-def test_a_changed_link_is_announced_and_an_old_one_that_returns_is_not() -> None:
+def test_a_changed_link_is_announced_but_not_a_returning_one() -> None:
     seen = [JobObserved(job("completed", link)) for link in (LINK, OTHER, LINK)]
     _, said = follow(JobObserved(job()), *seen)
     assert [notice.message for notice in said[1:]] == [
@@ -115,19 +115,19 @@ def test_a_changed_link_is_announced_and_an_old_one_that_returns_is_not() -> Non
     ]
 
 
-def test_a_link_that_vanishes_stays_on_the_card() -> None:
+def test_a_vanished_link_stays_on_the_card() -> None:
     state, said = follow(JobObserved(job("completed", LINK)), JobObserved(job("completed")))
     assert state.job is not None
     assert state.job.pr_link == LINK
     assert kinds(said) == [JobFinished]
 
 
-def test_a_status_that_goes_back_says_nothing_new() -> None:
+def test_a_status_that_goes_back_is_not_announced() -> None:
     _, said = follow(*(JobObserved(job(status)) for status in ("active", "completed", "active", "completed")))
     assert kinds(said) == [JobStarted, JobFinished]
 
 
-def test_a_follow_up_opens_a_round_in_which_the_end_is_said_again() -> None:
+def test_a_follow_up_starts_a_round_with_its_own_end() -> None:
     state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
     taken = take(state, job("active"))
     assert kinds(list(taken.notices)) == [JobActiveAgain]
@@ -136,38 +136,38 @@ def test_a_follow_up_opens_a_round_in_which_the_end_is_said_again() -> None:
     assert said[0].message == JobFinished(LINK, again=True)
 
 
-def test_what_ends_for_the_first_time_has_not_finished_again() -> None:
+def test_a_first_end_is_not_called_finished_again() -> None:
     state, _ = follow(JobObserved(job()))
     _, said = follow(JobObserved(job("completed", LINK)), state=take(state, job()).state)
     assert said[0].message == JobFinished(LINK, new=True)
 
 
-def test_what_finished_without_a_link_has_finished_again_with_one() -> None:
+def test_a_link_after_an_end_without_one_is_called_finished_again() -> None:
     state, _ = follow(JobObserved(job()), JobObserved(job("completed")))
     _, said = follow(JobObserved(job("completed", LINK)), state=take(state, job()).state)
     assert said[0].message == JobFinished(LINK, new=True, again=True)
 
 
-def test_a_link_that_was_posted_while_at_work_is_no_earlier_end() -> None:
+def test_a_link_posted_while_active_is_not_an_earlier_end() -> None:
     state, _ = follow(JobObserved(job()), JobObserved(job("active", LINK)))
     _, said = follow(JobObserved(job("completed", LINK)), state=take(state, job("active", LINK)).state)
     assert said[0].message == JobFinished(LINK)
 
 
 @pytest.mark.parametrize("link", [LINK, None])
-def test_an_end_that_brings_no_new_link_claims_none(link: str | None) -> None:
+def test_an_end_without_a_new_link_claims_none(link: str | None) -> None:
     state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
     _, said = follow(JobObserved(job("completed", link)), state=take(state, job()).state)
     assert said[0].message == JobFinished(LINK, again=True)
 
 
-def test_an_end_with_another_link_brings_a_new_one() -> None:
+def test_an_end_with_another_link_announces_it() -> None:
     state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
     _, said = follow(JobObserved(job("completed", OTHER)), state=take(state, job()).state)
     assert said[0].message == JobFinished(OTHER, new=True, changed=True, again=True)
 
 
-def test_the_card_tells_why_a_job_can_not_be_read_and_changes_with_the_reason() -> None:
+def test_the_card_says_why_a_job_cannot_be_read_and_follows_the_reason() -> None:
     limited = JobApiUnavailable("asks to wait", retry_after=600.0, problem=Problem.RATE_LIMITED, words="slow down")
     state, said = follow(JobObserved(job()), *[limited] * 40)
     assert kinds(said) == [JobStarted, OutageStarted]
@@ -182,12 +182,12 @@ def test_the_card_tells_why_a_job_can_not_be_read_and_changes_with_the_reason() 
     )
 
 
-def test_a_follow_up_to_a_job_at_work_is_no_news() -> None:
+def test_a_follow_up_to_an_active_job_is_not_announced() -> None:
     state, _ = follow(JobObserved(job()))
     assert take(state, job()).notices == ()
 
 
-def test_after_a_follow_up_an_ended_job_is_looked_at_for_a_while() -> None:
+def test_an_ended_job_is_polled_for_a_while_after_a_follow_up() -> None:
     state, _ = follow(JobObserved(job("completed", LINK)))
     taken = take(state, job("completed", LINK))
     assert taken.notices == ()
@@ -197,7 +197,7 @@ def test_after_a_follow_up_an_ended_job_is_looked_at_for_a_while() -> None:
     )
 
 
-def test_an_unknown_status_is_work_in_progress() -> None:
+def test_an_unknown_status_counts_as_in_progress() -> None:
     state, said = follow(JobObserved(job("queued")), JobObserved(job("paused")))
     assert kinds(said) == [JobStarted]
     assert state.job is not None
@@ -205,7 +205,7 @@ def test_an_unknown_status_is_work_in_progress() -> None:
     assert decide(state, JobObserved(job("paused")), 9_999.0, POLLING).next_poll_in is not None
 
 
-def test_polling_ends_with_the_job_and_goes_on_for_a_late_link() -> None:
+def test_polling_ends_with_the_job_but_waits_for_a_late_link() -> None:
     assert decide(ThreadState(), JobObserved(job("completed", LINK)), 0.0, POLLING).next_poll_in is None
     assert decide(ThreadState(), JobObserved(job("failed")), 0.0, POLLING).next_poll_in is None
     state = decide(ThreadState(), JobObserved(job("completed")), 0.0, POLLING).state
@@ -213,13 +213,13 @@ def test_polling_ends_with_the_job_and_goes_on_for_a_late_link() -> None:
     assert decide(state, JobObserved(job("completed")), 180.0, POLLING).next_poll_in is None
 
 
-def test_polling_slows_down_and_keeps_to_its_bounds() -> None:
+def test_polling_slows_down_within_its_bounds() -> None:
     state = ThreadState(job=job(), work=Work(changed_at=0.0))
     pauses = [decide(state, JobObserved(job()), now, POLLING).next_poll_in for now in (1.0, 40.0, 4_000.0)]
     assert pauses == [2.0, 10.0, 30.0]
 
 
-def test_three_misses_in_a_row_mean_that_the_job_is_gone() -> None:
+def test_three_consecutive_misses_mean_the_job_is_gone() -> None:
     state, said = follow(
         JobObserved(job()), JobNotFound(), JobNotFound(), JobObserved(job()), JobNotFound(), JobNotFound()
     )
@@ -230,7 +230,7 @@ def test_three_misses_in_a_row_mean_that_the_job_is_gone() -> None:
     assert decide(state, JobNotFound(), 1.0, POLLING).next_poll_in is None
 
 
-def test_an_outage_is_said_once_when_it_lasts_and_once_when_it_is_over() -> None:
+def test_a_lasting_outage_and_its_end_are_announced_once_each() -> None:
     outage = [JobApiUnavailable("cannot be reached")] * 40
     _, said = follow(JobObserved(job()), *outage, JobObserved(job()), JobObserved(job()))
     assert kinds(said) == [JobStarted, OutageStarted, OutageEnded]
@@ -238,7 +238,7 @@ def test_an_outage_is_said_once_when_it_lasts_and_once_when_it_is_over() -> None
     assert kinds(said) == [JobStarted]
 
 
-def test_our_key_is_said_at_once() -> None:
+def test_a_rejected_api_key_is_announced_at_once() -> None:
     state, said = follow(JobObserved(job()), JobApiUnavailable("no", status=401), JobApiUnavailable("no", status=401))
     assert kinds(said) == [JobStarted, AccessDenied]
     assert state.failure.problem is Problem.NOT_ALLOWED
@@ -281,26 +281,26 @@ def play(history: list[tuple[bool, Observation, float]]) -> list[tuple[int, Thre
 
 
 @given(steps)
-def test_no_fact_is_said_twice(history: list[tuple[bool, Observation, float]]) -> None:
+def test_no_fact_is_announced_twice(history: list[tuple[bool, Observation, float]]) -> None:
     told = [notice for _, _, decision in play(history) for notice in decision.notices]
     found = [notice.key for notice in told if not isinstance(notice.message, JobDisappeared)]
     assert len(found) == len(set(found))
 
 
-def test_lines_about_a_beginning_are_held_back_and_ends_are_not() -> None:
+def test_start_notices_are_held_and_ends_are_not() -> None:
     """What is held back is left out where the end comes meanwhile."""
     state, said = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
     assert [notice.due_in for notice in said] == [POLLING.hold_back, 0.0]
     assert [notice.due_in for notice in take(state, job()).notices] == [POLLING.hold_back]
 
 
-def test_a_failed_job_with_a_pull_request_has_one_message() -> None:
+def test_a_failed_job_with_a_pull_request_gets_one_message() -> None:
     _, said = follow(JobObserved(job()), JobObserved(job("failed", LINK)))
     assert [notice.message for notice in said[1:]] == [JobFailed(link=LINK, new=True)]
 
 
 @pytest.mark.parametrize(("seen", "alone"), [(("active", "completed"), False), (("active",), True)])
-def test_a_link_of_a_job_that_was_archived_is_alone_without_an_end(seen: tuple[str, ...], *, alone: bool) -> None:
+def test_a_link_of_an_archived_job_is_announced_without_an_end(seen: tuple[str, ...], *, alone: bool) -> None:
     """Then nobody was mentioned yet."""
     _, said = follow(*(JobObserved(job(status)) for status in seen), JobObserved(job("archived", LINK)))
     assert said[-1].message == PullRequestFound(LINK, alone=alone)
@@ -310,7 +310,7 @@ def quietly(state: ThreadState, seen: Job, now: float) -> Decision:
     return decide(state, JobObserved(seen), now, POLLING.for_posts(PostMode.ENDS))
 
 
-def test_where_ends_are_enough_beginnings_are_left_out() -> None:
+def test_in_ends_only_mode_starts_are_not_announced() -> None:
     begun = quietly(ThreadState(), job(), 0.0)
     ended = quietly(begun.state, job("completed", LINK), 10.0)
     again = quietly(open_round(ended.state, 20.0, POLLING), job(), 21.0)
@@ -318,7 +318,7 @@ def test_where_ends_are_enough_beginnings_are_left_out() -> None:
     assert kinds(list(ended.notices)) == [JobFinished]
 
 
-def test_where_ends_are_enough_a_job_that_shows_nothing_for_long_is_told_of_once() -> None:
+def test_in_ends_only_mode_a_silent_job_is_announced_once() -> None:
     """Elsewhere its beginning was told."""
     begun = quietly(ThreadState(), job(), 0.0)
     assert quietly(begun.state, job(), POLLING.silence - 1.0).notices == ()
@@ -329,7 +329,7 @@ def test_where_ends_are_enough_a_job_that_shows_nothing_for_long_is_told_of_once
 
 
 @given(steps)
-def test_an_end_is_said_once_a_round_and_a_link_is_announced_once(
+def test_ends_are_announced_once_a_round_and_links_once(
     history: list[tuple[bool, Observation, float]],
 ) -> None:
     ends: set[tuple[int, type[NoticeMessage]]] = set()
@@ -346,7 +346,7 @@ def test_an_end_is_said_once_a_round_and_a_link_is_announced_once(
 
 
 @given(steps)
-def test_every_link_that_is_seen_is_told(history: list[tuple[bool, Observation, float]]) -> None:
+def test_every_new_link_is_announced(history: list[tuple[bool, Observation, float]]) -> None:
     seen, told = set(), set()
     for _, _, decision in play(history):
         if decision.state.job and decision.state.job.pr_link:
@@ -356,7 +356,7 @@ def test_every_link_that_is_seen_is_told(history: list[tuple[bool, Observation, 
 
 
 @given(steps)
-def test_a_sighting_that_changes_nothing_says_nothing(history: list[tuple[bool, Observation, float]]) -> None:
+def test_an_unchanged_poll_announces_nothing(history: list[tuple[bool, Observation, float]]) -> None:
     for _, state, _ in play(history):
         if state.job is None or state.failure.outage_announced or state.failure.problem:
             continue
@@ -375,7 +375,7 @@ def test_a_sighting_that_changes_nothing_says_nothing(history: list[tuple[bool, 
 
 
 @given(steps, st.floats(0.0, 1.0))
-def test_the_next_look_keeps_the_floor_and_ends_only_with_the_job(
+def test_the_next_poll_respects_the_floor_and_ends_only_with_the_job(
     history: list[tuple[bool, Observation, float]], jitter: float
 ) -> None:
     for _, state, _ in play(history):

@@ -73,7 +73,7 @@ def questions(news: list[NewNotice]) -> list[tuple[str, str]]:
     return [(m.question, m.person_id) for m in (each.message for each in news) if isinstance(m, QuestionAsked)]
 
 
-def test_without_details_nothing_is_told_of_an_end_but_its_status() -> None:
+def test_without_details_only_the_status_of_an_end_is_shown() -> None:
     play = Play()
     (finished,) = play.see(job(), job("completed", link=LINK))
     assert finished.message == JobFinished(LINK, new=True, report=None)
@@ -83,7 +83,7 @@ def test_without_details_nothing_is_told_of_an_end_but_its_status() -> None:
     assert play.state.work.progress == Progress()
 
 
-def test_an_answer_goes_with_the_message_of_its_end_and_is_kept_nowhere_else() -> None:
+def test_an_answer_is_in_its_end_notice_only() -> None:
     play = Play()
     (finished,) = play.see(job(), job("completed", JobDetails(summary="I *shortened* it.", revision="a1"), LINK))
     answer = report([finished]).answer
@@ -93,7 +93,7 @@ def test_an_answer_goes_with_the_message_of_its_end_and_is_kept_nowhere_else() -
     assert play.see(job("completed", JobDetails(summary="I *shortened* it.", revision="a1"), LINK)) == []
 
 
-def test_a_long_answer_is_cut_between_words_and_known_by_its_digest() -> None:
+def test_a_long_answer_is_cut_between_words_and_identified_by_digest() -> None:
     summary = "word " * 2_000
     answer = report(Play().see(job(), job("completed", JobDetails(summary=summary)))).answer
     assert answer is not None
@@ -102,7 +102,7 @@ def test_a_long_answer_is_cut_between_words_and_known_by_its_digest() -> None:
     assert (answer.id, answer.cut) == (digest(summary), True)
 
 
-def test_a_follow_up_that_leaves_the_branch_as_it_was_changed_nothing() -> None:
+def test_a_follow_up_that_leaves_the_branch_unchanged_changed_nothing() -> None:
     play = Play()
     play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
     play.follow_up()
@@ -112,7 +112,7 @@ def test_a_follow_up_that_leaves_the_branch_as_it_was_changed_nothing() -> None:
     assert report(play.see(job(), job("completed", JobDetails(revision="b2"), LINK))).unchanged is False
 
 
-def test_whether_anything_was_changed_is_not_claimed_where_it_is_not_told() -> None:
+def test_changes_are_not_claimed_when_unknown() -> None:
     play = Play()
     play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
     play.follow_up()
@@ -128,14 +128,14 @@ def test_a_first_round_without_changes_and_link_changed_nothing() -> None:
     assert report(Play().see(job(), job("completed", JobDetails(changes=one)))).changes == one
 
 
-def test_a_new_pull_request_is_news_whatever_its_commit() -> None:
+def test_a_new_pull_request_is_announced_whatever_its_commit() -> None:
     play = Play()
     play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
     play.follow_up()
     assert report(play.see(job(), job("completed", JobDetails(revision="a1"), "https://x.org/2"))).unchanged is False
 
 
-def test_an_end_that_was_never_seen_at_work_is_told_by_its_details() -> None:
+def test_an_end_never_seen_active_is_detected_by_its_details() -> None:
     play = Play()
     play.see(job(), job("completed", JobDetails(summary="Done.", revision="a1"), LINK))
     play.follow_up()
@@ -145,7 +145,7 @@ def test_an_end_that_was_never_seen_at_work_is_told_by_its_details() -> None:
     assert play.see(job("completed", JobDetails(summary="Shorter still.", revision="c3"), LINK)) == []
 
 
-def test_an_end_that_was_never_seen_at_work_is_told_after_one_that_told_nothing_too() -> None:
+def test_an_end_never_seen_active_is_detected_after_one_without_details() -> None:
     """The end before it may have been a stop; within one round an end is told once, even if its details come late."""
     play, answer = Play(), JobDetails(summary="Done.", revision="r1")
     play.see(job(), job("completed", JobDetails()))
@@ -157,7 +157,7 @@ def test_an_end_that_was_never_seen_at_work_is_told_after_one_that_told_nothing_
     assert play.see(job("completed", answer, LINK)) == []
 
 
-def test_a_question_at_work_is_asked_once_and_answered_by_the_next_follow_up() -> None:
+def test_a_question_is_asked_once_and_answered_by_the_next_follow_up() -> None:
     play, asking = Play(), job(details=JobDetails(question=WHICH))
     play.see(job())
     assert questions(play.see(asking)) == [(WHICH, "")]
@@ -170,7 +170,7 @@ def test_a_question_at_work_is_asked_once_and_answered_by_the_next_follow_up() -
     assert questions(play.see(asking)) == [(WHICH, "UBEN")], "asked anew"
 
 
-def test_choices_go_with_the_question_and_not_with_an_end_that_does_not_ask_it() -> None:
+def test_choices_are_shown_only_with_their_question() -> None:
     fields = (QuestionField("Which?", FieldKind.CHOICE, ("A", "B")),)
     asking, play = JobDetails(summary="I wait.", question=WHICH, question_fields=fields), Play()
     play.see(job())
@@ -181,14 +181,14 @@ def test_choices_go_with_the_question_and_not_with_an_end_that_does_not_ask_it()
     assert report(other.see(job(), job("completed", asking))).question_fields == fields
 
 
-def test_a_question_that_comes_with_an_end_is_part_of_its_message() -> None:
+def test_a_question_that_comes_with_an_end_is_in_its_message() -> None:
     play = Play()
     told = play.see(job(), job("completed", JobDetails(question=WHICH)))
     assert (report(told).question, questions(told)) == (WHICH, [])
     assert play.state.work.question
 
 
-def test_a_question_about_somebody_elses_follow_up_mentions_them() -> None:
+def test_a_question_about_another_persons_follow_up_mentions_them() -> None:
     play = Play()
     play.see(job(), job("completed", JobDetails(summary="Done.")))
     play.follow_up("UBEN")
@@ -198,7 +198,7 @@ def test_a_question_about_somebody_elses_follow_up_mentions_them() -> None:
     assert play.state.people.asker_id == "", "whom it was about is not kept any longer"
 
 
-def test_a_question_that_was_asked_at_work_is_not_repeated_by_the_end() -> None:
+def test_a_question_asked_while_active_is_not_repeated_by_the_end() -> None:
     play = Play()
     play.see(job(), job(details=JobDetails(question=WHICH)))
     told = play.see(job("completed", JobDetails(summary="I wait.", question=WHICH)))
@@ -209,7 +209,7 @@ def steps(done: int, of: int = 30) -> tuple[PlanStep, ...]:
     return tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < done else StepStatus.PENDING) for n in range(of))
 
 
-def test_a_card_is_edited_at_most_every_few_seconds_and_ends_up_to_date() -> None:
+def test_card_edits_are_throttled_and_end_up_to_date() -> None:
     play = Play(every=0.5)
     play.see(job())
     before, began = play.cards, play.now
@@ -220,7 +220,7 @@ def test_a_card_is_edited_at_most_every_few_seconds_and_ends_up_to_date() -> Non
     assert play.state.work.progress == Progress()
 
 
-def test_a_look_that_shows_the_same_progress_leaves_no_trace() -> None:
+def test_a_poll_with_the_same_progress_saves_nothing() -> None:
     play, working = Play(), job(details=JobDetails(plan=steps(1), activity="Reading"))
     play.see(job(), working)
     before, cards = play.state, play.cards
@@ -228,7 +228,7 @@ def test_a_look_that_shows_the_same_progress_leaves_no_trace() -> None:
     assert (play.state, play.cards) == (before, cards)
 
 
-def test_a_step_that_is_done_has_the_job_polled_more_often_and_what_it_does_just_now_does_not() -> None:
+def test_a_completed_step_speeds_up_polling_but_current_activity_does_not() -> None:
     play = Play()
     play.see(job())
     changed_at = play.state.work.changed_at
@@ -238,7 +238,7 @@ def test_a_step_that_is_done_has_the_job_polled_more_often_and_what_it_does_just
     assert play.state.work.changed_at > changed_at
 
 
-def test_what_became_of_the_pull_request_is_on_the_card() -> None:
+def test_the_pull_requests_state_is_on_the_card() -> None:
     play = Play()
     play.see(job(), job("completed", link=LINK))
     merged = JobDetails(pull_request=PullRequest(PullRequestState.MERGED))
@@ -249,7 +249,7 @@ def test_what_became_of_the_pull_request_is_on_the_card() -> None:
 PENDING = JobDetails(pull_request=PullRequest(PullRequestState.PENDING, reason="GitHub is away"))
 
 
-def test_a_pull_request_that_is_pending_is_on_the_card_with_its_reason_and_waited_for() -> None:
+def test_a_pending_pull_request_is_shown_with_its_reason_and_polled_for() -> None:
     """However late it comes, it is posted; meanwhile the job is polled slowly."""
     play = Play()
     play.see(job(), job("completed", PENDING))
@@ -264,7 +264,7 @@ def test_a_pull_request_that_is_pending_is_on_the_card_with_its_reason_and_waite
 
 
 @pytest.mark.parametrize(("status", "days"), [("archived", 1), ("completed", 31)])
-def test_nobody_waits_for_a_pending_one_for_ever(status: str, days: int) -> None:
+def test_polling_for_a_pending_pull_request_ends(status: str, days: int) -> None:
     """An archived job gets none any more, and after a month nobody hopes for it."""
     play = Play()
     play.see(job(), job(status, PENDING))
@@ -293,7 +293,7 @@ looks = st.lists(
 
 
 @given(looks)
-def test_whatever_is_told_each_end_is_told_once_and_each_question_once_till_it_is_answered(
+def test_with_any_details_ends_and_open_questions_are_announced_once(
     history: list[tuple[bool, Job, float]],
 ) -> None:
     play, ends, last_question = Play(), [], ""
@@ -323,7 +323,7 @@ def _asked(message: NoticeMessage) -> str:
 
 
 @given(st.lists(st.tuples(any_details, st.floats(0.1, 9.0)), max_size=40))
-def test_however_fast_an_agent_gets_further_its_card_is_edited_at_most_every_few_seconds(
+def test_card_edits_stay_throttled_at_any_pace_of_progress(
     history: list[tuple[JobDetails | None, float]],
 ) -> None:
     play, edits = Play(every=0.0), []
@@ -337,7 +337,7 @@ def test_however_fast_an_agent_gets_further_its_card_is_edited_at_most_every_few
     assert all(later - earlier >= POLLING.card_every for earlier, later in itertools.pairwise(edits))
 
 
-def test_when_the_work_began_and_ended_is_noted_each_round() -> None:
+def test_each_rounds_start_and_end_times_are_recorded() -> None:
     """As it was seen; the time between two rounds is nobody's work."""
     play = Play()
     play.see(job(), job())
@@ -351,7 +351,7 @@ def test_when_the_work_began_and_ended_is_noted_each_round() -> None:
     assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_040.0, 1_050.0)
 
 
-def test_of_work_that_nobody_saw_only_the_end_is_known() -> None:
+def test_a_round_never_seen_active_has_only_an_end_time() -> None:
     """How long it took is not claimed, and the card shows the end."""
     play = Play()
     play.see(job(), job("completed", JobDetails(summary="Done.")))
@@ -361,7 +361,7 @@ def test_of_work_that_nobody_saw_only_the_end_is_known() -> None:
     assert play.cards == before + 1
 
 
-def test_the_card_keeps_the_changed_pages_while_they_are_not_told() -> None:
+def test_the_card_keeps_the_changed_pages_while_they_are_missing() -> None:
     """The pull request is as it was until something newer is known of it."""
     first, second = (Changes((FileChange(name),), 1) for name in ("a.md", "b.md"))
     play = Play()
@@ -373,7 +373,7 @@ def test_the_card_keeps_the_changed_pages_while_they_are_not_told() -> None:
     assert play.state.work.progress.changes == second
 
 
-def test_a_muted_job_tells_failures_and_pull_requests_alone() -> None:
+def test_a_muted_job_announces_only_failures_and_pull_requests() -> None:
     """What was not told then is not made up for later."""
     play = Play()
     play.see(job())
@@ -387,7 +387,7 @@ def test_a_muted_job_tells_failures_and_pull_requests_alone() -> None:
     assert play.see(job("active", link=LINK)) == []
 
 
-def test_the_link_of_an_earlier_change_is_not_told_as_that_of_one_that_is_pending() -> None:
+def test_an_earlier_link_is_not_shown_for_a_pending_pull_request() -> None:
     """The first pull request was merged, and the second cannot be opened yet."""
     play = Play()
     play.see(job(), job("completed", JobDetails(revision="a1"), LINK))

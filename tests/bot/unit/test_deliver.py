@@ -53,7 +53,7 @@ jitters = st.floats(0.0, 1.0)
 
 
 @given(notices, failures, times, jitters)
-def test_no_failure_is_forgotten_and_none_is_tried_again_too_soon(
+def test_every_failure_is_kept_and_retried_after_its_delay(
     notice: Notice, failure: DeliveryFailure, now: float, jitter: float
 ) -> None:
     decision = after_failure(notice, failure, now, jitter=jitter)
@@ -65,15 +65,13 @@ def test_no_failure_is_forgotten_and_none_is_tried_again_too_soon(
 
 
 @given(notices, failures, times)
-def test_only_what_slack_asks_to_wait_for_is_tried_for_ever(
-    notice: Notice, failure: DeliveryFailure, now: float
-) -> None:
+def test_only_rate_limits_are_retried_forever(notice: Notice, failure: DeliveryFailure, now: float) -> None:
     decision = after_failure(replace(notice, attempts=MAX_ATTEMPTS, without_blocks=True), failure, now)
     assert isinstance(decision, RetryLater) == isinstance(failure, RateLimited)
 
 
 @given(notices, failures, times)
-def test_a_doubt_is_kept_whatever_comes_after_it(notice: Notice, failure: DeliveryFailure, now: float) -> None:
+def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailure, now: float) -> None:
     """The store never unlearns one; what is given up tells of it."""
     decision = after_failure(notice, failure, now)
     doubtful = isinstance(failure, DeliveryUncertain | DeliveryFault)
@@ -84,7 +82,7 @@ def test_a_doubt_is_kept_whatever_comes_after_it(notice: Notice, failure: Delive
 
 
 @given(notices, st.builds(DeliveryRejected, reasons, st.booleans()), times)
-def test_what_slack_refuses_is_tried_once_more_if_its_blocks_are_the_reason(
+def test_a_refused_message_is_retried_only_without_its_blocks(
     notice: Notice, refused: DeliveryRejected, now: float
 ) -> None:
     decision = after_failure(notice, refused, now)
@@ -95,7 +93,7 @@ def test_what_slack_refuses_is_tried_once_more_if_its_blocks_are_the_reason(
 
 
 @given(st.integers(1, MAX_ATTEMPTS - 1), jitters)
-def test_attempts_become_rarer_up_to_one_a_minute(attempts: int, jitter: float) -> None:
+def test_retries_slow_down_to_one_a_minute(attempts: int, jitter: float) -> None:
     notice = replace(NOTICE, attempts=attempts)
     decision = after_failure(notice, Unreachable("down"), 1_000.0, jitter=jitter)
     assert decision == RetryLater(BACKOFF.delay(attempts, jitter=jitter), "down")
@@ -117,14 +115,14 @@ def test_a_first_attempt_that_certainly_did_not_arrive_is_repeated(failure: Deli
     assert after_failure(NOTICE, failure, 1_000.0) == RetryLater(due_in, failure.reason)
 
 
-def test_a_rate_limit_holds_the_channel_for_as_long_as_the_notice() -> None:
+def test_a_rate_limit_holds_the_channel_as_long_as_the_notice() -> None:
     limit = RateLimited("ratelimited")
     decision = after_failure(NOTICE, limit, 1_000.0, jitter=0.9)
     assert isinstance(decision, RetryLater)
     assert rate_limit_delay(NOTICE, limit, jitter=0.9) == decision.due_in
 
 
-def test_words_for_one_person_are_not_repeated_in_doubt_for_long() -> None:
+def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:
     """Only a doubt that follows a doubt counts: the first one may be about the only attempt that got through."""
     uncertain, late = DeliveryUncertain("timeout"), 1_000.0 + DOUBT_SECONDS + 1.0
     in_doubt = replace(TELL, uncertain=True)
@@ -135,7 +133,7 @@ def test_words_for_one_person_are_not_repeated_in_doubt_for_long() -> None:
     assert isinstance(after_failure(replace(in_doubt, message=JobFailed()), uncertain, late), RetryLater)
 
 
-def test_a_fault_of_ours_is_tried_a_few_times() -> None:
+def test_an_internal_error_is_retried_a_few_times() -> None:
     fault = DeliveryFault("unexpected KeyError")
     for attempts in range(1, MAX_FAULTS):
         decision = after_failure(replace(NOTICE, attempts=attempts), fault, 1_000.0)
@@ -145,11 +143,11 @@ def test_a_fault_of_ours_is_tried_a_few_times() -> None:
     assert given_up == GiveUp("unexpected KeyError", in_doubt=True)
 
 
-def test_what_is_given_up_names_the_scopes_that_are_missing() -> None:
+def test_an_abandoned_notice_names_the_missing_scopes() -> None:
     rejected = DeliveryRejected("missing_scope", missing_scopes=("chat:write",))
     assert after_failure(NOTICE, rejected, 1_000.0) == GiveUp("missing_scope", missing_scopes=("chat:write",))
 
 
-def test_how_often_is_an_argument() -> None:
+def test_the_number_of_attempts_is_an_argument() -> None:
     third = replace(NOTICE, attempts=3)
     assert after_failure(third, Unreachable("down"), 1_000.0, max_attempts=3) == GiveUp("down")

@@ -18,7 +18,7 @@ OF_PROGRAMS = {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "PATH"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_every_variable_that_is_set_is_a_setting(file: Path) -> None:
+def test_every_variable_in_deployment_files_is_a_setting(file: Path) -> None:
     settings = {variable_name(kind, field) for kind in (Config, JobServerSettings) for field in kind.model_fields}
     known = OF_PROGRAMS | settings | {f"{name}_FILE" for name in settings}
     if file.suffix == ".yml":
@@ -31,13 +31,13 @@ def test_every_variable_that_is_set_is_a_setting(file: Path) -> None:
     assert named <= known
 
 
-def test_the_image_has_the_agent_that_the_job_server_names() -> None:
+def test_the_image_contains_the_default_agent_of_the_job_server() -> None:
     default = re.search(r"^ARG AGENT_PACKAGE=(\S+)$", (DEPLOY / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
     assert default is not None
     assert CLAUDE.install.endswith(f" {default[1]}")
 
 
-def test_everything_that_a_container_writes_is_in_a_volume() -> None:
+def test_every_path_that_a_container_writes_is_in_a_volume() -> None:
     for file in COMPOSE:
         composed = yaml.safe_load(file.read_text(encoding="utf-8"))
         named = {

@@ -54,12 +54,12 @@ def lines(*times: float) -> list[Request]:
         *((ThreadState(failure=Failure(problem=problem)), False) for problem in Problem),
     ],
 )
-def test_a_job_in_hand_begins_is_at_work_or_waits_for_an_answer(state: ThreadState, *, in_hand: bool) -> None:
+def test_a_live_job_is_starting_active_or_waiting_for_an_answer(state: ThreadState, *, in_hand: bool) -> None:
     thread = a_thread("t1", ts="1.1", state=state)
     assert (job_in_hand([thread], NOW) is thread) is in_hand
 
 
-def test_the_newest_in_hand_is_the_one_above() -> None:
+def test_the_newest_live_job_is_the_one_above() -> None:
     threads = [a_thread(name, ts="1.1", state=ThreadState(job)) for name, job in _NEWEST_FIRST]
     found = job_in_hand(threads, NOW)
     assert found is not None
@@ -71,7 +71,7 @@ _NEWEST_FIRST = (("t3", DONE), ("t2", AT_WORK), ("t1", AT_WORK))
 
 
 @pytest.mark.parametrize("state", RequestState)
-def test_a_line_may_be_a_job_till_its_person_says_what_it_is(state: RequestState) -> None:
+def test_a_line_may_be_a_job_until_its_author_decides(state: RequestState) -> None:
     waits = state in {RequestState.AWAITING_PERSON, RequestState.WITHDRAWN}
     assert may_be_job(a_line(NOW, state)) is waits
     for other in (WayIn.REPLY, WayIn.MENTION, WayIn.BUTTON):
@@ -79,7 +79,7 @@ def test_a_line_may_be_a_job_till_its_person_says_what_it_is(state: RequestState
     assert not may_be_job(replace(a_line(NOW, state), kind=RequestKind.START))
 
 
-def test_lines_that_come_soon_after_one_another_belong_together() -> None:
+def test_lines_sent_in_quick_succession_belong_together() -> None:
     """In their order, however they were recorded."""
     first, second, third, later = waiting = lines(0, 4, 8, 20)
     assert lines_with(second, [later, third, second, first]) == [first, second, third]
@@ -88,14 +88,14 @@ def test_lines_that_come_soon_after_one_another_belong_together() -> None:
     assert lines_with(first, [second, later]) == [first, second]
 
 
-def test_what_is_deleted_is_none_of_them_and_answers_for_the_rest() -> None:
+def test_a_deleted_line_leaves_the_rest_of_its_group() -> None:
     first, second = lines(0, 4)
     gone = replace(first, state=RequestState.WITHDRAWN)
     assert lines_with(gone, [second]) == [second]
     assert lines_with(gone, []) == []
 
 
-def test_a_reply_in_the_thread_that_waits_is_no_line() -> None:
+def test_a_waiting_thread_reply_is_not_a_line() -> None:
     """It has a question of its own."""
     line = a_line(NOW)
     reply = replace(a_line(NOW + 1), way_in=WayIn.REPLY)
@@ -103,14 +103,14 @@ def test_a_reply_in_the_thread_that_waits_is_no_line() -> None:
     assert to_ask_about([line, reply]) == [line, reply]
 
 
-def test_of_lines_in_one_go_the_first_is_asked_about() -> None:
+def test_the_first_line_of_a_group_is_asked_about() -> None:
     waiting = lines(0, 4, 8, 20, 21)
     assert to_ask_about(waiting) == [waiting[0], waiting[3]]
     assert to_ask_about([]) == []
 
 
 @given(st.lists(st.floats(0, 60), max_size=8, unique_by=lambda time: f"{NOW + time:.6f}"))
-def test_each_line_has_one_question_that_stands_for_it(times: list[float]) -> None:
+def test_each_line_belongs_to_one_question(times: list[float]) -> None:
     waiting = lines(*times)
     asked = to_ask_about(waiting)
     answered = [line for question in asked for line in lines_with(question, waiting)]
@@ -119,7 +119,7 @@ def test_each_line_has_one_question_that_stands_for_it(times: list[float]) -> No
         assert lines_with(line, waiting)[0] in asked
 
 
-def test_far_apart_is_more_than_a_few_seconds() -> None:
+def test_lines_more_than_a_few_seconds_apart_are_separate() -> None:
     first, near, far = lines(0, IN_ONE_GO, 2 * IN_ONE_GO + 0.001)
     assert lines_with(first, [near, far]) == [first, near]
 
@@ -133,7 +133,7 @@ def test_far_apart_is_more_than_a_few_seconds() -> None:
         ("ok", ReplyMeaning.ASK_FIRST),
     ],
 )
-def test_an_edit_into_thanks_or_emoji_is_no_task_any_more(text: str, means: ReplyMeaning) -> None:
+def test_an_edit_into_thanks_or_emoji_is_no_task(text: str, means: ReplyMeaning) -> None:
     assert meaning_of_line(an_edit(text)) is means
 
 
@@ -151,7 +151,7 @@ def test_an_edit_into_thanks_or_emoji_is_no_task_any_more(text: str, means: Repl
     ],
     ids=str,
 )
-def test_an_edit_with_an_option_in_front_says_that_it_is_a_job(changes: dict[str, object], *, is_job: bool) -> None:
+def test_an_edit_with_a_leading_option_announces_a_job(changes: dict[str, object], *, is_job: bool) -> None:
     """A newer one, of its own writer's."""
     edit = replace(an_edit("Fix it"), **changes)  # type: ignore[arg-type]
     line = replace(a_line(NOW), edited_at="1700000100.000000")
@@ -174,7 +174,7 @@ def an_edit(text: str) -> Reply:
     )
 
 
-def test_threads_are_looked_at_as_they_are_given() -> None:
+def test_threads_are_evaluated_as_given() -> None:
     """The store gives the newest first."""
     newest: list[Thread] = [a_thread("t2", ts="2.1"), a_thread("t1", ts="1.1")]
     assert job_in_hand(newest, NOW) is newest[0]

@@ -44,7 +44,7 @@ def test_there_is_a_page_for_each_part() -> None:
 
 
 @pytest.mark.parametrize(("page", "link"), LINKS, ids=[f"{page}: {link}" for page, link in LINKS])
-def test_every_link_leads_somewhere(page: str, link: str) -> None:
+def test_every_link_resolves(page: str, link: str) -> None:
     path, _, fragment = link.partition("#")
     target = (ROOT / page).parent / path if path else ROOT / page
     assert target.exists()
@@ -52,7 +52,7 @@ def test_every_link_leads_somewhere(page: str, link: str) -> None:
         assert fragment in headings(target.read_text(encoding="utf-8"))
 
 
-def test_every_file_that_the_pages_name_is_there() -> None:
+def test_every_file_named_in_the_pages_exists() -> None:
     """By its path from the page's folder on, or from the top, `bot/` or `tests/`."""
     named = [
         (page, path)
@@ -91,7 +91,7 @@ def test_every_scope_and_event_is_explained() -> None:
     assert [name for name in (*scopes, *events) if f"`{name}`" not in PAGES["bot/README.md"]] == []
 
 
-def test_what_the_tests_run_with_is_what_is_deployed() -> None:
+def test_tests_use_the_deployed_versions() -> None:
     deployed, tested = (
         set(re.findall(r"^([a-z0-9._-]+==\S+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE))
         for name in ("requirements.txt", "tests/requirements.txt")

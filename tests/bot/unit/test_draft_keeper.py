@@ -19,7 +19,7 @@ def saved(world: ListeningWorld) -> list[tuple[str, ...]]:
     return [call[1:] for call in world.service.calls if call[0] == "save_draft"]
 
 
-async def test_what_is_typed_while_a_text_is_saved_is_saved_once_as_it_is_at_last() -> None:
+async def test_text_typed_while_saving_is_saved_once_in_its_final_form() -> None:
     """Not letter by letter."""
     async with listening() as world:
         keeper, world.service.gate = keeper_of(world), asyncio.Event()
@@ -39,7 +39,7 @@ async def test_what_is_typed_while_a_text_is_saved_is_saved_once_as_it_is_at_las
         ]
 
 
-async def test_what_was_submitted_is_forgotten_also_where_the_last_letters_come_later() -> None:
+async def test_a_submitted_draft_is_deleted_even_if_typing_is_saved_later() -> None:
     """Another modal of the same place begins anew."""
     async with listening() as world:
         keeper = keeper_of(world)
@@ -53,7 +53,7 @@ async def test_what_was_submitted_is_forgotten_also_where_the_last_letters_come_
         assert saved(world)[-1] == ("U0ANA", "job/C1", "And now")
 
 
-async def test_a_draft_that_cannot_be_kept_is_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_draft_that_cannot_be_saved_is_logged_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
     """The next one is tried again."""
     async with listening() as world:
         keeper, world.service.fault = keeper_of(world), StoreUnavailable("away")

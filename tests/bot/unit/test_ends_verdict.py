@@ -20,7 +20,7 @@ def _found(*messages: Post, mode: PostMode = PostMode.ALL, ends: int = 1) -> Seq
     return list(wrongly_told(_THREAD, posts, mode, ends))
 
 
-def test_a_beginning_and_an_end_are_as_promised() -> None:
+def test_a_correct_start_and_end_pass_the_verdict() -> None:
     """A line without a mention, and one post with one."""
     assert not _found(JobStarted("j1"), FINISHED)
 
@@ -33,7 +33,7 @@ def test_a_beginning_and_an_end_are_as_promised() -> None:
         ((JobStarted("j1"), FINISHED), PostMode.ENDS, "where only ends are wanted"),
     ],
 )
-def test_what_is_told_wrongly_is_found(messages: Sequence[Post], mode: PostMode, what: str) -> None:
+def test_wrong_announcements_fail_the_verdict(messages: Sequence[Post], mode: PostMode, what: str) -> None:
     """An end twice, a link twice, a beginning that nobody wants."""
     (found,) = _found(*messages, mode=mode)
     assert what in found

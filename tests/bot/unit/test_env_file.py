@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_values_are_read_as_they_are(file: Path) -> None:
+def test_values_are_read_literally(file: Path) -> None:
     assert read_env_file(file) == {
         "SLACK_BOT_TOKEN": "xoxb-old-token",
         "JOB_API_KEY": "a key with $HOME and # in it",
@@ -45,7 +45,7 @@ def test_the_environment_wins(file: Path, caplog: pytest.LogCaptureFixture) -> N
     assert caplog.text == ""
 
 
-def test_a_file_that_everybody_may_read_is_told_and_used(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_world_readable_file_is_warned_about_and_used(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     file.chmod(0o644)
     environ: dict[str, str] = {}
     with caplog.at_level(logging.WARNING):
@@ -56,21 +56,21 @@ def test_a_file_that_everybody_may_read_is_told_and_used(file: Path, caplog: pyt
 
 
 @pytest.mark.parametrize("line", ["SLACK_BOT_TOKEN: xoxb-planted", "JOB_API_KEY", "A='xoxb-planted"])
-def test_a_line_that_is_no_variable_is_named_by_its_number_and_not_shown(file: Path, line: str) -> None:
+def test_an_invalid_line_is_named_by_its_number_only(file: Path, line: str) -> None:
     file.write_text(f"A=1\n\n{line}\n")
     with pytest.raises(ConfigError, match="line 3 is not NAME=value") as caught:
         read_env_file(file)
     assert "planted" not in str(caught.value)
 
 
-def test_writing_replaces_values_in_their_places_and_keeps_all_else(file: Path) -> None:
+def test_writing_replaces_values_in_place_and_keeps_the_rest(file: Path) -> None:
     write_env_file(file, {"JOB_API_KEY": "new key", "JOB_API_URL": "https://jobs.example.org"})
     assert file.read_text() == (
         "# Slack\nSLACK_BOT_TOKEN=xoxb-old-token\n\nJOB_API_KEY='new key'\nEMPTY=\nJOB_API_URL=https://jobs.example.org\n"
     )
 
 
-def test_only_the_owner_may_read_what_was_written(file: Path, tmp_path: Path) -> None:
+def test_a_written_file_is_readable_only_by_its_owner(file: Path, tmp_path: Path) -> None:
     file.chmod(0o644)
     write_env_file(file, {"A": "1"})
     write_env_file(tmp_path / "new.env", {"A": "1"})
@@ -80,7 +80,7 @@ def test_only_the_owner_may_read_what_was_written(file: Path, tmp_path: Path) ->
     }
 
 
-def test_where_it_cannot_be_written_the_old_file_stays(file: Path, tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(file: Path, tmp_path: Path) -> None:
     directory = tmp_path / "taken.env"
     directory.mkdir()
     (directory / "x").touch()
@@ -98,5 +98,5 @@ def _binary(folder: Path) -> Path:
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\u2028\u2029")))
-def test_every_value_comes_back(value: str) -> None:
+def test_every_value_round_trips(value: str) -> None:
     assert dotenv_values(stream=StringIO(env_line("NAME", value)), interpolate=False) == {"NAME": value}

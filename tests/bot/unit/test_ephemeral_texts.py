@@ -15,7 +15,7 @@ CONTEXT = MessageContext(command="/pa<g>es", bot_user_id="U0BOT")
 MAX_EPHEMERAL = 3_000
 
 
-def test_the_help_names_every_way_in_and_every_word() -> None:
+def test_the_help_lists_every_way_in_and_control_word() -> None:
     text = help_text(CONTEXT)
     assert len(text) < MAX_EPHEMERAL
     for told in ("`/pa&lt;g&gt;es ", "<@U0BOT>", "direct message", "`project:NAME`", "`quiet`", "`//`", ":x:"):
@@ -25,7 +25,7 @@ def test_the_help_names_every_way_in_and_every_word() -> None:
 
 
 @pytest.mark.parametrize("word", LoneWord)
-def test_the_help_explains_what_was_meant_first(word: LoneWord) -> None:
+def test_the_help_explains_the_intended_command_first(word: LoneWord) -> None:
     first, *rest = help_text(CONTEXT, word).splitlines()
     assert first.startswith(f"Nothing was started: `/pa&lt;g&gt;es {word}` is not a command.")
     assert f'"{word}"' in rest[-1]
@@ -33,20 +33,20 @@ def test_the_help_explains_what_was_meant_first(word: LoneWord) -> None:
 
 @pytest.mark.parametrize("name", OptionName)
 @pytest.mark.parametrize("fault", OptionFault)
-def test_a_wrong_option_says_what_to_write_instead(name: OptionName, fault: OptionFault) -> None:
+def test_an_invalid_option_is_explained_with_the_correct_form(name: OptionName, fault: OptionFault) -> None:
     text = wrong_option(WrongOption(name, fault))
     assert text.startswith("Nothing was started: ")
     assert ("`quiet`" if name is OptionName.QUIET else "`project:NAME`") in text
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_input_is_named() -> None:
     assert "the task is missing" in task_missing(CONTEXT)
     assert "`!stop`" in word_without_job(ThreadWord.STOP, CONTEXT)
     assert "`!stop`" in word_meant(ThreadWord.STOP)
     assert "`!new and the task`" in word_meant(ThreadWord.NEW)
 
 
-def test_a_direct_message_between_people_has_no_room_for_a_job() -> None:
+def test_a_direct_message_between_people_cannot_have_a_job() -> None:
     thread = Thread("th1", "T1", "D0BOTH", "U1", "Fix <it>", "", 0.0)
     text = to_person(thread, CardNotPosted("U1", "channel_not_found"), NO_FOLLOW_UPS, CONTEXT)[0].text
     assert "No job was started: I'm not part of this direct message." in text

@@ -7,7 +7,7 @@ from bot.runtime.process_signals import freeze_startup_objects
 from bot.scheduler.job_poller import KnownLook, PollMemory
 
 
-def test_what_is_there_is_left_out_of_later_collections() -> None:
+def test_startup_objects_are_frozen_out_of_garbage_collection() -> None:
     """Garbage is not: it goes before."""
     before, kept = gc.get_freeze_count(), [object()]
     freeze_startup_objects()
@@ -15,7 +15,7 @@ def test_what_is_there_is_left_out_of_later_collections() -> None:
     assert not any(kept is each for each in gc.get_objects())
 
 
-def test_what_is_known_of_jobs_costs_the_collector_nothing() -> None:
+def test_remembered_jobs_cost_the_garbage_collector_nothing() -> None:
     """However many there are: it would look at each of them, with everything else waiting."""
     memory = PollMemory()
     gc.collect()

@@ -5,7 +5,7 @@ import pytest
 from bot.runtime.health.report import ComponentStatus, Health
 
 
-def test_a_moments_trouble_is_shown_and_leaves_the_bot_healthy() -> None:
+def test_a_momentary_failure_is_shown_and_keeps_the_bot_healthy() -> None:
     state = Health(
         lambda: [ComponentStatus("request sender"), ComponentStatus("outbox", 10.0, "no connection")]
     ).report()
@@ -13,7 +13,7 @@ def test_a_moments_trouble_is_shown_and_leaves_the_bot_healthy() -> None:
     assert state["parts"] == {"request sender": "works", "outbox": "has not worked for 10 s: no connection"}
 
 
-def test_what_is_vital_is_ready_at_once_or_not_and_what_only_warns_is_apart() -> None:
+def test_vital_parts_decide_readiness_and_warnings_are_separate() -> None:
     parts = [
         ComponentStatus("recording", critical=True, grace_seconds=0.0),
         ComponentStatus("slack connection", 1.0, "lost", critical=True),
@@ -35,12 +35,12 @@ def test_what_is_vital_is_ready_at_once_or_not_and_what_only_warns_is_apart() ->
     assert health.report()["ok"] is False
 
 
-def test_what_has_failed_for_a_moment_is_not_logged_as_lasting(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_momentary_failure_is_not_logged_as_lasting(caplog: pytest.LogCaptureFixture) -> None:
     Health(lambda: [ComponentStatus("recording", 1.0, "disk full", critical=True, grace_seconds=0.0)]).log_changes()
     assert not caplog.records
 
 
-def test_five_minutes_of_trouble_are_logged_once_and_so_is_the_recovery(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_of_five_minutes_and_its_recovery_are_logged_once_each(caplog: pytest.LogCaptureFixture) -> None:
     parts = [ComponentStatus("outbox", 300.0, "token_revoked")]
     health = Health(lambda: parts)
     with caplog.at_level(logging.WARNING):

@@ -81,15 +81,15 @@ def words(message: NoticeMessage) -> str:
         (QuestionAsked("Which?"), "The agent asks:\n>Which?\nReply here to answer."),
     ],
 )
-def test_what_was_told_of_an_end_is_said(message: NoticeMessage, said: str) -> None:
+def test_the_details_of_an_end_are_shown(message: NoticeMessage, said: str) -> None:
     assert words(message) == f"<@U0ANA> {said}"
 
 
-def test_a_question_mentions_whoever_it_is_for() -> None:
+def test_a_question_mentions_its_addressee() -> None:
     assert words(QuestionAsked("Which?", person_id="U0BEN")).startswith("<@U0BEN> The agent asks:")
 
 
-def test_why_the_whole_of_an_answer_cannot_be_shown_is_said() -> None:
+def test_an_unavailable_whole_answer_is_explained() -> None:
     told = {words(AnswerRequested("U0BEN", "0a", missing=why)) for why in AnswerMissing}
     assert len(told) == len(AnswerMissing)
 
@@ -98,24 +98,24 @@ def card_text(state: ThreadState) -> str:
     return card(Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1", state=state), MessageContext()).text
 
 
-def test_a_card_without_details_is_as_it_was() -> None:
+def test_a_card_without_details_is_unchanged() -> None:
     assert card_text(ThreadState(job=Job("j1", "active"))).startswith("Active: the agent is at work.\n<@U0ANA> asked:")
 
 
-def test_a_card_that_waits_for_an_answer_says_so() -> None:
+def test_a_card_waiting_for_an_answer_says_so() -> None:
     assert "reply in the thread to answer" in card_text(
         ThreadState(job=Job("j1", "completed"), work=Work(question="0a"))
     )
 
 
 @pytest.mark.parametrize("became", [PullRequestState.MERGED, PullRequestState.CLOSED])
-def test_a_card_says_what_became_of_the_pull_request(became: PullRequestState) -> None:
+def test_a_card_shows_the_pull_requests_state(became: PullRequestState) -> None:
     state = ThreadState(job=Job("j1", "completed", pr_link=LINK), work=Work(progress=Progress(pull_request=became)))
     assert f"Finished: the pull request is {became}" in card_text(state)
     assert f"<{LINK}> ({became})" in card_text(state)
 
 
-def test_of_a_long_plan_the_card_shows_what_is_next() -> None:
+def test_a_card_shows_the_next_steps_of_a_long_plan() -> None:
     plan = tuple(PlanStep(f"Step {n}", StepStatus.COMPLETED if n < 15 else StepStatus.PENDING) for n in range(20))
     text = state_line(ThreadState(job=Job("j1", "active"), work=Work(progress=Progress(plan))), MessageContext())
     assert "Step 15" in text
@@ -127,7 +127,7 @@ def test_of_a_long_plan_the_card_shows_what_is_next() -> None:
     "message",
     [JobFailed(), JobStopped("U0BEN"), QuestionAsked("Which?")],
 )
-def test_in_somebody_elses_thread_people_are_told_to_mention_pagehand(message: NoticeMessage) -> None:
+def test_in_an_existing_thread_people_are_told_to_mention_pagehand(message: NoticeMessage) -> None:
     """A reply without that is not for the job."""
     conversation = replace(THREAD, origin=ThreadOrigin.CONVERSATION)
     for thread, told in ((THREAD, "Reply here to"), (conversation, "Mention Pagehand here to")):
@@ -135,7 +135,7 @@ def test_in_somebody_elses_thread_people_are_told_to_mention_pagehand(message: N
         assert told in made.text
 
 
-def test_who_stopped_a_job_is_told_once_and_the_reason_stands_by_itself() -> None:
+def test_the_person_who_stopped_a_job_is_named_once_apart_from_the_reason() -> None:
     """The one mention is for whoever asked for the job."""
     report = JobReport(reason="Stopped in the middle.")
     made = words(JobStopped("U0BEN", report=report))

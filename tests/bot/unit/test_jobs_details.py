@@ -64,7 +64,7 @@ WHOLE = {
 }
 
 
-def test_all_that_ours_tells_is_read() -> None:
+def test_all_details_of_our_job_server_are_read() -> None:
     assert parsed(WHOLE) == JobDetails(
         summary="I did **it**.\n\n- one",
         reason="because",
@@ -97,7 +97,7 @@ def test_a_pending_pull_request_is_read_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize("details", [None, 1, "text", [], [1], True])
-def test_details_that_are_no_object_are_none(details: Any) -> None:
+def test_details_that_are_not_an_object_are_ignored(details: Any) -> None:
     assert parsed(details) is None
 
 
@@ -117,7 +117,7 @@ def test_no_details_make_a_job_unreadable(details: dict[str, Any]) -> None:
     assert parsed(details) is not None
 
 
-def test_what_is_too_long_or_too_many_is_bounded() -> None:
+def test_long_texts_and_lists_are_bounded() -> None:
     found = parsed(
         {
             "summary": "e" * 1_000_000,
@@ -134,7 +134,7 @@ def test_what_is_too_long_or_too_many_is_bounded() -> None:
     assert (len(found.pull_request.checks[0].problems), found.pull_request.checks[0].problem_count) == (20, 900)
 
 
-def test_of_a_hundred_thousand_files_the_first_are_kept_and_their_number() -> None:
+def test_of_a_hundred_thousand_files_the_first_and_their_count_are_kept() -> None:
     found = parsed({"changes": {"files": [{"path": "a"}] * 100_000, "fileCount": 100_000, "added": -1, "removed": 1e9}})
     assert found is not None
     assert found.changes is not None
@@ -143,7 +143,7 @@ def test_of_a_hundred_thousand_files_the_first_are_kept_and_their_number() -> No
 
 
 @pytest.mark.parametrize("depth", [150, 100_000])
-def test_deep_nesting_ends_in_a_job_or_in_our_error(depth: int) -> None:
+def test_deep_nesting_yields_a_job_or_our_error(depth: int) -> None:
     body = b'{"id": "j1", "status": "active", "details": {"plan": ' + b"[" * depth + b"]" * depth + b"}}"
     try:
         assert parse_job(body).details == JobDetails()
@@ -151,18 +151,18 @@ def test_deep_nesting_ends_in_a_job_or_in_our_error(depth: int) -> None:
         assert depth > 150
 
 
-def test_a_body_that_is_longer_than_any_details_is_not_read() -> None:
+def test_an_oversized_body_is_not_read() -> None:
     with pytest.raises(JobApiUnreadable):
         parse_job(json.dumps({"id": "j", "status": "active", "details": {"summary": "x" * MAX_BODY}}).encode())
 
 
-def test_control_characters_and_what_misleads_are_taken_out_and_line_breaks_stay() -> None:
+def test_control_and_misleading_characters_are_removed_but_not_newlines() -> None:
     found = parsed({"summary": "a\x00\x1b[31m\u202eb\r\n\tc", "activity": "one\ntwo\u2028three"})
     assert found is not None
     assert (found.summary, found.activity) == ("a[31mb\n\tc", "one twothree")
 
 
-def test_a_secret_in_any_text_is_hidden_before_it_is_cut() -> None:
+def test_a_secret_in_any_text_is_masked_before_it_is_cut() -> None:
     text = json.dumps(WHOLE).replace("Which?", "x" * (MAX_WORDS - 5) + "SECRET9").replace("links", "SECRET9 links")
     body = f'{{"id": "j1", "status": "active", "details": {text}}}'.encode()
     found = parse_job(body, lambda words: words.replace("SECRET9", "***")).details
@@ -170,7 +170,7 @@ def test_a_secret_in_any_text_is_hidden_before_it_is_cut() -> None:
     assert "*** links" in repr(found)
 
 
-def test_who_asked_goes_into_the_body_only_where_it_is_given() -> None:
+def test_the_requester_is_in_the_body_only_if_given() -> None:
     assert json.loads(prompt_body(PromptCall("Do it", "k"))) == {"prompt": "Do it"}
     asked = Requester("Ana", "U0ANA", "https://slack.example/p1")
     assert json.loads(prompt_body(PromptCall("Do it", "k", asked))) == {
@@ -184,14 +184,14 @@ def test_who_asked_goes_into_the_body_only_where_it_is_given() -> None:
 
 
 @pytest.mark.parametrize("kept", [None, 3, [], {}, {"files": -1}, {"files": "3"}, {"files": True}, {"files": 10**12}])
-def test_what_tells_of_no_files_tells_of_no_kept_work(kept: Any) -> None:
+def test_partial_work_without_files_is_none(kept: Any) -> None:
     """Then nobody is offered to discard it."""
     details = parsed({"partialWork": kept})
     assert details is not None
     assert details.partial_files == 0
 
 
-def test_an_example_that_a_button_cannot_show_whole_is_none() -> None:
+def test_an_example_too_long_for_a_button_is_dropped() -> None:
     """No more is sent than what is seen; and what is there twice is one."""
     fits = "x" * 75
     told = parsed({"examples": ["x" * 76, fits, "Fix it", "Fix it", "", 7, None, "two\nlines"]})
@@ -221,7 +221,7 @@ CHOICE = {"title": "Page", "kind": "choice", "options": [{"label": "A"}, {"label
         None,
     ],
 )
-def test_a_form_that_cannot_be_shown_whole_is_asked_in_words_alone(fields: Any) -> None:
+def test_a_form_that_cannot_be_shown_whole_is_asked_in_text(fields: Any) -> None:
     """Half of it could not be sent, and what is shown shortened would not be known again."""
     read = parsed({"question": "Which?", "questionFields": fields})
     assert read is not None

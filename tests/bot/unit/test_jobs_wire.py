@@ -35,7 +35,7 @@ def body(**fields: Any) -> bytes:
     return json.dumps({"id": "job_1", "status": "active", **fields}).encode()
 
 
-def test_reads_every_field_and_ignores_unknown_ones() -> None:
+def test_every_field_is_read_and_unknown_ones_are_ignored() -> None:
     assert parse_job(json.dumps(WHOLE).encode()) == Job(
         id="job_1",
         status="completed",
@@ -62,7 +62,7 @@ def test_optional_fields_of_the_wrong_type_count_as_missing(field: str, wrong: o
 @pytest.mark.parametrize(
     ("given_id", "text"), [(42, "42"), (10**400, "1" + "0" * 400), (1.5, "1.5"), ("a b/ü", "a b/ü")]
 )
-def test_a_number_becomes_a_textual_id_and_text_is_never_altered(given_id: object, text: str) -> None:
+def test_a_numeric_id_becomes_text_and_text_is_never_altered(given_id: object, text: str) -> None:
     assert parse_job(body(id=given_id)).id == text
 
 
@@ -75,7 +75,7 @@ def test_an_id_that_cannot_address_a_job_is_unreadable(bad_id: object) -> None:
 
 
 @pytest.mark.parametrize("number", [b"1" * 5000, b"1e999", b"NaN", b"-Infinity"])
-def test_a_number_that_is_none_is_unreadable(number: bytes) -> None:
+def test_an_invalid_number_is_unreadable(number: bytes) -> None:
     with pytest.raises(JobApiUnreadable):
         parse_job(b'{"id": %s, "status": "active"}' % number)
 
@@ -87,11 +87,11 @@ def test_a_status_that_is_not_a_word_is_unreadable(bad: object) -> None:
 
 
 @pytest.mark.parametrize("status", ["queued", "Completed", "待機中", "in review"])
-def test_an_unknown_status_is_kept_as_seen(status: str) -> None:
+def test_an_unknown_status_is_kept_as_received(status: str) -> None:
     assert parse_job(body(status=status)).status == status
 
 
-def test_what_is_shown_is_bounded_and_printable() -> None:
+def test_displayed_text_is_bounded_and_printable() -> None:
     job = parse_job(
         body(status="s" * 9999, model="a\x00b\x1b[31m\u202e", source={"ref": "r" * 9999, "repository": "x\r\ny"})
     )
@@ -102,13 +102,13 @@ def test_what_is_shown_is_bounded_and_printable() -> None:
     assert job.repository == "x y"
 
 
-def test_a_link_is_never_shortened_into_another_one() -> None:
+def test_a_link_is_never_shortened() -> None:
     long = "https://git.example/" + "x" * MAX_LINK
     assert parse_job(body(prLink=long)).pr_link is None
     assert parse_job(body(prLink=long[:MAX_LINK])).pr_link == long[:MAX_LINK]
 
 
-def test_credentials_in_a_repository_address_are_left_out() -> None:
+def test_credentials_in_a_repository_url_are_removed() -> None:
     job = parse_job(body(source={"repository": "https://bot:ghp_secret@git.example/acme/docs"}))
     assert job.repository == "https://git.example/acme/docs"
     assert parse_job(body(source={"repository": "git@git.example:acme/docs"})).repository == "git@git.example:acme/docs"
@@ -129,7 +129,7 @@ def test_credentials_in_a_repository_address_are_left_out() -> None:
         (b" " * (MAX_BODY + 1), "longer than"),
     ],
 )
-def test_says_why_an_answer_is_not_a_job_and_keeps_none_of_it(answer: bytes, problem: str) -> None:
+def test_an_unreadable_answer_is_explained_without_quoting_it(answer: bytes, problem: str) -> None:
     with pytest.raises(JobApiUnreadable, match=problem) as caught:
         parse_job(answer)
     assert caught.value.__cause__ is None
@@ -148,7 +148,7 @@ def test_any_bytes_are_a_job_or_unreadable(answer: bytes) -> None:
 
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS[2:], json_values)))
-def test_no_optional_field_can_spoil_a_job(fields: dict[str, Any]) -> None:
+def test_no_optional_field_makes_a_job_unreadable(fields: dict[str, Any]) -> None:
     # Half a surrogate pair is not JSON that can be exchanged (RFC 8259, 8.2), and NaN is none at all.
     job = parse_job(json.dumps({**fields, "id": "job_1", "status": "active"}).encode())
     assert (job.id, job.status) == ("job_1", "active")
@@ -156,7 +156,7 @@ def test_no_optional_field_can_spoil_a_job(fields: dict[str, Any]) -> None:
 
 @given(st.text(), st.text(min_size=1).map(lambda text: printable_line(text, 90)).filter(bool))
 @example("0 \ud7fc\r0", "active")
-def test_what_is_written_can_be_read(repository: str, status: str) -> None:
+def test_encoded_jobs_round_trip(repository: str, status: str) -> None:
     written = AgentJob(id="7", status=status, source=JobSource(repository=repository, ref=None), pr_link="https://x/1")
     raw = written.model_dump_json(by_alias=True)
     assert set(json.loads(raw)) == set(FIELDS)
@@ -173,7 +173,7 @@ def test_any_prompt_can_be_sent(prompt: str) -> None:
     assert len(json.loads(prompt_body(PromptCall(prompt, "k")))["prompt"]) <= len(prompt)
 
 
-def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_joined() -> None:
+def test_a_lone_surrogate_is_replaced_and_a_pair_joined() -> None:
     assert json.loads(prompt_body(PromptCall("a\ud83d b\ud83d\ude00", "k"))) == {"prompt": "a\ufffd b😀"}
 
 
@@ -193,22 +193,22 @@ def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_joined() -> None:
         ([], ""),
     ],
 )
-def test_finds_the_apis_own_words(answer: object, words: str) -> None:
+def test_the_apis_error_message_is_found(answer: object, words: str) -> None:
     assert error_message_in(json.dumps(answer).encode()) == words
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>no</html>", b"plain", b'{"error": "cut', b"\xff", b"[" * 100_000])
-def test_other_bodies_have_no_words(answer: bytes) -> None:
+def test_other_bodies_have_no_message(answer: bytes) -> None:
     assert error_message_in(answer) == ""
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
-def test_looking_for_words_never_fails(answer: bytes) -> None:
+def test_looking_for_a_message_never_fails(answer: bytes) -> None:
     error_message_in(answer)
 
 
 @given(st.text(st.characters()), st.integers(1, 600))
-def test_it_is_one_bounded_printable_line(text: str, limit: int) -> None:
+def test_the_message_is_one_bounded_printable_line(text: str, limit: int) -> None:
     once = printable_line(text, limit)
     assert len(once) <= limit
     assert once.isprintable()

@@ -14,14 +14,14 @@ anything = st.recursive(
 )
 
 
-def test_what_is_there_is_read() -> None:
+def test_present_fields_are_read() -> None:
     body = {"a": {"b": "text"}, "list": [{"x": 1}, None, {"y": 2}]}
     assert text_at(body, "a", "b") == "text"
     assert object_at(body, "a") == {"b": "text"}
     assert objects_at(body, "list") == [{"x": 1}, {"y": 2}]
 
 
-def test_what_is_of_another_type_counts_as_missing() -> None:
+def test_fields_of_the_wrong_type_count_as_missing() -> None:
     body: dict[str, Any] = {"number": 7, "null": None, "list": [], "text": "x"}
     assert text_at(body, "number") == text_at(body, "null") == text_at(body, "text", "deeper") == ""
     assert object_at(body, "text") == {}
@@ -29,7 +29,7 @@ def test_what_is_of_another_type_counts_as_missing() -> None:
 
 
 @given(anything)
-def test_nothing_raises(body: Any) -> None:
+def test_reading_json_fields_never_raises(body: Any) -> None:
     assert isinstance(text_at(body, "a", "b"), str)
     assert isinstance(object_at(body, "a"), dict)
     assert all(isinstance(item, dict) for item in objects_at(body, "a"))

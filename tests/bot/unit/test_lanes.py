@@ -50,7 +50,7 @@ def test_a_test_is_in_the_default_lane_or_in_the_full_one() -> None:
     assert re.findall(r"pytest -n 6 -m full\b(.*?)['\"]", (CI / "run").read_text(encoding="utf-8")) == ["", " --$due"]
 
 
-def test_no_name_of_a_test_is_given_twice() -> None:
+def test_test_names_are_unique() -> None:
     """A story that several levels tell has a name at each that says what that level adds."""
     sources = [file.read_text(encoding="utf-8") for file in TESTS.rglob("test_*.py")]
     names = Counter(
@@ -59,14 +59,14 @@ def test_no_name_of_a_test_is_given_twice() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_numbers_in_a_row_take_every_test_once() -> None:
+def test_consecutive_slices_cover_every_test_once() -> None:
     count = slice_count(ITEMS, SECONDS)
     slices = [slice_of(ITEMS, number, SECONDS) for number in range(1000, 1000 + count)]
     assert sorted(id(item) for items in slices for item in items) == sorted(map(id, ITEMS))
     assert slice_of(ITEMS, 1000 + count, SECONDS) == slices[0]
 
 
-def test_slices_take_about_as_long_as_each_other() -> None:
+def test_slices_take_similar_time() -> None:
     def seconds(items: Sequence[pytest.Item]) -> float:
         return sum(SECONDS["full"].get(item.path.name, 0.1) for item in items)
 
@@ -77,11 +77,11 @@ def test_slices_take_about_as_long_as_each_other() -> None:
     assert max(totals) < 1.3 * SLICE
 
 
-def test_without_anything_recorded_there_is_one_slice() -> None:
+def test_without_recorded_times_there_is_one_slice() -> None:
     assert slice_of(ITEMS[-5:], 7, {}) == ITEMS[-5:]
 
 
-def test_each_worker_begins_with_an_equal_share_of_what_takes_long() -> None:
+def test_slow_tests_are_spread_evenly_over_workers() -> None:
     slow = made_up(a=4, b=2, c=2)
     items = made_up(quick=12) + slow
     seconds = {"a": 3.0, "b": 7.0, "c": 12.0, "quick": 0.01}
@@ -91,7 +91,7 @@ def test_each_worker_begins_with_an_equal_share_of_what_takes_long() -> None:
     assert sorted(map(id, dealt)) == sorted(map(id, items))
 
 
-def test_what_tests_took_is_recorded_by_lane_and_file() -> None:
+def test_test_durations_are_recorded_by_lane_and_file() -> None:
     record = recorded_seconds()
     assert set(record) == {"default", "full"}
     assert all(took >= 0 for files in record.values() for took in files.values())
@@ -99,7 +99,7 @@ def test_what_tests_took_is_recorded_by_lane_and_file() -> None:
     assert known > len(list(TESTS.glob("**/test_*.py"))) / 2
 
 
-def test_the_record_of_the_full_lane_names_a_commit_and_a_day() -> None:
+def test_the_record_of_the_full_lane_has_a_commit_and_a_day() -> None:
     record = CI / "full-run"
     if record.exists():
         commit, day = record.read_text(encoding="utf-8").split()
@@ -107,7 +107,7 @@ def test_the_record_of_the_full_lane_names_a_commit_and_a_day() -> None:
         date.fromisoformat(day)
 
 
-def test_what_is_watched_exists() -> None:
+def test_watched_paths_exist() -> None:
     assert [path for path in watched() if not (ROOT / path).exists()] == []
 
 
@@ -158,14 +158,14 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repository")
 
 
-def test_a_slice_is_due_by_the_commit_after_a_green_run(repository: Repository) -> None:
+def test_after_a_green_run_a_slice_is_due_by_commit(repository: Repository) -> None:
     repository.record(repository.commit())
     assert repository.due()[0] == "slice 1"
     repository.commit()
     assert repository.due()[0] == "slice 2"
 
 
-def test_everything_is_due_when_the_last_green_run_is_long_ago(repository: Repository) -> None:
+def test_all_slices_are_due_long_after_the_last_green_run(repository: Repository) -> None:
     repository.record(repository.commit())
     repository.commit(times=30)
     assert repository.due()[0] == "slice 31"
@@ -175,7 +175,7 @@ def test_everything_is_due_when_the_last_green_run_is_long_ago(repository: Repos
     assert "31 commits ago" in why
 
 
-def test_everything_is_due_when_what_is_watched_changed(repository: Repository) -> None:
+def test_all_slices_are_due_when_watched_paths_changed(repository: Repository) -> None:
     repository.record(repository.commit())
     assert "requirements.txt" in watched()
     repository.commit("requirements.txt")
@@ -184,14 +184,14 @@ def test_everything_is_due_when_what_is_watched_changed(repository: Repository) 
     assert "requirements.txt" in why
 
 
-def test_without_a_record_a_slice_is_due_and_that_is_said(repository: Repository) -> None:
+def test_without_a_record_a_slice_is_due_and_reported(repository: Repository) -> None:
     repository.commit()
     due, why = repository.due()
     assert due == "slice 1"
     assert "NOT everything" in why
 
 
-def test_a_record_of_another_history_is_none(repository: Repository) -> None:
+def test_a_record_of_an_unrelated_history_is_ignored(repository: Repository) -> None:
     repository.commit()
     repository.record("0" * 40)
     due, why = repository.due()
@@ -199,7 +199,7 @@ def test_a_record_of_another_history_is_none(repository: Repository) -> None:
     assert "NOT everything" in why
 
 
-def test_a_shallow_clone_has_its_slice(repository: Repository, tmp_path: Path) -> None:
+def test_a_shallow_clone_gets_a_slice(repository: Repository, tmp_path: Path) -> None:
     repository.record(repository.commit())
     repository.git("add", ".ci")
     repository.commit(times=3)
@@ -210,7 +210,7 @@ def test_a_shallow_clone_has_its_slice(repository: Repository, tmp_path: Path) -
 
 
 @pytest.mark.full
-def test_a_plain_test_of_either_database_has_one_of_them_in_the_default_lane() -> None:
+def test_a_plain_either_database_test_runs_on_one_in_the_default_lane() -> None:
     """Both lanes together have each test on both."""
     file = "tests/bot/contract/test_homes.py"
     default, full = (set(collected(file, "-m", lane)) for lane in ("not full", "full"))

@@ -18,7 +18,7 @@ def found(watch: SecretWatch) -> int:
 
 
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO, logging.ERROR])
-def test_a_secret_in_a_record_of_any_level(
+def test_a_secret_in_a_log_record_of_any_level_is_found(
     log_watch: SecretWatch, caplog: pytest.LogCaptureFixture, level: int
 ) -> None:
     logging.getLogger("bot.anything").log(level, "see %s", "planted-secret-of-this-test")
@@ -26,12 +26,12 @@ def test_a_secret_in_a_record_of_any_level(
     assert len(caplog.records) == (level >= logging.WARNING), "others hear more than the levels let through"
 
 
-def test_a_secret_in_a_traceback(log_watch: SecretWatch) -> None:
+def test_a_secret_in_a_traceback_is_found(log_watch: SecretWatch) -> None:
     logging.getLogger("bot.anything").debug("failed", exc_info=RuntimeError("planted-secret-of-this-test"))
     assert found(log_watch) == 1
 
 
-def test_what_a_workspace_gives_out(log_watch: SecretWatch) -> None:
+def test_secrets_a_workspace_sends_out_are_found(log_watch: SecretWatch) -> None:
     server = WorkspaceServer()
     tokens = server.credentials
     given = (tokens.bot_token, tokens.app_token, tokens.signing_secret, server.socket_mode.open_url())
@@ -40,7 +40,7 @@ def test_what_a_workspace_gives_out(log_watch: SecretWatch) -> None:
     assert found(log_watch) == len(given)
 
 
-def test_loggers_that_the_sources_keep_quiet(log_watch: SecretWatch) -> None:
+def test_loggers_silenced_by_the_sources_are_heard(log_watch: SecretWatch) -> None:
     for name in ("aiosqlite", "slack_sdk.web"):
         logging.getLogger(name).debug("planted-secret-of-this-test")
         assert found(log_watch) == 0
@@ -49,7 +49,7 @@ def test_loggers_that_the_sources_keep_quiet(log_watch: SecretWatch) -> None:
 
 
 @pytest.mark.parametrize("margin", ["", "    "])
-def test_what_processes_print(tmp_path: Path, margin: str) -> None:
+def test_secrets_in_process_output_are_found(tmp_path: Path, margin: str) -> None:
     """Python prints a traceback at the margin, our log further in."""
     log = tmp_path / "a.log"
     assert faults_in_logs([], ["secret"]) == ["nothing was logged"]
@@ -62,14 +62,14 @@ def test_what_processes_print(tmp_path: Path, margin: str) -> None:
     assert traceback.startswith(f"a.log: ERROR it failed\n{margin}Traceback")
 
 
-def test_a_secret_in_a_field_of_a_record(log_watch: SecretWatch) -> None:
+def test_a_secret_in_a_field_of_a_record_is_found(log_watch: SecretWatch) -> None:
     logging.getLogger("bot.anything").debug("sent", extra={"fields": {"job": "planted-secret-of-this-test"}})
     with log_context(LogContext(job="planted-secret-of-this-test")):
         logging.getLogger("bot.anything").debug("sent")
     assert found(log_watch) == 2
 
 
-def test_what_processes_print_as_json(tmp_path: Path) -> None:
+def test_secrets_in_json_process_output_are_found(tmp_path: Path) -> None:
     """A secret is found as JSON writes it, and a traceback in its part of the line."""
     secret, log = 'a "secret"\\', tmp_path / "a.log"
     record = logging.LogRecord("bot", logging.ERROR, "", 0, f"see {secret}", (), (KeyError, KeyError("x"), None))

@@ -59,7 +59,7 @@ def int_of(words: str) -> None:
 
 
 @pytest.mark.parametrize("end", LINE_ENDS)
-def test_nobody_begins_a_line_of_their_own(end: str) -> None:
+def test_no_message_can_forge_a_log_line(end: str) -> None:
     """By an id, by the name of a logger, by words, by a field."""
     for log_format in LogFormat:
         for text in (
@@ -72,12 +72,12 @@ def test_nobody_begins_a_line_of_their_own(end: str) -> None:
             assert FORGED in text
 
 
-def test_nobody_moves_the_cursor() -> None:
+def test_no_message_can_move_the_terminals_cursor() -> None:
     """Nor hides in a terminal what stands before."""
     assert formatted("request %s", "U1\x1b[2K\x08\x00") == formatted("request %s", r"U1\x1b[2K\x08\x00")
 
 
-def test_a_traceback_has_lines_that_are_no_records() -> None:
+def test_a_traceback_has_lines_without_a_record_prefix() -> None:
     """Also where the exception's own text has some."""
     error = raised(f"wrong\n{FORGED}\x1b[2K\u2028{FORGED}")
     first, *further = formatted("failed", exception=error).splitlines()
@@ -109,14 +109,14 @@ def test_secrets_are_masked_in_every_part_of_json() -> None:
     assert "planted" not in as_json("%s", "x" * (half - 8) + "planted-secret" + "y" * half)["message"]
 
 
-def test_json_has_the_parts_of_a_record_by_their_names() -> None:
+def test_json_has_the_standard_record_attributes() -> None:
     entry = as_json("a %s", "b", exception=raised("wrong"), way_in="command", job="")
     assert entry.pop("exception").startswith("Traceback (most recent call last):")
     told = {"level": "INFO", "logger": "bot", "message": "a b", "way_in": "command"}
     assert entry == {"time": "1970-01-01T00:00:00.000+00:00", **told}
 
 
-def test_a_line_says_what_it_is_about() -> None:
+def test_a_line_includes_its_context_fields() -> None:
     """As words that nobody takes for others, and by a context that ends."""
     with log_context(LogContext("r-1", 'job-1" thread=x', "t1")):
         assert formatted("sent", job="").endswith(r'bot: sent request=r-1 job="job-1\" thread=x" thread=t1')
@@ -125,7 +125,7 @@ def test_a_line_says_what_it_is_about() -> None:
     assert formatted("sent").endswith("bot: sent")
 
 
-def test_no_field_takes_the_place_of_a_part_of_the_record() -> None:
+def test_no_field_can_replace_a_record_attribute() -> None:
     record = logging.LogRecord("bot", logging.INFO, "", 0, "true", (), None)
     record.fields = {"message": "forged", "level": "ERROR"}
     entry = json.loads(JsonFormatter([]).format(record))
@@ -140,7 +140,7 @@ def test_a_record_has_a_bounded_length(log_format: LogFormat) -> None:
     assert "characters left out" in text
 
 
-def test_people_read_terminals_and_programs_anything_else() -> None:
+def test_text_goes_to_terminals_and_json_elsewhere() -> None:
     controller, terminal = os.openpty()
     with os.fdopen(terminal, "w") as stream:
         assert format_for(stream) is LogFormat.TEXT
@@ -148,7 +148,7 @@ def test_people_read_terminals_and_programs_anything_else() -> None:
     assert format_for(io.StringIO()) is LogFormat.JSON
 
 
-def test_what_another_formatter_made_of_a_traceback_does_not_count() -> None:
+def test_a_traceback_cached_by_another_formatter_is_ignored() -> None:
     """A record goes to every handler, and keeps the first one's traceback."""
     error = raised("planted-secret")
     record = logging.LogRecord("bot", logging.INFO, "", 0, "failed", (), (ValueError, error, error.__traceback__))
@@ -157,7 +157,7 @@ def test_what_another_formatter_made_of_a_traceback_does_not_count() -> None:
     assert logging.Formatter().format(record) == before
 
 
-def test_the_same_line_again_and_again_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_repeated_lines_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     """And then how often it was left out."""
     now = 0.0
     log = ThrottledLogger(logging.getLogger("bot.test"), monotonic=lambda: now)

@@ -112,16 +112,16 @@ def schema() -> Draft7Validator:
 
 @pytest.mark.skipif(not SCHEMA.is_dir(), reason="Slack's manifest schema is not beside this repository")
 @pytest.mark.parametrize("choices", VARIANTS)
-def test_it_is_valid_by_slacks_schema(schema: Draft7Validator, choices: ManifestChoices) -> None:
+def test_the_manifest_is_valid_by_slacks_schema(schema: Draft7Validator, choices: ManifestChoices) -> None:
     assert [error.message for error in schema.iter_errors(made(choices))] == []
 
 
-def test_by_default_it_is_the_file_at_the_top_to_the_letter() -> None:
+def test_the_default_manifest_equals_the_file_at_the_top() -> None:
     printed = CliRunner().invoke(main, ["manifest"])
     assert printed.output == (ROOT / "manifest.yml").read_text(encoding="utf-8")
 
 
-def test_over_http_everything_goes_to_one_address(manifest: dict[str, Any]) -> None:
+def test_over_http_every_request_url_is_the_same(manifest: dict[str, Any]) -> None:
     over_http = made(ManifestChoices(command="/write", address="https://pagehand.example.org/"))
     receiving = Receiving("/write", by_socket=False)
     assert [finding.check for finding in manifest_findings(over_http, receiving) if finding.is_fault] == []
@@ -135,9 +135,7 @@ def test_over_http_everything_goes_to_one_address(manifest: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("feature", Feature)
-def test_a_feature_that_is_left_out_takes_its_scopes_and_events_along(
-    manifest: dict[str, Any], feature: Feature
-) -> None:
+def test_leaving_out_a_feature_removes_its_scopes_and_events(manifest: dict[str, Any], feature: Feature) -> None:
     smaller = made(ManifestChoices(without=frozenset({feature})))
     left_out = names(manifest) - names(smaller)
     assert left_out
@@ -146,7 +144,7 @@ def test_a_feature_that_is_left_out_takes_its_scopes_and_events_along(
     assert needed <= set(smaller["oauth_config"]["scopes"]["bot"])
 
 
-def test_what_can_be_left_out_is_optional_and_nothing_that_is_required(manifest: dict[str, Any]) -> None:
+def test_only_optional_features_can_be_left_out(manifest: dict[str, Any]) -> None:
     smallest = made(ManifestChoices(without=frozenset(Feature)))
     scopes = manifest["oauth_config"]["scopes"]
     assert set(scopes["bot"]) - set(smallest["oauth_config"]["scopes"]["bot"]) == set(scopes["bot_optional"])
@@ -177,13 +175,13 @@ def test_comments_are_kept() -> None:
         (["--without", "commands"], "'commands' is not one of"),
     ],
 )
-def test_what_slack_would_refuse_is_refused_in_words(arguments: list[str], words: str) -> None:
+def test_values_slack_would_refuse_are_refused_with_a_reason(arguments: list[str], words: str) -> None:
     refused = CliRunner().invoke(main, ["manifest", *arguments])
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert words in refused.output
 
 
-def test_its_scopes_are_those_that_calls_and_events_need(manifest: dict[str, Any]) -> None:
+def test_the_manifests_scopes_match_the_calls_and_events(manifest: dict[str, Any]) -> None:
     assert called_methods() <= set(USED)
     needed = {USED[method] for method in called_methods()} - {None}
     needed |= {EVENT_SCOPES[event] for event in manifest["settings"]["event_subscriptions"]["bot_events"]} - {None}
@@ -191,12 +189,12 @@ def test_its_scopes_are_those_that_calls_and_events_need(manifest: dict[str, Any
     assert set(manifest["oauth_config"]["scopes"]["bot"]) == needed
 
 
-def test_its_events_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:
+def test_the_manifests_events_match_the_listeners(manifest: dict[str, Any]) -> None:
     subscribed = {name.split(".")[0] for name in manifest["settings"]["event_subscriptions"]["bot_events"]}
     assert subscribed == {*messages.EVENTS, reactions.EVENT, channels.ID_CHANGED, channels.JOINED, "app_home_opened"}
 
 
-def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
+def test_every_button_has_a_listener(manifest: dict[str, Any]) -> None:
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
     source = Path(blocks.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'^[A-Z_]+ = "([a-z_]+)"$', source, re.MULTILINE)) | set(blocks.CHOOSE_PROJECT_BUTTONS)
@@ -206,19 +204,19 @@ def test_every_button_has_its_listener(manifest: dict[str, Any]) -> None:
     }
 
 
-def test_the_shortcuts_are_those_that_listeners_take(manifest: dict[str, Any]) -> None:
+def test_the_manifests_shortcuts_match_the_listeners(manifest: dict[str, Any]) -> None:
     named = {(shortcut["type"], shortcut["callback_id"]) for shortcut in manifest["features"]["shortcuts"]}
     assert named == {("message", shortcuts.HAND_TO_PAGEHAND), ("global", shortcuts.NEW_TASK)}
 
 
-def test_what_is_asked_for_says_what_it_is_for() -> None:
+def test_every_requested_scope_has_a_purpose() -> None:
     text = (ROOT / "manifest.yml").read_text(encoding="utf-8")
     listed = re.findall(r"^      - ([a-z_:.]+)( # .+)?$", text, re.MULTILINE)
     assert listed
     assert [name for name, comment in listed if not comment] == []
 
 
-def test_the_command_is_the_default_one_and_escaped(manifest: dict[str, Any]) -> None:
+def test_the_manifests_command_is_the_default_and_escaped(manifest: dict[str, Any]) -> None:
     (command,) = manifest["features"]["slash_commands"]
     assert command["command"] == "/docs"
     assert command["should_escape"] is True
@@ -226,11 +224,11 @@ def test_the_command_is_the_default_one_and_escaped(manifest: dict[str, Any]) ->
     assert manifest["settings"]["socket_mode_enabled"] is True
 
 
-def test_private_words_can_reach_people_as_direct_messages(manifest: dict[str, Any]) -> None:
+def test_private_notices_can_be_sent_as_direct_messages(manifest: dict[str, Any]) -> None:
     assert manifest["features"]["app_home"]["messages_tab_enabled"] is True
 
 
-def test_it_asks_to_hear_direct_messages_only_where_people_can_write_them(manifest: dict[str, Any]) -> None:
+def test_direct_message_events_require_the_messages_tab(manifest: dict[str, Any]) -> None:
     """Where the Messages tab is read-only, neither messages nor slash commands can be sent from it."""
     scopes, settings = manifest["oauth_config"]["scopes"]["bot"], manifest["settings"]["event_subscriptions"]
     writable = manifest["features"]["app_home"]["messages_tab_read_only_enabled"] is False

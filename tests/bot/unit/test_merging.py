@@ -32,12 +32,12 @@ def names(*following: Request, stopped_at: tuple[float, ...] = (), seconds: floa
     return [request.text for request in merged_with(FIRST, following, stopped_at, seconds)]
 
 
-def test_each_that_came_soon_after_the_one_before_goes_along() -> None:
+def test_replies_in_quick_succession_are_merged() -> None:
     """The time counts from the one before, not from the first."""
     assert names(said("a", 103.0), said("b", 105.9), said("c", 109.0)) == ["a", "b"]
 
 
-def test_nothing_goes_along_where_that_is_not_wanted() -> None:
+def test_nothing_is_merged_when_disabled() -> None:
     """With 0 seconds, not even what was written at the same time."""
     assert names(said("a", 100.0), seconds=0) == []
 
@@ -52,30 +52,30 @@ def test_nothing_goes_along_where_that_is_not_wanted() -> None:
     ],
     ids=["another person's", "not prepared yet", "may have arrived", "of another message"],
 )
-def test_what_lies_between_ends_the_message(between: Request) -> None:
+def test_anything_in_between_ends_the_merge(between: Request) -> None:
     """The order is kept: what comes after it is not sent before it."""
     assert names(said("a", 101.0), between, said("b", 102.0)) == ["a"]
 
 
-def test_a_stop_ends_the_message() -> None:
+def test_a_stop_ends_the_merge() -> None:
     """What was written after a stop has nothing to do with what was written before."""
     assert names(said("a", 101.0), said("b", 102.0), stopped_at=(101.5,)) == ["a"]
     assert names(said("a", 101.0), said("b", 102.0), stopped_at=(99.0, 103.0)) == ["a", "b"]
 
 
-def test_a_message_does_not_grow_without_bounds() -> None:
+def test_a_merged_message_is_bounded() -> None:
     """Neither in requests nor in characters: what has no room goes out next."""
     many = [said(f"m{n}", 100.0 + n) for n in range(2 * MOST_MERGED)]
     assert len(merged_with(FIRST, many, (), 3.0)) == MOST_MERGED - 1
     assert names(said("a" * (MOST_CHARACTERS - 5), 101.0), said("b", 102.0)) == ["a" * (MOST_CHARACTERS - 5)]
 
 
-def test_what_has_no_time_of_its_own_counts_as_written_when_it_was_recorded() -> None:
+def test_a_request_without_a_message_time_counts_from_its_recording() -> None:
     """A follow-up from a modal has no message."""
     assert names(replace(said("a", 101.0), written_at="")) == ["a"]
 
 
-def test_the_words_and_contexts_of_all_are_in_order() -> None:
+def test_merged_words_and_contexts_are_in_order() -> None:
     """Under the first one's id, which is the key; a file that came twice goes once."""
     first = replace(FIRST, context=RequestContext("earlier", (FILE,)))
     others = [said("a", 101.0), replace(said("b", 102.0), context=RequestContext("later", (FILE,)))]

@@ -66,7 +66,7 @@ def read_blocks(blocks: list[dict[str, Any]]) -> list[BlockPart]:
     return [BlockPart.read(block) for block in blocks]
 
 
-def test_a_file_as_slack_describes_it() -> None:
+def test_a_file_is_read_as_slack_describes_it() -> None:
     """Its address for downloading counts."""
     assert files_of(SlackMessage.read({"files": [FILE]})) == (READ_FILE,)
 
@@ -91,21 +91,21 @@ def test_a_file_as_slack_describes_it() -> None:
         ({"file_access": "check_file_info"}, {"must_look_up": True}),
     ],
 )
-def test_a_file_with_something_unusual(changes: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_an_unusual_file_is_read(changes: dict[str, Any], expected: dict[str, Any]) -> None:
     """The rest counts."""
     (read,) = files_of(SlackMessage.read({"files": [FILE | changes]}))
     assert {name: getattr(read, name) for name in expected} == expected
     assert read.permalink == expected.get("permalink", FILE["permalink"])
 
 
-def test_a_file_elsewhere_is_a_link_and_a_deleted_one_is_none() -> None:
+def test_an_external_file_is_a_link_and_a_deleted_one_is_left_out() -> None:
     """Our token is never sent there."""
     elsewhere = {"id": "F1", "name": "Plan", "mode": "external", "url_private": "https://docs.example.com/plan"}
     (read,) = files_of(SlackMessage.read({"files": [elsewhere, {"id": "F2", "mode": "tombstone"}]}))
     assert (read.url, read.permalink, read.may_be_text) == ("", "https://docs.example.com/plan", False)
 
 
-def test_a_forwarded_message() -> None:
+def test_a_forwarded_message_is_read() -> None:
     """Its author and whom it mentions are marked, to be named later."""
     told = ForwardedMessage(mention("U0BEN"), f"Ports & {mention('U0ANA')}", SHARE["from_url"], (READ_FILE,))
     assert forwarded_of(SlackMessage.read({"attachments": [SHARE]})) == (told,)
@@ -114,7 +114,7 @@ def test_a_forwarded_message() -> None:
     assert forwarded_of(SlackMessage.read({"attachments": [linked]}))[0].author == "Ben"
 
 
-def test_a_message_that_words_link_to_is_not_forwarded() -> None:
+def test_a_linked_message_is_not_a_forwarded_one() -> None:
     """Where there are no words, it is."""
     linked = {"attachments": [SHARE | {"is_share": None}]}
     assert only_forwarded_of(SlackMessage.read({"text": "see <https://acme.slack.com/archives/C1/p1>", **linked})) == ()
@@ -135,12 +135,12 @@ def test_a_message_that_words_link_to_is_not_forwarded() -> None:
         {"text": None, "fallback": "Ports &amp; more"},
     ],
 )
-def test_the_words_of_a_forwarded_message_stand_in_several_places(changes: dict[str, Any]) -> None:
+def test_the_text_of_a_forwarded_message_is_found_in_several_fields(changes: dict[str, Any]) -> None:
     """Whichever has them counts."""
     assert forwarded_of(SlackMessage.read({"attachments": [SHARE | changes]}))[0].text == "Ports & more"
 
 
-def test_previews_of_links_and_what_apps_attach() -> None:
+def test_link_previews_and_app_attachments_are_not_forwarded_messages() -> None:
     """Title, words, fields, address."""
     page = {"from_url": "https://example.com/p", "title": "Ports", "text": "All &lt;of&gt; them", "service_name": "Ex"}
     alert = {"pretext": "Alert", "text": "down", "fields": [{"title": "host", "value": "a1"}, {"value": "b"}, 5]}
@@ -150,7 +150,7 @@ def test_previews_of_links_and_what_apps_attach() -> None:
     )
 
 
-def test_bounds_of_what_a_message_can_hold() -> None:
+def test_the_parts_of_a_message_are_bounded() -> None:
     """20 files, 10 forwarded messages of 20,000 characters each, 10 previews."""
     message = {
         "files": [FILE] * 50,
@@ -163,7 +163,7 @@ def test_bounds_of_what_a_message_can_hold() -> None:
     assert all(10_000 < len(preview.text) <= 20_000 for preview in previews)
 
 
-def test_the_words_of_blocks() -> None:
+def test_the_text_of_blocks_is_read() -> None:
     """Rich text, sections, lists, tables; whatever is unknown says nothing."""
     rich = {
         "type": "rich_text",
@@ -197,7 +197,7 @@ def test_the_words_of_blocks() -> None:
     assert told == f"Ask {mention('U0BEN')} about https://example.com:tada:\none\ntwo\na & b\nc &amp; d\nf"
 
 
-def test_a_message_of_a_thread() -> None:
+def test_a_message_of_a_thread_is_read() -> None:
     """By a person, with all it holds."""
     message = {"user": "U0BEN", "text": "see &lt;this&gt;", "ts": "1700000000.000100", "files": [FILE]}
     read = thread_message(SlackMessage.read(message))
@@ -210,7 +210,7 @@ def test_a_message_of_a_thread() -> None:
     )
 
 
-def test_a_message_of_an_app_is_told_by_its_name() -> None:
+def test_a_message_of_an_app_is_shown_with_its_name() -> None:
     """And what its blocks say counts where that is more."""
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "The build of main is broken"}}]
     app = {"user": "U0CI", "bot_id": "B1", "bot_profile": {"name": "CI\nbot"}, "ts": "1700000000.000100"}
@@ -241,7 +241,7 @@ def test_a_message_of_an_app_is_told_by_its_name() -> None:
         {"text": " \u200b "},
     ],
 )
-def test_what_nobody_said_is_no_message(changes: dict[str, Any]) -> None:
+def test_system_messages_are_left_out(changes: dict[str, Any]) -> None:
     """What happened, what was deleted, what says nothing."""
     assert (
         thread_message(SlackMessage.read({"user": "U1", "text": "words", "ts": "1700000000.000100"} | changes)) is None
@@ -249,7 +249,7 @@ def test_what_nobody_said_is_no_message(changes: dict[str, Any]) -> None:
 
 
 @given(PAYLOADS)
-def test_whatever_stands_there_is_read_or_left_out(payload: Any) -> None:
+def test_malformed_parts_are_read_or_left_out(payload: Any) -> None:
     """Nothing raises, and what is kept can be shown and recorded."""
     message = payload if isinstance(payload, dict) else {"files": payload, "attachments": payload, "blocks": payload}
     read = thread_message(SlackMessage.read(message | {"ts": "1700000000.000100", "subtype": None}))
@@ -262,7 +262,7 @@ def test_whatever_stands_there_is_read_or_left_out(payload: Any) -> None:
             text.encode()
 
 
-def test_blocks_within_blocks_are_read_to_a_depth() -> None:
+def test_nested_blocks_are_read_to_a_limited_depth() -> None:
     """Slack's are never so deep."""
     deep: dict[str, Any] = {"type": "text", "text": "found"}
     for _ in range(8):
@@ -273,7 +273,7 @@ def test_blocks_within_blocks_are_read_to_a_depth() -> None:
     assert block_text(read_blocks([deep])) == ""
 
 
-def test_channels_and_groups_of_blocks_are_marked_as_people_are() -> None:
+def test_channels_and_groups_in_blocks_are_marked_like_people() -> None:
     """Their names are looked up."""
     parts = [
         {"type": "text", "text": "see "},

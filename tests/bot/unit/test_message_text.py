@@ -73,12 +73,12 @@ UNCHANGED = [
 
 
 @pytest.mark.parametrize(("sent", "told"), SENT_AND_TOLD)
-def test_what_slack_sends_is_told_as_people_read_it(sent: str, told: str) -> None:
+def test_slacks_markup_becomes_readable_text(sent: str, told: str) -> None:
     assert unescape(sent) == told
 
 
 @pytest.mark.parametrize("words", UNCHANGED)
-def test_words_that_are_no_reference_stay_as_they_are(words: str) -> None:
+def test_text_that_only_resembles_a_reference_is_unchanged(words: str) -> None:
     assert unescape(words) == words
 
 
@@ -91,7 +91,7 @@ def test_every_rule_is_shown_by_an_example() -> None:
     assert unused == []
 
 
-def test_a_person_without_a_name_can_be_named_later() -> None:
+def test_an_unnamed_person_can_be_named_later() -> None:
     recorded = unescape_keeping_mentions(
         "ask <@U012AB3CD>, <@W9> and <@U012AB3CD>, not @U012AB3CD or &lt;@U012AB3CD&gt;"
     )
@@ -101,11 +101,11 @@ def test_a_person_without_a_name_can_be_named_later() -> None:
 
 
 @pytest.mark.parametrize("typed", ["\x02U012AB3CD\x03", "@U012AB3CD", "&lt;@U012AB3CD&gt;", "<@U1|\x02U2\x03>"])
-def test_nobody_can_type_what_stands_for_a_person(typed: str) -> None:
+def test_a_typed_text_cannot_forge_a_person_marker(typed: str) -> None:
     assert mentioned(unescape_keeping_mentions(typed)) == ()
 
 
-def test_a_channel_and_a_group_without_a_name_can_be_named_later() -> None:
+def test_an_unnamed_channel_or_group_can_be_named_later() -> None:
     """By a name, or by words where that is not for everybody; a person can be called whatever they like."""
     told = unescape_keeping_mentions("see <#C1>, <#C2|> and <#C3|docs>; ask <!subteam^S1> or <@U1>, not #C1 or @S1")
     assert mentioned(told) == ("C1", "C2", "S1", "U1")
@@ -115,11 +115,11 @@ def test_a_channel_and_a_group_without_a_name_can_be_named_later() -> None:
     assert same_words(keeping_names(told, names), told)
 
 
-def test_an_old_row_reads_as_before() -> None:
+def test_a_row_of_an_older_version_is_read_unchanged() -> None:
     assert with_names("ask @U012AB3CD", {"U012AB3CD": "Ana Silva"}) == "ask @U012AB3CD"
 
 
-def test_no_mark_is_ever_told_even_of_a_cut_text() -> None:
+def test_a_marker_never_shows_even_in_a_cut_text() -> None:
     recorded = unescape_keeping_mentions("ask <@U012AB3CD> and <@U2>")
     for end in range(len(recorded)):
         told = with_names(recorded[:end], {})
@@ -156,7 +156,7 @@ def test_a_hostile_text_of_a_megabyte_is_read(piece: str) -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("<>@#!|&;^:/.ab1UCT \n\x02\x03"), max_size=60))
-def test_any_text_is_read_and_shows_no_mark(text: str) -> None:
+def test_any_text_is_read_and_shows_no_marker(text: str) -> None:
     told = unescape(text)
     assert told == told.strip()
     assert not set(told) & {"\x02", "\x03"}

@@ -36,7 +36,7 @@ def counted() -> tuple[CollectorRegistry, PrometheusCounts]:
     return registry, PrometheusCounts(registry, SLACK_LIMITS)
 
 
-async def test_what_waits_is_read_once_in_a_while_and_by_its_known_names() -> None:
+async def test_queues_are_measured_periodically_by_their_known_names() -> None:
     database, registry = Database(), CollectorRegistry()
     page = database.page(registry)
     await page.render()
@@ -54,7 +54,7 @@ async def test_what_waits_is_read_once_in_a_while_and_by_its_known_names() -> No
     assert "nobody knows" not in shown
 
 
-async def test_a_database_that_is_away_is_shown_and_hides_nothing_else() -> None:
+async def test_a_database_outage_is_shown_and_hides_no_other_metric() -> None:
     database, (registry, counts) = Database(), counted()
     database.away = True
     counts.polled("changed")
@@ -64,7 +64,7 @@ async def test_a_database_that_is_away_is_shown_and_hides_nothing_else() -> None
     assert "pagehand_queue_rows{" not in shown
 
 
-def test_labels_are_known_words() -> None:
+def test_label_values_are_known_words() -> None:
     registry, counts = counted()
     counts.slack_called("chat.postMessage", ChatMissingScope(("chat:write",)), 0.1)
     counts.slack_called("somebody.elses/../method", KeyError("words"), 0.1)
@@ -75,7 +75,7 @@ def test_labels_are_known_words() -> None:
     assert outcome_of(ChatOverBudget("x", method="m")) == "over_budget"
 
 
-def test_nothing_is_counted_where_nobody_can_read_it() -> None:
+def test_without_an_endpoint_nothing_is_counted() -> None:
     metrics = open_metrics(served=False)
     assert metrics.page is None
     metrics.counts.polled("changed")

@@ -29,7 +29,7 @@ ALONE = [*map(chr, (0x200C, 0x200D, 0xFE00, 0xFE0E, 0xFE0F, 0x180B, 0x180E, 0x18
 
 
 @pytest.mark.parametrize("sign", DECEPTIVE)
-def test_it_is_taken_out_of_what_is_shown(sign: str) -> None:
+def test_misleading_characters_are_removed_from_displayed_text(sign: str) -> None:
     said = f"invoice{sign}fdp.exe"
     for shown in (
         text.escape,
@@ -61,12 +61,12 @@ WRITTEN_SO = [
 
 
 @pytest.mark.parametrize("words", WRITTEN_SO)
-def test_scripts_and_emoji_stay_as_they_are(words: str) -> None:
+def test_scripts_and_emoji_are_unchanged(words: str) -> None:
     assert text.escape(words) == words == unescape(words)
 
 
 @pytest.mark.parametrize("sign", ALONE)
-def test_what_scripts_are_written_with_hides_nowhere_else(sign: str) -> None:
+def test_joiners_of_scripts_are_removed_elsewhere(sign: str) -> None:
     """Such as a text in selectors after a letter, or several after one emoji."""
     assert without_misleading(f"a{sign}b 1{sign} {sign}") == "ab 1 "
     assert len(without_misleading(f"❤{sign * 3}")) <= 2
@@ -75,7 +75,7 @@ def test_what_scripts_are_written_with_hides_nowhere_else(sign: str) -> None:
     assert without_misleading("".join(f"a{chr(0xFE00 + number)}" for number in range(16))) == "a" * 16
 
 
-def test_a_blank_of_braille_is_a_blank() -> None:
+def test_a_braille_blank_becomes_a_space() -> None:
     """It is drawn as one, and stands between the words of braille."""
     assert text.escape("\u2813\u2800\u2815") == "\u2813 \u2815"
 
@@ -86,7 +86,7 @@ SIGNS = st.sampled_from(
 
 
 @given(st.lists(SIGNS | st.characters(), max_size=40).map("".join))
-def test_what_the_agent_gets_is_what_the_card_shows(written: str) -> None:
+def test_the_agent_receives_the_text_the_card_shows(written: str) -> None:
     """Cleaned once is cleaned, in whatever order."""
     told = unescape(written)
     assert displayable(told) == told
@@ -114,13 +114,13 @@ async def test_hidden_text_is_not_recorded(way: str) -> None:
         assert "\\u202e" not in recorded
 
 
-async def test_a_hidden_sign_does_not_turn_words_to_a_person_into_words_to_the_agent() -> None:
+async def test_a_hidden_character_does_not_turn_an_aside_into_a_follow_up() -> None:
     async with listening() as world:
         await world.both_ways(event(text="\u2063<@U0BOB> shall we?"))
         assert world.service.calls == []
 
 
-def test_hidden_text_does_not_go_along() -> None:
+def test_hidden_text_is_not_sent_as_context() -> None:
     """Of a thread, of what was forwarded, of a file's name and text."""
     message = {
         "ts": "1700000001.000100",

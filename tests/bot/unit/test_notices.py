@@ -93,7 +93,7 @@ def texts_in(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in {PostNotDelivered, UnknownNotice}])
 @settings(max_examples=20)
 @given(data=st.data())
-def test_names_reach_every_text_that_people_wrote_and_nothing_else(kind: type[Any], data: st.DataObject) -> None:
+def test_names_are_inserted_only_into_texts_by_people(kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(messages_of(kind, st.just("words")))
     before, after = list(texts_in(message)), list(texts_in(message.with_texts(lambda text: f"{text}, named")))
     assert [path for path, _ in before] == [path for path, _ in after]
@@ -102,13 +102,13 @@ def test_names_reach_every_text_that_people_wrote_and_nothing_else(kind: type[An
     assert message.texts == [text for path, text in before if path in WRITTEN[kind]]
 
 
-def test_names_reach_the_texts_of_a_post_that_could_not_be_delivered() -> None:
+def test_names_are_inserted_into_an_undeliverable_posts_texts() -> None:
     told = PostNotDelivered("UANA", RequestUncertain(BEN), may_be_posted=False)
     assert told.texts == ["More"]
     assert told.with_texts(str.upper).texts == ["MORE"]
 
 
-def test_names_reach_whatever_text_a_newer_version_recorded() -> None:
+def test_names_are_inserted_into_texts_of_newer_versions() -> None:
     unknown = UnknownNotice("shrug", {"text": "a", "more": {"texts": ["b", 1, None]}})
     assert unknown.with_texts(str.upper) == UnknownNotice("shrug", {"text": "A", "more": {"texts": ["B", 1, None]}})
 
@@ -116,7 +116,7 @@ def test_names_reach_whatever_text_a_newer_version_recorded() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=20)
 @given(data=st.data())
-def test_what_is_for_one_person_names_that_person(kind: type[Any], data: st.DataObject) -> None:
+def test_a_private_notice_names_its_person(kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(messages_of(kind, st.just("UANA")))
     if kind is UnknownNotice:
         assert message.about == message.fields.get("person_id", "")
@@ -127,7 +127,7 @@ def test_what_is_for_one_person_names_that_person(kind: type[Any], data: st.Data
     assert message.about == outer
 
 
-def test_a_post_that_goes_to_somebody_else_addresses_them() -> None:
+def test_a_post_redirected_to_a_person_addresses_them() -> None:
     rejected = RequestRejected(BEN, RejectionReason.API)
     assert rejected.addressed_to("UANA").about == "UANA"
     assert ReplyNotFullySent("UBEN", words_sent=True).addressed_to("UANA").about == "UANA"
@@ -135,11 +135,11 @@ def test_a_post_that_goes_to_somebody_else_addresses_them() -> None:
         assert post.addressed_to("UANA") == post
 
 
-def test_every_kind_has_a_name_of_its_own_that_databases_keep() -> None:
+def test_each_kind_keeps_its_unique_stored_name() -> None:
     assert len(STORED_KINDS) == len(KINDS)
 
 
-def test_keys_are_those_that_databases_and_messages_hold() -> None:
+def test_notice_keys_match_stored_ones() -> None:
     """A key that changes would be told again."""
     made = [keys.job_active_again(1), keys.job_finished(2), keys.job_failed(0), keys.job_archived(0)]
     assert made == ["r1/active", "r2/completed", "r0/failed", "r0/archived"]

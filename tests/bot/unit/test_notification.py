@@ -55,19 +55,19 @@ MUTED = replace(THREAD, state=replace(THREAD.state, people=replace(THREAD.state.
         (replace(THREAD, has_replies=True), InConversation()),
     ],
 )
-def test_private_words_stand_in_the_thread_where_slack_shows_them(thread: Thread, place: InConversation) -> None:
+def test_private_notices_go_to_threads_that_slack_shows(thread: Thread, place: InConversation) -> None:
     """Where a reply or the card stands below its first message; what was asked for on Home is told directly."""
     assert private_place(thread, JobIdRequested("U0ANA")) == place
     assert private_place(thread, JobIdRequested("U0ANA", asked_on=Surface.HOME)) == Directly()
 
 
-def test_a_retry_is_asked_for_where_its_button_is() -> None:
+def test_a_retry_is_answered_at_its_button() -> None:
     assert surface_of(home_key("T1/1.2")) is Surface.HOME
     assert surface_of(f"retry/{home_key('T1/1.2')}") is Surface.HOME
     assert surface_of("retry/click/T1/1.2") is Surface.CONVERSATION
 
 
-def test_an_end_mentions_whoever_waits_for_it() -> None:
+def test_an_end_mentions_the_waiting_person() -> None:
     """One person: the others have written in the thread, so that Slack shows them what comes there."""
     assert person_told(THREAD, END, NotificationSettings()) == "U0ANA"
     assert person_told(THREAD, replace(END, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
@@ -88,7 +88,7 @@ def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
     assert not shown_in_channel(thread, END, LOUD)
 
 
-def test_a_channel_can_do_without_mentions() -> None:
+def test_a_channel_can_disable_mentions() -> None:
     """Whoever asked."""
     assert person_told(THREAD, END, NotificationSettings(mention=False)) == ""
 
@@ -105,9 +105,7 @@ def test_a_channel_can_do_without_mentions() -> None:
         (PullRequestFound(LINK), False),
     ],
 )
-def test_only_the_first_end_with_its_pull_request_is_shown_in_the_channel(
-    message: NoticeMessage, *, shown: bool
-) -> None:
+def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeMessage, *, shown: bool) -> None:
     """And only where the channel has it so."""
     assert shown_in_channel(THREAD, message, LOUD) is shown
     assert not shown_in_channel(THREAD, message, NotificationSettings())
@@ -129,6 +127,6 @@ def test_only_the_first_end_with_its_pull_request_is_shown_in_the_channel(
         (OutageEnded(), False),
     ],
 )
-def test_a_muted_thread_is_told_of_failures_and_pull_requests(message: NoticeMessage, *, told: bool) -> None:
+def test_a_muted_thread_still_gets_failures_and_pull_requests(message: NoticeMessage, *, told: bool) -> None:
     """And of a stop, since somebody has just asked for it."""
     assert told_though_muted(message) is told

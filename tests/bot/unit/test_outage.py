@@ -22,7 +22,7 @@ def outage(clock: FakeClock) -> Outage:
     return Outage("JobPoller", clock.monotonic)
 
 
-def test_what_fails_and_works_by_turns_is_one_outage_and_two_lines(
+def test_a_flapping_part_is_one_outage_with_two_log_lines(
     outage: Outage, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(112):
@@ -41,7 +41,7 @@ def test_what_fails_and_works_by_turns_is_one_outage_and_two_lines(
     ]
 
 
-def test_one_success_is_enough_for_the_health_and_does_not_end_the_outage(outage: Outage, clock: FakeClock) -> None:
+def test_one_success_restores_the_health_without_ending_the_outage(outage: Outage, clock: FakeClock) -> None:
     for _ in range(4):
         outage.record_failure("disk full")
         clock.advance(100)
@@ -55,7 +55,7 @@ def test_one_success_is_enough_for_the_health_and_does_not_end_the_outage(outage
     assert outage.seconds() == 0
 
 
-def test_going_well_again_adds_nothing_to_how_long_it_failed(outage: Outage, clock: FakeClock) -> None:
+def test_recovery_time_does_not_count_as_failing(outage: Outage, clock: FakeClock) -> None:
     """Or an outage of four minutes would count as one of over five after its end."""
     for _ in range(8):
         outage.record_failure("restarting")
@@ -67,7 +67,7 @@ def test_going_well_again_adds_nothing_to_how_long_it_failed(outage: Outage, clo
     assert outage.seconds() == 240 + RECOVERY_SECONDS - 1
 
 
-def test_the_next_outage_is_told_like_the_first(
+def test_the_next_outage_is_logged_like_the_first(
     outage: Outage, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     outage.record_failure("first")
@@ -86,7 +86,7 @@ def test_the_next_outage_is_told_like_the_first(
     assert len(caplog.records) == 3
 
 
-def test_outages_that_are_further_apart_than_the_recovery_are_two(clock: FakeClock) -> None:
+def test_outages_further_apart_than_the_recovery_are_separate(clock: FakeClock) -> None:
     outage = Outage("Slack", clock.monotonic, recovery=SERVICE_RECOVERY_SECONDS)
     outage.record_failure("status_503")
     clock.advance(310)
@@ -97,7 +97,7 @@ def test_outages_that_are_further_apart_than_the_recovery_are_two(clock: FakeClo
     assert outage.seconds() == 10
 
 
-def test_an_outage_that_several_see_is_two_lines(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_seen_by_several_workers_is_two_log_lines(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
     """It begins with the first failure that anybody sees, and is over when it is over for all."""
     caplog.set_level(logging.INFO)
     logs = OutageLogs()
@@ -119,7 +119,7 @@ def test_an_outage_that_several_see_is_two_lines(clock: FakeClock, caplog: pytes
     ]
 
 
-def test_a_success_while_all_is_well_is_nothing(outage: Outage, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_success_without_an_outage_logs_nothing(outage: Outage, caplog: pytest.LogCaptureFixture) -> None:
     outage.record_success()
     assert outage.seconds() == 0
     assert not caplog.records

@@ -125,12 +125,12 @@ def place_of(pattern: str) -> str:
     return f"{package}.{inner}" if package == LARGE else package
 
 
-def test_every_pattern_has_its_place() -> None:
+def test_every_pattern_is_registered() -> None:
     assert {place_of(name) for name in every_pattern()} <= set(PLACES)
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_steps_grow_no_faster_than_the_text(place: str) -> None:
+def test_the_steps_grow_linearly_with_the_text(place: str) -> None:
     """Of the patterns of a package of Pagehand's, or of one of its modules."""
     for name, pattern in every_pattern().items():
         if place_of(name) != place:
@@ -162,6 +162,6 @@ def test_no_pattern_is_left_out(tmp_path: Path) -> None:
         r"(\w+,?)+;",
     ],
 )
-def test_a_pattern_that_takes_the_square_of_the_text_is_noticed(careless: str) -> None:
+def test_a_quadratic_pattern_is_detected(careless: str) -> None:
     with pytest.raises(pytest.fail.Exception, match="steps"):
         check(re.compile(careless, re.IGNORECASE), careless, anywhere=True, least=500, tries=20)

@@ -14,7 +14,7 @@ def pending(clock: FakeClock) -> PendingBytes[str]:
     return PendingBytes(MOST, senders=SENDERS, monotonic=clock.monotonic)
 
 
-def test_the_largest_makes_room() -> None:
+def test_the_largest_body_is_evicted() -> None:
     held = pending(FakeClock())
     assert held.add("large", 600) == []
     assert held.add("middling", 400) == []
@@ -22,7 +22,7 @@ def test_the_largest_makes_room() -> None:
     assert held.total == 401
 
 
-def test_of_the_same_size_the_slowest_makes_room() -> None:
+def test_of_equal_bodies_the_slowest_is_evicted() -> None:
     clock = FakeClock()
     held = pending(clock)
     held.add("first", 10)
@@ -32,7 +32,7 @@ def test_of_the_same_size_the_slowest_makes_room() -> None:
     assert held.add("third", 1) == ["first"]
 
 
-def test_what_came_at_once_stays_before_what_drips_for_long() -> None:
+def test_a_fast_body_outlives_a_dripping_one() -> None:
     clock = FakeClock()
     held = pending(clock)
     held.add("slow", 300)
@@ -40,7 +40,7 @@ def test_what_came_at_once_stays_before_what_drips_for_long() -> None:
     assert held.add("quick", 900) == ["slow"]
 
 
-def test_a_small_one_stays_however_long_it_takes() -> None:
+def test_a_small_body_is_kept_however_long_it_takes() -> None:
     clock = FakeClock()
     held = pending(clock)
     held.add("small", SHARE)
@@ -49,7 +49,7 @@ def test_a_small_one_stays_however_long_it_takes() -> None:
     assert held.total == SHARE
 
 
-def test_what_is_forgotten_counts_no_more() -> None:
+def test_forgotten_bodies_do_not_count() -> None:
     held = pending(FakeClock())
     held.add("one", 900)
     held.forget("one")
@@ -63,7 +63,7 @@ def test_what_is_forgotten_counts_no_more() -> None:
         st.tuples(st.integers(0, SENDERS - 1), st.integers(1, 2 * MOST), st.sampled_from([0.0, 0.1, 30.0])), max_size=60
     )
 )
-def test_in_any_order_there_is_never_too_much_and_nobody_small_goes(sent: list[tuple[int, int, float]]) -> None:
+def test_in_any_order_the_limit_holds_and_small_bodies_are_kept(sent: list[tuple[int, int, float]]) -> None:
     clock = FakeClock()
     held = PendingBytes[int](MOST, senders=SENDERS, monotonic=clock.monotonic)
     sizes: dict[int, int] = {}

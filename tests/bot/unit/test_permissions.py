@@ -67,7 +67,7 @@ def facts(person: Person = ANA, thread: Thread = THREAD, way_in: WayIn = WayIn.B
 
 
 @given(VERBS, FACTS)
-def test_whoever_may_fulfils_every_rule(verb: RequestKind, known: Facts) -> None:
+def test_an_allowed_person_passes_every_rule(verb: RequestKind, known: Facts) -> None:
     """Each rule by itself, said another way round."""
     if isinstance(may(ANA, verb, known), Refused):
         return
@@ -86,23 +86,23 @@ def test_whoever_may_fulfils_every_rule(verb: RequestKind, known: Facts) -> None
 
 
 @given(VERBS, FACTS)
-def test_what_is_allowed_more_refuses_nobody(verb: RequestKind, known: Facts) -> None:
+def test_additional_permissions_refuse_nobody(verb: RequestKind, known: Facts) -> None:
     """A rule that is taken away is never the reason for a refusal."""
     if may(ANA, verb, known) == Allowed():
         assert may(ANA, verb, replace(known, rules=FREE)) == Allowed()
 
 
-def test_every_verb_has_its_row() -> None:
+def test_every_verb_has_a_row() -> None:
     assert set(RULES_OF) == set(RequestKind)
     assert {RequestKind.START, RequestKind.FOLLOW_UP, RequestKind.SEND_NEW_WORDS} == LIMITED
 
 
 @pytest.mark.parametrize("verb", RequestKind)
-def test_who_asked_for_the_job_may_do_everything_about_it(verb: RequestKind) -> None:
+def test_the_requester_may_do_everything_about_the_job(verb: RequestKind) -> None:
     assert may(ANA, verb, facts(writer_id="UANA")) == Allowed()
 
 
-def test_only_who_takes_part_chooses_the_project() -> None:
+def test_only_participants_choose_the_project() -> None:
     refused = Refused(Refusal.NOT_A_PARTICIPANT)
     assert may(BEN, RequestKind.CHOOSE_PROJECT, facts(BEN)) == refused
     steered = replace(THREAD, state=ThreadState(people=Participation(participants=("UBEN",))))
@@ -110,7 +110,7 @@ def test_only_who_takes_part_chooses_the_project() -> None:
 
 
 @pytest.mark.parametrize("way_in", WayIn)
-def test_anybody_who_may_ask_may_stop_and_is_asked_back_after_a_mere_reaction(way_in: WayIn) -> None:
+def test_anyone_allowed_may_stop_but_a_reaction_needs_confirmation(way_in: WayIn) -> None:
     """Whoever takes part is not."""
     by_ben = may(BEN, RequestKind.STOP, facts(BEN, way_in=way_in))
     assert by_ben == (MustConfirm() if way_in is WayIn.REACTION else Allowed())
@@ -121,27 +121,27 @@ def test_anybody_who_may_ask_may_stop_and_is_asked_back_after_a_mere_reaction(wa
     "verb",
     [RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD, RequestKind.SEND_NEW_WORDS],
 )
-def test_only_who_wrote_a_reply_says_what_becomes_of_it(verb: RequestKind) -> None:
+def test_only_its_author_decides_about_a_reply(verb: RequestKind) -> None:
     assert may(BEN, verb, facts(BEN, writer_id="UANA")) == Refused(Refusal.NOT_THE_WRITER)
     assert may(BEN, verb, facts(BEN, writer_id="UBEN")) == Allowed()
 
 
 @pytest.mark.parametrize("verb", sorted(LIMITED))
-def test_at_the_limit_it_is_said_when_there_is_room_again(verb: RequestKind) -> None:
+def test_a_refusal_at_the_limit_says_when_there_is_room_again(verb: RequestKind) -> None:
     assert may(ANA, verb, replace(facts(), free_at=3_600.0)) == Refused(Refusal.TOO_MANY, 3_600.0)
 
 
 @pytest.mark.parametrize(
     ("team_id", "reason"), [("", Refusal.PERSON_UNKNOWN), ("T2", Refusal.OTHER_ORGANIZATION), ("T1", None)]
 )
-def test_a_reply_is_for_people_of_the_jobs_workspace(team_id: str, reason: Refusal | None) -> None:
+def test_replies_are_for_people_of_the_jobs_workspace(team_id: str, reason: Refusal | None) -> None:
     """By what its event says, whatever their profile does."""
     person = Person("UANA", team_id)
     assert may(person, RequestKind.FOLLOW_UP, facts()) == (Refused(reason) if reason else Allowed())
     assert is_outsider(person, THREAD) is (reason is not None)
 
 
-def test_a_job_without_a_workspace_is_nobodys() -> None:
+def test_nobody_may_steer_a_job_without_a_workspace() -> None:
     unknown = replace(THREAD, team_id="")
     assert may(Person("UANA", ""), RequestKind.FOLLOW_UP, facts(thread=unknown)) == Refused(Refusal.PERSON_UNKNOWN)
     assert is_outsider(Person("UANA", ""), unknown)

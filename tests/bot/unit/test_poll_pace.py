@@ -25,7 +25,7 @@ def polled_at(state: ThreadState, status: str, jitter: float) -> list[float]:
 
 
 @given(st.floats(0.0, 1.0))
-def test_a_finished_job_without_a_link_is_polled_ever_more_rarely_till_the_grace_is_over(jitter: float) -> None:
+def test_a_finished_job_without_a_link_is_polled_ever_more_rarely(jitter: float) -> None:
     """A thousand of them at once cost half of what they did at work, and soon a fraction."""
     times = polled_at(ThreadState(job=Job("j1", "active")), "completed", jitter)
     pauses = [round(later - earlier, 6) for earlier, later in pairwise(times)]
@@ -35,7 +35,7 @@ def test_a_finished_job_without_a_link_is_polled_ever_more_rarely_till_the_grace
     assert POLLING.grace <= times[-1] <= POLLING.grace + POLLING.slowest * 1.2
 
 
-def test_after_a_follow_up_a_finished_job_is_polled_as_one_at_work() -> None:
+def test_a_finished_job_is_polled_like_an_active_one_after_a_follow_up() -> None:
     """The agent may begin at any moment."""
     finished = decide(ThreadState(job=Job("j1", "active")), JobObserved(Job("j1", "completed")), 900.0, POLLING).state
     told = open_round(finished, ENDED_AT, POLLING)

@@ -8,7 +8,7 @@ import pytest
 from bot.runtime.process_signals import ending_signals, run_until_signal
 
 
-def test_a_terminal_that_closes_ends_it_unless_nohup_was_there() -> None:
+def test_a_closing_terminal_ends_it_except_under_nohup() -> None:
     """`nohup` starts a program with SIGHUP ignored (POSIX)."""
     assert ending_signals() == (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -28,7 +28,7 @@ class Running:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_each_of_them_stops_what_is_at_work_in_the_same_way(number: signal.Signals) -> None:
+def test_every_signal_stops_the_process_alike(number: signal.Signals) -> None:
     running = Running()
 
     async def start() -> Running:

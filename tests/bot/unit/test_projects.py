@@ -28,19 +28,19 @@ BLOG = Project("blog", id="prj_blog")
 THREE = Projects((GUIDES, API, BLOG), {"CAPI": ChannelSettings(ReplyMode.MENTIONS, broadcast=True)})
 
 
-def test_the_only_project_is_taken_without_a_question() -> None:
+def test_a_single_project_needs_no_question() -> None:
     """Where there is one project, no rule is looked at."""
     assert route(Projects((BLOG,)), prompt="Fix it") == Routed("blog", ProjectReason.ONLY_ONE)
     assert route(Projects((BLOG,)), said="Blog", prompt="Fix it") == Routed("blog", ProjectReason.SAID)
 
 
-def test_a_project_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_an_unknown_project_is_answered_with_the_known_ones() -> None:
     """A name that is said is never guessed at."""
     assert route(THREE, said="gudies", prompt="Fix it") == UnknownProject("gudies", ("guides", "api", "blog"))
     assert route(Projects((BLOG,)), said="gudies", prompt="Fix it") == UnknownProject("gudies", ("blog",))
 
 
-def test_each_rule_gives_way_to_the_one_before_it() -> None:
+def test_each_rule_yields_to_the_previous_one() -> None:
     """Said, the thread's, the channel's, the words', the person's own: in this order."""
     everything = {
         "said": "BLOG",
@@ -62,12 +62,12 @@ def test_each_rule_gives_way_to_the_one_before_it() -> None:
     assert route(THREE, **everything) == Ambiguous(("guides", "api", "blog"))
 
 
-def test_what_is_remembered_of_a_project_that_is_gone_decides_nothing() -> None:
+def test_a_remembered_project_that_is_gone_is_ignored() -> None:
     """A thread's or a person's project may have left the settings."""
     assert route(THREE, of_thread="old", of_person="old", prompt="Fix it") == Ambiguous(("guides", "api", "blog"))
 
 
-def test_a_job_of_the_time_when_its_project_was_the_only_one_is_still_of_it() -> None:
+def test_a_job_from_a_single_project_time_keeps_its_project() -> None:
     """Then a project's name was its id."""
     assert route(THREE, of_thread="prj_blog", prompt="Fix it") == Routed("blog", ProjectReason.THREAD)
 
@@ -83,35 +83,35 @@ def test_a_job_of_the_time_when_its_project_was_the_only_one_is_still_of_it() ->
         ("", Ambiguous(("guides", "api", "blog"))),
     ],
 )
-def test_words_are_whole_and_a_second_match_is_asked_about(prompt: str, expected: Route) -> None:
+def test_keywords_match_whole_words_and_two_matches_are_asked_about(prompt: str, expected: Route) -> None:
     """Capitals, line breaks and punctuation do not matter; parts of words do."""
     assert route(THREE, prompt=prompt) == expected
 
 
-def test_two_matches_are_asked_about_even_where_a_person_has_a_default() -> None:
+def test_two_matches_are_asked_about_despite_a_personal_default() -> None:
     """The words say more than the habit, but not enough."""
     assert route(THREE, prompt="tutorial, endpoint", of_person="blog") == Ambiguous(("guides", "api"))
 
 
-def test_words_beyond_the_bound_are_not_looked_for() -> None:
+def test_keywords_beyond_the_limit_are_not_searched_for() -> None:
     """However long a prompt is, it is looked at in a bounded time."""
     assert route(THREE, prompt="a " * 20_000 + "tutorial") == Ambiguous(("guides", "api", "blog"))
 
 
-def test_a_channel_without_settings_of_its_own_is_as_all_are() -> None:
+def test_a_channel_without_its_own_settings_uses_the_general_ones() -> None:
     """Settings of a channel are of that one alone."""
     assert THREE.channel("CAPI").replies is ReplyMode.MENTIONS
     assert THREE.channel("CGUIDES") == ChannelSettings()
 
 
-def test_what_a_job_api_can_do_is_known_by_project() -> None:
+def test_job_api_abilities_are_known_by_project() -> None:
     """Of a project that is not there any more, nothing special is expected."""
     assert THREE.abilities("api").cancel
     assert not THREE.abilities("guides").cancel
     assert not THREE.abilities("old").cancel
 
 
-def test_what_has_no_room_in_the_question_is_said() -> None:
+def test_projects_left_out_of_the_question_are_mentioned() -> None:
     """With how to choose it; names of usual lengths all have room."""
 
     def asked(*names: str) -> ChatMessage:

@@ -55,7 +55,7 @@ def faults(directory: Path, text: str, **environ: str) -> list[str]:
     return [fault.removeprefix("PAGEHAND_PROJECTS: ") for fault in listed]
 
 
-def test_what_a_project_leaves_out_is_as_the_settings_say(tmp_path: Path) -> None:
+def test_a_project_inherits_missing_values_from_the_settings(tmp_path: Path) -> None:
     (tmp_path / "api.key").write_text("planted-api-key\n")
     config = loaded(tmp_path, TWO, **JOB_API, PAGEHAND_REPLIES="participants", JOB_API_TIMEOUT="9")
     guides, api = config.projects
@@ -76,14 +76,14 @@ def test_what_a_project_leaves_out_is_as_the_settings_say(tmp_path: Path) -> Non
     assert known.channel("C9") == ChannelSettings(ReplyMode.PARTICIPANTS)
 
 
-def test_without_a_file_the_settings_are_one_project() -> None:
+def test_without_a_file_the_settings_form_one_project() -> None:
     config = load({**SLACK, **JOB_API, "JOB_API_PROJECT": "prj", "JOB_API_CANCEL": "true"})
     (only,) = config.projects
     assert (only.project.name, only.id) == ("prj", "prj")
     assert only.project.abilities == JobApiAbilities(cancel=True)
 
 
-def test_with_a_file_the_settings_need_not_be_there(tmp_path: Path) -> None:
+def test_with_a_file_the_job_api_settings_are_optional(tmp_path: Path) -> None:
     text = '[[projects]]\nname = "a"\nproject = "p"\nurl = "https://a.example"\nkey_variable = "A_KEY"'
     config = loaded(tmp_path, text, A_KEY="planted-a-key")
     assert config.projects[0].job_api.api_key.newest == "planted-a-key"
@@ -91,20 +91,20 @@ def test_with_a_file_the_settings_need_not_be_there(tmp_path: Path) -> None:
     assert "planted" not in repr(config)
 
 
-def test_a_variable_of_a_key_can_name_a_file(tmp_path: Path) -> None:
+def test_a_key_variable_can_name_a_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("planted-a-key")
     text = '[[projects]]\nname = "a"\nproject = "p"\nkey_variable = "A_KEY"'
     config = loaded(tmp_path, text, **JOB_API, A_KEY_FILE=str(tmp_path / "key"))
     assert config.projects[0].job_api.api_key.newest == "planted-a-key"
 
 
-def test_an_address_in_the_clear_is_warned_of_for_each_project(tmp_path: Path) -> None:
+def test_a_plain_http_address_is_warned_about_for_each_project(tmp_path: Path) -> None:
     text = '[[projects]]\nname = "a"\nproject = "p"\nurl = "http://a.example"\nkey_variable = "A_KEY"'
     (warning,) = loaded(tmp_path, text, A_KEY="planted-a-key").warnings
     assert warning.startswith("the url of a begins with http://")
 
 
-def test_every_fault_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once_with_their_place(tmp_path: Path) -> None:
     """What is malformed and what does not go together; nothing that the file holds is quoted."""
     text = """
     [[projects]]
@@ -176,11 +176,11 @@ def test_every_fault_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_of_another_shape_is_told_in_words(tmp_path: Path, text: str, fault: str) -> None:
+def test_a_file_of_the_wrong_shape_is_explained(tmp_path: Path, text: str, fault: str) -> None:
     assert faults(tmp_path, text, **JOB_API) == [fault]
 
 
-def test_what_cannot_be_read_is_told_with_the_rest(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported_with_the_rest(tmp_path: Path) -> None:
     """And nothing is asked for in the place of what the file may hold."""
     file = tmp_path / "projects.toml"
     environ = {**SLACK, "PAGEHAND_PROJECTS": str(file), "PORT": "planted"}
@@ -197,7 +197,7 @@ def test_what_cannot_be_read_is_told_with_the_rest(tmp_path: Path) -> None:
     assert listed() == ["PAGEHAND_PROJECTS names a file that is not TOML (at line 2, column 8)"]
 
 
-def test_a_key_goes_nowhere_but_where_it_was_meant_for(tmp_path: Path) -> None:
+def test_a_key_is_used_only_by_its_project(tmp_path: Path) -> None:
     """The key of the settings belongs to the address of the settings."""
     text = '[[projects]]\nname = "a"\nproject = "p"\nurl = "https://other.example"'
     assert faults(tmp_path, text, **JOB_API) == [
@@ -207,7 +207,7 @@ def test_a_key_goes_nowhere_but_where_it_was_meant_for(tmp_path: Path) -> None:
     assert loaded(tmp_path, same, **JOB_API).projects[0].job_api.base_url == JOB_API["JOB_API_URL"]
 
 
-def test_what_neither_the_file_nor_the_settings_have_is_told(tmp_path: Path) -> None:
+def test_a_value_missing_from_file_and_settings_is_reported(tmp_path: Path) -> None:
     """Both the address and the key are needed from somewhere."""
     assert faults(tmp_path, '[[projects]]\nname = "a"\nproject = "p"') == [
         "project 1: it has no url, and JOB_API_URL is not set",
@@ -215,7 +215,7 @@ def test_what_neither_the_file_nor_the_settings_have_is_told(tmp_path: Path) -> 
     ]
 
 
-def test_a_channel_is_of_one_project(tmp_path: Path) -> None:
+def test_a_channel_belongs_to_one_project(tmp_path: Path) -> None:
     """Wherever that is said."""
     text = """
     projects = [{ name = "a", project = "p", channels = ["C1"] }, { name = "b", project = "q" }]
@@ -226,7 +226,7 @@ def test_a_channel_is_of_one_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["planted_a1b2c3d4", "PLANTED7EXAMPLE7KEY"])
-def test_a_key_where_the_name_of_a_variable_belongs_is_not_printed(tmp_path: Path, key: str) -> None:
+def test_a_key_in_place_of_a_variable_name_is_not_printed(tmp_path: Path, key: str) -> None:
     """Many a key looks like a name."""
     text = f'[[projects]]\nname = "a"\nproject = "p"\nkey_variable = "{key}"'
     (fault,) = faults(tmp_path, text, **JOB_API)
@@ -235,7 +235,7 @@ def test_a_key_where_the_name_of_a_variable_belongs_is_not_printed(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("mode", "warned"), [(0o600, 0), (0o640, 0), (0o644, 1)])
-def test_a_key_file_that_everybody_may_read_is_warned_of(
+def test_a_world_readable_key_file_is_warned_about(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warned: int
 ) -> None:
     (tmp_path / "key").write_text("planted-key")

@@ -41,7 +41,7 @@ def overtaken(*, recorded: float = 0.0, sent_again: int = 0) -> list[AskedFor]:
         History(polls=[Poll("j", 0.0, 1.0), Poll("j", 1.0, 2.0), Poll("k", 1.5)]),
     ],
 )
-def test_what_keeps_all_promises_is_left_alone(history: History) -> None:
+def test_kept_promises_pass(history: History) -> None:
     assert broken(history) == []
 
 
@@ -84,6 +84,6 @@ def test_what_keeps_all_promises_is_left_alone(history: History) -> None:
         ),
     ],
 )
-def test_a_broken_promise_is_seen(promise: Promise, histories: Sequence[History]) -> None:
+def test_a_broken_promise_is_detected(promise: Promise, histories: Sequence[History]) -> None:
     for history in histories:
         assert [found.promise for found in broken(history)] == [promise], history

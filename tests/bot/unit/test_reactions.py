@@ -15,7 +15,7 @@ def a_notice(wanted: Reaction | None, shown: tuple[Reaction, ...] | None, *, add
 
 
 @given(wanted=st.none() | REACTIONS, there=st.lists(REACTIONS, unique=True), is_known=st.sampled_from([False, True]))
-def test_each_call_is_made_once_till_the_reply_carries_the_right_one_alone(
+def test_each_call_is_made_once_until_only_the_right_mark_is_left(
     wanted: Reaction | None, there: list[Reaction], *, is_known: bool
 ) -> None:
     shown, notice = set(there), a_notice(wanted, tuple(there) if is_known else None, added=wanted is None)
@@ -37,11 +37,11 @@ def test_each_call_is_made_once_till_the_reply_carries_the_right_one_alone(
     assert not is_known or len(removed) == len(set(there) - {wanted})
 
 
-def test_what_was_never_put_there_needs_no_call() -> None:
+def test_a_mark_never_added_needs_no_call() -> None:
     assert next_call(a_notice(None, (), added=True), ReactionChanged("5.1", None)) is None
 
 
-def test_what_was_replaced_before_it_was_put_there_is_not_taken_off() -> None:
+def test_a_mark_replaced_before_it_was_added_is_not_removed() -> None:
     message = ReactionChanged("5.1", Reaction.ACCEPTED)
     notice = a_notice(Reaction.ACCEPTED, ())
     assert next_call(notice, message) == AddReaction(Reaction.ACCEPTED)

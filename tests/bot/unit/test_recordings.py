@@ -15,7 +15,7 @@ def recording_health(clock: FakeClock) -> RecordingHealth:
     return RecordingHealth(clock.monotonic)
 
 
-def test_one_failure_is_enough_to_be_unready_and_one_write_to_be_ready_again(
+def test_one_failure_makes_it_unready_and_one_write_ready_again(
     recording_health: RecordingHealth, clock: FakeClock
 ) -> None:
     assert recording_health.status().ok()
@@ -40,7 +40,7 @@ def test_one_failure_is_enough_to_be_unready_and_one_write_to_be_ready_again(
 
 
 @pytest.mark.parametrize("fault", [UnreadableRow("a damaged row"), KeyError("ours")])
-def test_a_fault_of_one_request_is_counted_and_is_no_outage(
+def test_an_error_of_one_request_is_counted_and_is_no_outage(
     recording_health: RecordingHealth, fault: Exception
 ) -> None:
     recording_health.missed(fault)
@@ -48,7 +48,7 @@ def test_a_fault_of_one_request_is_counted_and_is_no_outage(
     assert recording_health.warning().startswith("1 of Slack's requests could not be recorded")
 
 
-def test_what_was_missed_is_a_warning_for_an_hour(recording_health: RecordingHealth, clock: FakeClock) -> None:
+def test_missed_deliveries_are_a_warning_for_an_hour(recording_health: RecordingHealth, clock: FakeClock) -> None:
     assert recording_health.warning() == ""
     for _ in range(3):
         recording_health.missed(StoreUnavailable("locked"))

@@ -51,7 +51,7 @@ def test_a_mention_always_counts(reply: Reply, thread: Thread, mode: ReplyMode) 
 
 
 @given(REPLIES, THREADS, MODES)
-def test_in_somebody_elses_conversation_only_mentions_count(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
+def test_in_an_existing_thread_only_mentions_count(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
     """Whatever the channel's mode, and nobody is asked or told anything."""
     elsewhere = not (reply.in_direct_message or thread.channel_id == "D1")
     if thread.origin is ThreadOrigin.CONVERSATION and elsewhere and not reply.mentions_us:
@@ -66,9 +66,7 @@ def test_nothing_is_sent_while_a_job_is_muted(reply: Reply, thread: Thread, mode
 
 
 @given(REPLIES, THREADS, MODES)
-def test_only_strangers_are_asked_and_only_where_participants_count(
-    reply: Reply, thread: Thread, mode: ReplyMode
-) -> None:
+def test_strangers_are_asked_only_in_participants_mode(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
     """Who asked for the job, or has steered it, is never asked."""
     if meaning(reply, thread, mode) is ReplyMeaning.ASK_FIRST:
         assert mode is ReplyMode.PARTICIPANTS
@@ -76,7 +74,7 @@ def test_only_strangers_are_asked_and_only_where_participants_count(
 
 
 @given(THREADS, PEOPLE)
-def test_whoever_steers_is_the_newest_participant_and_there_are_not_too_many(thread: Thread, person_id: str) -> None:
+def test_a_person_who_steers_becomes_a_participant_and_the_list_is_bounded(thread: Thread, person_id: str) -> None:
     """Nobody is there twice, and who asked is none of them."""
     after = steered_by(thread, person_id, counts=True).people.participants
     assert len(after) == len(set(after)) <= MAX_PARTICIPANTS
@@ -85,7 +83,7 @@ def test_whoever_steers_is_the_newest_participant_and_there_are_not_too_many(thr
 
 
 @given(THREADS, PEOPLE)
-def test_whose_single_reply_was_let_through_is_known_and_no_participant_by_that(thread: Thread, person_id: str) -> None:
+def test_a_single_approved_reply_makes_no_participant(thread: Thread, person_id: str) -> None:
     after = steered_by(thread, person_id, counts=False)
     assert after.people.participants == thread.state.people.participants
     assert (person_id in after.people.let_through) != takes_part(person_id, thread)
@@ -93,13 +91,13 @@ def test_whose_single_reply_was_let_through_is_known_and_no_participant_by_that(
 
 
 @given(REPLIES)
-def test_a_job_is_asked_for_by_a_mention_with_words_alone(reply: Reply) -> None:
+def test_a_mention_needs_words_to_request_a_job(reply: Reply) -> None:
     """Or by words in a direct message. A lone mention, or words for nobody, ask for none."""
     to_us = reply.mentions_us or reply.in_direct_message or reply.channel_id == "D1"
     assert asks_for_a_job(reply) == (to_us and bool(reply.text))
 
 
-def test_thanks_where_a_job_was_taken_back_before_it_began_are_thanks() -> None:
+def test_thanks_after_a_job_withdrawn_before_its_start_are_thanks() -> None:
     """There is nothing that they could be an answer to."""
     thanks = Reply(Person("UANA", "T1"), "C1", "1.1", "2.1", "Thanks!", mentions_us=True)
     thread = Thread(

@@ -36,11 +36,11 @@ HOUR_OFF = "Wed, 01 Jan 2025 00:00:00 GMT"  # the server's clock is nowhere near
         ("Wed, 01 Jan 99999 00:00:00 GMT", "", None),
     ],
 )
-def test_retry_after(value: str, date: str, wait: float | None) -> None:
+def test_retry_after_is_parsed(value: str, date: str, wait: float | None) -> None:
     assert parse_retry_after(value, date=date, now=NOW) == wait
 
 
 @given(st.text(), st.text())
-def test_retry_after_is_bounded_whatever_it_says(value: str, date: str) -> None:
+def test_any_retry_after_is_bounded(value: str, date: str) -> None:
     wait = parse_retry_after(value, date=date, now=NOW)
     assert wait is None or 0.0 <= wait <= LONGEST_WAIT

@@ -79,11 +79,11 @@ def message(*parts: Any, text: str = FLAT) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_words_are_read_as_they_were_set(parts: list[dict[str, Any]], markdown: str) -> None:
+def test_words_are_read_with_their_formatting(parts: list[dict[str, Any]], markdown: str) -> None:
     assert unescape(message_text(SlackMessage.read(message(*parts)))) == markdown
 
 
-def test_channels_and_groups_keep_the_names_that_the_text_has() -> None:
+def test_channels_and_groups_keep_the_names_in_the_text() -> None:
     parts = section(
         {"type": "channel", "channel_id": "C1"}, words(" "), {"type": "usergroup", "usergroup_id": "S1"}, words("!")
     )
@@ -115,7 +115,7 @@ def test_channels_and_groups_keep_the_names_that_the_text_has() -> None:
     ],
     ids=lambda payload: str(payload)[:80],
 )
-def test_what_is_not_known_or_too_much_leaves_the_flat_text(payload: dict[str, Any]) -> None:
+def test_unknown_or_oversized_blocks_fall_back_to_the_flat_text(payload: dict[str, Any]) -> None:
     assert message_text(SlackMessage.read(payload)) == FLAT
 
 
@@ -143,14 +143,14 @@ ELEMENTS = st.recursive(
 
 
 @given(st.lists(ELEMENTS, max_size=4), ANYTHING)
-def test_any_block_is_read_or_left(parts: list[dict[str, Any]], odd: Any) -> None:
+def test_any_block_is_read_or_ignored(parts: list[dict[str, Any]], odd: Any) -> None:
     assert isinstance(message_text(SlackMessage.read(message(*parts))), str)
     assert isinstance(message_text(SlackMessage.read({"text": FLAT, "blocks": odd})), str)
     assert isinstance(message_text(SlackMessage.read(odd)), str)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=200))
-def test_what_was_typed_without_a_style_is_read_as_it_was_typed(typed: str) -> None:
+def test_unstyled_text_is_read_as_typed(typed: str) -> None:
     assert unescape(message_text(SlackMessage.read(message(section(words(typed)))))) == unescape(
         typed.translate({38: "&amp;", 60: "&lt;", 62: "&gt;"})
     )

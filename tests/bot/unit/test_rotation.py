@@ -23,7 +23,7 @@ def file(tmp_path: Path) -> SecretFileWorld:
     return world
 
 
-def test_a_replaced_file_is_read_again(file: SecretFileWorld) -> None:
+def test_a_replaced_file_is_reloaded(file: SecretFileWorld) -> None:
     secret = file.secret()
     assert [*secret.values] == [OLD]
     file.put(f"{NEW}\n{OLD}\n")
@@ -33,7 +33,7 @@ def test_a_replaced_file_is_read_again(file: SecretFileWorld) -> None:
     assert "planted" not in repr(secret)
 
 
-def test_a_file_that_is_written_in_place_is_read_again(file: SecretFileWorld) -> None:
+def test_a_file_written_in_place_is_reloaded(file: SecretFileWorld) -> None:
     secret = file.secret()
     assert [*secret.values] == [OLD]
     file.path.write_text(f"{NEW} {OLD}")
@@ -53,7 +53,7 @@ def test_a_file_that_is_written_in_place_is_read_again(file: SecretFileWorld) ->
         (None, "No such file"),
     ],
 )
-def test_an_unusable_file_changes_nothing_and_is_reported_once(
+def test_an_unusable_file_changes_nothing_and_is_logged_once(
     file: SecretFileWorld, caplog: pytest.LogCaptureFixture, content: str | bytes | None, fault: str
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -89,7 +89,7 @@ def test_every_value_that_was_ever_valid_is_masked(file: SecretFileWorld) -> Non
     assert len(known) == 3
 
 
-def test_each_secret_of_the_bot_can_be_two_and_can_come_from_a_file(tmp_path: Path) -> None:
+def test_each_secret_can_have_two_values_and_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "signing").write_text("planted0new0secret0000\nplanted0signing0secret\n")
     (tmp_path / "api").write_text("planted-new-key\nplanted-old-key\n")
     projects = tmp_path / "projects.toml"

@@ -80,7 +80,7 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("kind", "fake"), FAKES, ids=[f"{kind}-{number}" for number, (kind, _) in enumerate(FAKES)])
-def test_a_secret_is_masked_wherever_it_stands(kind: SecretKind, fake: str, place: str) -> None:
+def test_a_secret_is_masked_in_any_context(kind: SecretKind, fake: str, place: str) -> None:
     """No part of it is left, and it is said what it was."""
     if place == PLACES[-1] and kind in {SecretKind.JWT, SecretKind.SLACK_WEBHOOK}:
         place = PLACES[0]
@@ -105,7 +105,7 @@ ASSIGNED = [
 
 
 @pytest.mark.parametrize(("place", "kind"), ASSIGNED)
-def test_a_password_is_masked_where_it_is_given(place: str, kind: SecretKind) -> None:
+def test_a_password_is_masked_where_it_is_assigned(place: str, kind: SecretKind) -> None:
     """What stands around it stays."""
     before, _, after = place.partition("{}")
     masked = mask_secrets(before.replace("{{", "{") + PASSWORD + after.replace("}}", "}"))
@@ -125,7 +125,7 @@ def test_a_password_is_masked_where_it_is_given(place: str, kind: SecretKind) ->
         "signingKey",
     ],
 )
-def test_a_key_is_masked_where_it_is_given_a_name(name: str) -> None:
+def test_a_key_is_masked_where_it_is_assigned(name: str) -> None:
     """Whatever is between the name and the key."""
     key = drawn(40)
     for between in ("=", ": ", " = '", '": "', ":=", " => "):
@@ -134,7 +134,7 @@ def test_a_key_is_masked_where_it_is_given_a_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Basic", "token"])
-def test_the_secret_of_a_header_is_masked(scheme: str) -> None:
+def test_a_header_secret_is_masked(scheme: str) -> None:
     """The name of the scheme stays."""
     masked = mask_secrets(f"curl -H 'Authorization: {scheme} {drawn(32)}==' https://x.example")
     assert masked.text == f"curl -H 'Authorization: {scheme} [masked: authorization header]' https://x.example"
@@ -155,7 +155,7 @@ def test_a_private_key_is_masked_as_a_whole(kind: str, between: str) -> None:
 
 @pytest.mark.parametrize("between", ["\n", "\r\n", "\\n", " ", "\n> ", '",\n"'])
 @pytest.mark.parametrize("kept", [2, 3, 7])
-def test_a_private_key_that_was_cut_off_is_masked_to_its_end(between: str, kept: int) -> None:
+def test_a_truncated_private_key_is_masked_to_its_end(between: str, kept: int) -> None:
     """What follows it stays."""
     cut = between.join(private_key()[:kept])
     assert mask_secrets(f"before {cut}").text == "before [masked: private key]"
@@ -163,21 +163,21 @@ def test_a_private_key_that_was_cut_off_is_masked_to_its_end(between: str, kept:
     assert after == "before [masked: private key]\n\nWhat shall I do with it?"
 
 
-def test_headers_of_a_private_key_do_not_end_it() -> None:
+def test_headers_do_not_end_a_private_key() -> None:
     """As in keys that are encrypted, and OpenPGP's."""
     first, *body, _ = private_key()
     text = "\n".join([first, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00AA", "", *body])
     assert mask_secrets(f"{text}\nThat was it.").text == "[masked: private key]\nThat was it."
 
 
-def test_two_keys_one_of_them_cut_off() -> None:
+def test_two_private_keys_one_truncated() -> None:
     """The words between them stay."""
     cut, whole = "\n".join(private_key()[:4]), "\n".join(private_key("EC "))
     masked = mask_secrets(f"{cut}\nand this one:\n{whole}\nend")
     assert masked.text == "[masked: private key]\nand this one:\n[masked: private key]\nend"
 
 
-def test_several_kinds_are_all_told_each_once() -> None:
+def test_several_kinds_are_reported_once_each() -> None:
     """In the order in which SecretKind has them."""
     github, aws = FAKES[2][1], FAKES[0][1]
     masked = mask_secrets(f"{github} {aws} {github}")
@@ -217,12 +217,12 @@ def test_several_kinds_are_all_told_each_once() -> None:
         "npm_config_registry=https://packages.example.org",
     ],
 )
-def test_prose_and_code_stay_as_they_are(text: str) -> None:
+def test_prose_and_code_are_unchanged(text: str) -> None:
     """Nor is anything said to have been masked."""
     assert mask_secrets(text) == Masked(text)
 
 
-def test_the_documents_of_this_repository_stay_as_they_are() -> None:
+def test_this_repositorys_documents_are_unchanged() -> None:
     """They are about keys and tokens, and hold none."""
     for file in (ROOT / "README.md", *(ROOT / "bot").rglob("*.md"), *(ROOT / "bot").rglob("*.py")):
         text = file.read_text(encoding="utf-8")
@@ -234,13 +234,13 @@ def test_the_documents_of_this_repository_stay_as_they_are() -> None:
         alphabet=st.sampled_from(" \n\t.,:;!?'\"()-=/@<>[]{}|_*`~#$%&+\\é漢abcdefghijklmnopqrstuvwxyz"), max_size=300
     )
 )
-def test_words_without_digits_hold_no_machine_drawn_secret(text: str) -> None:
+def test_words_without_digits_are_not_taken_for_random_secrets(text: str) -> None:
     """What has neither a digit nor a capital letter can only be a password with quotes, or one in an address."""
     assert set(mask_secrets(text).kinds) <= {SecretKind.ASSIGNMENT, SecretKind.URL_PASSWORD}
 
 
 @given(st.text(max_size=100), st.sampled_from(FAKES), st.text(max_size=100))
-def test_whatever_stands_around_it_a_secret_is_masked(before: str, fake: tuple[SecretKind, str], after: str) -> None:
+def test_a_secret_is_masked_with_any_text_around_it(before: str, fake: tuple[SecretKind, str], after: str) -> None:
     """And what was masked once is masked no further."""
     masked = mask_secrets(f"{before} {fake[1]} {after}")
     assert fake[1] not in masked.text
@@ -274,7 +274,7 @@ def test_whatever_stands_around_it_a_secret_is_masked(before: str, fake: tuple[S
     ],
 )
 @pytest.mark.parametrize("length", [300_000, pytest.param(2_000_000, marks=pytest.mark.full)])
-def test_megabytes_of_the_worst_text_are_read(piece: str, length: int) -> None:
+def test_megabytes_of_the_worst_text_are_processed(piece: str, length: int) -> None:
     """The time limit of a test ends what takes the square of it."""
     text = piece * (length // len(piece))
     assert len(mask_secrets(text).text) <= 3 * len(text)

@@ -36,7 +36,7 @@ ASSIGNED = (
 
 
 @pytest.mark.parametrize(("name", "template"), PREFIXED)
-def test_what_begins_as_its_issuer_has_it_is_found_anywhere(name: str, template: str) -> None:
+def test_a_prefixed_token_is_found_anywhere(name: str, template: str) -> None:
     """No part of it is left."""
     chance = random.Random(name)  # noqa: S311 - fakes, the same each time
     for place in PLACES:
@@ -47,7 +47,7 @@ def test_what_begins_as_its_issuer_has_it_is_found_anywhere(name: str, template:
 
 
 @pytest.mark.parametrize(("name", "issuer", "template"), NAMED)
-def test_what_looks_like_anything_is_found_behind_a_name(name: str, issuer: str, template: str) -> None:
+def test_a_token_without_prefix_is_found_behind_a_name(name: str, issuer: str, template: str) -> None:
     """However it is assigned. Of what is drawn without letters, or is too regular, at most one in ten is missed."""
     chance = random.Random(name)  # noqa: S311 - fakes, the same each time
     secrets = [(place, fake(template, chance)) for place in ASSIGNED for _ in range(3)]
@@ -55,7 +55,7 @@ def test_what_looks_like_anything_is_found_behind_a_name(name: str, issuer: str,
     assert len(missed) * 10 <= len(secrets), missed
 
 
-def test_nineteen_of_twenty_are_found() -> None:
+def test_nineteen_of_twenty_secrets_are_found() -> None:
     """Of all formats together, each in places drawn for it."""
     chance = random.Random(15)  # noqa: S311 - fakes, the same each time
     looks: list[tuple[tuple[str, ...], tuple[str, ...]]]
@@ -114,7 +114,7 @@ KEY = base64.b64encode(("-----BEGIN RSA PRIVATE" + " KEY-----\n" + "MIIEow" * 60
         f"https://files.internal/a?sv=2024&sig={DRAWN}{DRAWN}%3D",
     ],
 )
-def test_a_credential_is_known_by_where_it_stands(text: str) -> None:
+def test_a_credential_is_recognized_by_its_position(text: str) -> None:
     """In commands, headers, addresses, and the files in which tools keep them."""
     masked = mask_secrets(text).text
     for secret in (PASSWORD, DRAWN, UUID, BASIC, KEY[-20:]):
@@ -210,12 +210,12 @@ def test_a_credential_is_known_by_where_it_stands(text: str) -> None:
         "1234567890:5432",
     ],
 )
-def test_what_is_harmless_stays_as_it_is(text: str) -> None:
+def test_harmless_text_is_unchanged(text: str) -> None:
     """Digests, ids, placeholders, examples, public keys, and code that only speaks of secrets."""
     assert mask_secrets(text).text == text
 
 
-def test_a_value_of_the_configuration_is_masked_wherever_it_stands() -> None:
+def test_a_configured_secret_is_masked_anywhere() -> None:
     """A common word is not: that would garble texts, and tell what the password is."""
     masker = SecretMasker(("plain words", "postgres", "abc"))
     assert "plain" not in repr(masker)
@@ -224,7 +224,7 @@ def test_a_value_of_the_configuration_is_masked_wherever_it_stands() -> None:
     assert (masked.kinds, masked.rules) == ((SecretKind.OWN,), ("configured-value",))
 
 
-def test_findings_tell_where_and_by_which_rule() -> None:
+def test_findings_have_a_position_and_a_rule() -> None:
     """In their order; what several rules find is told once, by the first of them."""
     secret = fake("ghp_<a-zA-Z0-9*36>", random.Random(1))  # noqa: S311 - a fake
     (first, second) = find(f"token={secret} the password is {PASSWORD}")
@@ -232,7 +232,7 @@ def test_findings_tell_where_and_by_which_rule() -> None:
     assert (second.kind, second.rule) == (SecretKind.ASSIGNMENT, "statement")
 
 
-def test_texts_that_go_out_together_are_masked_together() -> None:
+def test_texts_sent_together_are_masked_together() -> None:
     """A secret that is spread over several leaves nothing in any of them."""
     lines = ["-----BEGIN PRIVATE" + " KEY-----", "MIIEv" * 12, "QIBAD" * 12, "-----END PRIVATE" + " KEY-----"]
     masked = SecretMasker().mask_together(("before", "\n".join(lines[:2]), "\n".join(lines[2:]) + " after"))

@@ -47,7 +47,7 @@ def rejected(result: Settlement | Decision) -> list[RequestRejected]:
     return [notice.message for notice in result.notices if isinstance(notice.message, RequestRejected)]
 
 
-def test_a_start_that_is_taken_starts_polling() -> None:
+def test_an_accepted_start_begins_polling() -> None:
     settlement = settled(START, Accepted(Job("j1", "active")))
     assert settlement.request_state is RequestState.ACCEPTED
     assert [type(notice.message) for notice in settlement.notices] == [JobStarted]
@@ -55,13 +55,13 @@ def test_a_start_that_is_taken_starts_polling() -> None:
     assert settlement.reaction is None
 
 
-def test_a_follow_up_that_is_taken_is_marked() -> None:
+def test_an_accepted_follow_up_is_marked() -> None:
     settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active")))
     assert settlement.reaction is Reaction.ACCEPTED
     assert settlement.poll_in == 2.0
 
 
-def test_an_answer_that_is_older_than_what_is_known_does_not_take_the_job_back() -> None:
+def test_an_outdated_answer_does_not_set_the_job_back() -> None:
     ended = ThreadState(
         job=Job("j1", "completed", pr_link=LINK),
         round=1,
@@ -74,7 +74,7 @@ def test_an_answer_that_is_older_than_what_is_known_does_not_take_the_job_back()
     assert settlement.poll_in == 2.0
 
 
-def test_what_the_job_does_after_an_outdated_answer_is_news_even_if_it_was_before() -> None:
+def test_changes_after_an_outdated_answer_are_announced_again() -> None:
     ended = ThreadState(
         job=Job("j1", "completed", pr_link=LINK),
         round=1,
@@ -87,7 +87,7 @@ def test_what_the_job_does_after_an_outdated_answer_is_news_even_if_it_was_befor
 
 
 @pytest.mark.parametrize("reason", [RejectionReason.API, RejectionReason.PROJECT])
-def test_a_refused_start_is_told_in_the_apis_words(reason: RejectionReason) -> None:
+def test_a_refused_start_is_explained_in_the_apis_words(reason: RejectionReason) -> None:
     settlement = settled(START, Rejected(reason, "too vague"))
     assert settlement.request_state is RequestState.REJECTED
     assert rejected(settlement)[0].api_text == "too vague"
@@ -105,7 +105,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("reason", "look", "told"), REFUSALS)
-def test_why_a_follow_up_is_refused_is_told_by_the_next_look_at_its_job(
+def test_a_refused_follow_up_is_explained_after_the_next_poll(
     reason: RejectionReason, look: Observation, told: RejectionReason
 ) -> None:
     settlement = settled(FOLLOW_UP, Rejected(reason, "no, sorry"))
@@ -129,9 +129,7 @@ def test_why_a_follow_up_is_refused_is_told_by_the_next_look_at_its_job(
         (RejectionReason.GONE, RejectionReason.NOT_FOUND),
     ],
 )
-def test_a_refusal_does_not_wait_long_for_a_look_that_can_not_be_had(
-    reason: RejectionReason, told: RejectionReason
-) -> None:
+def test_a_refusal_does_not_wait_long_for_a_failing_poll(reason: RejectionReason, told: RejectionReason) -> None:
     state, said = settled(FOLLOW_UP, Rejected(reason)).state, []
     for now in (2.0, 30.0, 63.0, 90.0):
         decision = decide(state, JobApiUnavailable("cannot be reached"), now, Polling())
@@ -143,7 +141,7 @@ def test_a_refusal_does_not_wait_long_for_a_look_that_can_not_be_had(
     assert [rejection.reason for rejection in rejected(held_back)] == [told]
 
 
-def test_a_look_ends_even_where_the_job_had_ended_long_ago() -> None:
+def test_a_poll_after_a_refusal_ends_even_for_a_long_ended_job() -> None:
     ended = ThreadState(job=Job("j1", "completed"), work=Work(poll_until=0.0))
     settlement = settled(FOLLOW_UP, Rejected(RejectionReason.API), ended, now=9_000.0)
     assert settlement.poll_in == Polling().fastest
@@ -151,13 +149,13 @@ def test_a_look_ends_even_where_the_job_had_ended_long_ago() -> None:
 
 
 @pytest.mark.parametrize("reason", [RejectionReason.API, RejectionReason.GONE, RejectionReason.ARCHIVED])
-def test_a_follow_up_to_a_job_that_is_known_to_be_archived_is_told_at_once(reason: RejectionReason) -> None:
+def test_a_follow_up_to_a_known_archived_job_is_explained_at_once(reason: RejectionReason) -> None:
     settlement = settled(FOLLOW_UP, Rejected(reason, "it is archived"), ThreadState(job=Job("j1", "archived")))
     assert [rejection.reason for rejection in rejected(settlement)] == [RejectionReason.ARCHIVED]
     assert settlement.state.told.unexplained == ()
 
 
-def test_a_follow_up_that_an_archived_job_takes_is_not_said_to_be_on_its_way() -> None:
+def test_a_follow_up_an_archived_job_accepts_is_not_called_on_its_way() -> None:
     settlement = settled(FOLLOW_UP, Accepted(Job("j1", "archived")))
     assert settlement.request_state is RequestState.ACCEPTED
     assert settlement.reaction is Reaction.PROBLEM
@@ -167,13 +165,13 @@ def test_a_follow_up_that_an_archived_job_takes_is_not_said_to_be_on_its_way() -
 @pytest.mark.parametrize(
     ("job", "ended"), [("active", False), ("queued", False), ("completed", True), ("failed", True)]
 )
-def test_what_a_thread_can_show_of_a_follow_up_in_doubt_depends_on_its_job(job: str, *, ended: bool) -> None:
+def test_a_threads_advice_about_a_follow_up_in_doubt_depends_on_its_job(job: str, *, ended: bool) -> None:
     (notice,) = settled(FOLLOW_UP, Uncertain("timeout"), ThreadState(job=Job("j1", job))).notices
     assert notice.message == RequestUncertain(summary(FOLLOW_UP), job_ended=ended)
     assert summary(FOLLOW_UP).text == "More"
 
 
-def test_what_is_said_of_a_follow_up_holds_no_more_than_its_beginning() -> None:
+def test_a_notice_quotes_only_the_beginning_of_a_follow_up() -> None:
     long = replace(FOLLOW_UP, text="word " * 9_999)
     (notice,) = settled(long, Uncertain("timeout")).notices
     assert isinstance(notice.message, RequestUncertain)
@@ -185,7 +183,7 @@ BUSY = JobApiUnavailable("asks to wait", retry_after=1_800.0, problem=Problem.BU
 
 
 @pytest.mark.parametrize("outcome", [LIMITED, BUSY])
-def test_a_start_that_has_to_wait_tells_why_and_until_when(outcome: JobApiUnavailable) -> None:
+def test_a_waiting_start_says_why_and_until_when(outcome: JobApiUnavailable) -> None:
     settlement = settled(START, outcome, now=1_000_001.0)
     (notice,) = settlement.notices
     assert notice.message == OutageStarted(
@@ -204,7 +202,7 @@ def test_a_start_that_has_to_wait_tells_why_and_until_when(outcome: JobApiUnavai
 
 
 @pytest.mark.parametrize("retry_after", [None, 10.0])
-def test_no_time_is_given_that_the_job_api_did_not_give(retry_after: float | None) -> None:
+def test_no_time_is_shown_that_the_job_api_did_not_give(retry_after: float | None) -> None:
     waits = replace(LIMITED, retry_after=retry_after)
     state = settled(START, waits).state
     (notice,) = settled(START, waits, state, now=99.0).notices
@@ -212,7 +210,7 @@ def test_no_time_is_given_that_the_job_api_did_not_give(retry_after: float | Non
     assert notice.message.until is None
 
 
-def test_the_card_follows_the_newest_reason_and_nothing_is_said_again() -> None:
+def test_the_card_follows_the_newest_reason_without_another_notice() -> None:
     state = settled(START, LIMITED, now=1_000_000.0).state
     settlement = settled(START, JobApiUnavailable("cannot be reached"), state, now=1_001_900.0)
     assert settlement.notices == ()
@@ -220,7 +218,7 @@ def test_the_card_follows_the_newest_reason_and_nothing_is_said_again() -> None:
     assert settlement.state.failure.problem_until is None
 
 
-def test_a_follow_up_that_has_to_wait_is_named_and_is_no_trouble_of_its_job() -> None:
+def test_a_waiting_follow_up_is_named_and_is_no_fault_of_its_job() -> None:
     settlement = settled(FOLLOW_UP, LIMITED)
     (notice,) = settlement.notices
     assert isinstance(notice.message, OutageStarted)
@@ -229,19 +227,19 @@ def test_a_follow_up_that_has_to_wait_is_named_and_is_no_trouble_of_its_job() ->
 
 
 @pytest.mark.parametrize("request_", [START, FOLLOW_UP], ids=["start", "follow-up"])
-def test_what_may_have_arrived_is_not_repeated_but_told(request_: Request) -> None:
+def test_a_request_in_doubt_is_reported_and_not_repeated(request_: Request) -> None:
     settlement = settled(request_, Uncertain("timeout"))
     assert settlement.request_state is RequestState.UNCERTAIN
     assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]
 
 
-def test_what_may_have_arrived_is_repeated_where_the_server_runs_a_key_once() -> None:
+def test_a_request_in_doubt_is_repeated_where_the_server_honours_keys() -> None:
     settlement = settled(START, Uncertain("timeout", ask_again=True))
     assert settlement.request_state is RequestState.WAITING
     assert settlement.notices == ()
 
 
-def test_what_did_not_arrive_waits_and_is_told_once_if_it_lasts() -> None:
+def test_a_request_that_did_not_arrive_waits_and_is_reported_once() -> None:
     first = settled(START, JobApiUnavailable("cannot be reached"))
     assert first.request_state is RequestState.WAITING
     assert first.notices == ()
@@ -250,7 +248,7 @@ def test_what_did_not_arrive_waits_and_is_told_once_if_it_lasts() -> None:
     assert settled(START, JobApiUnavailable("cannot be reached"), lasting.state, now=99.0).notices == ()
 
 
-def test_retry_after_and_backoff_bound_the_next_try() -> None:
+def test_retry_after_and_backoff_bound_the_next_attempt() -> None:
     assert settled(START, JobApiUnavailable("asks to wait", retry_after=500.0)).due_in == 500.0
     assert settled(replace(START, attempts=99), JobApiUnavailable("cannot be reached")).due_in <= 75.0
 
@@ -263,7 +261,7 @@ def test_a_request_that_waited_for_days_is_handed_back() -> None:
     assert settlement.reaction is Reaction.PROBLEM
 
 
-def test_one_that_may_have_arrived_is_not_said_to_be_unsent_after_days() -> None:
+def test_a_request_in_doubt_is_not_called_unsent_after_days() -> None:
     tried = replace(FOLLOW_UP, first_tried_at=0.0, uncertain=True)
     settlement = settled(tried, JobApiUnavailable("cannot be reached"), RUNNING, now=GIVE_UP_AFTER)
     assert settlement.request_state is RequestState.UNCERTAIN
@@ -271,14 +269,14 @@ def test_one_that_may_have_arrived_is_not_said_to_be_unsent_after_days() -> None
     assert settlement.reaction is Reaction.PROBLEM
 
 
-def test_our_key_lets_requests_wait_and_is_told_at_once() -> None:
+def test_a_rejected_api_key_holds_requests_and_is_reported_at_once() -> None:
     settlement = settled(START, JobApiUnavailable("no", status=403, retry_after=60.0))
     assert settlement.request_state is RequestState.WAITING
     assert settlement.notices[0].message == AccessDenied(403, waiting=summary(START))
     assert settlement.due_in == 60.0
 
 
-def test_a_refusal_of_what_may_have_been_taken_before_denies_nothing() -> None:
+def test_a_refusal_of_a_possibly_accepted_request_denies_nothing() -> None:
     """The job vanished between two tries under one key: the first one may have been taken."""
     tried = replace(FOLLOW_UP, uncertain=True)
     settlement = settled(tried, Rejected(RejectionReason.GONE))

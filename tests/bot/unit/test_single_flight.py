@@ -54,7 +54,7 @@ def cache_of(seconds: float = 10.0) -> ExpiringCache[str]:
     return ExpiringCache[str](seconds=seconds, monotonic=now)
 
 
-def test_all_who_want_the_same_wait_for_one_fetch() -> None:
+def test_concurrent_callers_share_one_fetch() -> None:
     """Whoever comes while it is under way gets its answer at its end."""
 
     async def test(slow: Slow) -> None:
@@ -68,7 +68,7 @@ def test_all_who_want_the_same_wait_for_one_fetch() -> None:
     in_virtual_time(test)
 
 
-def test_different_things_are_fetched_side_by_side_and_so_many_at_a_time() -> None:
+def test_different_keys_are_fetched_concurrently_up_to_a_limit() -> None:
     """Three rounds of fetches take as long as three fetches."""
 
     async def test(slow: Slow) -> None:
@@ -81,7 +81,7 @@ def test_different_things_are_fetched_side_by_side_and_so_many_at_a_time() -> No
     in_virtual_time(test)
 
 
-def test_what_is_known_waits_for_nothing() -> None:
+def test_a_cached_value_waits_for_nothing() -> None:
     """Neither for others' fetches nor for a place among them."""
 
     async def test(slow: Slow) -> None:
@@ -97,7 +97,7 @@ def test_what_is_known_waits_for_nothing() -> None:
     in_virtual_time(test)
 
 
-def test_whoever_gives_up_ends_nobody_elses_fetch() -> None:
+def test_a_cancelled_caller_cancels_no_other() -> None:
     """The first, who began it, included."""
 
     async def test(slow: Slow) -> None:
@@ -112,7 +112,7 @@ def test_whoever_gives_up_ends_nobody_elses_fetch() -> None:
     in_virtual_time(test)
 
 
-def test_a_fetch_that_nobody_waits_for_any_more_is_given_up() -> None:
+def test_a_fetch_without_waiters_is_cancelled() -> None:
     """Nothing is left of it, and whoever comes next has it fetched anew, also at the very same moment."""
 
     async def test(slow: Slow) -> None:
@@ -128,7 +128,7 @@ def test_a_fetch_that_nobody_waits_for_any_more_is_given_up() -> None:
     in_virtual_time(test)
 
 
-def test_one_that_waits_for_its_turn_can_be_given_up_and_takes_no_place() -> None:
+def test_a_queued_fetch_can_be_cancelled_without_using_a_slot() -> None:
     """Those behind it get theirs at their time."""
 
     async def test(slow: Slow) -> None:
@@ -144,7 +144,7 @@ def test_one_that_waits_for_its_turn_can_be_given_up_and_takes_no_place() -> Non
     in_virtual_time(test)
 
 
-def test_a_failure_is_told_to_all_who_wait_and_is_not_kept() -> None:
+def test_a_failure_reaches_every_waiter_and_is_not_cached() -> None:
     """The next one asks again; nobody is told of a failure that nobody waited for."""
 
     async def test(slow: Slow) -> None:
@@ -159,7 +159,7 @@ def test_a_failure_is_told_to_all_who_wait_and_is_not_kept() -> None:
     in_virtual_time(test)
 
 
-def test_an_answer_counts_from_when_it_was_asked_for() -> None:
+def test_a_value_counts_from_the_start_of_its_fetch() -> None:
     """What changed while it was on its way is seen as soon as what changed before it was asked for."""
 
     async def test(slow: Slow) -> None:
@@ -172,7 +172,7 @@ def test_an_answer_counts_from_when_it_was_asked_for() -> None:
     in_virtual_time(test)
 
 
-def test_waiting_for_a_turn_makes_no_answer_older() -> None:
+def test_queueing_does_not_age_a_value() -> None:
     """It counts from when Slack was asked."""
 
     async def test(slow: Slow) -> None:
@@ -192,7 +192,7 @@ def test_waiting_for_a_turn_makes_no_answer_older() -> None:
 
 
 @pytest.mark.parametrize("count", [2_001, 2_500])
-def test_no_more_than_two_thousand_are_kept(count: int) -> None:
+def test_at_most_two_thousand_values_are_cached(count: int) -> None:
     """The oldest go first, though they were fetched side by side."""
 
     async def test(slow: Slow) -> None:

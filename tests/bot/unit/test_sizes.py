@@ -34,7 +34,7 @@ def test_no_folder_has_over_16_modules() -> None:
     assert {folder: count for folder, count in counts.items() if count > 16} == {}
 
 
-def test_hardly_a_module_is_a_piece_of_another() -> None:
+def test_few_modules_are_small_pieces_of_another() -> None:
     """One of under 60 lines that only a neighbour imports belongs there, but for commands and families of methods."""
     importers: dict[str, set[Path]] = defaultdict(set)
     names = {".".join(module.relative_to(BOT.parent).with_suffix("").parts): module for module in MODULES}

@@ -65,7 +65,7 @@ def allowed(person: Person) -> bool:
         ({"type": "event_callback", "event": None}, False, False),
     ],
 )
-def test_who_wrote_a_reply(body: dict[str, Any], *, alone: bool, grid: bool) -> None:
+def test_the_author_of_a_reply_is_read(body: dict[str, Any], *, alone: bool, grid: bool) -> None:
     assert allowed(author_of(EventPayload.read(body), ALONE)) is alone
     assert allowed(author_of(EventPayload.read(body), GRID)) is grid
 
@@ -73,7 +73,7 @@ def test_who_wrote_a_reply(body: dict[str, Any], *, alone: bool, grid: bool) -> 
 @pytest.mark.parametrize(
     ("team_id", "alone", "grid"), [("T1", True, True), ("E1", False, True), ("T2", False, False), (None, False, False)]
 )
-def test_who_pressed_a_button(team_id: str | None, *, alone: bool, grid: bool) -> None:
+def test_the_person_who_pressed_a_button_is_read(team_id: str | None, *, alone: bool, grid: bool) -> None:
     body = {"type": "block_actions", "team": {"id": "T1"}, "user": {"id": "U1", "team_id": team_id}}
     assert allowed(user_of(InteractionPayload.read(body), ALONE)) is alone
     assert allowed(user_of(InteractionPayload.read(body), GRID)) is grid
@@ -89,7 +89,7 @@ def test_who_pressed_a_button(team_id: str | None, *, alone: bool, grid: bool) -
         ({}, False, False),
     ],
 )
-def test_who_ran_a_command(fields: dict[str, str], *, alone: bool, grid: bool) -> None:
+def test_the_person_who_ran_a_command_is_read(fields: dict[str, str], *, alone: bool, grid: bool) -> None:
     body = {"command": "/docs", "user_id": "U1"} | fields
     assert allowed(sender_of(CommandPayload.read(body), ALONE)) is alone
     assert allowed(sender_of(CommandPayload.read(body), GRID)) is grid
@@ -120,7 +120,7 @@ E1 = {"enterprise": {"id": "E1", "name": "Organization"}}
         ({"team": "T1", "user": None}, "T1", False, False),
     ],
 )
-def test_who_uses_a_modal_or_a_shortcut(
+def test_the_person_who_used_a_modal_or_shortcut_is_read(
     where: dict[str, Any], kind: str, team_id: str | None, *, alone: bool, grid: bool
 ) -> None:
     """Slack names where it was done, so a colleague of the organization is told from a guest of the channel."""
@@ -129,7 +129,7 @@ def test_who_uses_a_modal_or_a_shortcut(
     assert allowed(user_of(InteractionPayload.read(body), GRID)) is grid
 
 
-def test_a_button_does_not_tell_a_colleague_from_somebody_of_another_organization() -> None:
+def test_a_button_press_does_not_show_a_persons_organization() -> None:
     """Its payload names the workspace of the app, whoever pressed it: Slack is asked who that is."""
     body = {"type": "block_actions", "team": OF_T1 | OF_E1, "user": {"id": "U1", "team_id": "T2"}} | E1
     assert user_of(InteractionPayload.read(body), GRID) == Person("U1", "T2")
@@ -138,7 +138,7 @@ def test_a_button_does_not_tell_a_colleague_from_somebody_of_another_organizatio
 @pytest.mark.parametrize(
     "body", [None, [], {}, {"event": []}, {"user": []}, {"type": "shortcut", "team": ["T1"], "enterprise": 7}]
 )
-def test_a_payload_that_names_nobody_is_nobodys(body: Any) -> None:
+def test_a_payload_without_a_person_belongs_to_nobody(body: Any) -> None:
     for identity in (ALONE, GRID):
         people = (
             author_of(EventPayload.read(body), identity),

@@ -92,7 +92,7 @@ async def test_buttons_about_a_job_are_recorded(
     ],
     ids=str,
 )
-async def test_what_means_nothing_is_acknowledged(world: ListeningWorld, payload: dict[str, Any]) -> None:
+async def test_a_meaningless_click_is_acknowledged(world: ListeningWorld, payload: dict[str, Any]) -> None:
     assert (await world.take(payload)).status == 200
     assert world.service.calls == []
 
@@ -108,7 +108,7 @@ async def test_an_external_person_who_clicks_keeps_their_team(world: ListeningWo
     assert [action.person for action in world.service.actions] == [Person("U0EXT", "T2")]
 
 
-async def test_a_click_about_what_is_not_known_any_more_is_told(
+async def test_a_click_about_something_unknown_is_explained(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.service.knows = False
@@ -120,7 +120,7 @@ async def test_a_click_about_what_is_not_known_any_more_is_told(
     assert "U0ANA could not be told something" in caplog.text, "there is no Slack here, but it was tried"
 
 
-async def test_a_click_that_could_not_be_recorded_is_told(
+async def test_a_click_that_could_not_be_recorded_is_explained(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.service.fault = StoreUnavailable("locked")
@@ -155,7 +155,7 @@ def reaction(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("item_user", [BOT, None])
-async def test_a_cross_on_a_message_of_ours_asks_to_stop(world: ListeningWorld, item_user: str | None) -> None:
+async def test_a_cross_on_the_bots_message_asks_to_stop(world: ListeningWorld, item_user: str | None) -> None:
     assert (await world.take(reaction(item_user=item_user))).status == 200
     key = f"reaction/C1/{CARD}/U0ANA/1700000004.000200"
     stop = Action(ANA, RequestKind.STOP, key, channel_id="C1", card_ts=CARD, way_in=WayIn.REACTION)
@@ -180,19 +180,17 @@ async def test_a_cross_on_a_message_of_ours_asks_to_stop(world: ListeningWorld, 
     ],
     ids=str,
 )
-async def test_any_other_reaction_is_acknowledged_and_left_alone(
-    world: ListeningWorld, changes: dict[str, Any]
-) -> None:
+async def test_any_other_reaction_is_acknowledged_and_ignored(world: ListeningWorld, changes: dict[str, Any]) -> None:
     assert (await world.take(reaction(**changes))).status == 200
     assert world.service.calls == []
 
 
-async def test_where_outsiders_are_nobody_is_taken_for_one_of_ours(world: ListeningWorld) -> None:
+async def test_in_shared_channels_nobody_is_assumed_to_be_ours(world: ListeningWorld) -> None:
     await world.take(reaction() | {"is_ext_shared_channel": True})
     assert [action.person for action in world.service.actions] == [Person("U0ANA", "")]
 
 
-async def test_a_reaction_that_could_not_be_recorded_comes_again(world: ListeningWorld) -> None:
+async def test_a_reaction_that_could_not_be_recorded_is_redelivered(world: ListeningWorld) -> None:
     world.service.fault = StoreUnavailable("locked")
     assert (await world.take(reaction())).status != 200
 
@@ -202,7 +200,7 @@ def pressed(action_id: str, value: str) -> dict[str, Any]:
     return click(action_id, value) | {"container": {"type": "message", "message_ts": CARD, "channel_id": "C1"}}
 
 
-async def test_a_button_that_says_a_prompt_is_recorded_once_for_each_person(world: ListeningWorld) -> None:
+async def test_a_prompt_button_is_recorded_once_per_person(world: ListeningWorld) -> None:
     """The key is made of the message, the button and the person; the prompt may hold anything."""
     prompt = 'Replace "a/b" with "c"'
     assert (await world.take(pressed(blocks.SEND_EXAMPLES[1], f"th1/{prompt}"))).status == 200
@@ -215,7 +213,7 @@ async def test_a_button_that_says_a_prompt_is_recorded_once_for_each_person(worl
     )  # fmt: skip
 
 
-async def test_an_answer_that_was_chosen_from_a_list_is_recorded_once_for_each_choice(world: ListeningWorld) -> None:
+async def test_a_chosen_answer_is_recorded_once_per_choice(world: ListeningWorld) -> None:
     """The list stays, so that somebody can choose again; the same choice counts once."""
     for label in ("Install", "Set up", "Install"):
         chosen = pressed(blocks.CHOOSE_ANSWER, "")
@@ -228,12 +226,12 @@ async def test_an_answer_that_was_chosen_from_a_list_is_recorded_once_for_each_c
 
 
 @pytest.mark.parametrize("value", ["th1", "th1/", "/x", ""])
-async def test_a_button_of_that_kind_without_its_prompt_is_left_alone(world: ListeningWorld, value: str) -> None:
+async def test_a_prompt_button_without_its_prompt_is_ignored(world: ListeningWorld, value: str) -> None:
     assert (await world.take(pressed(blocks.SEND_EXAMPLES[0], value))).status == 200
     assert world.service.calls == []
 
 
-async def test_a_prompt_for_a_job_that_is_not_known_is_told(world: ListeningWorld) -> None:
+async def test_a_prompt_for_an_unknown_job_is_explained(world: ListeningWorld) -> None:
     world.service.knows = False
     assert (await world.take(pressed(blocks.SEND_EXAMPLES[0], "th1/Fix it"))).status == 200
     assert [call[0] for call in world.service.calls] == ["follow_up"]

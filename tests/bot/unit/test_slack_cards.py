@@ -232,7 +232,7 @@ ENDS = (JobFinished("", report=None), JobFinished(LINK, new=True), JobFailed(), 
 
 @pytest.mark.parametrize("end", ENDS)
 @given(any_thread=any_threads)
-def test_any_end_is_harmless_whoever_is_told(end: NoticeMessage, any_thread: Thread) -> None:
+def test_any_end_notice_is_harmless_and_mentions_at_most_one_person(end: NoticeMessage, any_thread: Thread) -> None:
     """However many people steered, and whatever their ids look like."""
     for made in messages(any_thread, Notice(1, "k", "th1", end, 0.0), CONTEXT):
         assert_sendable(made)
@@ -253,37 +253,37 @@ def test_any_notice_is_harmless_and_within_slacks_limits(
         assert not (without_blocks and made.blocks)
 
 
-def test_an_outage_with_two_long_reasons_fits_into_its_paragraph() -> None:
+def test_an_outage_with_two_long_reasons_fits_its_section() -> None:
     """Ours and the job API's, each of characters that grow when they are escaped."""
     for made in say(OutageStarted(Problem.OUT_OF_REACH, "<!channel>" * 100, "&lt;" * 500, waiting=LONG)):
         assert_sendable(made)
 
 
-def test_a_failure_with_a_long_reason_and_a_long_link_fits_into_its_paragraph() -> None:
+def test_a_failure_with_a_long_reason_and_link_fits_its_section() -> None:
     """Both of characters that grow when they are escaped, with all that can stand beside them."""
     report = JobReport(reason="<!channel>" * 44, partial_files=1)
     for made in say(JobFailed(report=report, link="<!channel>" * 125, person_id="0" * 85 + "<" * 22)):
         assert_sendable(made)
 
 
-def test_an_answer_longer_than_any_that_is_kept_fits_into_its_block() -> None:
+def test_the_longest_answer_fits_its_block() -> None:
     """Of characters that grow when they are escaped: the message cuts it, whoever kept it."""
     for made in say(JobFinished(LINK, report=JobReport(answer=Answer("<!channel>" * 2_000, "0" * 64)))):
         assert_sendable(made)
 
 
-def test_half_a_character_makes_no_button_that_slack_refuses() -> None:
+def test_half_a_surrogate_pair_makes_no_button_that_slack_refuses() -> None:
     for made in say(RequestUncertain(replace(FOLLOW_UP, request_id="\ud83d"))):
         assert_sendable(made)
 
 
 @pytest.mark.parametrize("message", [CardChanged(), ReactionChanged("1.1", None)])
-def test_what_is_no_message_of_its_own_has_no_words(message: NoticeMessage) -> None:
+def test_a_notice_without_its_own_message_has_no_text(message: NoticeMessage) -> None:
     with pytest.raises(ValueError, match="no message of its own"):
         say(message)
 
 
-def test_what_a_newer_version_recorded_is_shown_as_it_is() -> None:
+def test_a_notice_of_a_newer_version_is_shown_as_recorded() -> None:
     assert said(UnknownNotice("shrug", {"mood": "so & so", "count": 3})) == "mood: so &amp; so, count: 3"
     assert said(UnknownNotice("shrug", {})) == "News."
 
@@ -303,7 +303,7 @@ def held(count: int, *names: str, words_sent: bool = False, forwarded: bool = Fa
         (held(0), "your reply has no words for the agent. Reply with what"),
     ],
 )
-def test_what_a_reply_held_besides_words_is_named(reply: ReplyNotFullySent, words: str) -> None:
+def test_parts_of_a_reply_besides_words_are_named(reply: ReplyNotFullySent, words: str) -> None:
     (message,) = say(reply)
     assert message.text.startswith("<@U0ANA> ")
     assert words in message.text
@@ -320,7 +320,7 @@ def test_what_a_reply_held_besides_words_is_named(reply: ReplyNotFullySent, word
         (ContextCut("U0ANA", thread_unread=True), "Slack didn't give me its messages. Reply with what matters."),
     ],
 )
-def test_what_does_not_go_along_is_told_with_what_to_do(cut: ContextCut, words: str) -> None:
+def test_omitted_parts_are_explained_with_a_remedy(cut: ContextCut, words: str) -> None:
     """A link is promised only where there is one."""
     (message,) = say(cut)
     assert message.text.startswith("<@U0ANA> Your request goes to the agent, but not all that belongs to it:\n• ")
@@ -335,7 +335,7 @@ def test_what_does_not_go_along_is_told_with_what_to_do(cut: ContextCut, words: 
         (EarlierWords.REJECTED, "a reply that wasn't sent. Send the new version?"),
     ],
 )
-def test_an_offer_tells_what_became_of_the_earlier_words(earlier: EarlierWords, words: str) -> None:
+def test_an_offer_says_how_the_earlier_words_were_handled(earlier: EarlierWords, words: str) -> None:
     (message,) = say(ReplyEdited("U0ANA", "r1", "Fix <b> & c", earlier))
     assert words in message.text
     assert message.text.endswith("\n>Fix &lt;b&gt; &amp; c")
@@ -344,7 +344,7 @@ def test_an_offer_tells_what_became_of_the_earlier_words(earlier: EarlierWords, 
 
 
 @given(texts)
-def test_escaping_can_be_undone_but_for_what_cannot_be_shown(text: str) -> None:
+def test_escaping_can_be_undone_except_for_unprintable_text(text: str) -> None:
     shown = escape(text)
     back = shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     assert_harmless(shown)
@@ -353,7 +353,7 @@ def test_escaping_can_be_undone_but_for_what_cannot_be_shown(text: str) -> None:
 
 
 @given(texts, st.integers(20, 500))
-def test_shortened_text_fits_and_loses_nothing_when_it_fits_anyway(text: str, limit: int) -> None:
+def test_shortened_text_fits_and_short_text_is_unchanged(text: str, limit: int) -> None:
     short = shorten(text, limit)
     assert width(short) <= limit
     if width(escape(text)) <= limit:
@@ -361,14 +361,14 @@ def test_shortened_text_fits_and_loses_nothing_when_it_fits_anyway(text: str, li
 
 
 @given(texts, st.integers(20, 500))
-def test_pieces_hold_the_whole_text_and_fit_when_quoted(text: str, limit: int) -> None:
+def test_quoted_pieces_hold_the_whole_text(text: str, limit: int) -> None:
     parts = pieces(text, limit)
     assert escape("".join(parts)) == escape(text)
     assert all(0 < width(quote(part)) <= limit for part in parts)
 
 
 @given(st.text(max_size=2_000))
-def test_an_opening_says_whether_there_is_more(text: str) -> None:
+def test_an_excerpt_shows_whether_there_is_more(text: str) -> None:
     head, cut = opening(text, characters=300, lines=4)
     assert len(head) <= 300
     assert head.count("\n") <= 3
@@ -402,11 +402,11 @@ def test_http_addresses_become_links(url: str) -> None:
         "https://x.example/" + "a" * 3_000,
     ],
 )
-def test_anything_else_stays_text(url: str | None) -> None:
+def test_other_schemes_stay_text(url: str | None) -> None:
     assert safe_url(url) is None
 
 
-def test_a_card_tells_who_asked_what_and_where_it_stands() -> None:
+def test_a_card_shows_requester_request_and_state() -> None:
     message = card(thread('Replace "colour" with "color" & <b>'), CONTEXT)
     assert message.blocks[0]["text"]["text"] == "*Waiting to be sent to the agent*"
     assert "<@U0ASKER> asked:" in message.blocks[1]["text"]["text"]
@@ -423,7 +423,7 @@ def test_a_long_prompt_is_one_click_away() -> None:
     assert "…" in message.blocks[1]["text"]["text"]
 
 
-def test_a_pull_request_that_is_pending_says_so_and_why() -> None:
+def test_a_pending_pull_request_is_shown_with_its_reason() -> None:
     progress = Progress(pull_request=PullRequestState.PENDING, why_pending="*GitHub* is away")
     shown = str(card(thread(state=ThreadState(job=job("completed"), work=Work(progress=progress))), CONTEXT))
     assert "the pull request is still to be opened" in shown
@@ -444,7 +444,7 @@ def test_a_pull_request_is_a_button_and_a_link_on_the_card() -> None:
     ]
 
 
-def test_a_link_that_is_no_address_is_text() -> None:
+def test_an_invalid_link_is_text() -> None:
     state = ThreadState(job=job("completed", pr_link="javascript:alert('<!channel>')"))
     message = card(thread(state=state), CONTEXT)
     assert "url" not in str(message.blocks[-1])
@@ -488,38 +488,38 @@ def test_a_link_that_is_no_address_is_text() -> None:
         (ThreadState(job=job("failed"), failure=Failure(problem=Problem.GONE)), "When last seen: Failed"),
     ],
 )
-def test_the_state_in_honest_words(state: ThreadState, words: str) -> None:
+def test_the_state_is_described_accurately(state: ThreadState, words: str) -> None:
     assert words in state_line(state, CONTEXT)
 
 
 @pytest.mark.parametrize("problem", [Problem.RATE_LIMITED, Problem.BUSY])
 @pytest.mark.parametrize("found", [None, job()])
-def test_a_card_tells_in_each_readers_zone_until_when_it_waits(problem: Problem, found: Job | None) -> None:
+def test_a_card_shows_in_each_readers_zone_until_when_it_waits(problem: Problem, found: Job | None) -> None:
     words = state_line(ThreadState(job=found, failure=Failure(problem=problem, problem_until=1_700_000_040)), CONTEXT)
     assert ", at least until <!date^1700000040^{time}|22:14 UTC>" in words
     assert "can't reach" not in words
 
 
-def test_the_card_of_a_job_that_is_gone_has_one_truth() -> None:
+def test_the_card_of_a_missing_job_is_consistent() -> None:
     words = state_line(ThreadState(job=job("active"), failure=Failure(problem=Problem.GONE)), CONTEXT)
     assert words == "*The agent no longer has this job*"
 
 
-def test_a_finished_job_mentions_the_asker_and_has_its_link_twice() -> None:
+def test_a_finished_job_mentions_the_requester_and_has_two_links() -> None:
     (message,) = say(JobFinished(LINK))
     assert message.text.startswith("<@U0ASKER> Done.")
     assert f"<{LINK}>" in message.text
     assert message.blocks[1]["elements"][0]["url"] == LINK
 
 
-def test_finished_without_a_pull_request_claims_nothing_about_changes() -> None:
+def test_an_end_without_a_pull_request_claims_nothing_about_changes() -> None:
     words = said(JobFinished())
     assert "without a pull request" in words
     assert "next minutes" in words
     assert "no changes" not in words
 
 
-def test_sending_again_asks_first() -> None:
+def test_sending_again_requires_confirmation() -> None:
     (message,) = say(RequestUncertain(FOLLOW_UP))
     (button,) = message.blocks[1]["elements"]
     assert (button["action_id"], button["value"]) == ("send_again", "r1")
@@ -542,13 +542,13 @@ LONG = replace(FOLLOW_UP, text="Shorter <b>please</b>,\nand " + "longer " * 20)
         AccessDenied(403, waiting=LONG),
     ],
 )
-def test_a_follow_up_is_named_by_its_first_words(message: NoticeMessage) -> None:
+def test_a_follow_up_is_quoted_by_its_first_words(message: NoticeMessage) -> None:
     words = said(message)
     assert 'our follow-up ("Shorter &lt;b&gt;please&lt;/b&gt;, and longer' in words
     assert '…")' in words
 
 
-def test_a_used_up_allowance_is_told_in_the_apis_words_with_its_end() -> None:
+def test_an_exceeded_quota_is_explained_in_the_apis_words_with_its_end() -> None:
     limited = OutageStarted(Problem.RATE_LIMITED, "asks to wait", "100 <an> hour", 1_700_000_040, waiting=START)
     words = said(limited)
     assert "hourly limit is used up, at least until <!date^1700000040^{time}|22:14 UTC>." in words
@@ -561,22 +561,20 @@ def test_a_used_up_allowance_is_told_in_the_apis_words_with_its_end() -> None:
     assert "until" not in said(replace(limited, until=None))
 
 
-def test_an_uncertain_start_is_not_watched_for_in_vain() -> None:
+def test_a_start_in_doubt_does_not_promise_updates() -> None:
     words = said(RequestUncertain(START))
     assert "wait" not in words.lower()
     assert "Look for a new pull request; if there is none, press *Send again*." in words
 
 
-def test_an_uncertain_follow_up_tells_what_its_thread_can_show() -> None:
+def test_a_follow_up_in_doubt_says_what_its_thread_can_show() -> None:
     assert "If nothing happens here in a few minutes" in said(RequestUncertain(FOLLOW_UP, job_ended=True))
     assert "See what it does next" in said(RequestUncertain(FOLLOW_UP, job_ended=False))
 
 
 @pytest.mark.parametrize("request_", [START, FOLLOW_UP])
 @pytest.mark.parametrize("job_ended", [True, False])
-def test_a_server_that_failed_is_told_apart_from_an_answer_that_did_not_come(
-    request_: RequestSummary, *, job_ended: bool
-) -> None:
+def test_a_server_error_is_distinguished_from_a_missing_answer(request_: RequestSummary, *, job_ended: bool) -> None:
     """And only from a server that said so."""
     failed = RequestUncertain(request_, job_ended, Doubt.SERVER_FAILED)
     assert "The agent's server failed, so I can't tell if" in said(failed)
@@ -592,7 +590,7 @@ def test_a_server_that_failed_is_told_apart_from_an_answer_that_did_not_come(
         RejectionReason.NOT_FOUND,
     ],
 )
-def test_what_no_change_of_words_would_mend_is_not_to_be_changed(reason: RejectionReason) -> None:
+def test_errors_independent_of_the_words_do_not_ask_to_change_them(reason: RejectionReason) -> None:
     words = said(rejected(reason))
     assert "Change it" not in words
     assert "Start a new one with `/docs`" in words or "start a new job with `/docs`" in words
@@ -608,14 +606,14 @@ def test_what_no_change_of_words_would_mend_is_not_to_be_changed(reason: Rejecti
         (JobFinished(LINK, again=True), "Done. Check the pull request:"),
     ],
 )
-def test_an_end_claims_of_the_pull_request_what_is_known(end: JobFinished, words: str) -> None:
+def test_an_end_claims_only_what_is_known_of_the_pull_request(end: JobFinished, words: str) -> None:
     text = said(end)
     assert f"<@U0ASKER> {words}" in text
     assert f"<{LINK}>" in text
     assert "ready" not in text
 
 
-def test_a_request_of_which_little_is_known_is_told_of_all_the_same() -> None:
+def test_a_request_with_few_details_is_still_reported() -> None:
     """An earlier version noted no more of it."""
     unknown = RequestSummary("", "", None)
     outage = OutageStarted(Problem.OUT_OF_REACH, "asks to wait", waiting=unknown)
@@ -626,7 +624,7 @@ def test_a_request_of_which_little_is_known_is_told_of_all_the_same() -> None:
     assert "if this started" in said(RequestUncertain(START))
 
 
-def test_only_a_refusal_for_age_can_be_sent_again() -> None:
+def test_only_a_request_refused_for_its_age_can_be_sent_again() -> None:
     (too_old,) = say(rejected(RejectionReason.TOO_OLD, START))
     (by_api,) = say(rejected(RejectionReason.API, START, "prompt is <empty>"))
     assert too_old.blocks[1]["elements"][0]["value"] == "r1"
@@ -635,18 +633,18 @@ def test_only_a_refusal_for_age_can_be_sent_again() -> None:
 
 
 @pytest.mark.parametrize("reason", RejectionReason)
-def test_every_refusal_says_what_was_refused(reason: RejectionReason) -> None:
+def test_every_refusal_quotes_the_request(reason: RejectionReason) -> None:
     request = replace(FOLLOW_UP, kind=RequestKind.STOP) if reason is RejectionReason.NOTHING_TO_STOP else FOLLOW_UP
     assert any(word in said(rejected(reason, request)) for word in ("follow-up", "stop"))
 
 
-def test_not_allowed_names_whom_to_ask() -> None:
+def test_a_rejected_key_names_whom_to_ask() -> None:
     assert "<@U0ADMIN>" in said(AccessDenied(401))
     assert "whoever installed Pagehand" in MessageContext().ask
     assert MessageContext(admin="the docs team <!here>").ask == "the docs team &lt;!here&gt;"
 
 
-def test_cannot_post_tells_how_to_invite_and_keeps_the_request() -> None:
+def test_an_inaccessible_channel_says_how_to_invite_and_quotes_the_request() -> None:
     words = said(CardNotPosted("U0ASKER", "channel_not_found"))
     assert "`/invite` <@U0BOT>" in words
     assert ">Fix it" in words
@@ -654,7 +652,7 @@ def test_cannot_post_tells_how_to_invite_and_keeps_the_request() -> None:
     assert "restricted_action" in said(CardNotPosted("U0ASKER", "restricted_action"))
 
 
-def test_a_missing_scope_is_told_with_whom_to_ask() -> None:
+def test_a_missing_scope_names_whom_to_ask() -> None:
     missing = CardNotPosted("U0ASKER", "missing_scope", ("groups:history",))
     words = said(missing)
     assert "No job was started: Slack hasn't granted the app groups:history." in words
@@ -664,7 +662,7 @@ def test_a_missing_scope_is_told_with_whom_to_ask() -> None:
     assert in_doubt.endswith("Fix it")
 
 
-def test_what_may_be_in_the_thread_already_is_told_with_that_doubt() -> None:
+def test_a_notice_in_doubt_is_repeated_with_a_remark() -> None:
     doubtful = PostNotDelivered("U0ASKER", JobFinished(LINK), may_be_posted=True)
     (told,) = say(doubtful)
     assert told.text.startswith("I can't tell if this reached the job's thread:\n<@U0ASKER> Done.")
@@ -687,7 +685,7 @@ def test_a_huge_prompt_is_shown_whole_in_several_messages() -> None:
     ]
 
 
-def test_words_only_where_blocks_were_refused() -> None:
+def test_without_blocks_the_notice_is_plain_text() -> None:
     (message,) = say(RequestUncertain(FOLLOW_UP), without_blocks=True)
     assert message.blocks == ()
 
@@ -698,7 +696,7 @@ def test_help_names_the_command_and_the_marks() -> None:
         assert expected in words
 
 
-def test_who_asked_for_too_much_is_told_when_they_may_ask_again() -> None:
+def test_a_person_over_the_limit_is_told_when_they_may_ask_again() -> None:
     """In their own zone; where it is not known, in a while."""
     refused = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
     words = said(refused)
@@ -708,7 +706,7 @@ def test_who_asked_for_too_much_is_told_when_they_may_ask_again() -> None:
 
 
 @pytest.mark.parametrize("why", Refusal)
-def test_whoever_is_refused_learns_why_and_what_to_do(why: Refusal) -> None:
+def test_a_refused_person_learns_why_and_what_to_do(why: Refusal) -> None:
     """No braces are left, and it ends as a sentence."""
     words = said(RequestRefused("U0ANA", why, RequestKind.FOLLOW_UP))
     assert words.startswith("Your reply wasn't sent: ")
@@ -717,6 +715,6 @@ def test_whoever_is_refused_learns_why_and_what_to_do(why: Refusal) -> None:
 
 
 @pytest.mark.parametrize("answer", ActionAnswer)
-def test_every_action_has_its_answer(answer: ActionAnswer) -> None:
+def test_every_action_has_an_answer(answer: ActionAnswer) -> None:
     """In a sentence or two."""
     assert said(ActionAnswered("U0ANA", answer)).endswith(".")

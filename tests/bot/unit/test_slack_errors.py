@@ -104,7 +104,7 @@ def answer(method: str, **body: object) -> ChatError:
 
 
 @pytest.mark.parametrize(("method", "code", "kind"), CASES)
-def test_what_is_done_about_it(method: str, code: str, kind: type[ChatError]) -> None:
+def test_each_error_code_has_its_remedy(method: str, code: str, kind: type[ChatError]) -> None:
     error = answer(method, error=code)
     assert type(error) is kind
     assert error.reason == code
@@ -118,7 +118,7 @@ def test_the_log_explains_a_code_about_the_token_and_names_its_setting(code: str
     assert str(answer("chat.postMessage", error="is_archived")) == "is_archived"
 
 
-def test_a_code_of_next_year_is_about_this_one_message() -> None:
+def test_an_unknown_error_code_concerns_the_message_only() -> None:
     assert type(answer("chat.postMessage", error="a_code_of_next_year")) is ChatRejected
 
 
@@ -137,7 +137,7 @@ def test_a_code_of_next_year_is_about_this_one_message() -> None:
         ("reactions:write,<!here>", "", ("reactions:write",)),
     ],
 )
-def test_a_missing_scope_is_named_as_slack_names_it(needed: object, provided: object, scopes: tuple[str, ...]) -> None:
+def test_a_missing_scope_has_slacks_name(needed: object, provided: object, scopes: tuple[str, ...]) -> None:
     error = answer("reactions.add", error="missing_scope", needed=needed, provided=provided)
     assert isinstance(error, ChatMissingScope)
     assert error.scopes == scopes

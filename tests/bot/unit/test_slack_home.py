@@ -29,7 +29,7 @@ def shown(content: HomeContent, links: dict[str, str] | None = None, projects: t
     return str(view["blocks"])
 
 
-def test_somebody_with_nothing_sees_how_to_begin() -> None:
+def test_a_person_without_jobs_sees_how_to_begin() -> None:
     """By an example, which can be pressed; and a button to start."""
     blocks = shown(HomeContent("U1"))
     assert "You haven't asked for a job yet" in blocks
@@ -42,7 +42,7 @@ def test_somebody_with_nothing_sees_how_to_begin() -> None:
     assert HOME_EXAMPLE not in older + shown(HomeContent("U1", jobs=[thread()]))
 
 
-def test_a_job_with_all_there_is_to_it() -> None:
+def test_a_job_is_shown_with_all_its_details() -> None:
     """Its words, its state, its pull request, its thread."""
     done = thread(job=Job("j", "completed", "https://git.example/pull/1"))
     blocks = shown(HomeContent("U1", jobs=[done]), {"th1": "https://acme.slack.com/archives/C1/p11"})
@@ -52,7 +52,7 @@ def test_a_job_with_all_there_is_to_it() -> None:
     assert HOME_RETRY not in blocks
 
 
-def test_a_retry_is_offered_where_it_makes_sense() -> None:
+def test_a_retry_is_offered_only_where_it_helps() -> None:
     """Not while something goes on."""
     again = [
         thread(job=Job("j", "failed")),
@@ -73,7 +73,7 @@ def test_a_retry_is_offered_where_it_makes_sense() -> None:
     assert f"'action_id': '{HOME_RETRY}', 'value': 'th9'" in blocks
 
 
-def test_what_waits_for_this_person_stands_first() -> None:
+def test_questions_for_this_person_come_first() -> None:
     """The agent's questions, with the way to answer them."""
     asked = thread(job=Job("j", "active"), question="digest")
     assert waits_for_person(asked)
@@ -88,7 +88,7 @@ def test_what_waits_for_this_person_stands_first() -> None:
     assert "I asked you in our direct messages" in undecided
 
 
-def test_what_is_not_sent_yet_says_why() -> None:
+def test_an_unsent_request_says_why() -> None:
     """In the card's words; the steps of a plan stay with the card."""
     assert "the agent is busy" in shown(HomeContent("U1", jobs=[thread(problem=Problem.BUSY)]))
     plan = Progress(plan=(PlanStep("Read the guides", StepStatus.PENDING),))
@@ -97,7 +97,7 @@ def test_what_is_not_sent_yet_says_why() -> None:
     assert "Read the guides" not in blocks
 
 
-def test_pages() -> None:
+def test_home_has_pages() -> None:
     """Each names its neighbours."""
     first = shown(HomeContent("U1", jobs=[thread()], has_older=True))
     assert f"'action_id': '{HOME_OLDER}', 'value': '1'" in first
@@ -107,7 +107,7 @@ def test_pages() -> None:
     assert HOME_OLDER not in last
 
 
-def test_defaults() -> None:
+def test_home_has_defaults() -> None:
     """The project only where there are several, and one that is gone is none."""
     assert "Project" not in shown(HomeContent("U1"), projects=("guides",))
     several = ("guides", "api")
@@ -117,7 +117,7 @@ def test_defaults() -> None:
     assert "by the channel or by words" in shown(HomeContent("U1", preference=Preference("gone")), projects=several)
 
 
-def test_administrators_see_how_pagehand_is() -> None:
+def test_administrators_see_pagehands_health() -> None:
     """In one line, or what does not work."""
     parts = [PartHealth("job poller", 400.0, "status <500>"), PartHealth("<x>", 5.0, "y")]
     blocks = shown(HomeContent("U1", failing=parts))
@@ -129,7 +129,7 @@ def test_administrators_see_how_pagehand_is() -> None:
 
 
 @given(st.text(max_size=400), st.text(max_size=400), st.integers(0, 10), st.integers(0, 60))
-def test_slack_takes_it_whatever_people_and_agents_wrote(prompt: str, words: str, jobs: int, parts: int) -> None:
+def test_any_home_is_accepted_by_slack(prompt: str, words: str, jobs: int, parts: int) -> None:
     """At most 100 blocks, and no text mentions anybody."""
     long = f"https://git.example/{'x' * 2_900}"
     state = thread("th1", prompt * 10 + "<!channel>", problem=Problem.FAULTY, problem_text=words * 20)

@@ -19,14 +19,14 @@ def calls_in(limit: Limit, seconds: float, *, every: float = 0.5) -> int:
 
 
 @pytest.mark.parametrize("limit", [TIER_2, TIER_3, Limit(60, 4)])
-def test_a_burst_goes_at_once_and_the_rest_at_an_even_pace(limit: Limit) -> None:
+def test_a_burst_is_sent_at_once_and_the_rest_at_an_even_pace(limit: Limit) -> None:
     assert limit.calls(0.0, NOW) == limit.burst
     assert calls_in(limit, 60.0) in range(int(limit.per_minute), int(limit.per_minute) + limit.burst + 1)
     assert calls_in(limit, 600.0) <= 10 * limit.per_minute + limit.burst
 
 
 @given(retry_after=st.floats(0.0, 3_600.0), before=st.floats(0.0, 100.0), earlier=st.floats(0.0, 60.0))
-def test_after_a_429_nothing_goes_before_its_time_and_then_one_at_a_time(
+def test_after_a_429_calls_wait_and_then_resume_one_at_a_time(
     retry_after: float, before: float, earlier: float
 ) -> None:
     tat = max(NOW + before, TIER_3.after_refusal(NOW, retry_after))
@@ -37,7 +37,7 @@ def test_after_a_429_nothing_goes_before_its_time_and_then_one_at_a_time(
     assert TIER_3.calls(tat, at + TIER_3.interval + 1e-6) == 2
 
 
-def test_progress_leaves_half_to_a_new_state() -> None:
+def test_progress_updates_leave_half_the_rate_to_new_states() -> None:
     budget = Budget(SLACK_LIMITS, NOW, {})
     while budget.spend(CallKind.CARD_PROGRESS, "C1"):
         pass
@@ -45,7 +45,7 @@ def test_progress_leaves_half_to_a_new_state() -> None:
     assert budget.calls(CallKind.CARD) == TIER_3.burst // 2
 
 
-def test_a_channel_that_is_full_leaves_others_alone() -> None:
+def test_a_full_channel_does_not_affect_others() -> None:
     budget = Budget(SLACK_LIMITS, NOW, {(SlackMethod.POST_MESSAGE, "C1"): NOW + 60.0})
     assert budget.held_channels(CallKind.POST) == ["C1"]
     assert not budget.spend(CallKind.POST, "C1")
@@ -55,7 +55,7 @@ def test_a_channel_that_is_full_leaves_others_alone() -> None:
     assert costs[SlackMethod.POST_MESSAGE, "C2"] == pytest.approx(60 / 55)
 
 
-def test_what_is_called_in_no_thread_is_taken_or_waits_its_time() -> None:
+def test_a_call_outside_threads_is_made_or_waits() -> None:
     budget = Budget(SLACK_LIMITS, NOW, {("users.info", ""): NOW + 98 * 0.6})
     assert budget.take("users.info", 5).calls == 2
     grant = budget.take("users.info", 5)

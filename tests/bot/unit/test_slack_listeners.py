@@ -33,14 +33,14 @@ async def world() -> AsyncIterator[ListeningWorld]:
         yield made
 
 
-async def test_a_command_is_recorded_with_its_words_as_people_read_them(world: ListeningWorld) -> None:
+async def test_a_command_is_recorded_in_readable_text(world: ListeningWorld) -> None:
     answer = await world.take(command('Replace &lt;b&gt; with <https://x.example|x.example> "now"'))
     assert (answer.status, answer.body) == (200, RECORDED)
     asked = NewJob(ANA, "C1", 'Replace <b> with x.example "now"', "command/T1/1.2.abc", WayIn.COMMAND)
     assert world.service.calls == [("start", asked)]
 
 
-async def test_options_of_a_command_go_with_the_job(world: ListeningWorld) -> None:
+async def test_a_commands_options_are_recorded_with_the_job(world: ListeningWorld) -> None:
     assert (await world.take(command('quiet project:"the guides" Fix it'))).body == RECORDED
     (asked,) = world.service.started
     assert (asked.prompt, asked.project_said, asked.quiet) == ("Fix it", "the guides", True)
@@ -54,7 +54,7 @@ async def test_options_of_a_command_go_with_the_job(world: ListeningWorld) -> No
         ('project:"a Fix it', WrongOption(OptionName.PROJECT, OptionFault.UNCLOSED)),
     ],
 )
-async def test_an_option_that_cannot_be_understood_is_answered_in_words(
+async def test_an_invalid_option_is_answered_with_an_explanation(
     world: ListeningWorld, text: str, wrong: WrongOption
 ) -> None:
     answer = (await world.take(command(text))).body
@@ -76,7 +76,7 @@ async def test_a_command_in_a_direct_message_is_recorded(world: ListeningWorld) 
 
 
 @pytest.mark.parametrize("text", ["", "  ", "help", "HELP", "?", "-h", "--help"])
-async def test_the_command_alone_explains_itself_and_records_nothing(world: ListeningWorld, text: str) -> None:
+async def test_the_bare_command_shows_help_and_records_nothing(world: ListeningWorld, text: str) -> None:
     answer = await world.take(command(text))
     assert answer.status == 200
     assert "`//`" in answer.body
@@ -87,7 +87,7 @@ async def test_the_command_alone_explains_itself_and_records_nothing(world: List
     ("text", "instead"),
     [("status", "card"), ("LIST", "Home tab"), ("cancel", "`!stop`"), ("Stop", "`!stop`")],
 )
-async def test_a_word_meant_as_a_command_is_explained_and_can_be_insisted_on(
+async def test_a_misspelled_command_word_is_explained_and_can_be_confirmed(
     world: ListeningWorld, text: str, instead: str
 ) -> None:
     answer = (await world.take(command(text))).body
@@ -101,20 +101,20 @@ async def test_a_word_meant_as_a_command_is_explained_and_can_be_insisted_on(
     assert [asked.prompt for asked in world.service.started] == [text.lower()]
 
 
-async def test_the_command_has_the_name_that_was_set() -> None:
+async def test_the_command_has_the_configured_name() -> None:
     async with listening(context=MessageContext(command="/pages")) as world:
         assert (await world.take(command(command="/pages"))).body == RECORDED
         assert "/pages help" in (await world.take(command(command="/docs"))).body
         assert len(world.service.calls) == 1
 
 
-async def test_a_command_that_could_not_be_recorded_is_answered_in_plain_words(world: ListeningWorld) -> None:
+async def test_a_command_that_could_not_be_recorded_is_explained(world: ListeningWorld) -> None:
     world.service.fault = StoreUnavailable("locked")
     answer = await world.take(command())
     assert (answer.status, answer.body) == (200, NOT_RECORDED)
 
 
-async def test_a_fault_nobody_expected_is_answered_without_its_words(
+async def test_an_unexpected_error_is_answered_without_its_text(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.service.fault = RuntimeError("the secret prompt")
@@ -123,7 +123,7 @@ async def test_a_fault_nobody_expected_is_answered_without_its_words(
     assert "secret" not in caplog.text  # the service logs the error's class
 
 
-async def test_slow_recording_is_answered_in_time_and_finishes_behind(world: ListeningWorld) -> None:
+async def test_slow_recording_is_answered_in_time_and_finishes_later(world: ListeningWorld) -> None:
     world.service.gate = asyncio.Event()
     answer = await world.take(command())
     assert (answer.status, answer.body) == (200, STILL_RECORDING)
@@ -138,7 +138,7 @@ async def test_an_incomplete_command_is_answered(world: ListeningWorld) -> None:
     assert world.service.calls == []
 
 
-async def test_a_reply_is_recorded_as_people_read_it(world: ListeningWorld) -> None:
+async def test_a_reply_is_recorded_in_readable_text(world: ListeningWorld) -> None:
     assert (await world.take(event())).status == 200
     assert world.service.received == [Reply(ANA, "C1", "1700000001.000100", "1700000002.000100", "Also fix <this>")]
 
@@ -152,7 +152,7 @@ async def test_replies_come_in_several_forms(world: ListeningWorld, changes: dic
     assert [call[0] for call in world.service.calls] == ["receive"]
 
 
-async def test_mentioning_the_bot_is_not_part_of_what_it_is_told(world: ListeningWorld) -> None:
+async def test_the_bots_mention_is_removed_from_a_reply(world: ListeningWorld) -> None:
     await world.take(event(text=f"<@{BOT}> go on"))
     (reply,) = world.service.received
     assert (reply.text, reply.mentions_us) == ("go on", True)
@@ -191,7 +191,7 @@ async def test_emoji_alone_may_answer_a_question(world: ListeningWorld) -> None:
     ],
     ids=str,
 )
-async def test_what_is_no_reply_by_a_person_is_acknowledged_and_left_alone(
+async def test_messages_not_by_a_person_are_acknowledged_and_ignored(
     world: ListeningWorld, changes: dict[str, Any]
 ) -> None:
     assert (await world.take(event(**changes))).status == 200
@@ -211,7 +211,7 @@ async def test_what_is_no_reply_by_a_person_is_acknowledged_and_left_alone(
         ({"text": ":tada:", "files": [{"name": "a.png"}]}, holding("a.png")),
     ],
 )
-async def test_what_a_reply_holds_besides_words_is_recorded_with_it(
+async def test_a_replys_files_and_attachments_are_recorded(
     world: ListeningWorld, changes: dict[str, Any], attachments: Attachments
 ) -> None:
     await world.take(event(**changes))
@@ -220,7 +220,7 @@ async def test_what_a_reply_holds_besides_words_is_recorded_with_it(
     assert (reply.text, reply.attachments) == (words, attachments)
 
 
-async def test_a_link_with_a_preview_is_no_forwarded_message(world: ListeningWorld) -> None:
+async def test_a_link_preview_is_not_a_forwarded_message(world: ListeningWorld) -> None:
     await world.take(event(attachments=[{"is_msg_unfurl": True}, {"from_url": "https://x.example"}, "?"]))
     (reply,) = world.service.received
     assert (reply.text, reply.attachments) == ("Also fix <this>", Attachments())
@@ -266,7 +266,7 @@ async def test_edits_and_deletions_are_recorded(world: ListeningWorld, payload: 
     assert world.service.calls == [("revise", reply)]
 
 
-async def test_an_author_who_is_named_only_in_what_was_before_counts(world: ListeningWorld) -> None:
+async def test_an_author_named_only_in_the_previous_message_counts(world: ListeningWorld) -> None:
     payload = edit(user=None)
     payload["event"]["previous_message"]["user"] = "U0ANA"
     payload["event"]["message"]["edited"] = {"ts": "1700000009.000000"}
@@ -301,7 +301,7 @@ LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message 
     ],
     ids=str,
 )
-async def test_edits_of_what_asked_for_a_job_are_recorded(
+async def test_edits_of_a_requesting_message_are_recorded(
     world: ListeningWorld, payload: dict[str, Any], reply: Reply
 ) -> None:
     """Without a thread: what was made of the message itself counts, however many jobs its thread has."""
@@ -318,7 +318,7 @@ async def test_edits_in_direct_messages_are_recorded(world: ListeningWorld) -> N
 
 
 @pytest.mark.parametrize("way", ["message_deleted", "message_changed"])
-async def test_deleting_what_asked_for_a_job_is_recorded(world: ListeningWorld, way: str) -> None:
+async def test_the_deletion_of_a_requesting_message_is_recorded(world: ListeningWorld, way: str) -> None:
     previous = {"user": "U0ANA", "text": f"<@{BOT}> Fix it", "ts": ASKED["ts"], "team": "T1"}
     gone = deletion(previous_message=previous, deleted_ts=ASKED["ts"])
     if way == "message_changed":
@@ -353,7 +353,7 @@ UNFURLED = {"attachments": [{"from_url": "https://x.example", "title": "A page"}
     ],
     ids=str,
 )
-async def test_what_changes_no_words_of_a_persons_reply_is_left_alone(
+async def test_edits_that_change_no_words_of_a_person_are_ignored(
     world: ListeningWorld, payload: dict[str, Any]
 ) -> None:
     assert (await world.take(payload)).status == 200
@@ -399,7 +399,7 @@ async def test_acknowledging_calls_no_web_api(world: ListeningWorld) -> None:
     assert (await world.take(event())).status == 200
 
 
-async def test_variables_that_would_turn_bolt_to_oauth_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_variables_do_not_switch_bolt_to_oauth(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"):
         monkeypatch.setenv(name, "x")
     async with listening() as world:
@@ -433,7 +433,7 @@ def test_response_urls_are_in_no_repr() -> None:
         ("", False),
     ],
 )
-def test_answers_go_to_slack_only(url: str, *, kept: bool) -> None:
+def test_response_urls_must_belong_to_slack(url: str, *, kept: bool) -> None:
     urls = KnownResponseUrls.__new__(KnownResponseUrls)
     KnownResponseUrls.__init__(urls, None, api_url="https://slack.example:8443/api")  # type: ignore[arg-type]  # the same
     urls.remember("U", "C", url)

@@ -73,7 +73,7 @@ def told(caplog: pytest.LogCaptureFixture) -> int:
 
 
 @pytest.mark.parametrize("payload", [mention(), message()], ids=["app_mention", "message"])
-async def test_a_mention_asks_for_a_job_in_its_own_thread(world: ListeningWorld, payload: dict[str, Any]) -> None:
+async def test_a_mention_requests_a_job_in_its_own_thread(world: ListeningWorld, payload: dict[str, Any]) -> None:
     assert (await world.take(payload)).status == 200
     assert world.service.calls == [("start", asked())]
 
@@ -84,14 +84,14 @@ async def test_both_events_of_one_mention_have_one_source_key(world: ListeningWo
     assert world.service.starts == {SOURCE_KEY}
 
 
-async def test_options_and_files_of_a_mention_go_with_the_job(world: ListeningWorld) -> None:
+async def test_a_mentions_options_and_files_are_recorded_with_the_job(world: ListeningWorld) -> None:
     text = f"<@{BOT}> project:guides quiet Fix <http://README.md|README.md> &amp; more"
     await world.take(message(text, subtype="file_share", files=[{"name": "a.md"}]))
     expected = asked(prompt="Fix README.md & more", project_said="guides", quiet=True, attachments=holding("a.md"))
     assert world.service.started == [expected]
 
 
-async def test_words_are_those_of_the_blocks(world: ListeningWorld) -> None:
+async def test_the_text_is_that_of_the_blocks(world: ListeningWorld) -> None:
     blocks = rich(
         {"type": "user", "user_id": BOT},
         {"type": "text", "text": " Fix "},
@@ -110,7 +110,7 @@ async def test_a_file_without_words_is_a_request(world: ListeningWorld) -> None:
     "text",
     ["", " ", "help", "?", "list", "status", "stop", "!mute", "project:", "quiet", "quiet quiet Fix it"],
 )
-async def test_what_asks_for_no_job_is_answered_privately_and_once(
+async def test_a_message_without_a_task_is_answered_privately_once(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     await world.take(mention(f"<@{BOT}> {text}"))
@@ -140,7 +140,7 @@ async def test_what_asks_for_no_job_is_answered_privately_and_once(
     ],
     ids=lambda payload: str(payload["event"])[:120],
 )
-async def test_what_is_not_for_pagehand_is_acknowledged_and_left_alone(
+async def test_messages_not_for_pagehand_are_acknowledged_and_ignored(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, payload: dict[str, Any]
 ) -> None:
     assert (await world.take(payload)).status == 200
@@ -149,7 +149,7 @@ async def test_what_is_not_for_pagehand_is_acknowledged_and_left_alone(
     assert told(caplog) == 0
 
 
-async def test_a_mention_that_could_not_be_recorded_comes_again_and_counts(world: ListeningWorld) -> None:
+async def test_a_mention_that_could_not_be_recorded_is_redelivered(world: ListeningWorld) -> None:
     """A copy that was not recorded must not mark the message as seen."""
     world.service.fault = StoreUnavailable("locked")
     assert (await world.take(mention())).status != 200
@@ -172,7 +172,7 @@ async def test_people_of_other_organizations_keep_their_team(
     assert world.service.started == [asked(person=Person("U0ANA", team))]
 
 
-async def test_somebody_whom_slack_does_not_place_is_passed_on_as_that(world: ListeningWorld) -> None:
+async def test_a_person_slack_does_not_identify_is_passed_on_as_unknown(world: ListeningWorld) -> None:
     shared = {"is_ext_shared_channel": True}
     assert (await world.take(mention(team=None) | shared)).status == 200
     assert world.service.calls == [], "it comes as a message, too, which may tell more"
@@ -180,7 +180,7 @@ async def test_somebody_whom_slack_does_not_place_is_passed_on_as_that(world: Li
     assert world.service.started == [asked(person=Person("U0ANA", ""))]
 
 
-async def test_where_private_messages_are_not_heard_the_mention_alone_counts() -> None:
+async def test_without_direct_message_events_only_mentions_count() -> None:
     identity = replace(IDENTITY, granted_scopes=frozenset({"app_mentions:read", "chat:write"}))
     async with listening(identity) as world:
         await world.take(mention(team=None) | {"is_ext_shared_channel": True})
@@ -190,7 +190,7 @@ async def test_where_private_messages_are_not_heard_the_mention_alone_counts() -
 # -- direct messages --------------------------------------------------------------------------------------------------
 
 
-async def test_a_direct_message_asks_for_a_job(world: ListeningWorld) -> None:
+async def test_a_direct_message_requests_a_job(world: ListeningWorld) -> None:
     await world.take(direct())
     key = f"message/D0ANA/{TS}"
     job = asked(channel_id="D0ANA", source_key=key, way_in=WayIn.DIRECT_MESSAGE, may_be_reply=True)
@@ -198,28 +198,28 @@ async def test_a_direct_message_asks_for_a_job(world: ListeningWorld) -> None:
 
 
 @pytest.mark.parametrize("text", ["!new Fix the guides", "project:api Fix the guides", "quiet Fix the guides"])
-async def test_a_direct_message_that_says_so_is_a_job(world: ListeningWorld, text: str) -> None:
+async def test_a_direct_message_that_announces_a_job_starts_one(world: ListeningWorld, text: str) -> None:
     """And so is what mentions us in a channel."""
     for payload in (direct(text), message(f"<@{BOT}> Fix the guides")):
         await world.take(payload)
     assert [job.may_be_reply for job in world.service.started] == [False, False]
 
 
-async def test_thanks_in_a_direct_message_are_recorded_as_such(world: ListeningWorld) -> None:
+async def test_thanks_in_a_direct_message_are_recorded_as_thanks(world: ListeningWorld) -> None:
     """In a channel nobody knows what they are for."""
     for payload in (direct("Thanks a lot!"), message(f"<@{BOT}> Thanks!"), mention(f"<@{BOT}> Thanks!")):
         assert (await world.take(payload)).status == 200
     assert world.service.calls == [("thank", Reply(ANA, "D0ANA", "", TS, "Thanks a lot!"))]
 
 
-async def test_replies_in_a_direct_message_steer_whoever_they_name(world: ListeningWorld) -> None:
+async def test_replies_in_a_direct_message_steer_whomever_they_mention(world: ListeningWorld) -> None:
     await world.take(direct("<@U0BEN> wants it shorter", thread_ts="1700000001.000100"))
     (reply,) = world.service.received
     assert reply.in_direct_message
     assert (reply.text, reply.mentions_us) == ("\x02@U0BEN\x03 wants it shorter", False)
 
 
-async def test_a_direct_message_about_no_job_is_answered(
+async def test_a_direct_message_without_a_task_is_answered(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     await world.take(direct("!stop"))
@@ -238,7 +238,7 @@ async def test_a_direct_message_about_no_job_is_answered(
     ],
     ids=["to us", "in a direct message", "below a card of ours", "among people"],
 )
-async def test_a_word_in_a_thread_without_a_job_is_answered_where_it_is_for_us(
+async def test_a_control_word_to_the_bot_without_a_job_is_answered(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str, place: dict[str, str], answers: int
 ) -> None:
     """Once, though a mention comes as two events."""
@@ -254,7 +254,7 @@ async def test_a_word_in_a_thread_without_a_job_is_answered_where_it_is_for_us(
 
 @pytest.mark.parametrize("word", [word for word in ThreadWord if word not in {ThreadWord.NEW, ThreadWord.HELP}])
 @pytest.mark.parametrize("form", ["!{}", f"<@{BOT}> {{}}"])
-async def test_words_by_themselves_are_recorded_as_words(world: ListeningWorld, word: ThreadWord, form: str) -> None:
+async def test_control_words_alone_are_recorded_as_such(world: ListeningWorld, word: ThreadWord, form: str) -> None:
     await world.take(event(text=form.format(word)))
     (reply,) = world.service.received
     assert (reply.word, reply.text) == (word, "")
@@ -267,7 +267,7 @@ async def test_another_job_in_a_thread_is_recorded_with_its_prompt(world: Listen
 
 
 @pytest.mark.parametrize("text", ["!new project: Fix it", "!new quiet quiet Fix it", "!new quiet"])
-async def test_another_job_with_an_option_that_cannot_be_understood_is_answered(
+async def test_another_job_with_an_invalid_option_is_answered(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     await world.take(event(text=text))
@@ -284,7 +284,7 @@ async def test_another_job_with_an_option_that_cannot_be_understood_is_answered(
         ("project: Fix it", "", None, "project: Fix it"),
     ],
 )
-def test_options_count_wherever_a_message_asks_for_a_job(
+def test_options_count_in_every_message_that_requests_a_job(
     text: str, project: str, *, quiet: bool | None, prompt: str
 ) -> None:
     job = job_of_reply(Reply(ANA, "C1", "1700000001.000100", TS, text, mentions_us=True), None)
@@ -301,7 +301,7 @@ def test_options_count_wherever_a_message_asks_for_a_job(
         (f"<@{BOT}> !help", False, 1),
     ],
 )
-async def test_help_comes_from_the_job_of_the_thread_or_to_whoever_asks_us(
+async def test_help_is_given_by_the_threads_job_or_on_a_mention(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, *, text: str, knows: bool, words: int
 ) -> None:
     world.service.knows = knows
@@ -323,7 +323,7 @@ async def test_help_comes_from_the_job_of_the_thread_or_to_whoever_asks_us(
     ],
     ids=["in a job's thread", "among people", "below a card of ours", "to us", "in a direct message"],
 )
-async def test_a_word_that_is_nearly_one_is_asked_about_where_it_is_for_us(
+async def test_a_near_miss_of_a_control_word_is_asked_about_when_addressed(
     world: ListeningWorld,
     caplog: pytest.LogCaptureFixture,
     *,
@@ -341,7 +341,7 @@ async def test_a_word_that_is_nearly_one_is_asked_about_where_it_is_for_us(
     assert told(caplog) == words
 
 
-async def test_a_direct_message_that_is_nearly_a_word_starts_nothing(
+async def test_a_direct_message_that_is_nearly_a_control_word_starts_nothing(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     await world.take(direct("!stpo"))
@@ -350,7 +350,7 @@ async def test_a_direct_message_that_is_nearly_a_word_starts_nothing(
     assert told(caplog) == 1
 
 
-async def test_a_mention_without_words_in_a_thread_is_helped_once(
+async def test_a_bare_mention_in_a_thread_gets_help_once(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     for kind in ("message", "app_mention"):
@@ -360,7 +360,7 @@ async def test_a_mention_without_words_in_a_thread_is_helped_once(
     assert told(caplog) == 1
 
 
-async def test_a_reply_says_where_it_was_written(world: ListeningWorld) -> None:
+async def test_a_reply_records_where_it_was_written(world: ListeningWorld) -> None:
     await world.take(event(text=f"<@{BOT}> shorter") | {"is_ext_shared_channel": True})
     await world.take(event(text="longer", ts="1700000003.000100"))
     first, second = world.service.received
@@ -378,20 +378,22 @@ async def test_a_reply_below_an_unknown_card_is_answered_once(
     assert told(caplog) == 1
 
 
-async def test_no_words_of_anybody_reach_the_log(world: ListeningWorld, caplog: pytest.LogCaptureFixture) -> None:
+async def test_texts_of_people_are_not_logged_by_the_listeners(
+    world: ListeningWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     for payload in (message(f"<@{BOT}> the secret"), direct("the secret"), message("<@x> the secret", ts=None)):
         await world.take(payload)
     assert "secret" not in "".join(record.getMessage() for record in caplog.records if record.name.startswith("bot"))
 
 
-async def test_an_app_without_modals_answers_all_the_same(world: ListeningWorld) -> None:
+async def test_an_app_without_modals_still_answers(world: ListeningWorld) -> None:
     assert isinstance(world.app, SlackApp)
     shortcut = {"type": "message_action", "callback_id": "hand_to_pagehand", "team": {"id": "T1"}, "user": {"id": "U1"}}
     assert (await world.take(shortcut)).status == 200
 
 
-async def test_what_another_process_has_answered_is_not_answered_again(
+async def test_a_message_answered_by_another_process_is_not_answered_again(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While the database is away, rather twice than not at all."""

@@ -48,9 +48,7 @@ def inputs(view: View) -> dict[str, Any]:
 
 
 @given(draft=TEXTS, projects=NAMES, quiet=st.booleans(), channel=st.sampled_from(["", "C1"]))
-def test_a_modal_for_a_job_is_one_that_slack_takes(
-    draft: str, projects: list[str], channel: str, *, quiet: bool
-) -> None:
+def test_a_job_modal_is_accepted_by_slack(draft: str, projects: list[str], channel: str, *, quiet: bool) -> None:
     """Whatever was drafted, and whatever projects are called."""
     drafted = Drafted(draft, Preference(projects[0] if projects else "gone", quiet))
     view = new_job_modal(ModalPlace(channel), drafted, projects)
@@ -69,7 +67,7 @@ def test_a_modal_for_a_job_is_one_that_slack_takes(
     masked=st.lists(st.sampled_from(SecretKind), unique=True),
     names=NAMES,
 )
-def test_a_modal_for_a_message_is_one_that_slack_takes(
+def test_a_message_modal_is_accepted_by_slack(
     text: str, scope: ContextScope, masked: list[SecretKind], names: list[str], *, has_thread: bool
 ) -> None:
     """Whatever the message and its files say."""
@@ -81,14 +79,14 @@ def test_a_modal_for_a_message_is_one_that_slack_takes(
     assert ("scope" in inputs(view)) is has_thread
 
 
-def test_loading_and_errors_are_views_too() -> None:
+def test_loading_and_error_views_are_accepted_by_slack() -> None:
     """They have nothing to submit."""
     for view in (loading_modal(), message_modal(Markup("It went wrong"))):
         checked_view(view, "modal")
         assert "submit" not in view
 
 
-def test_the_inputs_keep_their_ids_and_begin_with_what_was_given() -> None:
+def test_inputs_keep_their_ids_and_start_with_the_given_values() -> None:
     """What is typed comes at once, and what is preferred is chosen."""
     view = new_job_modal(ModalPlace("C1"), Drafted("Fix it", Preference("api", quiet=True)), ("guides", "api"))
     prompt = next(block for block in view["blocks"] if block.get("block_id") == "prompt")
@@ -102,7 +100,7 @@ def test_the_inputs_keep_their_ids_and_begin_with_what_was_given() -> None:
     assert "initial_value" not in inputs(other)["prompt"]
 
 
-def test_a_project_is_chosen_however_it_is_written_and_an_unknown_one_is_said() -> None:
+def test_a_project_is_matched_in_any_case_and_an_unknown_one_reported() -> None:
     """At the choice, or in place of it where there is only one."""
 
     def job(said: str, *projects: str) -> View:
@@ -123,7 +121,7 @@ def test_a_project_is_chosen_however_it_is_written_and_an_unknown_one_is_said() 
 
 
 @given(st.text(max_size=200) | st.text(alphabet="a😀", min_size=2_990, max_size=3_010))
-def test_a_text_that_is_cut_is_no_wider_than_slack_takes(text: str) -> None:
+def test_a_cut_text_fits_slacks_limit(text: str) -> None:
     """Counted as Slack counts; what fits stays as it is."""
     for limit in (10, 75, 3_000):
         shown = shorten_plain(text, limit)
@@ -132,7 +130,7 @@ def test_a_text_that_is_cut_is_no_wider_than_slack_takes(text: str) -> None:
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\r"), max_size=400), max_size=30))
-def test_a_context_is_shown_as_a_whole_in_several_inputs(lines: list[str]) -> None:
+def test_a_long_context_is_shown_in_several_inputs(lines: list[str]) -> None:
     """Joined, they are the text again, but for breaks in lines that are too long for one of them."""
     text = "\n".join(lines)[:CONTEXT_WIDTH]
     fields = context_fields(text)
@@ -145,7 +143,7 @@ def test_a_context_is_shown_as_a_whole_in_several_inputs(lines: list[str]) -> No
 
 
 @pytest.mark.parametrize("text", ["x" * 15_000, "y\n" * 7_500, ("z" * 1_600 + "\n") * 9, "😀" * 7_500, "\n" * 15_000])
-def test_all_inputs_together_have_room_for_the_widest_context(text: str) -> None:
+def test_all_inputs_together_have_room_for_the_longest_context(text: str) -> None:
     """Wherever its lines end."""
     kept = "".join(context_fields(text[:CONTEXT_WIDTH])).replace("\n", "")
     assert kept == text[:CONTEXT_WIDTH].replace("\n", "")
@@ -154,7 +152,7 @@ def test_all_inputs_together_have_room_for_the_widest_context(text: str) -> None
 @given(
     st.builds(ModalPlace, *[st.text(max_size=30)] * 5, *[st.lists(st.text(max_size=40), max_size=20).map(tuple)] * 2)
 )
-def test_a_place_is_read_as_it_was_written(place: ModalPlace) -> None:
+def test_a_place_round_trips(place: ModalPlace) -> None:
     """Names of files are left out where they have no room."""
     text = place.encoded()
     assert len(text) <= 3_000
@@ -165,14 +163,14 @@ def test_a_place_is_read_as_it_was_written(place: ModalPlace) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "5", '{"channel_id": 5, "files": [1, "F1"], "other": "x"}', "[" * 50_000]
 )
-def test_a_place_that_is_none_is_empty(text: str) -> None:
+def test_an_invalid_place_is_empty(text: str) -> None:
     """Slack gives back what it was given; whatever else it may be does no harm."""
     read = parse_place(text)
     assert read.channel_id == ""
     assert read.files in {(), ("F1",)}
 
 
-def test_drafts_are_kept_by_what_a_modal_is_about() -> None:
+def test_drafts_are_kept_per_subject_of_the_modal() -> None:
     """A job's by its channel, a message's by the message, a follow-up's by its job."""
     keys = [
         ModalPlace().draft_key,
@@ -183,7 +181,7 @@ def test_drafts_are_kept_by_what_a_modal_is_about() -> None:
     assert keys == ["job/", "job/C1", "message/C1/1.2", "thread/th1"]
 
 
-def test_a_secret_is_named_at_its_field() -> None:
+def test_a_secret_is_reported_at_its_field() -> None:
     """And what to do about it."""
     assert secret_found((SecretKind.AWS, SecretKind.JWT)) == (
         "This looks like a secret (AWS key, JSON Web Token) and would leave Slack. Please take it out."

@@ -154,7 +154,7 @@ async def test_a_command_with_the_word_payload_is_a_command(world: ListeningWorl
         "text/plain",
     ],
 )
-async def test_a_form_is_a_form_however_its_type_is_written(world: ListeningWorld, content_type: str) -> None:
+async def test_form_content_types_are_recognized(world: ListeningWorld, content_type: str) -> None:
     assert (await world.over_http(command(text="the payload"), content_type)).body == RECORDED
     assert (await world.over_http(click(), content_type)).status == 200
     assert [call[0] for call in world.service.calls] == ["start", "act"]
@@ -162,18 +162,18 @@ async def test_a_form_is_a_form_however_its_type_is_written(world: ListeningWorl
 
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON", "text/plain"])
 @pytest.mark.parametrize("before", ["", " ", "\n"])
-async def test_json_is_json_however_its_type_is_written(world: ListeningWorld, content_type: str, before: str) -> None:
+async def test_json_content_types_are_recognized(world: ListeningWorld, content_type: str, before: str) -> None:
     text = json.dumps(event()).replace("Hello world", "The payload= of it")
     assert (await world.app.handle_http_body(before + text, content_type)).status == 200
     assert world.service.words == ["The payload= of it"]
 
 
-async def test_an_empty_text_is_a_command_too(world: ListeningWorld) -> None:
+async def test_an_empty_text_is_still_a_command(world: ListeningWorld) -> None:
     assert "`//`" in (await world.over_http(command(text=""))).body
     assert world.service.calls == []
 
 
-async def test_a_field_that_stands_twice_is_read_once(world: ListeningWorld) -> None:
+async def test_a_repeated_field_is_read_once(world: ListeningWorld) -> None:
     body = urlencode([*command(text="first").items(), ("text", "second")])
     assert (await world.app.handle_http_body(body, FORM)).body == RECORDED
     assert len(world.service.calls) == 1
@@ -183,7 +183,7 @@ async def test_a_field_that_stands_twice_is_read_once(world: ListeningWorld) -> 
     ("body", "content_type"),
     [("{", JSON), ("[]", JSON), ("", FORM), ("payload=%7B", FORM), ("payload=[]", FORM), ("payload=", FORM)],
 )
-async def test_what_can_not_be_read_is_not_acknowledged(
+async def test_unreadable_requests_are_not_acknowledged(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, body: str, content_type: str
 ) -> None:
     """Slack shows the person that it failed, or brings an event again."""
@@ -264,7 +264,7 @@ async def test_no_known_kind_counts_as_unreadable(
     assert asked == ([(RequestKind.SEND_AGAIN, Person("U2147483697", "T1"), "r1")] if name == "click" else [])
 
 
-async def test_answers_are_as_slack_wants_them(world: ListeningWorld) -> None:
+async def test_answers_have_slacks_format(world: ListeningWorld) -> None:
     challenge = await world.both_ways(KNOWN["url_verification"])
     assert json.loads(challenge.body) == {"challenge": "3eZbrw1aBm2rZgRNFdxV2595E9CY"}
     assert json.loads((await world.both_ways(KNOWN["block_suggestion"])).body) == {"options": []}
@@ -273,7 +273,7 @@ async def test_answers_are_as_slack_wants_them(world: ListeningWorld) -> None:
 
 
 @pytest.mark.parametrize("name", ["click on an unknown button", "message_action", "shortcut", "interactive_message"])
-async def test_a_person_whose_click_means_nothing_is_told(
+async def test_a_meaningless_click_is_explained(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -282,9 +282,7 @@ async def test_a_person_whose_click_means_nothing_is_told(
     assert "U2147483697 could not be told something" in caplog.text, "there is no Slack here, but it was tried"
 
 
-async def test_events_that_slack_held_back_are_in_the_log(
-    world: ListeningWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_events_delayed_by_slack_are_logged(world: ListeningWorld, caplog: pytest.LogCaptureFixture) -> None:
     await world.both_ways(KNOWN["app_rate_limited"])
     assert "2018-02-12 20:37 UTC" in caplog.text
 
@@ -301,7 +299,7 @@ async def test_events_that_slack_held_back_are_in_the_log(
     ],
     ids=["interaction", "event", "long", "incomplete", "none", "null event"],
 )
-async def test_an_unknown_kind_is_logged_once_by_its_kind(
+async def test_an_unknown_kind_is_logged_once(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, payload: dict[str, Any], kind: str
 ) -> None:
     caplog.set_level(logging.INFO, "bot")
@@ -357,12 +355,12 @@ async def test_a_request_of_another_workspace_or_app_starts_nothing(
     ],
     ids=["sibling", "org-wide", "event org-wide", "event", "click org-wide", "click"],
 )
-async def test_the_whole_organization_counts_as_ours(grid: ListeningWorld, payload: dict[str, Any]) -> None:
+async def test_the_whole_organization_is_ours(grid: ListeningWorld, payload: dict[str, Any]) -> None:
     await grid.both_ways(payload)
     assert [call[1].person for call in grid.service.calls] == [Person("U2147483697", "T1")]
 
 
-async def test_where_our_app_id_is_not_known_the_signature_or_the_socket_says_it() -> None:
+async def test_without_a_known_app_id_signature_or_socket_authenticates() -> None:
     async with listening() as there:
         assert (await there.over_http(command())).body == RECORDED
         assert (await there.over_http(command(api_app_id="A2"))).body == RECORDED

@@ -16,12 +16,12 @@ ALL = frozenset(scope.name for scope in NEEDED_SCOPES)
 REQUIRED = sorted(scope.name for scope in NEEDED_SCOPES if scope.required)
 
 
-def test_they_are_those_of_the_manifest() -> None:
+def test_the_scopes_match_the_manifest() -> None:
     manifest = yaml.safe_load((Path(__file__).parents[3] / "manifest.yml").read_text(encoding="utf-8"))
     assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == [scope.name for scope in NEEDED_SCOPES]
 
 
-def test_no_words_name_a_scope_that_the_manifest_does_not_ask_for() -> None:
+def test_no_message_names_a_scope_missing_from_the_manifest() -> None:
     """Whoever is asked to grant one would look for it in vain. One scope is the app-level token's own."""
     modules = (Path(__file__).parents[3] / "bot" / "slack").rglob("*.py")
     texts = [module.read_text(encoding="utf-8") for module in modules]
@@ -39,12 +39,12 @@ def test_no_words_name_a_scope_that_the_manifest_does_not_ask_for() -> None:
         ({}, None),
     ],
 )
-def test_an_answer_tells_which_are_granted(headers: dict[str, str], names: frozenset[str] | None) -> None:
+def test_an_answer_lists_the_granted_scopes(headers: dict[str, str], names: frozenset[str] | None) -> None:
     assert granted_scopes(CIMultiDict(headers)) == names
 
 
 @pytest.mark.parametrize("has", [ALL, ALL | {"im:read"}, None])
-def test_where_all_are_granted_or_it_is_not_known_nothing_is_said(
+def test_with_all_or_unknown_scopes_nothing_is_reported(
     has: frozenset[str] | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     missing = MissingScopes()
@@ -53,13 +53,13 @@ def test_where_all_are_granted_or_it_is_not_known_nothing_is_said(
     assert (missing.names, caplog.text) == ((), "")
 
 
-def test_who_asks_and_where_has_to_be_known() -> None:
+def test_scopes_that_identify_people_and_channels_are_required() -> None:
     """What is not known to be allowed is refused: without these, everything would be."""
     assert REQUIRED == ["channels:history", "channels:read", "chat:write", "commands", "users:read"]
 
 
 @pytest.mark.parametrize("name", REQUIRED)
-def test_without_what_the_main_job_needs_it_does_not_start(name: str) -> None:
+def test_without_a_vital_scope_the_bot_does_not_start(name: str) -> None:
     with pytest.raises(CannotStart) as caught:
         check_scopes(ALL - {name, "reactions:write"}, MissingScopes())
     said = str(caught.value)
@@ -71,7 +71,7 @@ def test_without_what_the_main_job_needs_it_does_not_start(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL - set(REQUIRED)))
-def test_without_any_other_it_warns_once_and_starts(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_an_optional_scope_the_bot_warns_once_and_starts(name: str, caplog: pytest.LogCaptureFixture) -> None:
     missing = MissingScopes()
     check_scopes(ALL - {name}, missing)
     missing.add([name])
@@ -81,7 +81,7 @@ def test_without_any_other_it_warns_once_and_starts(name: str, caplog: pytest.Lo
     assert "Reinstall to Workspace" in record.message
 
 
-def test_a_scope_that_slack_says_is_granted_is_missing_no_more() -> None:
+def test_a_scope_slack_reports_as_granted_is_no_longer_missing() -> None:
     missing = MissingScopes()
     missing.add(["reactions:write", "groups:history"])
     missing.remove_granted(CIMultiDict())
@@ -89,7 +89,7 @@ def test_a_scope_that_slack_says_is_granted_is_missing_no_more() -> None:
     assert missing.names == ("reactions:write",)
 
 
-def test_the_health_names_what_is_missing_as_a_warning() -> None:
+def test_the_health_names_missing_scopes_as_a_warning() -> None:
     missing = MissingScopes()
     health = Health(lambda: [ComponentStatus("outbox")], [missing.warning])
     assert health.report()["warnings"] == []
@@ -100,6 +100,6 @@ def test_the_health_names_what_is_missing_as_a_warning() -> None:
     assert "Slack has not granted groups:history, reactions:write." in missing.warning()
 
 
-def test_a_scope_that_nobody_knows_is_named_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_scope_is_still_named(caplog: pytest.LogCaptureFixture) -> None:
     MissingScopes().add(["im:write"])
     assert "has not granted the scope im:write" in caplog.text

@@ -43,7 +43,7 @@ def sqlite_error(code: int, words: str = "no") -> DBAPIError:
     ],
     ids=lambda error: type(getattr(error, "orig", error)).__name__,
 )
-def test_what_passes_is_tried_again(error: Exception) -> None:
+def test_transient_database_errors_are_retried(error: Exception) -> None:
     failure = classify(error)
     assert failure is not None
     assert failure.transient
@@ -68,7 +68,7 @@ def test_what_passes_is_tried_again(error: Exception) -> None:
         (InvalidRequestError("no"), StoreError, "did not do"),
     ],
 )
-def test_what_lasts_is_said(error: Exception, kind: type[StoreError], words: str) -> None:
+def test_lasting_database_errors_are_explained(error: Exception, kind: type[StoreError], words: str) -> None:
     failure = classify(error)
     assert failure is not None
     assert not failure.transient
@@ -76,7 +76,7 @@ def test_what_lasts_is_said(error: Exception, kind: type[StoreError], words: str
     assert words in str(failure.error)
 
 
-async def test_an_error_of_the_work_itself_is_left_alone() -> None:
+async def test_an_error_of_the_work_itself_is_unchanged() -> None:
     async def attempt(_end: float) -> None:
         raise LookupError("mine")
 
@@ -85,7 +85,7 @@ async def test_an_error_of_the_work_itself_is_left_alone() -> None:
         await retry_transient(attempt)
 
 
-async def test_patience_ends() -> None:
+async def test_retrying_ends() -> None:
     tries = 0
 
     async def attempt(end: float) -> None:
@@ -100,7 +100,7 @@ async def test_patience_ends() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "pagehand.db", "sqlite://", "sqlite:///:memory:", "mysql://a:planted@b/c"])
-def test_a_url_of_no_database_is_refused_unquoted(url: str) -> None:
+def test_an_unsupported_database_url_is_refused_without_quoting_it(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         engine_for(url)
     assert "planted" not in str(caught.value)

@@ -41,7 +41,7 @@ states = st.builds(
 @example("\0")
 @example("\ud83d\ude00")
 @example("\ude00\ud83d")
-def test_clean_text_can_be_kept_and_is_left_alone_from_then_on(text: str) -> None:
+def test_cleaned_text_can_be_stored_and_cleaning_is_idempotent(text: str) -> None:
     once = storable(text)
     assert "\0" not in once
     once.encode()
@@ -49,16 +49,16 @@ def test_clean_text_can_be_kept_and_is_left_alone_from_then_on(text: str) -> Non
 
 
 @given(st.text(st.characters(exclude_characters="\0", codec="utf-8")))
-def test_text_that_can_be_kept_is_not_touched(text: str) -> None:
+def test_storable_text_is_unchanged(text: str) -> None:
     assert storable(text) == text
 
 
-def test_two_halves_of_a_character_are_made_whole() -> None:
+def test_a_split_surrogate_pair_is_joined() -> None:
     assert storable("\ud83d\ude00") == "\U0001f600"
 
 
 @given(states)
-def test_what_is_known_comes_back_clean_and_otherwise_the_same(state: ThreadState) -> None:
+def test_a_stored_state_is_loaded_clean_and_otherwise_unchanged(state: ThreadState) -> None:
     text = state_json(state)
     text.encode()
     expected = storable_json(_STATE.dump_python(state, mode="json"))
@@ -66,7 +66,7 @@ def test_what_is_known_comes_back_clean_and_otherwise_the_same(state: ThreadStat
 
 
 @given(any_messages())
-def test_any_message_is_one_line_of_json_that_any_database_takes_and_comes_back(message: NoticeMessage) -> None:
+def test_any_message_round_trips_as_one_line_of_json(message: NoticeMessage) -> None:
     text = message_text(message)
     text.encode()
     assert "\0" not in text
@@ -76,11 +76,11 @@ def test_any_message_is_one_line_of_json_that_any_database_takes_and_comes_back(
     assert message_text(kept) == text
 
 
-def test_fields_of_a_newer_version_are_passed_over_and_missing_ones_filled() -> None:
+def test_fields_of_newer_versions_are_ignored_and_missing_ones_filled() -> None:
     assert state_from('{"round": 3, "mood": "good"}') == ThreadState(round=3)
 
 
-def test_the_fields_of_all_parts_of_a_state_stand_beside_each_other() -> None:
+def test_the_fields_of_a_state_are_stored_flat() -> None:
     names = [name for name in ThreadState.__dataclass_fields__ if name not in PARTS]
     names += [name for part in PARTS.values() for name in get_type_hints(part)]
     assert len(set(names)) == len(names)
@@ -88,7 +88,7 @@ def test_the_fields_of_all_parts_of_a_state_stand_beside_each_other() -> None:
 
 
 @given(st.text(max_size=LONGEST_KEY * 2), st.text(max_size=5))
-def test_keys_are_bounded_and_stay_different(key: str, end: str) -> None:
+def test_long_keys_are_shortened_and_stay_distinct(key: str, end: str) -> None:
     bounded = shortened_key(key)
     assert len(bounded) <= LONGEST_KEY
     assert shortened_key(bounded) == bounded

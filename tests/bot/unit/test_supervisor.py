@@ -41,7 +41,7 @@ async def be_cancelled_within() -> None:
 @pytest.mark.parametrize(
     ("dies", "kind"), [(trip, "ValueError"), (end, "UnexpectedReturn"), (be_cancelled_within, "RuntimeError")]
 )
-def test_what_dies_is_logged_shown_and_started_again(
+def test_a_crashed_task_is_logged_shown_and_restarted(
     dies: Callable[[], Awaitable[None]], kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     starts = 0
@@ -74,7 +74,7 @@ def test_what_dies_is_logged_shown_and_started_again(
     assert record.exc_info[0].__name__ == kind
 
 
-def test_what_dies_again_and_again_is_started_ever_more_slowly_and_logged_once(
+def test_repeated_crashes_back_off_and_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     began: list[float] = []
@@ -99,7 +99,7 @@ def test_what_dies_again_and_again_is_started_ever_more_slowly_and_logged_once(
     assert len(caplog.records) == 1
 
 
-def test_another_kind_of_death_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_different_crash_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
     faults: list[Exception] = [KeyError("a"), ValueError("b")]
 
     async def work() -> None:
@@ -117,7 +117,7 @@ def test_another_kind_of_death_is_logged_too(caplog: pytest.LogCaptureFixture) -
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ValueError, KeyError]
 
 
-def test_what_ends_because_it_is_to_end_stays_ended(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_ends_on_purpose_is_not_restarted(caplog: pytest.LogCaptureFixture) -> None:
     ended, starts = asyncio.Event(), 0
 
     async def work() -> None:
@@ -140,7 +140,7 @@ def test_what_ends_because_it_is_to_end_stays_ended(caplog: pytest.LogCaptureFix
     assert len(caplog.records) == 1
 
 
-def test_a_stop_ends_everything() -> None:
+def test_a_stop_ends_every_task() -> None:
     async def test() -> None:
         supervisor = Supervisor()
         tasks = [supervisor.start("Health", lambda: asyncio.sleep(FAR)) for _ in range(3)]
@@ -152,7 +152,7 @@ def test_a_stop_ends_everything() -> None:
     in_virtual_time(test)
 
 
-def test_a_task_that_nobody_awaits_says_what_killed_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_background_task_logs_what_killed_it(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         for work in (trip, end):
             task = asyncio.create_task(_awaited(work), name=work.__name__)

@@ -28,7 +28,7 @@ async def double(number: int) -> int:
     return 2 * number
 
 
-def test_a_task_can_be_awaited_and_is_forgotten_once_it_ends() -> None:
+def test_a_task_can_be_awaited_and_is_forgotten_at_its_end() -> None:
     async def test(tasks: BackgroundTasks) -> None:
         task = tasks.spawn(double(4), name="doubling")
         assert (len(tasks), list(tasks), task.get_name()) == (1, [task], "doubling")
@@ -38,7 +38,7 @@ def test_a_task_can_be_awaited_and_is_forgotten_once_it_ends() -> None:
     in_virtual_time(test)
 
 
-def test_what_ends_a_task_is_logged_unless_it_was_expected_or_a_cancellation(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_task_failures_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def test(tasks: BackgroundTasks) -> None:
         tasks.spawn(trip(ValueError("tripped")), name="tripping")
         tasks.spawn(trip(KeyError("none")), name="looking up")
@@ -52,7 +52,7 @@ def test_what_ends_a_task_is_logged_unless_it_was_expected_or_a_cancellation(cap
     assert isinstance(record.exc_info[1], ValueError)
 
 
-def test_draining_waits_for_what_is_spawned_meanwhile() -> None:
+def test_draining_waits_for_tasks_spawned_meanwhile() -> None:
     async def test(tasks: BackgroundTasks) -> None:
         said: list[str] = []
 
@@ -73,7 +73,7 @@ def test_draining_waits_for_what_is_spawned_meanwhile() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0.0, 2.0])
-def test_what_is_late_is_cancelled_and_its_end_awaited(timeout: float) -> None:
+def test_late_tasks_are_cancelled_and_awaited(timeout: float) -> None:
     async def test(tasks: BackgroundTasks) -> None:
         ended = False
 
@@ -94,7 +94,7 @@ def test_what_is_late_is_cancelled_and_its_end_awaited(timeout: float) -> None:
     in_virtual_time(test)
 
 
-def test_cancelling_ends_what_is_spawned_at_the_end_too() -> None:
+def test_cancelling_includes_tasks_spawned_last() -> None:
     async def test(tasks: BackgroundTasks) -> None:
         async def begin() -> None:
             try:
@@ -111,7 +111,7 @@ def test_cancelling_ends_what_is_spawned_at_the_end_too() -> None:
     in_virtual_time(test)
 
 
-def test_one_that_gives_up_waiting_for_the_end_ends_no_task() -> None:
+def test_a_cancelled_waiter_ends_no_task() -> None:
     async def test(tasks: BackgroundTasks) -> None:
         task = tasks.spawn(asyncio.sleep(5.0, "slept"), name="sleeping")
         draining = asyncio.create_task(tasks.drain(FAR))

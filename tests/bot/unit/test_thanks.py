@@ -63,19 +63,19 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("text", THANKS)
-def test_thanks_are_known_in_a_few_languages(text: str) -> None:
+def test_thanks_are_recognized_in_several_languages(text: str) -> None:
     """With praise, emoji and whatever is said along with it."""
     assert is_only_thanks(text)
 
 
 @pytest.mark.parametrize("text", ANSWERS)
-def test_what_may_be_an_answer_is_none(text: str) -> None:
+def test_possible_answers_are_not_thanks(text: str) -> None:
     """Nor is praise alone, or whatever asks for something."""
     assert not is_only_thanks(text)
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_looked_at(text: str) -> None:
+def test_any_text_is_checked_for_thanks(text: str) -> None:
     """What has thanks and one word more is none."""
     assert not is_only_thanks(f"thanks {text} headings")
     is_only_thanks(text)
@@ -83,5 +83,5 @@ def test_any_text_is_looked_at(text: str) -> None:
 
 @pytest.mark.timeout(5)
 @pytest.mark.parametrize("piece", ["thanks ", "so much ", "\ufdfa", "a'", ":", "thank "])
-def test_a_megabyte_is_no_thanks(piece: str) -> None:
+def test_a_megabyte_is_not_thanks(piece: str) -> None:
     assert not is_only_thanks(piece * (1_000_000 // len(piece)))

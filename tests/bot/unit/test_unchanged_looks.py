@@ -62,7 +62,7 @@ def reached(history: list[tuple[bool, Observation, float]]) -> tuple[ThreadState
 
 @given(steps, jobs, times, st.lists(st.floats(0.0, 10_000.0), max_size=4), st.floats(0.0, 1.0))
 @example([], Job("j1", "active"), 0.0, [], 0.5)
-def test_what_is_skipped_would_have_come_to_nothing_at_any_later_time(
+def test_a_skipped_poll_would_never_have_had_an_effect(
     history: list[tuple[bool, Observation, float]], job: Job, passed: float, later: list[float], jitter: float
 ) -> None:
     state, now = reached(history)
@@ -80,13 +80,13 @@ def test_what_is_skipped_would_have_come_to_nothing_at_any_later_time(
         assert decide(state, seen, at, POLLING, jitter=jitter) == expected
 
 
-def test_a_job_at_work_that_shows_nothing_new_is_skipped() -> None:
+def test_an_active_job_without_news_is_skipped() -> None:
     seen = JobObserved(Job("j1", "active", details=JobDetails(plan=STEPS)))
     state, now = reached([(False, seen, 0.0)])
     assert never_has_consequences(state, seen, decide(state, seen, now, POLLING), now, POLLING)
 
 
-def test_progress_that_is_held_back_is_not() -> None:
+def test_throttled_progress_is_not_skipped() -> None:
     """The card shows it once its interval is over."""
     seen = JobObserved(Job("j1", "active", details=JobDetails(plan=STEPS)))
     state, now = reached([(False, JobObserved(Job("j1", "active", details=JobDetails(activity="Reading"))), 0.0)])

@@ -27,7 +27,7 @@ FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "INTRODUCTION", "UNITS"}
 """Lines of one message: the tests of the help fill them."""
 
 
-def test_the_page_can_be_looked_at(tmp_path: Path) -> None:
+def test_the_page_of_words_can_be_opened(tmp_path: Path) -> None:
     """Both forms of it hold every entry; look at them in the test's folder."""
     text = as_text()
     (tmp_path / "words.html").write_text(as_html(), encoding="utf-8")
@@ -48,7 +48,7 @@ def test_an_entry_is_short_and_plain(entry: Entry) -> None:
     assert "  " not in entry.words
 
 
-def test_no_two_entries_are_the_same() -> None:
+def test_entries_are_unique() -> None:
     """What is said twice has one entry; a label may stand for several things."""
     said = [entry.words for entry in TABLE if SENTENCE.search(entry.words)]
     assert {words for words in said if said.count(words) > 1} == set()
@@ -59,7 +59,7 @@ def test_every_entry_is_used() -> None:
     assert {(page, name) for page in PAGES for name in names(page)} - used == set()
 
 
-def test_every_gap_is_filled() -> None:
+def test_every_placeholder_is_filled() -> None:
     """A call gives what the entry's gaps ask for; of a table of entries, what any of them does."""
     gaps: dict[tuple[str, str], set[str]] = {}
     for entry in TABLE:
@@ -70,14 +70,14 @@ def test_every_gap_is_filled() -> None:
     assert wrong == []
 
 
-def test_what_has_gaps_is_called_where_it_is_chosen() -> None:
+def test_entries_with_placeholders_are_called_where_chosen() -> None:
     """So that the test above sees what each call gives."""
     called = {(page, name) for page, name, given in uses() if given is not None}
     with_gaps = {(entry.page, entry.name) for entry in TABLE if entry.gaps and entry.name not in FILLED_IN_A_LOOP}
     assert with_gaps - called == set()
 
 
-def test_no_words_stand_elsewhere() -> None:
+def test_no_messages_are_written_elsewhere() -> None:
     """In `bot.slack.rendering` a text of several words is an entry of the table, or says nothing to people."""
     outside = [
         f"{path.name}:{line} {text!r}"
@@ -88,7 +88,7 @@ def test_no_words_stand_elsewhere() -> None:
     assert outside == []
 
 
-def test_no_label_stands_elsewhere() -> None:
+def test_no_labels_are_written_elsewhere() -> None:
     """Nor a single word on a button."""
     outside = [
         f"{path.name}:{node.lineno} {ast.unparse(node)}"
@@ -100,7 +100,7 @@ def test_no_label_stands_elsewhere() -> None:
     assert outside == []
 
 
-def test_others_texts_are_escaped_in_one_module() -> None:
+def test_texts_of_others_are_escaped_in_one_module() -> None:
     """A gap takes `Markup` alone: beside `text.py` and the table it is only put together, in the functions here."""
     made = {
         function.name

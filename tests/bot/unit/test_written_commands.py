@@ -54,7 +54,7 @@ def pagehand_arguments(words: Sequence[str]) -> list[str]:
     return match.group(1).split() if match else []
 
 
-def test_each_program_has_a_reason_not_to_run_and_each_reason_a_program() -> None:
+def test_each_skipped_program_has_a_reason_and_vice_versa() -> None:
     assert {words[0] for words in COMMANDS} == set(NOT_HERE)
 
 
@@ -79,7 +79,7 @@ def test_every_command_of_pagehand_exists_with_its_options() -> None:
         assert {word for word in arguments if word.startswith("--")} <= known
 
 
-def test_platforms_are_told_the_lines_of_the_procfile() -> None:
+def test_platforms_are_given_the_procfiles_lines() -> None:
     page = (ROOT / PAGES[0]).read_text(encoding="utf-8")
     lines = (ROOT / "Procfile").read_text(encoding="utf-8").splitlines()
     procfile = dict(line.split(": ", 1) for line in lines)
@@ -88,7 +88,7 @@ def test_platforms_are_told_the_lines_of_the_procfile() -> None:
     assert set(re.findall(r"`(python -m bot \w+)`", section)) == set(procfile.values())
 
 
-def test_fly_runs_the_image_as_its_file_says() -> None:
+def test_fly_runs_the_image_as_configured() -> None:
     (block,) = blocks(PAGES[0], "toml")
     fly = tomllib.loads(block)
     assert (ROOT / fly["build"]["dockerfile"]).exists()
@@ -98,7 +98,7 @@ def test_fly_runs_the_image_as_its_file_says() -> None:
     assert set(fly["http_service"]["processes"]) <= set(fly["processes"])
 
 
-def test_every_option_that_the_guide_names_exists() -> None:
+def test_every_option_named_in_the_guide_exists() -> None:
     page = (ROOT / PAGES[0]).read_text(encoding="utf-8")
     every: list[click.Command] = [main, *main.commands.values()]
     known = {option for command in every for parameter in command.params for option in parameter.opts}

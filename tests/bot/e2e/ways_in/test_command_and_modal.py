@@ -7,7 +7,7 @@ from bot.slack.rendering.words.forms import PROMPT_MISSING
 
 
 @pytest.mark.parametrize("options", ["quiet project:docs", "project:docs quiet"])
-async def test_a_command_takes_its_options_in_any_order(world: WaysInWorld, options: str) -> None:
+async def test_command_options_may_be_in_any_order(world: WaysInWorld, options: str) -> None:
     """The agent does not get them; with `quiet` nobody is mentioned at the end."""
     await world.ana.command("docs", "/docs", f"{options} Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
@@ -18,14 +18,14 @@ async def test_a_command_takes_its_options_in_any_order(world: WaysInWorld, opti
     assert world.ana.mention not in ended.text
 
 
-async def test_without_quiet_whoever_asked_is_mentioned(world: WaysInWorld) -> None:
+async def test_the_requester_is_mentioned_unless_quiet(world: WaysInWorld) -> None:
     """At the end, once."""
     job = await world.finished()
     ended = await world.said("Done.", thread_ts=job.ts)
     assert ended.text.count(world.ana.mention) == 1
 
 
-async def test_an_option_that_is_wrong_starts_nothing_and_is_explained(world: WaysInWorld) -> None:
+async def test_an_invalid_option_starts_nothing_and_is_explained(world: WaysInWorld) -> None:
     """Privately, at once."""
     answer = await world.ana.command("docs", "/docs", "quiet quiet Fix the guides")
     assert "is there twice" in answer.text
@@ -33,7 +33,7 @@ async def test_an_option_that_is_wrong_starts_nothing_and_is_explained(world: Wa
     assert [created.prompt for created in world.job_api.created] == ["Another one"]
 
 
-async def test_the_command_alone_opens_the_modal_of_its_channel(world: WaysInWorld) -> None:
+async def test_the_bare_command_opens_the_modal_of_its_channel(world: WaysInWorld) -> None:
     """Which asks for no project where there is one only; the prompt can be as long as Slack's input takes."""
     assert (await world.ana.command("docs", "/docs")).ok
     view = await world.modal(world.ana, "New job")
@@ -47,7 +47,7 @@ async def test_the_command_alone_opens_the_modal_of_its_channel(world: WaysInWor
     assert world.ana.mention not in (await world.said("Done.", thread_ts=card.ts)).text
 
 
-async def test_an_error_is_at_its_field_and_loses_no_text(world: WaysInWorld) -> None:
+async def test_an_error_appears_at_its_field_and_loses_no_text(world: WaysInWorld) -> None:
     """The modal stays as it is, till what was wrong is right."""
     await world.ana.command("docs", "/docs")
     view = await world.modal(world.ana, "New job")
@@ -60,7 +60,7 @@ async def test_an_error_is_at_its_field_and_loses_no_text(world: WaysInWorld) ->
     await world.job("Fix the guides")
 
 
-async def test_the_draft_of_a_closed_modal_comes_back_until_it_is_sent(world: WaysInWorld) -> None:
+async def test_the_draft_of_a_closed_modal_is_restored_until_it_is_sent(world: WaysInWorld) -> None:
     """To its writer alone."""
     await world.ana.command("docs", "/docs")
     await world.modal(world.ana, "New job")

@@ -5,7 +5,7 @@ from support.worlds.ways_in_world import LINK, WaysInWorld, labels
 from bot.slack.rendering.blocks import CARD_MENU, FOLLOW_UP, RETRY_JOB, SEND_NEW_WORDS, MenuItem, menu_value
 
 
-async def test_status_is_told_to_whoever_asks(world: WaysInWorld) -> None:
+async def test_status_is_shown_to_the_person_who_asks(world: WaysInWorld) -> None:
     """Nobody else sees it, and the agent gets nothing."""
     job = await world.begun()
     await world.ben.say("docs", "!status", thread_ts=job.ts)
@@ -14,14 +14,14 @@ async def test_status_is_told_to_whoever_asks(world: WaysInWorld) -> None:
     await world.steered(job.id, "Go on")
 
 
-async def test_help_is_told_to_whoever_asks(world: WaysInWorld) -> None:
+async def test_help_is_shown_to_the_person_who_asks(world: WaysInWorld) -> None:
     """The words for the thread, privately."""
     job = await world.begun()
     await world.ben.say("docs", "!help", thread_ts=job.ts)
     assert "!mute" in (await world.told(world.ben, "!stop")).text
 
 
-async def test_a_muted_job_takes_no_replies_and_tells_only_what_matters(world: WaysInWorld) -> None:
+async def test_a_muted_job_receives_no_replies_and_posts_only_what_matters(world: WaysInWorld) -> None:
     """Its card says so; `!unmute` ends it."""
     job = await world.begun()
     await world.ben.say("docs", "!mute", thread_ts=job.ts)
@@ -37,7 +37,7 @@ async def test_a_muted_job_takes_no_replies_and_tells_only_what_matters(world: W
     await world.steered(job.id, "And the manual")
 
 
-async def test_a_failed_job_is_tried_again_as_a_job_of_its_own(world: WaysInWorld) -> None:
+async def test_a_failed_job_is_retried_as_a_new_job(world: WaysInWorld) -> None:
     """By its button, once; the new card is in the same thread."""
     job = await world.begun()
     world.job_api.show(job.id, "failed")
@@ -50,7 +50,7 @@ async def test_a_failed_job_is_tried_again_as_a_job_of_its_own(world: WaysInWorl
     assert {created.prompt for created in world.job_api.created} == {"Fix the guides"}
 
 
-async def test_a_word_retries_as_the_button_does(world: WaysInWorld) -> None:
+async def test_the_word_retry_acts_like_the_button(world: WaysInWorld) -> None:
     """And is refused in words while the job is at work."""
     job = await world.begun()
     await world.ben.say("docs", "!retry", thread_ts=job.ts)
@@ -69,7 +69,7 @@ async def test_new_starts_another_job_in_the_thread(world: WaysInWorld) -> None:
     assert (await world.card("asked: Translate the guides\n")).thread_ts == job.ts
 
 
-async def test_the_card_has_what_can_be_done(world: WaysInWorld) -> None:
+async def test_the_cards_menu_offers_the_available_actions(world: WaysInWorld) -> None:
     """Stop while it works, follow up in a modal, the whole request, its id; the pull request at the end."""
     job = await world.begun()
     assert labels(job.card) == ["Stop", "Follow up…"]
@@ -88,7 +88,7 @@ async def test_the_card_has_what_can_be_done(world: WaysInWorld) -> None:
     await world.until(lambda: labels(job.card) == ["Open the pull request", "Follow up…"], "the button of the end")
 
 
-async def test_the_end_mentions_whoever_wrote_what_it_is_about(world: WaysInWorld) -> None:
+async def test_the_end_mentions_the_author_of_the_last_request(world: WaysInWorld) -> None:
     """Once, and nobody else: who asked has followed the thread since the first end."""
     job = await world.begun()
     await world.ben.say("docs", "And the manual", thread_ts=job.ts)
@@ -98,7 +98,7 @@ async def test_the_end_mentions_whoever_wrote_what_it_is_about(world: WaysInWorl
     assert (ended.count(world.ana.mention), ended.count(world.ben.mention)) == (0, 1)
 
 
-async def test_new_words_of_the_message_that_asked_are_offered(world: WaysInWorld) -> None:
+async def test_edits_of_the_original_request_are_offered(world: WaysInWorld) -> None:
     """After the job was sent, to its writer alone; as a follow-up."""
     asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
     created = await world.job("Fix the guides")
@@ -110,7 +110,7 @@ async def test_new_words_of_the_message_that_asked_are_offered(world: WaysInWorl
     assert len(world.job_api.created) == 1
 
 
-async def test_a_message_that_is_edited_or_deleted_in_time_asks_for_what_it_says_then(world: WaysInWorld) -> None:
+async def test_a_request_edited_or_deleted_in_time_follows_the_edit(world: WaysInWorld) -> None:
     """While the job API is away: the job is created from the new words, and what was deleted never is."""
     await world.job_api.stop()
     edited = await world.ana.say("docs", f"{world.bot} Fix the guids")

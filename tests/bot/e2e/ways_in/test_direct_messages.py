@@ -23,7 +23,7 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
     assert len(world.job_api.created) == 1
 
 
-async def test_each_direct_message_is_a_job_of_its_own_and_help_is_none(world: WaysInWorld) -> None:
+async def test_each_direct_message_is_its_own_job_and_help_is_not_one(world: WaysInWorld) -> None:
     """What is for nobody starts nothing."""
     await world.ana.say(DIRECT, "help")
     await world.told(world.ana, "Pagehand hands documentation tasks")
@@ -36,7 +36,7 @@ async def test_each_direct_message_is_a_job_of_its_own_and_help_is_none(world: W
     assert len(world.job_api.created) == 2
 
 
-async def test_while_a_job_is_at_work_a_new_line_can_be_either(world: WaysInWorld) -> None:
+async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -> None:
     """A button each; the question stands where the line does."""
     await world.ana.say(DIRECT, "Fix the guides")
     created = await world.job("Fix the guides")
@@ -52,7 +52,7 @@ async def test_while_a_job_is_at_work_a_new_line_can_be_either(world: WaysInWorl
     assert len(world.job_api.created) == 2
 
 
-async def test_without_a_scope_a_way_in_is_off_and_the_rest_works(
+async def test_without_a_scope_one_way_in_is_off_and_the_rest_work(
     open_world: OpenWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One line in the log tells."""

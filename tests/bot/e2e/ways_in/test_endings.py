@@ -29,7 +29,7 @@ async def world(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
     return await open_world(PAGEHAND_PROJECTS=str(file))
 
 
-async def test_a_channel_can_see_the_end_besides(world: WaysInWorld) -> None:
+async def test_a_channel_can_be_shown_the_end(world: WaysInWorld) -> None:
     """The one with the pull request, once."""
     job = await world.finished()
     ended = await world.said("Done.", thread_ts=job.ts)
@@ -39,7 +39,7 @@ async def test_a_channel_can_see_the_end_besides(world: WaysInWorld) -> None:
     assert not [message for message in others if message.subtype == "thread_broadcast"]
 
 
-async def test_quietly_the_channel_sees_nothing_of_it(world: WaysInWorld) -> None:
+async def test_a_quiet_job_shows_nothing_in_the_channel(world: WaysInWorld) -> None:
     """Whoever asks quietly means that, too."""
     await world.ana.command("docs", "/docs", "quiet Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card()
@@ -49,7 +49,7 @@ async def test_quietly_the_channel_sees_nothing_of_it(world: WaysInWorld) -> Non
     assert world.ana.mention not in ended.text
 
 
-async def test_a_channel_gets_its_ends_without_mentions(world: WaysInWorld) -> None:
+async def test_a_channel_can_get_ends_without_mentions(world: WaysInWorld) -> None:
     """The end is told all the same."""
     job = await world.begun(channel="general")
     world.job_api.show(job.id, "completed", LINK)
@@ -57,7 +57,7 @@ async def test_a_channel_gets_its_ends_without_mentions(world: WaysInWorld) -> N
     assert (ended.subtype, world.ana.mention in ended.text) == (None, False)
 
 
-async def test_waiting_is_explained_once_and_the_card_counts(world: WaysInWorld) -> None:
+async def test_waiting_is_explained_once_and_counted_on_the_card(world: WaysInWorld) -> None:
     """What for, and until when: in one sentence, however many wait."""
     job = await world.begun()
     world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.MESSAGE)

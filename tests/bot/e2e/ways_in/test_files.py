@@ -25,7 +25,7 @@ time.sleep(3600)
 """
 
 
-async def test_text_is_quoted_and_an_image_is_named_with_its_link(world: WaysInWorld) -> None:
+async def test_text_files_are_quoted_and_images_linked(world: WaysInWorld) -> None:
     """The agent is told that it gets the link only, and so is whoever attached it."""
     asked = await world.ana.say("docs", f"{world.bot} use these", files=[PORTS, Upload("look.png", PICTURE)])
     prompt = (await world.job("use these")).prompt
@@ -37,7 +37,7 @@ async def test_text_is_quoted_and_an_image_is_named_with_its_link(world: WaysInW
     assert "ports.md" not in told.text
 
 
-async def test_a_reply_carries_its_files_too(world: WaysInWorld) -> None:
+async def test_a_reply_includes_its_files(world: WaysInWorld) -> None:
     """Also one without words."""
     job = await world.begun()
     await world.ana.say("docs", "As here", thread_ts=job.ts, files=[PORTS])
@@ -49,7 +49,7 @@ async def test_a_reply_carries_its_files_too(world: WaysInWorld) -> None:
     await world.marked(alone, "white_check_mark")
 
 
-async def test_what_was_pasted_as_a_secret_is_masked_in_files_and_said(world: WaysInWorld) -> None:
+async def test_secrets_in_files_are_masked_and_mentioned(world: WaysInWorld) -> None:
     """What others wrote leaves Slack without keys."""
     key = "ghp" + "_" + "a1B2" * 9
     root = await world.ben.say("docs", f"It needs {key}")
@@ -60,7 +60,7 @@ async def test_what_was_pasted_as_a_secret_is_masked_in_files_and_said(world: Wa
     await world.said("Hidden, because it looked secret: GitHub token", thread_ts=root.ts)
 
 
-async def test_without_the_scope_files_are_named_only(open_world: OpenWorld) -> None:
+async def test_without_the_scope_files_are_only_named(open_world: OpenWorld) -> None:
     """And the job starts."""
     world = await open_world(without=("files:read",))
     await world.ana.say("docs", f"{world.bot} use this", files=[PORTS])
@@ -69,7 +69,7 @@ async def test_without_the_scope_files_are_named_only(open_world: OpenWorld) -> 
     assert "8443" not in prompt
 
 
-async def test_our_job_server_gets_the_file_itself(open_world: OpenWorld, tmp_path: Path) -> None:
+async def test_our_job_server_receives_the_file_itself(open_world: OpenWorld, tmp_path: Path) -> None:
     """And the agent has it."""
     async with _job_server(tmp_path, COPIES_FILES) as server:
         world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_FILES="true")

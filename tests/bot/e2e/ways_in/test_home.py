@@ -5,7 +5,7 @@ from support.worlds.ways_in_world import LINK, WaysInWorld, labels, text_of
 from bot.slack.rendering.home import HOME_DEFAULTS, HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
 
 
-async def test_a_person_with_no_jobs_sees_how_to_begin_and_can(world: WaysInWorld) -> None:
+async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -> None:
     """By an example that can be pressed, and by a button."""
     await world.ben.views.open_home()
     await world.home(world.ben, "You haven't asked for a job yet")
@@ -22,7 +22,7 @@ async def test_a_person_with_no_jobs_sees_how_to_begin_and_can(world: WaysInWorl
     assert "How Pagehand is" not in text_of(home.blocks)
 
 
-async def test_home_follows_its_jobs(world: WaysInWorld) -> None:
+async def test_home_is_updated_with_its_jobs(world: WaysInWorld) -> None:
     """State, pull request, the thread's address; ended badly, a retry."""
     await world.ana.views.open_home()
     job = await world.begun()
@@ -38,7 +38,7 @@ async def test_home_follows_its_jobs(world: WaysInWorld) -> None:
     assert world.job_api.created[2].prompt == "Fix the manual"
 
 
-async def test_jobs_are_shown_ten_a_page_the_newest_first(world: WaysInWorld) -> None:
+async def test_jobs_are_shown_newest_first_ten_a_page(world: WaysInWorld) -> None:
     """With a way to the others and back."""
     for number in range(11):
         await world.ana.command("docs", "/docs", f"Job number {number:02}")
@@ -53,7 +53,7 @@ async def test_jobs_are_shown_ten_a_page_the_newest_first(world: WaysInWorld) ->
     await world.home(world.ana, "Job number 10", without="Job number 00")
 
 
-async def test_ones_defaults_are_kept_and_count(world: WaysInWorld) -> None:
+async def test_personal_defaults_are_saved_and_applied(world: WaysInWorld) -> None:
     """Quietly, from the next job on."""
     await world.ana.views.open_home()
     await world.home(world.ana, "When a job ends: you are mentioned")
@@ -66,14 +66,14 @@ async def test_ones_defaults_are_kept_and_count(world: WaysInWorld) -> None:
     assert world.ana.mention not in (await world.said("Done.", thread_ts=job.ts)).text
 
 
-async def test_administrators_see_that_all_is_well(world: WaysInWorld) -> None:
+async def test_administrators_see_that_all_is_healthy(world: WaysInWorld) -> None:
     """Ana is one."""
     await world.ana.views.open_home()
     home = text_of((await world.home(world.ana, "How Pagehand is")).blocks)
     assert "All well." in home
 
 
-async def test_what_the_agent_asks_stands_first(world: WaysInWorld) -> None:
+async def test_questions_of_the_agent_come_first(world: WaysInWorld) -> None:
     """Till somebody has answered."""
     await world.ana.views.open_home()
     job = await world.begun()

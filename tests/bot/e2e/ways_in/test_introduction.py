@@ -5,7 +5,7 @@ from support.worlds.ways_in_world import WaysInWorld
 from bot.slack.rendering.blocks import OPEN_FORM
 
 
-async def test_whoever_invites_it_can_try_it_there(world: WaysInWorld) -> None:
+async def test_an_introduction_offers_an_example_to_the_inviter(world: WaysInWorld) -> None:
     """Once, though it is removed and invited again."""
     await world.ana.invite("general", world.bot)
     hello = await world.said("Hello, I'm", channel="general")
@@ -21,7 +21,7 @@ async def test_whoever_invites_it_can_try_it_there(world: WaysInWorld) -> None:
     assert [message.ts for message in world.messages("general") if "Hello, I'm" in message.text] == [hello.ts]
 
 
-async def test_it_does_not_introduce_itself_where_it_joins_to_start_a_job(world: WaysInWorld) -> None:
+async def test_joining_a_channel_for_a_job_posts_no_introduction(world: WaysInWorld) -> None:
     await world.begun(channel="general")
     await world.app.settled()
     assert not [message for message in world.messages("general") if "Hello, I'm" in message.text]

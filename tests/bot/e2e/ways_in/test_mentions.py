@@ -20,7 +20,7 @@ async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> N
     await world.said("Done.", thread_ts=asked.ts)
 
 
-async def test_a_message_that_comes_as_two_events_starts_one_job(world: WaysInWorld) -> None:
+async def test_a_message_delivered_as_two_events_starts_one_job(world: WaysInWorld) -> None:
     """By its channel and ts, whichever comes first; so is a follow-up one."""
     world.workspace.faults.reorder_envelope("events_api")
     asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
@@ -46,7 +46,7 @@ async def _conversation(world: WaysInWorld) -> Message:
     return root
 
 
-async def test_a_mention_in_a_thread_takes_the_thread_along(world: WaysInWorld) -> None:
+async def test_a_mention_in_a_thread_includes_the_thread(world: WaysInWorld) -> None:
     """Oldest first, names instead of ids, marked off from the request; the answer is there."""
     root = await _conversation(world)
     await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
@@ -60,7 +60,7 @@ async def test_a_mention_in_a_thread_takes_the_thread_along(world: WaysInWorld) 
     assert (await world.card()).thread_ts == root.ts
 
 
-async def test_in_that_thread_a_mention_is_a_follow_up_and_other_words_are_not_sent(world: WaysInWorld) -> None:
+async def test_in_an_existing_thread_only_mentions_are_follow_ups(world: WaysInWorld) -> None:
     """One job, whoever mentions it."""
     root = await _conversation(world)
     await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
@@ -89,7 +89,7 @@ def _started(world: WaysInWorld, ts: str) -> int:
     return sum("Started." in message.text for message in world.messages(thread_ts=ts))
 
 
-async def test_a_forwarded_message_and_a_links_preview_go_along_as_text(world: WaysInWorld) -> None:
+async def test_forwarded_messages_and_link_previews_are_included_as_text(world: WaysInWorld) -> None:
     """With whose they are."""
     said = await world.ben.say("general", "The port is 8443")
     root = await world.ben.forward("general", said.ts, "docs", text="Look at this")

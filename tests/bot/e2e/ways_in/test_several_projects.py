@@ -34,21 +34,21 @@ async def world(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
     return world
 
 
-async def test_a_project_that_is_named_goes_before_all(world: WaysInWorld) -> None:
+async def test_a_named_project_takes_precedence(world: WaysInWorld) -> None:
     """By the command's option, in capitals or not."""
     await world.ana.command("general", "/docs", "project:Guides Describe each endpoint")
     assert (await world.job("Describe each endpoint")).project == "prj_guides"
     await world.card("Project: guides (named in the request)", channel="general")
 
 
-async def test_a_project_can_be_the_channels(world: WaysInWorld) -> None:
+async def test_a_channel_can_have_a_project(world: WaysInWorld) -> None:
     """Before words count."""
     await world.ana.command("general", "/docs", "Rewrite the tutorial")
     assert (await world.job("Rewrite the tutorial")).project == "prj_api"
     await world.card("Project: api (this channel's)", channel="general")
 
 
-async def test_a_project_can_be_told_by_words(world: WaysInWorld) -> None:
+async def test_a_project_can_be_chosen_by_keywords(world: WaysInWorld) -> None:
     """Whole words alone; a later job in the thread is for the same."""
     asked = await world.ana.say("docs", f"{world.bot} rewrite the Install  Guide")
     assert (await world.job("rewrite the Install  Guide")).project == "prj_guides"
@@ -59,7 +59,7 @@ async def test_a_project_can_be_told_by_words(world: WaysInWorld) -> None:
 
 
 @pytest.mark.parametrize("prompt", ["Fix it", "Rewrite the tutorial of each endpoint"])
-async def test_where_nothing_decides_the_person_is_asked(world: WaysInWorld, prompt: str) -> None:
+async def test_the_person_is_asked_when_nothing_decides_the_project(world: WaysInWorld, prompt: str) -> None:
     """By buttons, privately; also where two rules match. Nothing is sent before, and the text is kept."""
     await world.ana.command("docs", "/docs", prompt)
     asked = await world.told(world.ana, "Which project is this for?")
@@ -71,7 +71,7 @@ async def test_where_nothing_decides_the_person_is_asked(world: WaysInWorld, pro
     assert f"asked: {prompt}\n" in card.text
 
 
-async def test_a_name_that_is_no_projects_is_asked_about(world: WaysInWorld) -> None:
+async def test_an_unknown_project_name_is_asked_about(world: WaysInWorld) -> None:
     """The text is kept."""
     await world.ana.command("docs", "/docs", "project:handbook Fix it")
     asked = await world.told(world.ana, "There is no project called handbook.")
@@ -89,7 +89,7 @@ async def test_the_modal_asks_for_the_project(world: WaysInWorld) -> None:
     assert (await world.job("Fix it")).project == "prj_api"
 
 
-async def test_a_project_that_is_away_holds_up_no_other(world: WaysInWorld) -> None:
+async def test_a_projects_outage_holds_up_no_other(world: WaysInWorld) -> None:
     """One has used up its allowance; the other's jobs start."""
     world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.CREATE, prompt="For the guides")
     await world.ana.command("docs", "/docs", "project:guides For the guides")
@@ -99,7 +99,7 @@ async def test_a_project_that_is_away_holds_up_no_other(world: WaysInWorld) -> N
     assert [created.prompt for created in world.job_api.created] == ["For the API"]
 
 
-async def test_a_job_is_switched_to_another_project_from_its_cards_menu(world: WaysInWorld) -> None:
+async def test_a_job_is_switched_to_another_project_from_its_card(world: WaysInWorld) -> None:
     """It begins anew in the same thread with its words; the one that is at work is stopped."""
     await world.ana.command("docs", "/docs", "project:guides Fix it")
     assert (await world.job("Fix it")).project == "prj_guides"

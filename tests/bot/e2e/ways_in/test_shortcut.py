@@ -8,7 +8,7 @@ SECRET = "ghp" + "_" + "a1B2" * 9
 SHORTCUT = "hand_to_pagehand"
 
 
-async def test_a_masked_secret_stays_in_slack_and_the_answer_comes_where_the_question_was(world: WaysInWorld) -> None:
+async def test_a_masked_secret_stays_in_slack_and_the_answer_is_in_the_thread(world: WaysInWorld) -> None:
     """What was masked is said; what is sent is what is shown, as it was edited."""
     question = await world.ben.say("docs", f"The port in the guide is wrong. My key: {SECRET}")
     assert (await world.ana.shortcut("docs", question.ts, SHORTCUT)).ok
@@ -30,7 +30,7 @@ async def test_a_masked_secret_stays_in_slack_and_the_answer_comes_where_the_que
     assert SECRET not in everything
 
 
-async def test_the_whole_thread_goes_along_where_that_is_chosen(world: WaysInWorld) -> None:
+async def test_the_whole_thread_is_included_when_chosen(world: WaysInWorld) -> None:
     """Oldest first, with names, and the files of the message."""
     root = await world.ana.say("docs", "Who knows about ports?")
     reply = await world.ben.say("docs", "I do", thread_ts=root.ts, files=[Upload("ports.md", b"# Ports\n\n8443\n")])
@@ -56,7 +56,7 @@ def _with_thread(world: WaysInWorld) -> bool:
     return top is not None and "Who knows about ports?" in str(top.blocks)
 
 
-async def test_only_mentions_count_in_the_thread_of_what_was_handed_over(world: WaysInWorld) -> None:
+async def test_only_mentions_count_in_the_thread_of_a_handed_over_message(world: WaysInWorld) -> None:
     """It is somebody else's conversation."""
     question = await world.ben.say("docs", "The port is wrong")
     await world.ana.shortcut("docs", question.ts, SHORTCUT)

@@ -23,7 +23,7 @@ async def _stop(world: WaysInWorld, job: Job, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["button", "word", "reaction"])
-async def test_a_job_is_cancelled_where_that_can_be_done(open_world: OpenWorld, how: str) -> None:
+async def test_a_job_is_cancelled_where_cancel_is_supported(open_world: OpenWorld, how: str) -> None:
     """Who asked is told, the card tells by whom; a reply takes the work up again."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
@@ -39,9 +39,7 @@ async def test_a_job_is_cancelled_where_that_can_be_done(open_world: OpenWorld, 
 
 
 @pytest.mark.parametrize("how", ["button", "word", "mention", "reaction"])
-async def test_elsewhere_the_agent_is_told_to_stop_and_the_thread_says_what_that_is_worth(
-    world: WaysInWorld, how: str
-) -> None:
+async def test_without_cancel_the_agent_is_told_to_stop_and_the_thread_says_so(world: WaysInWorld, how: str) -> None:
     """Nobody claims that it has stopped."""
     job = await world.begun()
     await _stop(world, job, how)
@@ -51,7 +49,7 @@ async def test_elsewhere_the_agent_is_told_to_stop_and_the_thread_says_what_that
     assert "Stopped" not in "".join(message.text for message in world.messages(thread_ts=job.ts))
 
 
-async def test_a_stop_in_slack_overtakes_what_waits(open_world: OpenWorld) -> None:
+async def test_a_stop_in_slack_overtakes_waiting_replies(open_world: OpenWorld) -> None:
     """It is for work begun before it; what waits, or arrives meanwhile, goes out once the job has ended."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
@@ -67,7 +65,7 @@ async def test_a_stop_in_slack_overtakes_what_waits(open_world: OpenWorld) -> No
     assert (await world.said("At work again", thread_ts=job.ts)).ts > told
 
 
-async def test_what_is_nearly_a_stop_is_asked_about_and_goes_nowhere(world: WaysInWorld) -> None:
+async def test_a_probable_stop_is_asked_about_and_not_sent(world: WaysInWorld) -> None:
     """Privately, with what to write."""
     job = await world.begun()
     said = await world.ana.say("docs", "!stpo", thread_ts=job.ts)
@@ -77,7 +75,7 @@ async def test_what_is_nearly_a_stop_is_asked_about_and_goes_nowhere(world: Ways
     assert not said.reactions
 
 
-async def test_a_reaction_of_somebody_who_has_no_part_in_it_stops_nothing(open_world: OpenWorld) -> None:
+async def test_a_reaction_of_a_non_participant_stops_nothing(open_world: OpenWorld) -> None:
     """Nor does another reaction, nor one on another message."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
@@ -90,7 +88,7 @@ async def test_a_reaction_of_somebody_who_has_no_part_in_it_stops_nothing(open_w
     assert world.job_api.cancelled == []
 
 
-async def test_what_has_ended_cannot_be_stopped(open_world: OpenWorld) -> None:
+async def test_an_ended_job_cannot_be_stopped(open_world: OpenWorld) -> None:
     """Whoever tries is told, alone."""
     world = await open_world(**CAN_CANCEL)
     job = await world.finished()

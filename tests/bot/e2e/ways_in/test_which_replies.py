@@ -10,7 +10,7 @@ DOCS = "C0DOCS001"
 ASKED_FIRST = "Send this to the agent?"
 
 
-async def test_everyones_replies_count_by_themselves(world: WaysInWorld) -> None:
+async def test_everyones_replies_count_by_default(world: WaysInWorld) -> None:
     """Each with its mark."""
     job = await world.begun()
     said = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
@@ -18,7 +18,7 @@ async def test_everyones_replies_count_by_themselves(world: WaysInWorld) -> None
     await world.marked(said, "white_check_mark")
 
 
-async def test_what_is_for_somebody_else_is_not_sent(world: WaysInWorld) -> None:
+async def test_a_reply_to_another_person_is_not_sent(world: WaysInWorld) -> None:
     """A mention of another person in front, an emoji alone, and what begins with `//`; none gets a mark."""
     job = await world.begun()
     asides = [
@@ -39,7 +39,7 @@ async def test_thanks_after_the_end_get_a_heart(world: WaysInWorld) -> None:
     await world.steered(job.id, "Thanks, and now the manual")
 
 
-async def test_among_participants_anybody_else_is_asked_first(open_world: OpenWorld) -> None:
+async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWorld) -> None:
     """`Send` sends this one; the next is asked about again."""
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
@@ -56,7 +56,7 @@ async def test_among_participants_anybody_else_is_asked_first(open_world: OpenWo
     await world.told(world.ben, "And the index")
 
 
-async def test_among_participants_all_of_ones_replies_can_be_sent(open_world: OpenWorld) -> None:
+async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_world: OpenWorld) -> None:
     """Those that wait, in the order they were written, and from then on without a question."""
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
@@ -70,7 +70,7 @@ async def test_among_participants_all_of_ones_replies_can_be_sent(open_world: Op
     await world.steered(job.id, "And the manual", "And the index", "And the glossary")
 
 
-async def test_among_participants_a_no_sends_nothing(open_world: OpenWorld) -> None:
+async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorld) -> None:
     """And says so, privately."""
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
@@ -83,7 +83,7 @@ async def test_among_participants_a_no_sends_nothing(open_world: OpenWorld) -> N
     assert not held.reactions
 
 
-async def test_where_only_mentions_count_the_next_carries_what_was_said_since(open_world: OpenWorld) -> None:
+async def test_in_mentions_mode_the_next_mention_includes_messages_since(open_world: OpenWorld) -> None:
     """Marked off as context, each message once."""
     world = await open_world(PAGEHAND_REPLIES="mentions")
     job = await world.begun()
@@ -99,7 +99,7 @@ async def test_where_only_mentions_count_the_next_carries_what_was_said_since(op
     assert "8443" not in second
 
 
-async def test_the_mode_can_be_set_for_a_channel(open_world: OpenWorld, scratch: Path) -> None:
+async def test_the_reply_mode_can_be_set_for_a_channel(open_world: OpenWorld, scratch: Path) -> None:
     """In the projects' file; every other channel is as the setting says."""
     file = scratch / "projects.toml"
     file.write_text(

@@ -84,7 +84,7 @@ def _refusals(world: WaysInWorld, person: Actor) -> list[str]:
     return [message.text for message in world.private(person) if "guests" in message.text]
 
 
-async def test_guests_may_where_the_settings_let_them(open_world: OpenWorld) -> None:
+async def test_guests_are_admitted_by_a_setting(open_world: OpenWorld) -> None:
     """As anybody else."""
     world = await open_world(PAGEHAND_ALLOW_GUESTS="true")
     await world.begun(person=world.gia)
@@ -111,7 +111,7 @@ async def test_a_shared_channel_is_off_until_it_is_allowed(world: WaysInWorld) -
     assert len(world.job_api.created) == 1
 
 
-async def test_of_a_list_of_people_only_those_may(open_world: OpenWorld) -> None:
+async def test_only_listed_people_are_admitted(open_world: OpenWorld) -> None:
     """And the members of the groups that are named."""
     world = await open_world(PAGEHAND_ALLOWED_PEOPLE="U0GIA0001", PAGEHAND_ALLOWED_GROUPS="S0WRITERS")
     await world.begun("By a writer", person=world.ben)
@@ -130,7 +130,7 @@ async def _again(world: WaysInWorld, **settings: str) -> WaysInWorld:
     return world
 
 
-async def test_of_a_list_of_channels_only_those_count(open_world: OpenWorld) -> None:
+async def test_only_listed_channels_count(open_world: OpenWorld) -> None:
     """And direct messages."""
     world = await open_world(PAGEHAND_ALLOWED_CHANNELS="C0GENERAL")
     await world.ana.command("docs", "/docs", "Fix it here")
@@ -141,7 +141,7 @@ async def test_of_a_list_of_channels_only_those_count(open_world: OpenWorld) -> 
     assert len(world.job_api.created) == 2
 
 
-async def test_nobody_asks_for_more_in_an_hour_than_the_limit(open_world: OpenWorld) -> None:
+async def test_the_hourly_limit_applies_in_slack(open_world: OpenWorld) -> None:
     """Jobs and follow-ups together, each person for themselves."""
     world = await open_world(PAGEHAND_HOURLY_LIMIT="2")
     job = await world.begun()
@@ -154,7 +154,7 @@ async def test_nobody_asks_for_more_in_an_hour_than_the_limit(open_world: OpenWo
     assert len(world.job_api.created) == 1
 
 
-async def test_what_was_done_is_in_the_audit_trail_and_the_log_without_the_words(
+async def test_actions_are_audited_and_logged_without_their_words(
     open_world: OpenWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`pagehand export` prints it: who, what, when, the job."""
