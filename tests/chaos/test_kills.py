@@ -28,7 +28,7 @@ TO_NOTICE = 10.0
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(30, marks=pytest.mark.full)])
-async def test_kills(
+async def test_nothing_is_lost_or_repeated_over_kills(
     process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int, kills: int
 ) -> None:
     """Both databases and both ways of Slack to the bot, side by side, since most of the time passes with waiting for

@@ -17,7 +17,7 @@ SECONDS = 90.0
 """After which a machine that is too slow for so many pauses gives up."""
 
 
-async def test_pauses(
+async def test_nothing_is_lost_or_repeated_over_pauses(
     process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int
 ) -> None:
     if maybe_postgres is None:

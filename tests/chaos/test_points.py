@@ -24,14 +24,14 @@ PATIENCE = 60.0
 """Seconds: a start alone takes over twenty on a machine that is busy with other tests."""
 
 
-def test_the_workers_are_those_of_the_scheduler() -> None:
+def test_the_kill_points_cover_the_schedulers_workers() -> None:
     workers = (RequestPreparer, FileUploader, RequestSender, JobPoller, Outbox, HomePublisher)
     assert set(WORKERS) == {worker.__name__ for worker in workers}
     assert set(WORKERS.values()) == set(CALLED)
     assert {call for calls in CALLED.values() for call in calls} >= SELDOM
 
 
-async def test_what_nobody_set_off_in_slack_is_no_listener(
+async def test_background_writes_do_not_trigger_a_listeners_kill(
     process_group: ProcessGroup, scratch: Path, seed: int
 ) -> None:
     """A process records something when it starts already; it is the command that it is to be killed by."""

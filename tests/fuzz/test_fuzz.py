@@ -25,7 +25,7 @@ AT_ONCE = {"slack_text", "job_answer"}
 @pytest.mark.parametrize(
     "target", [pytest.param(name, marks=() if name in AT_ONCE else pytest.mark.full) for name in sorted(TARGETS)]
 )
-def test_nothing_is_found_in_a_moment(target: str) -> None:
+def test_a_short_fuzz_run_finds_nothing(target: str) -> None:
     command = [sys.executable, str(Path(__file__).with_name("run.py")), target, "--seconds", str(SECONDS)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stderr[-4_000:]

@@ -39,7 +39,7 @@ async def test_3_a_reply_in_the_thread_steers_the_job(pagehand: TutorialWorld) -
     assert pagehand.reaction(reply) == "white_check_mark"
 
 
-async def test_4_a_reply_that_begins_with_two_slashes_stays_between_people(pagehand: TutorialWorld) -> None:
+async def test_4_a_reply_that_starts_with_two_slashes_stays_between_people(pagehand: TutorialWorld) -> None:
     await pagehand.types("/docs Fix the guides")
 
     await pagehand.replies("// Ben, what do you think?")
@@ -47,7 +47,7 @@ async def test_4_a_reply_that_begins_with_two_slashes_stays_between_people(pageh
     assert pagehand.job_api.messages == {}
 
 
-async def test_5_a_reply_that_is_edited_before_it_is_sent_is_sent_as_edited(pagehand: TutorialWorld) -> None:
+async def test_5_a_reply_edited_before_sending_is_sent_as_edited(pagehand: TutorialWorld) -> None:
     await pagehand.types("/docs Fix the guides")
 
     reply = await pagehand.replies("Use British speling")
@@ -56,7 +56,7 @@ async def test_5_a_reply_that_is_edited_before_it_is_sent_is_sent_as_edited(page
     assert pagehand.job_api.messages["job-1"] == ["Use British spelling"]
 
 
-async def test_6_the_end_comes_with_the_link_to_the_pull_request(pagehand: TutorialWorld) -> None:
+async def test_6_the_end_has_the_link_to_the_pull_request(pagehand: TutorialWorld) -> None:
     await pagehand.types("/docs Fix the guides")
 
     pagehand.job_api.show("job-1", "completed", LINK)
@@ -66,7 +66,7 @@ async def test_6_the_end_comes_with_the_link_to_the_pull_request(pagehand: Tutor
     assert "<@UANA>" in pagehand.said[-1], "whoever asked is mentioned"
 
 
-async def test_7_a_reply_after_the_end_takes_the_work_up_again(pagehand: TutorialWorld) -> None:
+async def test_7_a_reply_after_the_end_resumes_the_job(pagehand: TutorialWorld) -> None:
     await pagehand.types("/docs Fix the guides")
     pagehand.job_api.show("job-1", "completed", LINK)
     await pagehand.later()
@@ -93,7 +93,7 @@ async def test_8_while_the_job_api_is_away_nothing_is_lost(pagehand: TutorialWor
     assert "The agent is back." in pagehand.said[-1]
 
 
-async def test_9_what_may_have_arrived_is_sent_again_only_when_somebody_says_so(pagehand: TutorialWorld) -> None:
+async def test_9_a_request_in_doubt_is_sent_again_only_on_confirmation(pagehand: TutorialWorld) -> None:
     await pagehand.types("/docs Fix the guides")
     pagehand.job_api.after = [JobApiUncertain("the connection broke before the answer came")]
 

@@ -81,7 +81,7 @@ async def whole_story(world: AppWorld, name: str) -> None:
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
-async def test_the_machine_s_clock_is_set_while_it_runs(world: AppWorld, set_clock: SetClock, step: float) -> None:
+async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set_clock: SetClock, step: float) -> None:
     await world.start()
     (job,) = await world.begin("Before")
     set_clock(step)
@@ -93,7 +93,9 @@ async def test_the_machine_s_clock_is_set_while_it_runs(world: AppWorld, set_clo
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
-async def test_the_machine_s_clock_is_set_while_it_is_down(world: AppWorld, set_clock: SetClock, step: float) -> None:
+async def test_the_machines_clock_is_set_while_the_bot_is_down(
+    world: AppWorld, set_clock: SetClock, step: float
+) -> None:
     """With a request, a notice and a poll that wait, each a little before or after the clock's step."""
     await world.start()
     world.fake_job_api.fail(refusing(503, Retry_After=str(PUT_OFF)), Operation.CREATE, prompt="Waits")
@@ -122,7 +124,7 @@ async def test_the_machine_s_clock_is_set_while_it_is_down(world: AppWorld, set_
 
 @pytest.mark.full
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
-async def test_the_clock_of_a_whole_process_is_set_while_it_runs(world: AppWorld, scratch: Path) -> None:
+async def test_a_processs_clock_is_set_while_it_runs(world: AppWorld, scratch: Path) -> None:
     """Whatever in it asks the system for the time gets the new one, libraries included."""
     clock = scratch / "clock"
     clock.write_text("+0")
@@ -182,7 +184,7 @@ async def two_wait(world: AppWorld) -> bool:
 
 
 @pytest.mark.postgres
-async def test_the_database_s_clock_is_set(postgres: PostgresServer) -> None:
+async def test_the_databases_clock_is_set(postgres: PostgresServer) -> None:
     """Two instances; on PostgreSQL its clock rules. It goes forward by an hour, and back again."""
     async with postgres.empty_database() as url:
         await migrate(url)
@@ -209,7 +211,7 @@ async def test_the_database_s_clock_is_set(postgres: PostgresServer) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
-async def test_two_instances_whose_clocks_differ(postgres_url: str, scratch: Path) -> None:
+async def test_two_instances_with_different_clocks(postgres_url: str, scratch: Path) -> None:
     """One is a process of its own. Polls take a while: who goes by its own clock polls what the other is polling."""
     clock = scratch / "clock"
     clock.write_text(f"+{AHEAD:.0f}")

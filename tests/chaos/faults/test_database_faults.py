@@ -113,7 +113,7 @@ async def _noted(world: AppWorld, times: dict[str, int]) -> bool:
 
 
 @pytest.mark.postgres
-async def test_connections_to_postgresql_are_cut_again_and_again(postgres: PostgresServer) -> None:
+async def test_connections_to_postgresql_are_cut_repeatedly(postgres: PostgresServer) -> None:
     cut = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE application_name = 'pagehand' AND pid <> pg_backend_pid() AND datname = '{}'"
@@ -140,7 +140,7 @@ async def test_connections_to_postgresql_are_cut_again_and_again(postgres: Postg
         await world.check()
 
 
-async def test_a_damaged_row_is_one_job(database_url: str) -> None:
+async def test_a_damaged_row_affects_one_job(database_url: str) -> None:
     """Said in its thread, and to whoever replies there; the others go on."""
     async with a_world(database_url) as world:
         await world.start()
@@ -158,7 +158,7 @@ async def test_a_damaged_row_is_one_job(database_url: str) -> None:
 
 
 @pytest.mark.postgres
-async def test_transactions_that_postgresql_rolls_back(postgres: PostgresServer) -> None:
+async def test_postgresql_rolls_back_transactions(postgres: PostgresServer) -> None:
     """Serialization failures and deadlocks, in every twentieth statement that writes."""
     async with postgres.empty_database() as url:
         await migrate(url)
@@ -243,7 +243,7 @@ def tablespace(own_postgres: PostgresServer, scratch: Path) -> Iterator[Path]:
         yield directory
 
 
-async def test_the_disk_is_full_and_gets_room_again(small_disk: Path) -> None:
+async def test_the_disk_fills_up_and_recovers(small_disk: Path) -> None:
     filler = small_disk / "filler"
     async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world:
         await world.start()
@@ -269,15 +269,13 @@ async def test_the_disk_is_full_and_gets_room_again(small_disk: Path) -> None:
 QUICK_CHECKS = HealthTimings(probe_every=0.1, probe_retry=0.1, recording_recovery=1.0)
 
 
-async def test_a_full_disk_shows_with_nothing_to_do(small_disk: Path) -> None:
+async def test_a_full_disk_shows_while_idle(small_disk: Path) -> None:
     async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world:
         await shows_a_full_disk(world, small_disk / "filler")
 
 
 @pytest.mark.postgres
-async def test_a_full_disk_of_postgresql_shows_with_nothing_to_do(
-    own_postgres: PostgresServer, tablespace: Path
-) -> None:
+async def test_a_full_disk_of_postgresql_shows_while_idle(own_postgres: PostgresServer, tablespace: Path) -> None:
     """The tables are on the full disk; the server's log is on another, since without that it would go down."""
     await own_postgres.run(f"CREATE TABLESPACE small LOCATION '{tablespace}'")
     await own_postgres.run("CREATE DATABASE small TEMPLATE pagehand_template TABLESPACE small")
@@ -356,7 +354,9 @@ def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
     ("version", "words"),
     [("9999_from_tomorrow", "newer version"), pytest.param("0016", "before 1.0", marks=pytest.mark.full)],
 )
-async def test_a_database_of_another_version_is_refused_in_words(database_url: str, version: str, words: str) -> None:
+async def test_a_database_of_another_version_is_refused_with_an_explanation(
+    database_url: str, version: str, words: str
+) -> None:
     await migrate(database_url)
     async with a_world(database_url) as world:
         ((today, compatible),) = await world.sql("SELECT version_num, compatible_with FROM pagehand_schema")

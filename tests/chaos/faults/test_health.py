@@ -23,7 +23,7 @@ from bot.store.upkeep.condition import database_condition
 pytestmark = pytest.mark.chaos
 
 
-async def test_an_outage_is_in_the_health_and_in_the_log_from_its_first_failure_to_the_first_success(
+async def test_an_outage_shows_in_health_and_log_from_first_failure_to_recovery(
     world: AppWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -75,7 +75,7 @@ class Trips:
         await self._store.close()
 
 
-async def test_a_task_that_dies_is_in_the_health_till_it_has_worked_for_a_while(
+async def test_a_crashed_task_shows_in_the_health_until_it_has_run_for_a_while(
     world: AppWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     port = free_port()
@@ -128,7 +128,7 @@ def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in caplog.records if record.name == report.__name__ and record.levelno > logging.INFO]
 
 
-async def test_a_set_up_that_breaks_later_shows_in_the_health_until_it_is_well_again(world: AppWorld) -> None:
+async def test_a_set_up_broken_later_shows_in_the_health_until_it_is_fixed(world: AppWorld) -> None:
     port, often = free_port(), WatchTimings(first=0.05, slack=0.05, retry=0.05)
     await world.start(timings=HealthTimings(watch=often), PAGEHAND_HEALTH_PORT=str(port))
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -141,7 +141,7 @@ async def test_a_set_up_that_breaks_later_shows_in_the_health_until_it_is_well_a
         await world.until_true(lambda: _is(session, 200))
 
 
-async def test_when_something_came_from_slack_last_is_noted_with_the_next_write(world: AppWorld) -> None:
+async def test_the_time_of_the_last_slack_event_is_saved_with_the_next_write(world: AppWorld) -> None:
     await world.start(timings=HealthTimings(probe_every=0.05, watch=WatchTimings(first=3_600.0)))
     assert (await database_condition(world.database_url)).last == {}
     await world.begin("Noted")

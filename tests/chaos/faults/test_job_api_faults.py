@@ -84,7 +84,7 @@ async def world(database_url: str) -> AsyncIterator[AppWorld]:
         yield made
 
 
-async def test_what_did_not_arrive_is_sent_again_by_itself(database_url: str) -> None:
+async def test_requests_that_did_not_arrive_are_retried_automatically(database_url: str) -> None:
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
         for name, fault in NOT_ARRIVED.items():
@@ -104,7 +104,7 @@ async def test_what_did_not_arrive_is_sent_again_by_itself(database_url: str) ->
         await world.check()
 
 
-async def test_what_is_refused_is_explained_and_not_sent_again(world: AppWorld) -> None:
+async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -> None:
     await world.start()
     for name, fault in REJECTED.items():
         world.fake_job_api.fail(fault, Operation.CREATE, prompt=name, times=None)
@@ -126,7 +126,7 @@ async def test_what_is_refused_is_explained_and_not_sent_again(world: AppWorld) 
     await world.check()
 
 
-async def test_what_may_have_arrived_is_asked_about(database_url: str) -> None:
+async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
     """Neither repeated nor forgotten: the thread says so, with a button, and the button sends it once more."""
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
@@ -152,7 +152,7 @@ async def test_what_may_have_arrived_is_asked_about(database_url: str) -> None:
         await world.check()
 
 
-async def test_answers_that_take_half_a_minute(sqlite_url: str) -> None:
+async def test_the_job_api_answers_after_half_a_minute(sqlite_url: str) -> None:
     """Longer than Pagehand waits by default: a start and a follow-up are asked about, a poll comes again by itself."""
     slowly = slow(30.0)
     async with a_world(sqlite_url, edge_timings=SHORT_PAUSES, JOB_API_TIMEOUT="20") as world:
@@ -182,7 +182,7 @@ async def test_answers_that_take_half_a_minute(sqlite_url: str) -> None:
         await world.check()
 
 
-async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: AppWorld) -> None:
+async def test_with_idempotency_keys_everything_is_retried_and_done_once(world: AppWorld) -> None:
     world.fake_job_api.honours_keys = True
     await world.start(JOB_API_IDEMPOTENT="true")
     for name, fault in UNKNOWN.items():
@@ -202,7 +202,7 @@ async def test_where_keys_are_honoured_all_is_sent_again_and_done_once(world: Ap
     await world.check()
 
 
-async def test_polls_that_fail_say_nothing_and_go_on(database_url: str) -> None:
+async def test_failing_polls_are_silent_and_continue(database_url: str) -> None:
     """Every fault there is, to one job's polls each, while another goes on at full speed."""
     faults = NOT_ARRIVED | REJECTED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
@@ -221,7 +221,7 @@ async def test_polls_that_fail_say_nothing_and_go_on(database_url: str) -> None:
         await world.check()
 
 
-async def test_a_key_that_is_not_let_in(world: AppWorld) -> None:
+async def test_the_job_api_rejects_the_key(world: AppWorld) -> None:
     """Said once and at once, in the thread of each; what people ask meanwhile waits, and is done afterwards."""
     await world.start()
     (job,) = await world.begin("Running")
@@ -274,7 +274,7 @@ async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
         await world.check()
 
 
-async def test_odd_jobs(world: AppWorld) -> None:
+async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     """Odd values are shown as they are, or left out; they stop nothing, and nothing is said twice."""
     await world.start()
     fake_job_api = world.fake_job_api
@@ -321,7 +321,7 @@ async def test_odd_jobs(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_a_follow_up_to_a_job_that_is_gone_ends_its_thread_alone(world: AppWorld) -> None:
+async def test_a_follow_up_to_a_missing_job_ends_only_its_thread(world: AppWorld) -> None:
     """A 404 for a follow-up, and for the look that follows: the thread ends in words, others go on."""
     await world.start(PAGEHAND_POLL_FASTEST="1")
     lost, spared = await world.begin("Lost", "Spared")
@@ -368,7 +368,7 @@ async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_a_follow_up_to_an_archived_job_learns_just_that(world: AppWorld) -> None:
+async def test_a_follow_up_to_an_archived_job_is_explained(world: AppWorld) -> None:
     """Whichever way the job API says so, and whether or not a poll has seen it before."""
     await world.start()
     ways = ("400", "404", "409", "410", "200")
@@ -391,7 +391,7 @@ async def test_a_follow_up_to_an_archived_job_learns_just_that(world: AppWorld) 
     await world.check()
 
 
-async def test_a_used_up_allowance_is_told_in_thread_and_card(sqlite_url: str) -> None:
+async def test_an_exceeded_quota_is_shown_in_thread_and_card(sqlite_url: str) -> None:
     """Also in the threads of those whose request was only held back by it."""
     async with a_world(sqlite_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
@@ -417,7 +417,7 @@ async def test_a_used_up_allowance_is_told_in_thread_and_card(sqlite_url: str) -
         await world.until_said("Running", "started", "out", "completed")
 
 
-async def test_an_answer_to_a_create_may_be_the_end(world: AppWorld) -> None:
+async def test_a_create_may_be_answered_with_an_ended_job(world: AppWorld) -> None:
     await world.start()
     world.fake_job_api.fail(answering(status="completed", prLink="https://git.example/at-once"), Operation.CREATE)
     world.fake_job_api.fail(slow(0.8), Operation.CREATE, prompt="Slowly")
@@ -428,7 +428,7 @@ async def test_an_answer_to_a_create_may_be_the_end(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: AppWorld, scratch: Path) -> None:
+async def test_a_429_of_a_poll_holds_back_only_polls_of_its_project(world: AppWorld, scratch: Path) -> None:
     world.fake_job_api.projects.add("another")
     file = scratch / "projects.toml"
     file.write_text("".join(_PROJECT.format(*[name] * 3) for name in (PROJECT, "another")))
@@ -450,7 +450,7 @@ async def test_a_429_of_a_poll_holds_back_the_polls_of_its_project_only(world: A
     await world.check()
 
 
-async def test_a_429_of_a_request_holds_back_the_requests_of_its_project(world: AppWorld) -> None:
+async def test_a_429_of_a_request_holds_back_requests_of_its_project(world: AppWorld) -> None:
     """None is tried in vain meanwhile, and polls go on."""
     await world.start()
     (running,) = await world.begin("Running")

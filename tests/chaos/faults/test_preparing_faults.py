@@ -13,7 +13,7 @@ READ = ("users.info", "conversations.info", "conversations.replies")
 """What is asked of Slack about a job that begins in a conversation."""
 
 
-async def test_slack_fails_in_every_way_while_a_job_in_a_conversation_is_prepared(world: AppWorld) -> None:
+async def test_slack_fails_in_every_way_while_a_threads_job_is_prepared(world: AppWorld) -> None:
     """Whatever is asked: nothing is sent before it is known, then once, and all that was said goes along."""
     await world.start()
     faults = [fault for method in READ for fault in _every_way(world, method)]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.chaos
 
 
 @pytest.mark.postgres
-async def test_over_socket_mode_the_workers_receive_and_web_shows_the_health(
+async def test_over_socket_mode_workers_receive_and_web_serves_the_health(
     postgres: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

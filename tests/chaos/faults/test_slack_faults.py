@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
 
 
-async def test_without_faults_all_is_said_once(database_url: str) -> None:
+async def test_without_faults_everything_is_posted_once(database_url: str) -> None:
     """The measure of all others, and that the checks see what they are to see."""
     async with a_world(database_url) as world:
         await world.start()
@@ -34,7 +34,7 @@ async def test_without_faults_all_is_said_once(database_url: str) -> None:
         await world.check()
 
 
-async def test_a_429_of_posts_holds_back_their_channel_only(world: AppWorld) -> None:
+async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> None:
     await world.start()
     docs = await world.begin("Here", "Here too")
     (other,) = await world.begin("There", channel="partners")
@@ -107,7 +107,7 @@ async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None
     await world.check()
 
 
-async def test_connections_that_end_lose_nothing(world: AppWorld) -> None:
+async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
     """Cut, asked to leave in every way, and with tickets that are refused when they come back."""
     await world.start()
     (job,) = await world.begin("Long job")
@@ -129,7 +129,7 @@ async def test_connections_that_end_lose_nothing(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_connections_that_fall_silent_are_replaced(world: AppWorld) -> None:
+async def test_silent_connections_are_replaced(world: AppWorld) -> None:
     """Nothing gets through and nobody says so: only pings without an answer tell."""
     world.edge_timings = EdgeTimings(slack_ping=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
     await world.start()
@@ -142,7 +142,7 @@ async def test_connections_that_fall_silent_are_replaced(world: AppWorld) -> Non
     await world.check()
 
 
-async def test_tickets_that_are_refused_when_all_connections_have_to_be_made_anew(world: AppWorld) -> None:
+async def test_tickets_are_refused_while_all_connections_are_reopened(world: AppWorld) -> None:
     """As when they have expired: a new ticket is asked for each time, and what came meanwhile is not lost."""
     await world.start()
     (job,) = await world.begin("Long job")
@@ -157,7 +157,7 @@ async def test_tickets_that_are_refused_when_all_connections_have_to_be_made_ane
     await world.check()
 
 
-async def test_envelopes_twice_out_of_order_lost_and_unacknowledged(world: AppWorld) -> None:
+async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world: AppWorld) -> None:
     await world.start()
     faults, jobs = world.workspace.faults, []
     switches = [faults.duplicate_envelope("slash_commands"), faults.drop_ack("slash_commands")]
@@ -180,7 +180,7 @@ async def test_envelopes_twice_out_of_order_lost_and_unacknowledged(world: AppWo
     await world.check()
 
 
-async def test_one_press_that_is_delivered_twice_has_one_answer(database_url: str) -> None:
+async def test_a_press_delivered_twice_has_one_answer(database_url: str) -> None:
     async with a_world(database_url) as world:
         await world.start()
         world.fake_job_api.fail(refusing(500), Operation.CREATE, prompt="Doubtful")
@@ -197,7 +197,7 @@ async def test_one_press_that_is_delivered_twice_has_one_answer(database_url: st
         await world.check()
 
 
-async def test_an_event_that_comes_again_later_changes_nothing(world: AppWorld) -> None:
+async def test_an_event_redelivered_later_changes_nothing(world: AppWorld) -> None:
     await world.start()
     (job,) = await world.begin("Old news")
     await world.reply("Old news", "Once")
@@ -226,7 +226,7 @@ async def test_a_channel_without_pagehand(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_an_app_that_may_neither_join_nor_mark(database_url: str) -> None:
+async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None:
     """Where it can't join, the person learns how to invite it; replies get no marks, and all else is as ever."""
     async with a_world(database_url, without=("channels:join", "reactions:write")) as world:
         bot = await world.start()
@@ -264,7 +264,7 @@ async def test_an_app_that_may_not_read_private_channels(database_url: str) -> N
         assert world.said("Private", channel="leads").count("completed") == 1
 
 
-async def test_a_channel_that_closes_stays_one_channel(world: AppWorld) -> None:
+async def test_a_closed_channel_affects_only_itself(world: AppWorld) -> None:
     """Archived, taken from us, and refusing: each thread's trouble is kept and told, and the others go on."""
     await world.start()
     world.workspace.channels.add_bot("leads")
@@ -290,7 +290,7 @@ async def test_a_channel_that_closes_stays_one_channel(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_a_message_that_slack_refuses_is_one_message(world: AppWorld) -> None:
+async def test_a_message_refused_by_slack_affects_only_itself(world: AppWorld) -> None:
     await world.start()
     refused, plain, spared = await world.begin("Refused", "Words only", "Spared")
     fault = world.workspace.faults.error("restricted_action", method="chat.postMessage")
@@ -308,7 +308,7 @@ async def test_a_message_that_slack_refuses_is_one_message(world: AppWorld) -> N
     await world.check()
 
 
-async def test_a_token_that_is_revoked_and_given_back(world: AppWorld) -> None:
+async def test_a_token_is_revoked_and_restored(world: AppWorld) -> None:
     await world.start()
     first, second = await world.begin("First", "Second")
     world.workspace.credentials.revoke("token_revoked")

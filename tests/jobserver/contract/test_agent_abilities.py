@@ -30,12 +30,12 @@ def rows() -> dict[str, str]:
     return {line.split("`")[1]: line for line in table[1].splitlines()[2:]}
 
 
-def test_the_table_has_a_row_for_each_agent() -> None:
+def test_each_agent_has_a_row_in_the_table() -> None:
     assert sorted(rows()) == sorted(REAL_AGENTS)
 
 
 @tried()
-async def test_a_row_is_what_the_program_says(name: str, tmp_path: Path) -> None:
+async def test_each_row_matches_its_program(name: str, tmp_path: Path) -> None:
     """Where it differs, the row that this test made goes into the README."""
     real = REAL_AGENTS[name]
     try:
@@ -52,7 +52,7 @@ async def test_a_row_is_what_the_program_says(name: str, tmp_path: Path) -> None
     ("name", "model", "wrong"),
     [pytest.param("claude", "haiku", "haikku", marks=pytest.mark.full), ("codex", "gpt-5.5", "gpt-5,5")],
 )
-async def test_a_model_is_chosen_of_the_programs_own_list_and_a_wrong_one_is_told_with_it(
+async def test_a_model_comes_from_the_programs_list_and_a_wrong_one_shows_it(
     name: str, model: str, wrong: str, tmp_path: Path
 ) -> None:
     """At its maker's own address, of which nothing is asked before a turn."""

@@ -54,7 +54,7 @@ def blocks(world: AgentWorld, kind: str) -> list[dict[str, Any]]:
     return [block for params in world.received("session/prompt") for block in params["prompt"] if block["type"] == kind]
 
 
-async def test_an_agent_gets_a_link_to_each_file_and_sees_the_pictures(tmp_path: Path) -> None:
+async def test_an_agent_gets_links_to_files_and_sees_images(tmp_path: Path) -> None:
     """The first bytes say what is a picture, whatever the file is called."""
     world = agent_world(tmp_path, SEES + SAYS)
     files = given(world, a_png=PNG, b_txt=b"words", c_png=b"no picture", d_bin=JPEG, e_webp=WEBP)
@@ -73,7 +73,7 @@ TAKES_MORE = 'capabilities = {"loadSession": True, "sessionCapabilities": {"addi
 
 
 @pytest.mark.parametrize(("more", "again"), [('"resume": {}', "session/resume"), ("", "session/load")])
-async def test_the_folder_is_the_agent_s_own_where_it_takes_more_than_one(
+async def test_the_attachment_folder_is_separate_where_the_agent_takes_several(
     tmp_path: Path, more: str, again: str
 ) -> None:
     """As long as there are files: also those of an earlier instruction, when the session goes on."""
@@ -98,14 +98,14 @@ async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
         assert ["additionalDirectories" in params for params in world.received(method)] == [False]
 
 
-async def test_an_agent_that_takes_no_pictures_gets_the_links(tmp_path: Path) -> None:
+async def test_an_agent_without_image_support_gets_links(tmp_path: Path) -> None:
     """It can open the file by itself."""
     world = agent_world(tmp_path, SAYS)
     await world.edit("Look", attachments=given(world, a_png=PNG))
     assert (len(blocks(world, "resource_link")), blocks(world, "image")) == (1, [])
 
 
-async def test_pictures_are_bounded_in_size_and_number(tmp_path: Path) -> None:
+async def test_images_are_bounded_in_size_and_number(tmp_path: Path) -> None:
     """Those that are not shown are linked all the same."""
     world = agent_world(tmp_path, SEES + SAYS)
     files = given(
@@ -116,7 +116,7 @@ async def test_pictures_are_bounded_in_size_and_number(tmp_path: Path) -> None:
     assert [base64.b64decode(block["data"])[-1] for block in blocks(world, "image")] == [0, 1, 2, 3, 4]
 
 
-async def test_a_follow_up_tells_of_its_own_files_only(tmp_path: Path) -> None:
+async def test_a_follow_up_lists_only_its_own_files(tmp_path: Path) -> None:
     """A session that goes on remembers the others."""
     world = agent_world(tmp_path, RESUMES + SAYS)
     await world.edit("one", attachments=given(world, a_png=PNG))
@@ -134,7 +134,7 @@ async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path:
     assert (world.copy / "img" / "a.png").read_bytes() == PNG
 
 
-async def test_a_file_that_is_gone_is_a_reason(tmp_path: Path) -> None:
+async def test_a_missing_attachment_is_a_reason_for_failure(tmp_path: Path) -> None:
     """Not a traceback."""
     world = agent_world(tmp_path, SEES + SAYS)
     with pytest.raises(EditError, match=r"the file a\.png cannot be read"):
@@ -166,7 +166,7 @@ def paths(tmp_path: Path) -> CopyPaths:
         f"cp {FILE} .",
     ],
 )  # fmt: skip
-def test_commands_that_only_copy_an_attachment(paths: CopyPaths, command: str) -> None:
+def test_commands_that_only_copy_an_attachment_are_allowed(paths: CopyPaths, command: str) -> None:
     """Each is a form that agents write."""
     assert only_takes_attachments(executed(command), FOLDER, paths.relative)
     assert PermissionPolicy(paths, (), FOLDER).allows(executed(command))
@@ -205,14 +205,12 @@ def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> No
         ("read", [FILE, "/etc/passwd"], False), ("delete", [FILE], False), ("move", [FILE, "docs/a.png"], False),
     ],
 )  # fmt: skip
-def test_attachments_are_read_and_not_changed(
-    paths: CopyPaths, kind: str, files: Sequence[str], *, allowed: bool
-) -> None:
+def test_attachments_are_read_only(paths: CopyPaths, kind: str, files: Sequence[str], *, allowed: bool) -> None:
     """What lies beside their folder is not among them."""
     assert PermissionPolicy(paths, (), FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
 
 
-def test_a_command_is_taken_from_where_the_agent_tells_it(paths: CopyPaths) -> None:
+def test_the_command_is_read_from_where_the_agent_reports_it(paths: CopyPaths) -> None:
     """From the title for Gemini alone: elsewhere that may be the model's own words about something else."""
     titled = ToolCall(f"cp {FILE} docs/", "execute")
     assert PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed).allows(titled)
@@ -223,7 +221,7 @@ def test_a_command_is_taken_from_where_the_agent_tells_it(paths: CopyPaths) -> N
         assert not PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed).allows(call)
 
 
-def test_gemini_asks_for_a_linked_file_by_its_title(paths: CopyPaths) -> None:
+def test_gemini_requests_a_linked_file_by_its_title(paths: CopyPaths) -> None:
     """Only what lies in the folder is let through."""
     policy = PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed)
     assert policy.allows(ToolCall(f"Allow access to absolute path: {FILE}", "read"))
@@ -231,7 +229,7 @@ def test_gemini_asks_for_a_linked_file_by_its_title(paths: CopyPaths) -> None:
     assert not policy.allows(ToolCall(f"Allow access to absolute path: {FILE}", "edit"))
 
 
-def test_the_command_among_other_arguments_is_found() -> None:
+def test_the_command_is_found_among_other_arguments() -> None:
     """As opencode tells it; a list, or one that is endless, is none."""
     for raw, command in (
         ({"command": "cp a b", "patterns": ["/x/*"]}, "cp a b"),

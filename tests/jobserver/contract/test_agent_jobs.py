@@ -32,7 +32,7 @@ def command(directory: Path, script: str) -> str:
     return shlex.join([sys.executable, str(PROGRAM), str(path)])
 
 
-async def test_an_agent_edits_as_soon_as_it_is_set(tmp_path: Path) -> None:
+async def test_an_agent_edits_once_configured(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "r.git", PAGES)
     agent = shlex.split(command(tmp_path, EDITS))
     async with running(repository, tmp_path / "data", agent=agent) as world:
@@ -63,7 +63,7 @@ def turn(agent, text):
 
 
 @pytest.mark.parametrize("sandbox", ["none", "bubblewrap"])
-async def test_a_follow_up_goes_on_in_the_session_of_the_job(tmp_path: Path, sandbox: str) -> None:
+async def test_a_follow_up_continues_the_jobs_session(tmp_path: Path, sandbox: str) -> None:
     if sandbox == "bubblewrap":
         await asyncio.to_thread(needs_bubblewrap)
     repository = make_bare(tmp_path / "r.git", PAGES)
@@ -89,7 +89,7 @@ def turn(agent, text):
 """
 
 
-async def test_a_question_of_an_agent_is_the_jobs_and_a_reply_answers_it(tmp_path: Path) -> None:
+async def test_an_agents_question_becomes_the_jobs_and_a_reply_answers_it(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "r.git", PAGES)
     agent = shlex.split(command(tmp_path, ASKS))
     async with running(repository, tmp_path / "data", agent=agent, permissions="ask") as world:
@@ -102,7 +102,7 @@ async def test_a_question_of_an_agent_is_the_jobs_and_a_reply_answers_it(tmp_pat
         assert again["prLink"]
 
 
-async def test_a_job_that_is_cancelled_tells_its_agent(tmp_path: Path) -> None:
+async def test_a_cancelled_job_notifies_its_agent(tmp_path: Path) -> None:
     waits = """
 def turn(agent, text):
     agent.call("1", "Wait")
@@ -136,7 +136,7 @@ def checked(directory: Path, **given: str) -> tuple[int, list[str]]:
     return ended.exit_code, lines[push + 1 :]
 
 
-def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Path) -> None:
+def test_the_check_confirms_that_an_agent_is_installed_and_answers(tmp_path: Path) -> None:
     script = "def turn(agent, text):\n    agent.say(text.rpartition(': ')[2])"
     code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none", EGRESS="open")
     assert code == 0
@@ -156,7 +156,7 @@ def test_a_check_says_that_an_agent_is_installed_starts_and_answers(tmp_path: Pa
         ("raise SystemExit('no such model')", "FAIL starts         python"),
     ],
 )
-def test_a_check_ends_with_1_where_an_agent_does_not_work(tmp_path: Path, script: str, said: str) -> None:
+def test_the_check_exits_with_1_if_an_agent_does_not_work(tmp_path: Path, script: str, said: str) -> None:
     code, lines = checked(tmp_path, AGENT=command(tmp_path, script), SANDBOX="none", EGRESS="open")
     assert code == 1
     assert lines[-1].startswith(said)
@@ -176,7 +176,7 @@ def test_a_check_ends_with_1_where_an_agent_does_not_work(tmp_path: Path, script
         ({}, "ok   editor         the built-in one: it needs no setup"),
     ],
 )
-def test_a_check_without_an_agent(tmp_path: Path, given: dict[str, str], said: str) -> None:
+def test_the_check_works_without_an_agent(tmp_path: Path, given: dict[str, str], said: str) -> None:
     code, lines = checked(tmp_path, **given)
     assert code == said.startswith("FAIL")
     assert len(lines) == 1

@@ -30,9 +30,7 @@ CHOSEN = [("the-model", "haiku"), ("the-thought_level", "high"), ("the-mode", "d
 
 
 @pytest.mark.parametrize("capabilities", ["{'loadSession': True}", "{'sessionCapabilities': {'resume': {}}}"])
-async def test_what_is_wanted_is_chosen_in_a_new_session_and_in_one_that_goes_on(
-    tmp_path: Path, capabilities: str
-) -> None:
+async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path, capabilities: str) -> None:
     """A program that starts anew may have forgotten it."""
     wanted = Wanted("haiku", "high", "default")
     world = agent_world(tmp_path, f"{LISTS}\ncapabilities = {capabilities}\n", wanted=wanted)
@@ -44,13 +42,13 @@ async def test_what_is_wanted_is_chosen_in_a_new_session_and_in_one_that_goes_on
     assert "[model haiku, effort high, mode default]" in world.log
 
 
-async def test_what_the_agent_has_already_is_not_chosen_again(tmp_path: Path) -> None:
+async def test_an_option_with_the_wanted_value_is_not_set_again(tmp_path: Path) -> None:
     world = agent_world(tmp_path, LISTS, wanted=Wanted("opus", "low", "auto"))
     await world.edit("go")
     assert world.received("session/set_config_option") == []
 
 
-async def test_a_value_that_is_not_listed_fails_the_job_before_its_turn(tmp_path: Path) -> None:
+async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -> None:
     world = agent_world(tmp_path, LISTS, wanted=Wanted("sonet"))
     with pytest.raises(EditError, match="has no model “sonet”: set PAGEHAND_JOBSERVER_MODEL to one of opus, haiku"):
         await world.edit("go")
@@ -66,7 +64,7 @@ async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path
 
 
 @pytest.mark.parametrize("answer", ["None", "{'configOptions': 'x'}", "[]"])
-async def test_an_earlier_session_that_tells_no_options_goes_on(tmp_path: Path, answer: str) -> None:
+async def test_a_resumed_session_without_options_continues(tmp_path: Path, answer: str) -> None:
     script = f"{LISTS}\noverrides = {{'session/load': lambda agent, params: agent._load(params) and {answer}}}\n"
     world = agent_world(tmp_path, script, wanted=Wanted("haiku"))
     await world.edit("go")
@@ -82,7 +80,7 @@ async def findings(tmp_path: Path, **given: Any) -> list[tuple[str, bool | None,
     return [(one.name, one.is_ok, one.message) async for one in check_editor(settings, os.environ)]
 
 
-async def test_the_check_tells_what_is_chosen_and_what_else_there_is(tmp_path: Path) -> None:
+async def test_the_check_shows_the_chosen_options_and_the_alternatives(tmp_path: Path) -> None:
     found = await findings(tmp_path, model="haiku")
     assert [name for name, *_ in found] == ["installed", "sandbox", "starts", "options", "answers"]
     options = "model haiku (of opus, haiku); effort low (of low, high); mode auto (of auto, default)"
@@ -90,7 +88,7 @@ async def test_the_check_tells_what_is_chosen_and_what_else_there_is(tmp_path: P
 
 
 @pytest.mark.parametrize(("given", "words"), [({"model": "sonet"}, "opus, haiku"), ({"effort": "much"}, "low, high")])
-async def test_the_check_tells_a_wrong_value_with_the_list_and_asks_no_model(
+async def test_the_check_lists_values_for_a_wrong_one_and_calls_no_model(
     tmp_path: Path, given: dict[str, str], words: str
 ) -> None:
     found = await findings(tmp_path, **given)

@@ -24,7 +24,7 @@ def turn(agent, text):
 """  # fmt: skip
 
 
-async def test_the_answer_goes_back_to_the_agent(tmp_path: Path) -> None:
+async def test_the_answer_is_returned_to_the_agent(tmp_path: Path) -> None:
     world = agent_world(tmp_path, ASKS)
     world.progress.reply = "443"
     assert await world.edit("Describe the port") == EditResult(summary="accept {'port': '443'}")
@@ -34,7 +34,7 @@ async def test_the_answer_goes_back_to_the_agent(tmp_path: Path) -> None:
     assert world.received("initialize")[0]["clientCapabilities"]["elicitation"] == {"form": {}}
 
 
-async def test_what_nobody_answers_is_declined_and_the_job_ends_with_it(tmp_path: Path) -> None:
+async def test_an_unanswered_question_is_declined_and_ends_the_job(tmp_path: Path) -> None:
     """Once for a turn: what it asks after that is declined at once."""
     world = agent_world(tmp_path, ASKS.replace("answer = form(agent)", "form(agent); answer = form(agent)"))
     result = await world.edit("Describe the port")
@@ -51,13 +51,13 @@ async def test_what_nobody_answers_is_declined_and_the_job_ends_with_it(tmp_path
         "requestedSchema='nonsense'",
     ],
 )
-async def test_pages_to_open_secrets_and_nonsense_are_declined_unseen(tmp_path: Path, more: str) -> None:
+async def test_urls_secrets_and_malformed_questions_are_declined_unseen(tmp_path: Path, more: str) -> None:
     world = agent_world(tmp_path, ASKS.replace("form(agent)[", f"form(agent, {more})["))
     assert await world.edit("Describe the port") == EditResult(summary="decline None")
     assert world.progress.questions == []
 
 
-async def test_time_that_passes_while_it_is_asked_does_not_count(tmp_path: Path) -> None:
+async def test_time_spent_on_a_question_does_not_count(tmp_path: Path) -> None:
     """A second answer would come too late if it did."""
     world = agent_world(tmp_path, ASKS, time_limit=2.0)
 
@@ -69,7 +69,7 @@ async def test_time_that_passes_while_it_is_asked_does_not_count(tmp_path: Path)
     assert (await world.edit("Describe the port")).summary == "accept {'port': '80'}"
 
 
-async def test_a_question_is_answered_before_the_agent_is_told_to_stop(tmp_path: Path) -> None:
+async def test_a_question_is_answered_before_the_agent_is_cancelled(tmp_path: Path) -> None:
     """Some agents hang otherwise."""
     world = agent_world(tmp_path, ASKS)
     world.progress.reply = None
@@ -81,7 +81,7 @@ async def test_a_question_is_answered_before_the_agent_is_told_to_stop(tmp_path:
     assert _last(world, 2) == [{"action": "cancel"}, "session/cancel"]
 
 
-async def test_the_limit_counts_again_after_the_answer(tmp_path: Path) -> None:
+async def test_the_time_limit_resumes_after_the_answer(tmp_path: Path) -> None:
     """An agent that hangs then is ended."""
     world = agent_world(tmp_path, ASKS.replace("    agent.say(", "    time.sleep(60)\n    agent.say("), time_limit=2.0)
     world.progress.reply = "80"

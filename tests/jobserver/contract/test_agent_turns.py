@@ -35,7 +35,7 @@ def turn(agent, text):
 CAN_RESUME = 'capabilities = {"loadSession": True, "sessionCapabilities": {"resume": {}}}\n'
 
 
-async def test_an_edit_with_its_plan_its_steps_and_its_answer(tmp_path: Path) -> None:
+async def test_an_edit_reports_its_plan_steps_and_answer(tmp_path: Path) -> None:
     world = agent_world(tmp_path, EDITS)
     assert await world.edit("Write a.md") == EditResult(summary="I wrote `a.md`.")
     assert (world.copy / "a.md").read_text() == "written"
@@ -46,7 +46,7 @@ async def test_an_edit_with_its_plan_its_steps_and_its_answer(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("prompt", ["/logout", "!touch oops"])
-async def test_a_prompt_is_data_and_never_begins_what_the_agent_reads(tmp_path: Path, prompt: str) -> None:
+async def test_a_prompt_is_data_and_never_first_in_the_agents_input(tmp_path: Path, prompt: str) -> None:
     world = agent_world(tmp_path, REMEMBERS)
     await world.edit(prompt)
     await world.edit(prompt)
@@ -56,7 +56,7 @@ async def test_a_prompt_is_data_and_never_begins_what_the_agent_reads(tmp_path: 
 
 
 @pytest.mark.parametrize(("start", "method"), [("", "session/load"), (CAN_RESUME, "session/resume")])
-async def test_a_follow_up_goes_on_in_the_jobs_own_session(tmp_path: Path, start: str, method: str) -> None:
+async def test_a_follow_up_continues_the_jobs_own_session(tmp_path: Path, start: str, method: str) -> None:
     world = agent_world(tmp_path, start + REMEMBERS)
     await world.edit("one")
     second = await world.edit("make that shorter", [Exchange("one", "Prompt 1 of session-1.")])
@@ -77,7 +77,7 @@ def turn(agent, text):
 
 
 @pytest.mark.parametrize(("of_turns", "times"), [(True, 2), (False, 1)])
-async def test_what_an_agent_tells_of_its_usage_is_counted_where_it_is_the_turn_s(
+async def test_reported_usage_is_counted_if_it_is_per_turn(
     tmp_path: Path,
     of_turns: bool,  # noqa: FBT001 - a trait of the agent
     times: int,
@@ -97,7 +97,7 @@ async def test_what_an_agent_tells_of_its_usage_is_counted_where_it_is_the_turn_
         ("overrides = {'session/load': lambda *_: (_ for _ in ()).throw(Refused(-32603, 'no'))}\n", True),
     ],
 )
-async def test_otherwise_the_conversation_so_far_is_given_again(tmp_path: Path, start: str, resumes: bool) -> None:  # noqa: FBT001
+async def test_without_a_session_the_conversation_is_repeated(tmp_path: Path, start: str, resumes: bool) -> None:  # noqa: FBT001
     world = agent_world(tmp_path, start + REMEMBERS, resumes=resumes)
     await world.edit("Write about\ncolours")
     second = await world.edit("make that shorter", [Exchange("Write about\ncolours", "I did.")])
@@ -107,14 +107,14 @@ async def test_otherwise_the_conversation_so_far_is_given_again(tmp_path: Path, 
     assert world.prompts()[1].endswith("\n\nmake that shorter")
 
 
-async def test_a_session_that_is_gone_is_begun_anew(tmp_path: Path) -> None:
+async def test_a_lost_session_is_started_anew(tmp_path: Path) -> None:
     world = agent_world(tmp_path, REMEMBERS)
     result = await world.edit("shorter", [Exchange("one", "first")], session="session-of-another-home")
     assert result.summary == "Prompt 1 of session-1."
     assert "> one" in world.prompts()[0]
 
 
-async def test_what_is_told_of_earlier_turns_is_not_the_answer_to_this_one(tmp_path: Path) -> None:
+async def test_replayed_turns_are_not_the_answer_to_this_one(tmp_path: Path) -> None:
     world = agent_world(tmp_path, "def turn(agent, text):\n    pass")
     await world.edit("one")
     assert await world.edit("two") == EditResult()
@@ -131,7 +131,7 @@ def turn(agent, text):
 """
 
 
-async def test_anything_but_files_of_the_copy_is_refused(tmp_path: Path) -> None:
+async def test_access_outside_the_copy_is_refused(tmp_path: Path) -> None:
     world = agent_world(tmp_path, ASKS_FOR_MORE)
     result = await world.edit("go")
     assert (result.question, result.summary) == ("", "")
@@ -151,7 +151,7 @@ def turn(agent, text):
 """
 
 
-async def test_an_agent_that_repeats_what_is_refused_is_ended(tmp_path: Path) -> None:
+async def test_an_agent_that_repeats_refused_calls_is_stopped(tmp_path: Path) -> None:
     """Else its model is paid for the same question until its time is up."""
     world = agent_world(tmp_path, GOES_ROUND)
     with pytest.raises(EditError, match="was ended: it asked 5 times for the same thing, which is not allowed here"):
@@ -171,14 +171,14 @@ def turn(agent, text):
 """
 
 
-async def test_an_agent_that_does_the_same_for_ever_is_ended(tmp_path: Path) -> None:
+async def test_an_agent_that_repeats_a_call_forever_is_stopped(tmp_path: Path) -> None:
     """Nothing comes of the twenty-fifth look that did not come of the first."""
     world = agent_world(tmp_path, READS_ON)
     with pytest.raises(EditError, match="was ended: it did the same thing 25 times in a row"):
         await world.edit("go")
 
 
-async def test_the_check_of_a_model_that_hangs_says_so_in_time(tmp_path: Path) -> None:
+async def test_the_check_of_a_hanging_model_times_out(tmp_path: Path) -> None:
     """Whoever sets the server up waits half a minute, and is told what it may be."""
     agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")
     settings = JobServerSettings(
@@ -195,7 +195,7 @@ RUNS_ONE = ASKS_FOR_MORE[: ASKS_FOR_MORE.index('    agent.call("2"')]
 
 
 @pytest.mark.parametrize(("reply", "is_allowed"), [("Yes, please.", True), ("yesterday's page", False), ("no", False)])
-async def test_a_person_is_asked_and_a_yes_lets_exactly_that_through_once(
+async def test_a_person_is_asked_and_a_yes_allows_exactly_that_call_once(
     tmp_path: Path,
     reply: str,
     is_allowed: bool,  # noqa: FBT001
@@ -211,7 +211,7 @@ async def test_a_person_is_asked_and_a_yes_lets_exactly_that_through_once(
     assert "`npm test`" in third.question
 
 
-async def test_what_the_server_itself_asks_answers_no_question(tmp_path: Path) -> None:
+async def test_the_servers_own_requests_answer_no_question(tmp_path: Path) -> None:
     world = agent_world(tmp_path, RUNS_ONE, may_ask=True)
     await world.edit("go")
     await world.edit("yes, mend this", is_from_person=False)
@@ -228,13 +228,13 @@ async def test_what_the_server_itself_asks_answers_no_question(tmp_path: Path) -
         ("agent.say('Which one? I took none.')", EditResult("Which one? I took none.")),
     ],
 )  # fmt: skip
-async def test_a_question_is_what_ends_an_answer_that_changed_nothing(
+async def test_an_answer_without_changes_that_ends_in_a_question_asks_it(
     tmp_path: Path, script: str, expected: EditResult
 ) -> None:
     assert await agent_world(tmp_path, f"def turn(agent, text):\n    {script}").edit("go") == expected
 
 
-async def test_the_answer_is_what_is_said_last_and_bounded(tmp_path: Path) -> None:
+async def test_the_answer_is_the_last_message_and_bounded(tmp_path: Path) -> None:
     script = """
     def turn(agent, text):
         agent.say("First.")
@@ -266,14 +266,14 @@ def ends(stop: str, before: str = "pass") -> str:
         (ends("'cancelled'"), "it gave up by itself"),
     ],
 )  # fmt: skip
-async def test_a_failure_has_its_reason_in_words(tmp_path: Path, script: str, said: str) -> None:
+async def test_a_failure_has_a_readable_reason(tmp_path: Path, script: str, said: str) -> None:
     world = agent_world(tmp_path, script, login="set A_KEY")
     with pytest.raises(EditError) as caught:
         await world.edit("go")
     assert said in str(caught.value)
 
 
-async def test_who_is_not_logged_in_is_told_so_before_the_prompt(tmp_path: Path) -> None:
+async def test_a_missing_login_is_reported_before_the_prompt(tmp_path: Path) -> None:
     for method in ("session/new", "session/load"):
         no_login = f"overrides = {{{method!r}: lambda *_: (_ for _ in ()).throw(Refused(-32000, 'Log in'))}}\n"
         world = agent_world(tmp_path, no_login + REMEMBERS)
@@ -286,7 +286,7 @@ async def test_an_agent_that_gives_up_after_a_refusal_has_not_failed(tmp_path: P
     assert "not allowed here" in (await agent_world(tmp_path, script).edit("go")).reason
 
 
-async def test_secrets_of_the_agent_are_in_no_text_of_its_own(tmp_path: Path) -> None:
+async def test_an_agents_secrets_are_masked_in_its_texts(tmp_path: Path) -> None:
     tells = """
     def turn(agent, text):
         import os, sys
@@ -330,7 +330,7 @@ async def cancel_once(world: AgentWorld, is_time: Callable[[], bool]) -> None:
     assert editing.cancelled()
 
 
-async def test_a_cancel_is_told_to_the_agent_whose_requests_are_then_withdrawn(tmp_path: Path) -> None:
+async def test_a_cancel_reaches_the_agent_and_withdraws_its_requests(tmp_path: Path) -> None:
     world = agent_world(tmp_path, WAITS)
     await cancel_once(world, lambda: bool(world.progress.activities))
     assert world.received("session/cancel") == [{"sessionId": "session-1"}]

@@ -81,7 +81,7 @@ async def test_a_job_ends_in_a_pull_request_of_a_real_branch(world: JobServerWor
     assert "<mark>color</mark>" in page.text
 
 
-async def test_a_follow_up_sent_while_at_work_adds_to_the_same_pull_request(world: JobServerWorld) -> None:
+async def test_a_follow_up_to_an_active_job_extends_its_pull_request(world: JobServerWorld) -> None:
     job = (await world.create(REPLACE)).json()
     answer = await world.message(job["id"], ADD_FAQ)
     assert answer.status_code == 200
@@ -95,7 +95,7 @@ async def test_a_follow_up_sent_while_at_work_adds_to_the_same_pull_request(worl
     assert (await world.client.get("/pulls/2")).status_code == 404
 
 
-async def test_a_follow_up_to_a_completed_job_makes_it_active_and_hides_the_link_meanwhile(
+async def test_a_follow_up_to_a_completed_job_reactivates_it_and_hides_the_link(
     world: JobServerWorld,
 ) -> None:
     first = await world.done(REPLACE)
@@ -115,7 +115,7 @@ async def test_a_follow_up_after_the_merge_opens_a_new_pull_request(world: JobSe
     assert world.show("main", "docs/faq.md")
 
 
-async def test_a_prompt_that_is_not_understood_changes_nothing(world: JobServerWorld) -> None:
+async def test_an_unsupported_prompt_changes_nothing(world: JobServerWorld) -> None:
     job = await world.done(f"{REPLACE} and make everything nicer")
     assert (job["status"], job["prLink"]) == ("completed", None)
     assert world.branches() == {"main"}
@@ -130,7 +130,7 @@ async def test_a_follow_up_without_changes_keeps_the_link(world: JobServerWorld)
 
 @pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer", f"Basic {KEY}", "Bearer \xe9", f"Bearer {KEY}x"])
 @pytest.mark.parametrize(("method", "path"), [("POST", JOB), ("POST", f"{JOB}/x/message"), ("GET", f"{JOB}/x")])
-async def test_without_the_key_nothing_is_told(
+async def test_without_the_key_nothing_is_revealed(
     world: JobServerWorld, header: str | None, method: str, path: str
 ) -> None:
     headers = [(b"Authorization", header.encode("latin-1"))] if header else []
@@ -149,7 +149,7 @@ BAD_BODIES = [
 
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=lambda body: repr(body[:20]))
-async def test_a_body_that_is_no_prompt_is_refused_in_words(world: JobServerWorld, body: bytes) -> None:
+async def test_a_body_without_a_prompt_is_refused_with_an_explanation(world: JobServerWorld, body: bytes) -> None:
     answer = await world.client.post(JOB, content=body)
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
@@ -171,7 +171,7 @@ async def test_refusals_have_one_shape(world: JobServerWorld, method: str, path:
     assert ("Allow" in answer.headers) == (status == 405)
 
 
-async def test_a_prompt_or_body_that_is_too_large_is_413(tmp_path: Path) -> None:
+async def test_an_oversized_prompt_or_body_is_413(tmp_path: Path) -> None:
     repository = make_sample(tmp_path)
     async with running(repository, tmp_path / "data", max_prompt_characters=100) as world:
         assert (await world.create("é" * 100)).status_code == 201
@@ -181,7 +181,7 @@ async def test_a_prompt_or_body_that_is_too_large_is_413(tmp_path: Path) -> None
             assert list(answer.json()) == ["error"]
 
 
-async def test_the_rate_limit_counts_creates_and_messages_over_restarts(tmp_path: Path) -> None:
+async def test_the_rate_limit_counts_creates_and_messages_across_restarts(tmp_path: Path) -> None:
     repository = make_sample(tmp_path)
     async with running(repository, tmp_path / "data", rate_limit=2) as world:
         job = (await world.create("Nothing")).json()
@@ -193,7 +193,7 @@ async def test_the_rate_limit_counts_creates_and_messages_over_restarts(tmp_path
         assert (await world.client.get(f"{JOB}/{job['id']}")).status_code == 200
 
 
-async def test_an_idempotency_key_gets_the_first_answer_and_nothing_is_done_twice(tmp_path: Path) -> None:
+async def test_an_idempotency_key_returns_the_first_answer_and_repeats_nothing(tmp_path: Path) -> None:
     repository = make_sample(tmp_path)
     key = {"Idempotency-Key": "k-1"}
     async with running(repository, tmp_path / "data") as world:
@@ -213,7 +213,7 @@ async def test_an_idempotency_key_gets_the_first_answer_and_nothing_is_done_twic
         assert (await world.create("x", **{"Idempotency-Key": ""})).status_code == 400
 
 
-async def test_who_asked_is_named_where_the_client_tells_it(world: JobServerWorld) -> None:
+async def test_the_requester_is_named_if_the_client_sends_one(world: JobServerWorld) -> None:
     robin = {"name": "Robin <b>\n\nField", "id": "U1", "url": "https://example.slack.com/archives/C1/p1"}
     key = {"Idempotency-Key": "k-1"}
     created = await world.client.post(JOB, json={"prompt": REPLACE, "requestedBy": robin}, headers=key)
@@ -238,13 +238,13 @@ BAD_REQUESTERS = [7, "Robin", {}, {"name": ""}, {"name": " \n"}, {"name": 7}, {"
 
 
 @pytest.mark.parametrize("requester", BAD_REQUESTERS, ids=repr)
-async def test_a_requester_that_is_none_is_refused_in_words(world: JobServerWorld, requester: object) -> None:
+async def test_an_invalid_requester_is_refused_with_an_explanation(world: JobServerWorld, requester: object) -> None:
     answer = await world.client.post(JOB, json={"prompt": REPLACE, "requestedBy": requester})
     assert answer.status_code == 400
     assert answer.json()["error"].startswith("requestedBy")
 
 
-async def test_a_finished_job_is_archived_and_takes_no_more_messages(tmp_path: Path) -> None:
+async def test_a_finished_job_is_archived_and_accepts_no_messages(tmp_path: Path) -> None:
     repository = make_sample(tmp_path)
     age = timedelta(seconds=0.2)
     async with running(repository, tmp_path / "data", archive_after=age) as world:
@@ -262,7 +262,7 @@ async def test_a_finished_job_is_archived_and_takes_no_more_messages(tmp_path: P
         assert (await world.job(job["id"]))["prLink"] == f"{world.url}/pulls/1"
 
 
-async def test_the_openapi_document_describes_what_is_answered(world: JobServerWorld) -> None:
+async def test_the_openapi_document_describes_the_answers(world: JobServerWorld) -> None:
     document = (await world.client.get("/openapi.json")).json()
     assert document["openapi"] == "3.1.0"
     job = (await world.create(REPLACE)).json()
@@ -306,7 +306,7 @@ async def test_the_openapi_document_describes_the_request_id(world: JobServerWor
     assert operations
 
 
-async def test_a_foreign_host_is_refused_everywhere(world: JobServerWorld) -> None:
+async def test_a_foreign_host_header_is_refused_everywhere(world: JobServerWorld) -> None:
     for path in ("/health", "/pulls", "/openapi.json", f"{JOB}/1"):
         for host in ("evil.example", "127.0.0.1.evil.example", "[", ""):
             answer = await world.client.get(path, headers={"Host": host})
@@ -317,7 +317,7 @@ async def test_a_foreign_host_is_refused_everywhere(world: JobServerWorld) -> No
         assert (await public.done(REPLACE))["prLink"] == "https://Jobs.example/pulls/1"
 
 
-async def test_an_unexpected_error_is_told_without_its_details(world: JobServerWorld) -> None:
+async def test_an_unexpected_error_is_reported_without_its_details(world: JobServerWorld) -> None:
     await asyncio.to_thread(world.break_table)
     for answer in (await world.client.get(f"{JOB}/1"), await world.create(REPLACE), await world.client.get("/health")):
         assert answer.status_code == 500
@@ -334,7 +334,7 @@ async def test_the_key_is_in_no_log_and_no_file(world: JobServerWorld, caplog: p
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
 
 
-async def test_what_stops_a_start_is_said_in_words(tmp_path: Path, world: JobServerWorld) -> None:
+async def test_a_failed_start_is_explained(tmp_path: Path, world: JobServerWorld) -> None:
     git(tmp_path, "init", "--quiet", "--bare", "empty.git")
     port = int(world.url.rsplit(":", 1)[1])
     faults: dict[str, dict[str, object]] = {

@@ -34,7 +34,7 @@ def told(job: AgentJob) -> tuple[Status, str | None, str | None]:
     return job.status, job.details.reason, job.details.question
 
 
-async def test_the_work_is_kept_and_the_thread_is_asked_and_a_reply_lets_it_go_on(tmp_path: Path) -> None:
+async def test_over_budget_work_is_kept_and_a_reply_continues_it(tmp_path: Path) -> None:
     """With as much again, in the same session."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
@@ -54,7 +54,7 @@ async def test_the_work_is_kept_and_the_thread_is_asked_and_a_reply_lets_it_go_o
         assert told(await world.done("and more", job.id))[0] is Status.FAILED
 
 
-async def test_what_was_written_before_it_was_asked_is_no_answer(tmp_path: Path) -> None:
+async def test_a_message_from_before_the_budget_question_is_no_answer(tmp_path: Path) -> None:
     """It is not begun, its words are not lost, and the next reply lets both go on."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
@@ -68,7 +68,7 @@ async def test_what_was_written_before_it_was_asked_is_no_answer(tmp_path: Path)
         assert [each.prompt for each in editor.tasks[-1].conversation] == ["150 tokens", "and this"]
 
 
-async def test_a_no_leaves_it(tmp_path: Path) -> None:
+async def test_a_no_leaves_the_work_as_it_is(tmp_path: Path) -> None:
     """The work stays kept, and nothing is asked again."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
@@ -81,7 +81,7 @@ async def test_a_no_leaves_it(tmp_path: Path) -> None:
         assert told(await world.done("continue", job.id))[0] is Status.COMPLETED
 
 
-async def test_a_day_s_budget_outlives_a_restart_and_counts_all_jobs(tmp_path: Path) -> None:
+async def test_the_daily_budget_survives_a_restart_and_covers_all_jobs(tmp_path: Path) -> None:
     """Nothing begins before the next day, whatever anybody replies."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(day=100)) as world:
@@ -99,7 +99,7 @@ async def test_a_day_s_budget_outlives_a_restart_and_counts_all_jobs(tmp_path: P
         assert reason.startswith("today's budget of all jobs, 100 tokens, is used up")
 
 
-def test_a_budget_that_nothing_counts_is_refused(tmp_path: Path) -> None:
+def test_a_budget_that_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     """Without the relay a limit would be none."""
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", agent="claude", editor="agent",

@@ -36,7 +36,7 @@ async def text_of(world: JobServerWorld, address: str) -> str:
     return html.unescape(re.sub(r"\s+", " ", answer.text))
 
 
-async def test_one_change_that_has_all_of_it(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_one_change_with_every_feature(world: JobServerWorld, tmp_path: Path) -> None:
     link = await open_pull_request(world, tmp_path / "copy", hostile_files())
     await world.log_in()
     files, added, removed = shortstat(world, link)
@@ -73,7 +73,7 @@ def shortstat(world: JobServerWorld, link: str) -> tuple[int, int, int]:
     return tuple(int(found[1]) if found else 0 for found in (files, added, removed))  # type: ignore[return-value]
 
 
-async def test_the_page_says_in_words_what_is_no_line(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_the_page_describes_changes_without_lines(world: JobServerWorld, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     link = await open_pull_request(world, copy, {"gone.md": None, "empty.md": b"", ".gitattributes": b"* -diff\n"})
     git(copy, "mv", "old name.md", "new\tname.md")
@@ -115,7 +115,7 @@ async def test_pages_are_rendered_before_and_after(world: JobServerWorld, tmp_pa
     assert (await world.client.get(address.replace("after", "before"))).status_code == 404
 
 
-async def test_only_pictures_are_served(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_only_images_are_served(world: JobServerWorld, tmp_path: Path) -> None:
     files: dict[str, bytes | None] = {
         "not-a.png": SCRIPT.encode(),
         "large.png": PICTURE + bytes(5_000_000),

@@ -65,7 +65,7 @@ class SlowSnapshot(FakeSnapshot):
         return super().read(path)
 
 
-async def test_what_reads_files_holds_up_nobody_else(copy: Path) -> None:
+async def test_reading_files_blocks_no_other_request(copy: Path) -> None:
     """Other jobs and requests go on in the server's own thread, while files are listed and read in another one."""
     program = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), 30.0)
     checks = DocumentationChecks(program, RepositoryCheckers(program))
@@ -80,7 +80,7 @@ def put_vale(directory: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
 
 
-async def test_what_a_vale_s_report_says_about_new_lines_is_told(
+async def test_vales_findings_on_new_lines_are_reported(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_vale(tmp_path / "bin", FAKE_VALE, monkeypatch)
@@ -94,14 +94,14 @@ async def test_what_a_vale_s_report_says_about_new_lines_is_told(
         ("#!/bin/sh\necho nonsense\n", "its report cannot be read"),
     ],
 )
-async def test_a_vale_that_fails_is_skipped_in_words(
+async def test_a_failing_vale_is_skipped_with_a_reason(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
     put_vale(tmp_path / "bin", script, monkeypatch)
     assert (await results(copy))["Vale"] == CheckResult(name="Vale", status=CheckStatus.SKIPPED, problems=(words,))
 
 
-async def test_the_real_vale(copy: Path) -> None:
+async def test_the_real_vale_works(copy: Path) -> None:
     """Its wheel downloads the program when it is first called: where that cannot be reached, it is not installed."""
     if shutil.which("vale") is None:
         pytest.skip("vale is not installed here")
@@ -111,7 +111,7 @@ async def test_the_real_vale(copy: Path) -> None:
     assert found["Vale"].problems == ("docs/start.md:4: Avoid 'Very'. (Own.Very)",)
 
 
-async def test_without_vale_its_settings_are_no_fault_of_the_change(
+async def test_vale_settings_without_vale_are_no_fault_of_the_change(
     copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
@@ -120,7 +120,7 @@ async def test_without_vale_its_settings_are_no_fault_of_the_change(
     assert (await results(copy))["Vale"].status is CheckStatus.SKIPPED
 
 
-async def test_commands_of_the_team_pass_fail_or_could_not_run(copy: Path) -> None:
+async def test_a_teams_commands_pass_fail_or_cannot_run(copy: Path) -> None:
     script = "import sys; print('docs/start.md: <@U1> \\x1b[31mred'); sys.exit(3)"
     found = await results(copy, ("true",), (sys.executable, "-c", script), ("no-such-program",))
     assert found["true"].status is CheckStatus.PASSED
@@ -128,13 +128,13 @@ async def test_commands_of_the_team_pass_fail_or_could_not_run(copy: Path) -> No
     assert found["no-such-program"].status is CheckStatus.SKIPPED
 
 
-async def test_a_command_sees_the_changed_files_and_ends_in_time(copy: Path) -> None:
+async def test_a_command_sees_the_changed_files_and_times_out(copy: Path) -> None:
     found = await results(copy, ("grep", "-q", "new", "docs/start.md"), ("sleep", "60"), time_limit=1.0)
     assert found["grep"].status is CheckStatus.PASSED
     assert found["sleep"].problems == ("it took longer than 1 s",)
 
 
-async def test_checks_that_are_cancelled_leave_nothing_behind(copy: Path) -> None:
+async def test_cancelled_checks_leave_nothing_behind(copy: Path) -> None:
     checking = asyncio.create_task(results(copy, ("sleep", "60"), ("true",)))
     async with asyncio.timeout(10):
         while not list(copy.parent.glob("check-*")):  # noqa: ASYNC110 (the first command's HOME)
@@ -146,12 +146,12 @@ async def test_checks_that_are_cancelled_leave_nothing_behind(copy: Path) -> Non
     assert not list(copy.parent.glob("check-*"))
 
 
-async def test_a_thousand_problems_are_cut_in_words(copy: Path) -> None:
+async def test_a_thousand_problems_are_truncated_with_a_count(copy: Path) -> None:
     found = await results(copy, (sys.executable, "-c", "print('x' * 1000); raise SystemExit(1)"))
     assert [len(problem) for problem in found[sys.executable].problems] == [300]
 
 
-def test_a_report_s_shape_is_vale_s_own() -> None:
+def test_vales_report_format_is_the_real_one() -> None:
     """As Vale's documentation of its JSON output has it."""
     alert = {"Action": {"Name": "", "Params": []}, "Check": "Vale.Spelling", "Description": "", "Line": 12, "Link": "",
              "Message": "Did you really mean 'teh'?", "Severity": "error", "Span": [5, 8], "Match": "teh"}  # fmt: skip

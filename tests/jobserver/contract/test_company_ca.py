@@ -46,7 +46,7 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> CompanyCa:
     return company_ca(tmp_path_factory.mktemp("ca"))
 
 
-async def test_the_relay_and_the_way_to_listed_hosts_use_it(ca: CompanyCa, tmp_path: Path) -> None:
+async def test_the_relay_and_listed_hosts_use_the_company_ca(ca: CompanyCa, tmp_path: Path) -> None:
     """The model's address and the proxy both have a certificate that nobody else has heard of."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,7 +70,7 @@ async def test_the_relay_and_the_way_to_listed_hosts_use_it(ca: CompanyCa, tmp_p
     assert [request.headers["x-api-key"] for request, _ in model.asked] == [KEY]
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused_in_words(ca: CompanyCa) -> None:
+async def test_an_untrusted_certificate_is_refused_with_a_reason(ca: CompanyCa) -> None:
     """Nothing of the request leaves, and the key least of all."""
     async with upstream_server(ca.server) as model, relay_world(address=f"{model.url}/v1") as world:
         headers = {"Content-Type": "application/json", "x-api-key": world.run.token}
@@ -82,7 +82,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_in_words(ca: Com
     assert told.endswith(f"cannot reach localhost: {why}; SSL_CERT_FILE can name a CA of your own")
 
 
-async def test_a_certificate_of_another_name_is_refused_too(ca: CompanyCa) -> None:
+async def test_a_certificate_for_another_name_is_refused(ca: CompanyCa) -> None:
     async with upstream_server(ca.server) as model:
         address = model.url.replace("localhost", "127.0.0.1")
         async with relay_world(address=f"{address}/v1") as world:

@@ -56,7 +56,7 @@ def task(tmp_path: Path) -> EditTask:
     return EditTask("go", workspace, tmp_path / "log")
 
 
-async def test_a_run_is_put_into_a_group_with_its_limits(tmp_path: Path, limits: RunLimits) -> None:
+async def test_a_run_is_put_into_a_control_group_with_its_limits(tmp_path: Path, limits: RunLimits) -> None:
     program = "import os; print(os.getpid())"
     result = await command_editor(limits, program).edit(task(tmp_path), FakeProgress())
     (group,) = (limits.groups or tmp_path).iterdir()
@@ -70,19 +70,19 @@ async def test_a_run_is_put_into_a_group_with_its_limits(tmp_path: Path, limits:
 WORDS = "ended: it used more than 1 GiB of memory"
 
 
-async def test_what_the_kernel_killed_for_its_memory_is_told(tmp_path: Path, limits: RunLimits) -> None:
+async def test_an_out_of_memory_kill_is_detected(tmp_path: Path, limits: RunLimits) -> None:
     with pytest.raises(EditError, match=WORDS):
         await command_editor(limits, killed(limits)).edit(task(tmp_path), FakeProgress())
 
 
-async def test_an_agent_that_the_kernel_killed_for_its_memory_is_told_of(tmp_path: Path, limits: RunLimits) -> None:
+async def test_an_agent_killed_for_its_memory_is_reported(tmp_path: Path, limits: RunLimits) -> None:
     turn = "def turn(agent, text):\n    " + killed(limits).strip().replace("\n", "\n    ")
     world = agent_world(tmp_path, turn, limits=limits, sandbox=NoSandbox(limits))
     with pytest.raises(EditError, match=WORDS):
         await world.edit("go")
 
 
-async def test_a_check_that_the_kernel_killed_for_its_memory_is_told_of(tmp_path: Path, limits: RunLimits) -> None:
+async def test_a_check_killed_for_its_memory_is_reported(tmp_path: Path, limits: RunLimits) -> None:
     copy = task(tmp_path).workspace.copy
     with pytest.raises(CheckCouldNotRunError, match=WORDS):
         await CheckProgram(NoSandbox(limits), limits, OpenEgress(), 30).run(
@@ -90,12 +90,12 @@ async def test_a_check_that_the_kernel_killed_for_its_memory_is_told_of(tmp_path
         )
 
 
-async def test_a_program_that_is_killed_otherwise_is_not_called_too_large(tmp_path: Path, limits: RunLimits) -> None:
+async def test_a_program_killed_otherwise_is_not_called_too_large(tmp_path: Path, limits: RunLimits) -> None:
     with pytest.raises(EditError, match="was ended by signal 9"):
         await command_editor(limits, killed(limits, times=0)).edit(task(tmp_path), FakeProgress())
 
 
-async def test_without_its_group_no_program_is_started(tmp_path: Path, limits: RunLimits) -> None:
+async def test_without_its_control_group_no_program_is_started(tmp_path: Path, limits: RunLimits) -> None:
     (limits.groups or tmp_path).rmdir()
     with pytest.raises(EditError, match="its control group cannot be used: No such file or directory"):
         await command_editor(limits, "print()").edit(task(tmp_path), FakeProgress())
@@ -137,7 +137,7 @@ asyncio.run(main())
 """In a group of its own that is delegated to it."""
 
 
-def test_the_kernel_holds_what_no_watch_counts(tmp_path: Path) -> None:
+def test_the_kernel_enforces_what_the_watch_cannot_count(tmp_path: Path) -> None:
     if not Path("/run/systemd/system").is_dir() or shutil.which("systemd-run") is None:
         pytest.skip("systemd does not run here, so that nothing is delegated")
     whose = [] if os.geteuid() == 0 else ["--user"]

@@ -57,7 +57,7 @@ print("working")
 NASTY = "--help; $(touch oops) `touch oops` && touch oops | 'x' \"y\" \\ * ~ %s {0}\nsecond line"
 
 
-async def test_the_prompt_comes_on_standard_input_untouched(tmp_path: Path) -> None:
+async def test_the_prompt_is_passed_unchanged_on_standard_input(tmp_path: Path) -> None:
     async with with_program(tmp_path, WRITE_INPUT) as world:
         job = await world.done(NASTY)
         assert job["model"] == Path(sys.executable).name
@@ -75,7 +75,7 @@ pathlib.Path("path.md").write_text(str(path))
 """
 
 
-async def test_the_prompt_comes_in_a_file_that_is_gone_afterwards(tmp_path: Path) -> None:
+async def test_the_prompt_is_passed_in_a_file_that_is_deleted_afterwards(tmp_path: Path) -> None:
     async with with_program(tmp_path, READ_FILE, "--message-file={prompt_file}") as world:
         job = await world.done("/docs !id")
         branch = f"pagehand/{job['id']}"
@@ -85,7 +85,7 @@ async def test_the_prompt_comes_in_a_file_that_is_gone_afterwards(tmp_path: Path
         assert not path.parent.exists()
 
 
-async def test_what_the_program_printed_last_is_its_answer(tmp_path: Path) -> None:
+async def test_the_end_of_a_programs_output_is_its_answer(tmp_path: Path) -> None:
     program = """
 import sys
 open("x.md", "w").write("x")
@@ -101,9 +101,7 @@ print("noise", file=sys.stderr)
         assert "noise" in world.log(job["id"])
 
 
-async def test_the_program_gets_only_the_environment_that_was_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_program_gets_only_the_allowed_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGEHAND_JOBSERVER_API_KEY", KEY)
     monkeypatch.setenv("COPY_OF_KEY", f"x{KEY}")
     monkeypatch.setenv("AGENT_REGION", "for the agent")
@@ -118,7 +116,7 @@ async def test_the_program_gets_only_the_environment_that_was_allowed(
     assert "SECRET_OF_OTHERS" not in seen
 
 
-async def test_what_a_program_prints_is_logged_without_the_servers_key(tmp_path: Path) -> None:
+async def test_program_output_is_logged_without_the_servers_key(tmp_path: Path) -> None:
     """Also where it comes in two pieces, and without an end."""
     program = f"""
 import sys
@@ -133,7 +131,7 @@ sys.stdout.write("{KEY[5:]} second\\nlast {KEY}"), sys.stdout.flush()
 
 
 @pytest.mark.parametrize("program", ["import sys; open('x.md','w').write('x'); sys.exit(3)", "raise SystemExit('no')"])
-async def test_a_program_that_fails_fails_the_job_and_leaves_no_branch(tmp_path: Path, program: str) -> None:
+async def test_a_failing_program_fails_the_job_and_leaves_no_branch(tmp_path: Path, program: str) -> None:
     async with with_program(tmp_path, program) as world:
         job = await world.done("go")
         assert (job["status"], job["prLink"]) == ("failed", None)
@@ -146,7 +144,7 @@ async def test_a_program_that_fails_fails_the_job_and_leaves_no_branch(tmp_path:
         assert again["prLink"]
 
 
-async def test_a_failure_is_told_with_the_programs_last_words_but_not_its_secrets(
+async def test_a_failure_shows_the_programs_last_output_without_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENT_KEY", "planted-secret-of-the-agent")
@@ -162,7 +160,7 @@ sys.exit(f"\\x1b[31mNo access to the model with {os.environ['AGENT_KEY']}\\x1b[0
         assert job["details"]["reason"].endswith(told)
 
 
-async def test_only_what_runs_a_program_needs_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_program_editors_need_bubblewrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = make_bare(tmp_path / "r.git", PAGES)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").symlink_to(shutil.which("git") or "")
@@ -174,7 +172,7 @@ async def test_only_what_runs_a_program_needs_bubblewrap(tmp_path: Path, monkeyp
             pass
 
 
-async def test_a_program_that_is_missing_fails_the_job(tmp_path: Path) -> None:
+async def test_a_missing_program_fails_the_job(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "r.git", PAGES)
     async with running(repository, tmp_path / "data", editor="command", command="/nothing/here") as world:
         job = await world.done("go")
@@ -210,7 +208,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-async def test_the_log_is_bounded(tmp_path: Path) -> None:
+async def test_the_programs_log_is_bounded(tmp_path: Path) -> None:
     async with with_program(tmp_path, "import sys\nfor _ in range(3000): sys.stdout.write('x' * 1000)") as world:
         job = await world.done("go")
         assert job["status"] == "completed"
@@ -219,7 +217,7 @@ async def test_the_log_is_bounded(tmp_path: Path) -> None:
         assert "2000000 more bytes of output were not kept" in log
 
 
-async def test_an_agent_that_commits_by_itself_gets_one_commit_of_ours(tmp_path: Path) -> None:
+async def test_an_agents_own_commits_become_one_commit_of_ours(tmp_path: Path) -> None:
     program = """
 import subprocess
 g = lambda *a: subprocess.run(["git", "-c", "user.name=Agent", "-c", "user.email=a@b", *a], check=True)
@@ -256,7 +254,7 @@ while not go.exists():
 """
 
 
-async def test_a_stop_is_quick_and_the_interrupted_instruction_starts_again(tmp_path: Path) -> None:
+async def test_a_stop_is_quick_and_the_interrupted_instruction_restarts(tmp_path: Path) -> None:
     go, started = tmp_path / "go", tmp_path / "started"
     async with with_program(tmp_path, WAITS, str(go)) as world:
         job = (await world.create("one")).json()
@@ -278,7 +276,7 @@ async def test_a_stop_is_quick_and_the_interrupted_instruction_starts_again(tmp_
 APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
 
 
-async def test_an_instruction_that_was_pushed_before_a_crash_is_not_done_again(tmp_path: Path) -> None:
+async def test_an_instruction_pushed_before_a_crash_is_not_repeated(tmp_path: Path) -> None:
     async with with_program(tmp_path, APPENDS) as world:
         job = await world.done("one")
         await world.message(job["id"], "two")
@@ -321,7 +319,7 @@ asyncio.run(JobServer(JobServerSettings.from_environment(os.environ)).serve_fore
 """
 
 
-async def test_a_killed_server_goes_on_where_it_was_and_a_terminated_one_ends_well(tmp_path: Path) -> None:
+async def test_a_killed_server_resumes_and_a_terminated_one_exits_cleanly(tmp_path: Path) -> None:
     go, started = tmp_path / "go", tmp_path / "started"
     (tmp_path / "program.py").write_text(WAITS)
     port = free_port()
@@ -422,7 +420,7 @@ async def test_a_hostile_repository_runs_nothing_and_reaches_nothing_outside(tmp
     assert not marker.exists()
 
 
-async def test_a_link_in_the_repository_leads_a_program_nowhere(tmp_path: Path) -> None:
+async def test_a_symlink_in_the_repository_leads_a_program_nowhere(tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"
     outside.write_text("safe")
     copy = make_repository(tmp_path / "copy", PAGES)

@@ -82,7 +82,7 @@ def connect(target: str, *headers: str) -> bytes:
     return "\r\n".join((f"CONNECT {target} HTTP/1.1", "Host: any", *headers, "", "")).encode()
 
 
-async def test_a_listed_host_is_connected_to(world: World) -> None:
+async def test_a_listed_host_can_be_reached(world: World) -> None:
     """What comes with the request's head is passed on, too."""
     async with world.listening():
         answer = await world.ask(connect(f"{NAME.upper()}.:{world.port}") + b"hello\n", b"bye\n")
@@ -103,7 +103,7 @@ async def test_a_listed_host_is_connected_to(world: World) -> None:
         ("localhost:{port}", "localhost:{port}"),
     ],
 )
-async def test_what_is_not_listed_is_refused_and_told(world: World, target: str, told: str) -> None:
+async def test_an_unlisted_host_is_refused_and_reported(world: World, target: str, told: str) -> None:
     async with world.listening():
         answer = await world.ask(connect(target.format(port=world.port)))
     assert answer.startswith(b"HTTP/1.1 403")
@@ -115,16 +115,14 @@ async def test_what_is_not_listed_is_refused_and_told(world: World, target: str,
 @pytest.mark.parametrize(
     "addresses", [["10.0.0.1"], ["169.254.169.254"], ["8.8.8.8", "127.0.0.1"], ["::ffff:7f00:1"], ["::1"], []]
 )
-async def test_a_name_that_leads_elsewhere_than_to_the_internet_is_refused(
-    world: World, addresses: Sequence[str]
-) -> None:
+async def test_a_name_that_resolves_to_a_private_address_is_refused(world: World, addresses: Sequence[str]) -> None:
     world.names.answers["public.example"] = [addresses]
     async with world.listening():
         assert (await world.ask(connect("public.example:443"))).startswith(b"HTTP/1.1 403")
     assert world.refusals.in_words
 
 
-async def test_a_name_is_asked_for_once_and_the_address_that_was_looked_at_is_taken(world: World) -> None:
+async def test_a_name_is_resolved_once_and_the_checked_address_is_used(world: World) -> None:
     """Its second answer comes too late for the first connection, and is looked at for the next one."""
     world.names.answers[NAME] = [["127.0.0.1"], ["169.254.169.254"]]
     async with world.listening():
@@ -133,7 +131,7 @@ async def test_a_name_is_asked_for_once_and_the_address_that_was_looked_at_is_ta
         assert (await world.ask(connect(f"{NAME}:{world.port}"))).startswith(b"HTTP/1.1 403")
 
 
-async def test_a_host_that_does_not_answer_is_told_apart_from_one_that_is_refused(world: World) -> None:
+async def test_an_unresponsive_host_is_distinguished_from_a_refused_one(world: World) -> None:
     """Nothing is counted as refused."""
     async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as gone:
         port = gone.sockets[0].getsockname()[1]
@@ -162,7 +160,7 @@ async def test_a_host_that_does_not_answer_is_told_apart_from_one_that_is_refuse
     ],
     ids=range(12),
 )
-async def test_anything_but_a_plain_request_to_connect_is_refused(world: World, request_: bytes) -> None:
+async def test_only_plain_connect_requests_are_accepted(world: World, request_: bytes) -> None:
     target = f"{NAME}:{world.port}".encode()
     async with world.listening(head_s=0.5):
         answer = await world.ask(request_.replace(b"{target}", target), b"hello\n")
@@ -181,9 +179,7 @@ async def test_anything_but_a_plain_request_to_connect_is_refused(world: World, 
         ("/", ()),
     ],
 )
-async def test_whose_page_was_asked_for_without_encryption_is_told_and_never_its_path(
-    world: World, asked: str, told: tuple[str, ...]
-) -> None:
+async def test_a_plain_http_host_is_reported_without_its_path(world: World, asked: str, told: tuple[str, ...]) -> None:
     async with world.listening():
         answer = await world.ask(f"GET {asked} HTTP/1.1\r\nHost: any\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 405")
@@ -191,7 +187,7 @@ async def test_whose_page_was_asked_for_without_encryption_is_told_and_never_its
     assert world.names.asked == []
 
 
-async def test_who_is_slow_to_ask_or_says_nothing_is_hung_up_on(world: World) -> None:
+async def test_slow_and_silent_clients_are_disconnected(world: World) -> None:
     async with world.listening(head_s=0.2, idle_s=0.2):
         assert await world.ask(b"CONNECT ") == b""
         assert await world.ask(connect(f"{NAME}:{world.port}")) == b"HTTP/1.1 200 \r\n\r\n"
@@ -212,7 +208,7 @@ async def test_connections_are_bounded_and_end_with_the_run(world: World) -> Non
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-async def test_the_server_itself_is_reached_by_nobody_though_it_is_listed(world: World, address: str) -> None:
+async def test_the_server_itself_is_unreachable_even_if_listed(world: World, address: str) -> None:
     """By none of this machine's addresses, whatever name leads there; its neighbours on other ports are."""
     world.names.answers[NAME] = [[address]]
     async with world.listening(own_port=world.port):
@@ -225,7 +221,7 @@ async def test_the_server_itself_is_reached_by_nobody_though_it_is_listed(world:
         assert (await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")).endswith(b"BYE\n")
 
 
-async def test_what_of_the_listed_is_on_this_machine_is_known_before_anybody_asks(world: World) -> None:
+async def test_listed_names_of_this_machine_are_known_in_advance(world: World) -> None:
     """By whatever name; a host that cannot be looked up in time holds up nobody."""
 
     async def resolve(name: str, port: int) -> Sequence[str]:

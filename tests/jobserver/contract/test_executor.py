@@ -16,7 +16,7 @@ from bot.jobserver.models import CheckStatus, JobDetails, PlanStep, PullRequestS
 ROBIN = Requester(name="Robin", id="U1", url="https://example.slack.com/archives/C1/p1")
 
 
-async def test_a_job_tells_what_the_agent_said_and_what_it_changed(tmp_path: Path) -> None:
+async def test_a_job_reports_the_agents_answer_and_its_changes(tmp_path: Path) -> None:
     async with executing(tmp_path) as world:
         job = await world.done("one", requester=ROBIN)
         assert job.details is not None
@@ -33,7 +33,7 @@ async def test_a_job_tells_what_the_agent_said_and_what_it_changed(tmp_path: Pat
         assert trailer.strip() == "Robin (https://example.slack.com/archives/C1/p1)"
 
 
-async def test_a_follow_up_has_the_conversation_the_session_and_the_same_folder(tmp_path: Path) -> None:
+async def test_a_follow_up_has_the_conversation_session_and_folder(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> None:
         progress.session("s-1")
         (task.workspace.home / task.prompt).touch()
@@ -52,9 +52,7 @@ async def test_a_follow_up_has_the_conversation_the_session_and_the_same_folder(
 
 
 @pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
-async def test_after_its_pull_request_has_ended_a_job_starts_a_new_branch_from_the_base(
-    tmp_path: Path, state: PullRequestState
-) -> None:
+async def test_after_its_pull_request_ended_a_job_starts_a_new_branch(tmp_path: Path, state: PullRequestState) -> None:
     async with executing(tmp_path) as world:
         job = await world.done("rejected")
         world.pull_requests.end(state)
@@ -69,7 +67,7 @@ async def test_after_its_pull_request_has_ended_a_job_starts_a_new_branch_from_t
         assert world.subjects(f"pagehand/{job.id}-3") == ["four"]
 
 
-async def test_nothing_changed_is_no_commit_and_has_a_reason(tmp_path: Path) -> None:
+async def test_without_changes_there_is_no_commit_but_a_reason(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt == "one":
             await append_prompt(task, progress)
@@ -88,7 +86,7 @@ async def test_nothing_changed_is_no_commit_and_has_a_reason(tmp_path: Path) -> 
         assert world.subjects(f"pagehand/{job.id}") == ["one"]
 
 
-async def test_what_is_left_out_is_why_nothing_changed(tmp_path: Path) -> None:
+async def test_left_out_files_explain_why_nothing_changed(tmp_path: Path) -> None:
     async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "big.md").write_text("x" * 20_000)
 
@@ -99,7 +97,7 @@ async def test_what_is_left_out_is_why_nothing_changed(tmp_path: Path) -> None:
         assert world.branches() == {"main"}
 
 
-async def test_what_the_checks_find_goes_back_once_in_the_same_session_and_the_rest_is_told(tmp_path: Path) -> None:
+async def test_check_findings_go_back_once_and_the_rest_is_reported(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> EditResult:
         if task.session is None:
             progress.session("s-1")
@@ -123,7 +121,7 @@ async def test_what_the_checks_find_goes_back_once_in_the_same_session_and_the_r
         assert "The checks still find:\n\n- words: b.md: says wrong" in world.pull_requests.opened[0].description
 
 
-async def test_an_editor_that_cannot_mend_what_the_checks_found_keeps_its_change(tmp_path: Path) -> None:
+async def test_an_editor_that_cannot_fix_check_findings_keeps_its_change(tmp_path: Path) -> None:
     async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "a.md").write_text("wrong" if task.prompt == "one" else "half")
         if task.prompt != "one":
@@ -136,7 +134,7 @@ async def test_an_editor_that_cannot_mend_what_the_checks_found_keeps_its_change
         assert "out of tokens" in world.folders.log(job.id).read_text()
 
 
-async def test_a_push_that_loses_a_race_goes_on_top_without_the_agent(tmp_path: Path) -> None:
+async def test_a_push_that_loses_a_race_is_rebased_without_the_agent(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> None:
         await append_prompt(task, progress)
         if task.prompt == "two":
@@ -153,7 +151,7 @@ async def test_a_push_that_loses_a_race_goes_on_top_without_the_agent(tmp_path: 
         assert len(world.editor.tasks) == 2
 
 
-async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_anew(tmp_path: Path) -> None:
+async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_again(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> None:
         await append_prompt(task, progress)
         if task.prompt == "two" and len(world.editor.tasks) == 2:
@@ -168,7 +166,7 @@ async def test_a_push_that_loses_a_race_for_the_same_lines_is_edited_anew(tmp_pa
         assert [task.prompt for task in world.editor.tasks] == ["one", "two", "two"]
 
 
-async def test_progress_is_seen_while_it_works_and_written_seldom(tmp_path: Path) -> None:
+async def test_progress_is_visible_live_and_saved_rarely(tmp_path: Path) -> None:
     async def edit(task: EditTask, progress: EditProgress) -> None:
         for number in range(50_000):
             progress.plan([PlanStep(title=f"Step {number} {'x' * 999}", status=StepStatus.IN_PROGRESS)] * 99)
@@ -192,7 +190,7 @@ async def test_progress_is_seen_while_it_works_and_written_seldom(tmp_path: Path
         assert (ended.activity, ended.plan) == (None, told.plan)
 
 
-async def test_an_old_job_goes_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+async def test_an_old_job_is_deleted_with_all_its_data(tmp_path: Path) -> None:
     async with executing(tmp_path) as world:
         merged = await world.done("one")
         world.pull_requests.end(PullRequestState.MERGED)

@@ -60,7 +60,7 @@ def kept(world: JobServerWorld) -> set[str]:
     return {path.name for path in (world.settings.data_directory / "uploads").iterdir()}
 
 
-async def test_an_uploaded_file_lies_there_for_the_editor_and_is_no_part_of_the_change(world: JobServerWorld) -> None:
+async def test_an_uploaded_file_is_available_to_the_editor_but_not_in_the_change(world: JobServerWorld) -> None:
     """The editor is told its path, its kind and its size."""
     file = await world.uploaded("Diagram v2.png", PICTURE)
     job = await world.done("Look at the diagram", [file])
@@ -77,7 +77,7 @@ async def test_an_uploaded_file_lies_there_for_the_editor_and_is_no_part_of_the_
     assert [path.name for path in folder.iterdir()] == ["home"], "what only a run needs goes with it"
 
 
-async def test_a_follow_up_finds_the_files_of_before_and_is_told_of_its_own(world: JobServerWorld) -> None:
+async def test_a_follow_up_sees_earlier_files_and_is_told_its_own(world: JobServerWorld) -> None:
     """Two files of one name keep theirs apart, and the first keeps its name."""
     job = await world.done("one", [await world.uploaded("a.txt", b"first", mimetype="text/plain")])
     second = [await world.uploaded("A.txt", b"second"), await world.uploaded("b.txt", b"first")]
@@ -100,13 +100,13 @@ TELLING = {"../../../etc/passwd", ".env", "$(id);`id`&.png"}
     ("name", "there"),
     [pytest.param(*pair, marks=() if pair[0] in TELLING else pytest.mark.full) for pair in NAMES],
 )
-async def test_a_name_is_a_name_and_nothing_else(world: JobServerWorld, name: str, there: str) -> None:
+async def test_a_file_name_cannot_be_a_path(world: JobServerWorld, name: str, there: str) -> None:
     """It is no path, no option, no command and no hidden file."""
     job = await world.done("go", [await world.uploaded(name, b"x")])
     assert list(found_in(world, job)["there"]) == [there]
 
 
-async def test_the_same_content_twice_is_one_file(world: JobServerWorld) -> None:
+async def test_identical_uploads_are_stored_once(world: JobServerWorld) -> None:
     """Also at the same moment, and under two names."""
     answers = await asyncio.gather(*(world.put(PICTURE) for _ in range(5)))
     digest = hashlib.sha256(PICTURE).hexdigest()
@@ -114,7 +114,7 @@ async def test_the_same_content_twice_is_one_file(world: JobServerWorld) -> None
     assert kept(world) == {digest}
 
 
-async def test_a_file_that_is_sent_again_is_the_one_that_lies_there(world: JobServerWorld) -> None:
+async def test_a_repeated_upload_returns_the_stored_file(world: JobServerWorld) -> None:
     """Twice at once, and with a later message."""
     file = await world.uploaded("a.png", PICTURE)
     job = await world.done("one", [file, file])
@@ -124,13 +124,13 @@ async def test_a_file_that_is_sent_again_is_the_one_that_lies_there(world: JobSe
     assert (found["named"], list(found["there"])) == (["a.png"], ["a.png"])
 
 
-async def test_an_empty_file_is_a_file(world: JobServerWorld) -> None:
+async def test_an_empty_file_is_accepted(world: JobServerWorld) -> None:
     """Nobody is surprised by one."""
     job = await world.done("go", [await world.uploaded("empty.txt", b"")])
     assert found_in(world, job)["there"] == {"empty.txt": ""}
 
 
-async def test_other_bytes_than_the_address_says_are_refused(world: JobServerWorld) -> None:
+async def test_bytes_that_do_not_match_the_digest_are_refused(world: JobServerWorld) -> None:
     """Nothing of them is kept."""
     answer = await world.put(b"other", file_id=hashlib.sha256(PICTURE).hexdigest())
     assert (answer.status_code, answer.json()["error"]) == (
@@ -146,7 +146,7 @@ async def test_other_bytes_than_the_address_says_are_refused(world: JobServerWor
         "%0a" + "0" * 63,
     ],
 )  # fmt: skip
-async def test_an_address_that_is_no_digest_is_refused(world: JobServerWorld, file_id: str) -> None:
+async def test_an_address_that_is_not_a_digest_is_refused(world: JobServerWorld, file_id: str) -> None:
     """Above all one that leads elsewhere."""
     before = {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
     answer = await world.put(b"x", file_id=file_id)
@@ -156,7 +156,7 @@ async def test_an_address_that_is_no_digest_is_refused(world: JobServerWorld, fi
     assert before == {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
 
 
-async def test_a_file_that_is_too_large_is_refused_whether_it_says_so_or_not(world: JobServerWorld) -> None:
+async def test_an_oversized_file_is_refused_with_or_without_a_length(world: JobServerWorld) -> None:
     """One that does not tell its length is read no further than the limit."""
     large = b"x" * 100_001
     told = await world.put(large)
@@ -173,7 +173,7 @@ async def test_a_file_that_is_too_large_is_refused_whether_it_says_so_or_not(wor
     assert (await world.put(large[:-1])).status_code == 200
 
 
-async def test_all_files_together_have_a_bound(world: JobServerWorld) -> None:
+async def test_all_files_together_are_bounded(world: JobServerWorld) -> None:
     """What is there already takes no more room."""
     first, second, third = (letter * 100_000 for letter in (b"a", b"b", b"c"))
     assert [(await world.put(content)).status_code for content in (first, second, third)] == [200, 200, 507]
@@ -182,7 +182,7 @@ async def test_all_files_together_have_a_bound(world: JobServerWorld) -> None:
     assert len(kept(world)) == 2
 
 
-async def test_only_who_has_the_key_uploads_and_only_to_this_project(world: JobServerWorld) -> None:
+async def test_uploading_requires_the_key_of_this_project(world: JobServerWorld) -> None:
     """As with every other operation."""
     digest = hashlib.sha256(PICTURE).hexdigest()
     async with httpx.AsyncClient(base_url=world.url, verify=WITHOUT_TLS) as stranger:
@@ -193,7 +193,7 @@ async def test_only_who_has_the_key_uploads_and_only_to_this_project(world: JobS
     assert not kept(world)
 
 
-async def test_an_upload_that_breaks_off_leaves_nothing(world: JobServerWorld) -> None:
+async def test_an_aborted_upload_leaves_nothing(world: JobServerWorld) -> None:
     """The connection is cut in the midst of the body."""
     port = int(world.url.rpartition(":")[2])
     _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -222,7 +222,7 @@ BAD_FILES: list[Any] = [
 
 
 @pytest.mark.parametrize("files", BAD_FILES)
-async def test_a_prompt_with_a_file_that_is_not_there_is_refused_in_words(world: JobServerWorld, files: Any) -> None:
+async def test_a_prompt_with_a_missing_file_is_refused_with_an_explanation(world: JobServerWorld, files: Any) -> None:
     """No job is made of it, and nothing of what was sent is repeated."""
     answer = await world.client.post("/v2/agent/docs/job", json={"prompt": "x", "files": files})
     assert answer.status_code == 400
@@ -232,7 +232,7 @@ async def test_a_prompt_with_a_file_that_is_not_there_is_refused_in_words(world:
     assert world.branches() == {"main"}
 
 
-async def test_twenty_files_are_taken_and_one_more_is_not(world: JobServerWorld) -> None:
+async def test_twenty_files_are_accepted_and_one_more_is_not(world: JobServerWorld) -> None:
     """Also with the longest prompt and names that are all escapes."""
     name = "\U0001f600" * 195
     files = [await world.uploaded(f"{name}{number}", b"x") for number in range(21)]
@@ -243,7 +243,7 @@ async def test_twenty_files_are_taken_and_one_more_is_not(world: JobServerWorld)
     assert len(found_in(world, await world.ended(taken.json()["id"]))["there"]) == 20
 
 
-async def test_a_repeated_key_is_for_the_same_files(world: JobServerWorld) -> None:
+async def test_a_repeated_key_requires_the_same_files(world: JobServerWorld) -> None:
     """Another file is another request."""
     one, other = await world.uploaded("a.png", PICTURE), await world.uploaded("a.png", b"other")
     key = {"Idempotency-Key": "k"}
@@ -253,7 +253,7 @@ async def test_a_repeated_key_is_for_the_same_files(world: JobServerWorld) -> No
     assert (await world.create("x", **key)).status_code == 422
 
 
-async def test_the_openapi_document_tells_of_files(world: JobServerWorld) -> None:
+async def test_the_openapi_document_describes_files(world: JobServerWorld) -> None:
     """Their number, their ids, and what an upload answers."""
     document = (await world.client.get("/openapi.json")).json()
     files = document["components"]["schemas"]["PromptBody"]["properties"]["files"]
@@ -262,7 +262,7 @@ async def test_the_openapi_document_tells_of_files(world: JobServerWorld) -> Non
     assert set(upload["responses"]) == {"200", "400", "401", "404", "413", "507"}
 
 
-async def test_a_restart_removes_what_a_killed_server_left(tmp_path: Path) -> None:
+async def test_a_restart_removes_leftovers_of_a_killed_server(tmp_path: Path) -> None:
     """Bytes without a row are nobody's."""
     async with showing(tmp_path) as world:
         await world.put(PICTURE)
@@ -284,7 +284,7 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
     assert "the files that came with this cannot be copied" in job["details"]["reason"]
 
 
-async def test_an_interrupted_instruction_has_its_files_again(tmp_path: Path) -> None:
+async def test_an_interrupted_instruction_gets_its_files_again(tmp_path: Path) -> None:
     """The server stops while the editor works, and starts again."""
     began = tmp_path / "began"
     sleeping = f"import pathlib, time\nif not pathlib.Path({str(began)!r}).exists():\n"
@@ -303,7 +303,7 @@ async def test_an_interrupted_instruction_has_its_files_again(tmp_path: Path) ->
     assert found["named"] == ["a.png"]
 
 
-async def test_files_go_after_a_time_or_with_the_last_job_that_names_them(tmp_path: Path) -> None:
+async def test_files_expire_or_go_with_the_last_job_that_names_them(tmp_path: Path) -> None:
     """One that was uploaded again is kept for longer."""
     async with executing(tmp_path) as world:
         await world.uploads.prepare()
@@ -349,7 +349,7 @@ LOOK = """
 """
 
 
-async def test_in_the_sandbox_files_can_be_read_and_nothing_else(tmp_path: Path) -> None:
+async def test_in_the_sandbox_files_are_read_only(tmp_path: Path) -> None:
     """They are seen at a path that is the same for every job."""
     await asyncio.to_thread(needs_bubblewrap)
     async with hostile_world(tmp_path, LOOK) as world:
@@ -362,7 +362,7 @@ async def test_in_the_sandbox_files_can_be_read_and_nothing_else(tmp_path: Path)
         assert kept(world) == {hashlib.sha256(PICTURE).hexdigest()}
 
 
-async def test_a_job_of_the_built_in_editor_says_which_files_it_left_alone(tmp_path: Path) -> None:
+async def test_a_job_of_the_built_in_editor_names_the_files_it_ignored(tmp_path: Path) -> None:
     bare = await asyncio.to_thread(make_bare, tmp_path / "r.git", PAGES)
     async with running(bare, tmp_path / "data") as world:
         files = [await world.uploaded("System diagram.png", PICTURE), await world.uploaded("notes.txt", b"n")]

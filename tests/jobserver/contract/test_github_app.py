@@ -30,14 +30,14 @@ async def server(tmp_path: Path) -> AsyncIterator[GitHubServer]:
         yield running
 
 
-async def test_one_token_serves_many_calls_at_once_and_is_for_this_repository_only(server: GitHubServer) -> None:
+async def test_one_token_serves_concurrent_calls_and_only_this_repository(server: GitHubServer) -> None:
     async with connected(server, **as_app()) as github:
         keeper = github.pull_requests("main")
         await asyncio.gather(*(keeper.find(BRANCH) for _ in range(5)))
     assert server.token_requests == [{"repositories": ["docs"]}]
 
 
-async def test_a_token_is_renewed_shortly_before_its_end(server: GitHubServer) -> None:
+async def test_a_token_is_renewed_shortly_before_it_expires(server: GitHubServer) -> None:
     passing = PassingTime(time.time())
     async with connected(server, passing, **as_app()) as github:
         keeper = github.pull_requests("main")
@@ -68,14 +68,14 @@ async def test_the_token_of_a_renamed_repository_is_for_its_id(server: GitHubSer
     assert list(server.token_requests[0]) == ["repository_ids"]
 
 
-async def test_an_app_that_is_not_installed_is_a_reason(server: GitHubServer) -> None:
+async def test_an_app_that_is_not_installed_is_explained(server: GitHubServer) -> None:
     server.is_installed = False
     async with connected(server, **as_app()) as github:
         with pytest.raises(CodeHostError, match="is not installed for this repository: install it"):
             await github.pull_requests("main").find(BRANCH)
 
 
-async def test_a_wrong_key_is_a_reason(server: GitHubServer) -> None:
+async def test_a_wrong_key_is_explained(server: GitHubServer) -> None:
     form, none = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = SecretStr(other.private_bytes(serialization.Encoding.PEM, form, none).decode())
@@ -84,7 +84,7 @@ async def test_a_wrong_key_is_a_reason(server: GitHubServer) -> None:
             await github.pull_requests("main").find(BRANCH)
 
 
-async def test_faults_while_a_token_is_made_pass(server: GitHubServer) -> None:
+async def test_transient_errors_while_creating_a_token_are_retried(server: GitHubServer) -> None:
     passing = PassingTime(time.time())
     server.faults.arm("GET", INSTALLATION, faults.broken(), times=2)
     server.faults.arm("POST", "/app/installations/77/access_tokens", faults.nonsense(status=201))
@@ -98,7 +98,9 @@ async def shown(settings: JobServerSettings) -> list[str]:
 
 
 @pytest.mark.parametrize("identity", [{}, as_app()], ids=["token", "app"])
-async def test_the_check_says_what_works_and_changes_nothing(server: GitHubServer, identity: dict[str, Any]) -> None:
+async def test_the_github_check_reports_what_works_and_changes_nothing(
+    server: GitHubServer, identity: dict[str, Any]
+) -> None:
     assert await shown(settings_for(server, **identity)) == [
         "ok: GitHub: the repository acme/docs can be read",
         "ok: push: branches can be pushed",
@@ -109,7 +111,7 @@ async def test_the_check_says_what_works_and_changes_nothing(server: GitHubServe
     assert server.repository.pull_requests == []
 
 
-async def test_the_check_says_which_permissions_are_missing(server: GitHubServer) -> None:
+async def test_the_github_check_names_missing_permissions(server: GitHubServer) -> None:
     server.tokens[TOKEN] = frozenset()
     lines = await shown(settings_for(server))
     assert lines[1] == (
@@ -119,7 +121,7 @@ async def test_the_check_says_which_permissions_are_missing(server: GitHubServer
     assert [line.partition(":")[0] for line in lines[3:]] == ["note", "note"]
 
 
-async def test_the_check_says_what_is_wrong_with_the_identity(server: GitHubServer) -> None:
+async def test_the_github_check_explains_a_wrong_identity(server: GitHubServer) -> None:
     (line,) = await shown(settings_for(server, github_token=SecretStr("planted-secret-old")))
     assert line.startswith("failed: GitHub: GitHub does not accept the token: make a new one")
     server.repository.archived = True

@@ -61,9 +61,7 @@ def bytes_of(path: Path) -> bytes:
         return b""
 
 
-async def test_a_branch_is_cloned_and_pushed_and_no_trace_of_the_token_is_left(
-    server: GitHubServer, tmp_path: Path
-) -> None:
+async def test_a_branch_is_cloned_and_pushed_without_a_trace_of_the_token(server: GitHubServer, tmp_path: Path) -> None:
     token = f"planted-secret-{uuid.uuid4().hex}"
     server.tokens = {token: ALL_PERMISSIONS}
     async with watching(token, tmp_path) as watched:
@@ -78,7 +76,7 @@ async def test_a_branch_is_cloned_and_pushed_and_no_trace_of_the_token_is_left(
     assert [path for path in kept if token.encode() in bytes_of(path)] == []
 
 
-async def test_the_watch_would_notice(tmp_path: Path) -> None:
+async def test_the_token_watch_detects_a_leak(tmp_path: Path) -> None:
     token, pipe = f"planted-secret-{uuid.uuid4().hex}", asyncio.subprocess.PIPE
     environment = {"PATH": os.environ["PATH"], "TOKEN": token}
     careless = await asyncio.create_subprocess_exec("sh", "-c", "read line", "sh", token, stdin=pipe, env=environment)
@@ -88,9 +86,7 @@ async def test_the_watch_would_notice(tmp_path: Path) -> None:
     assert {found.partition(" ")[0] for found in watched.found} == {"environ", "cmdline"}
 
 
-async def test_the_file_with_the_credential_is_only_ours_and_gone_when_git_was_cancelled(
-    server: GitHubServer, tmp_path: Path
-) -> None:
+async def test_the_credential_file_is_private_and_deleted_on_cancellation(server: GitHubServer, tmp_path: Path) -> None:
     token = f"planted-secret-{uuid.uuid4().hex}"  # other tests push at the same time
     server.tokens = {token: ALL_PERMISSIONS}
     git, copy = await git_for(server, tmp_path, github_token=SecretStr(token))
@@ -159,7 +155,7 @@ async def test_a_renamed_repository_is_followed(server: GitHubServer, tmp_path: 
     assert server.repository.git.head(BRANCH)
 
 
-async def test_an_app_pushes_and_a_revoked_token_is_replaced_once(server: GitHubServer, tmp_path: Path) -> None:
+async def test_an_app_pushes_and_replaces_a_revoked_token_once(server: GitHubServer, tmp_path: Path) -> None:
     async with connected(server, **as_app()) as github:
         git = Git.for_settings(settings_for(server, **as_app()), github.credentials)
         copy = await clone_with_a_commit(git, tmp_path)
@@ -172,7 +168,7 @@ async def test_an_app_pushes_and_a_revoked_token_is_replaced_once(server: GitHub
             await git.push(copy, "HEAD", "pagehand/2")
 
 
-async def test_a_token_that_was_revoked_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_revoked_token_is_explained(server: GitHubServer, tmp_path: Path) -> None:
     git, copy = await git_for(server, tmp_path)
     server.tokens.clear()
     assert "does not accept the token or password: make a new token" in await refused(git, copy)
@@ -180,7 +176,7 @@ async def test_a_token_that_was_revoked_is_a_reason(server: GitHubServer, tmp_pa
         await git.has_branch(copy, BRANCH)
 
 
-async def test_a_token_that_may_only_read_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_read_only_token_is_explained(server: GitHubServer, tmp_path: Path) -> None:
     git, copy = await git_for(server, tmp_path)
     server.tokens[TOKEN] -= {"contents:write"}
     words = await refused(git, copy)
@@ -188,13 +184,13 @@ async def test_a_token_that_may_only_read_is_a_reason(server: GitHubServer, tmp_
     assert "Permission to acme/docs.git denied" in words
 
 
-async def test_a_repository_that_is_not_shown_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_hidden_repository_is_explained(server: GitHubServer, tmp_path: Path) -> None:
     git, copy = await git_for(server, tmp_path)
     server.repository.name = "elsewhere"
     assert "shows no such repository" in await refused(git, copy)
 
 
-async def test_a_protected_branch_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_protected_branch_is_explained(server: GitHubServer, tmp_path: Path) -> None:
     git, copy = await git_for(server, tmp_path)
     server.repository.git.protect("pagehand/*")
     words = await refused(git, copy)
@@ -202,7 +198,7 @@ async def test_a_protected_branch_is_a_reason(server: GitHubServer, tmp_path: Pa
     assert "Changes must be made through a pull request." in words
 
 
-async def test_a_push_that_loses_a_race_leaves_the_others_commit(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_push_that_loses_a_race_keeps_the_other_commit(server: GitHubServer, tmp_path: Path) -> None:
     git, copy = await git_for(server, tmp_path)
     theirs = list[str]()
     server.before_push = lambda: theirs.append(branch_with_a_commit(server, BRANCH, "theirs.md"))
@@ -211,7 +207,7 @@ async def test_a_push_that_loses_a_race_leaves_the_others_commit(server: GitHubS
     assert server.repository.git.head(BRANCH) == theirs[-1]
 
 
-async def test_a_host_that_cannot_be_reached_is_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+async def test_an_unreachable_host_is_explained(server: GitHubServer, tmp_path: Path) -> None:
     git, copy = await git_for(server, tmp_path)
     nowhere = Git("http://127.0.0.1:1/acme/docs.git", git.environment, is_local=False, credentials=git.credentials)
     assert "cannot be reached: check the network" in await refused(nowhere, copy)

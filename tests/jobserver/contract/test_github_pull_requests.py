@@ -33,7 +33,7 @@ def passing() -> PassingTime:
     return PassingTime(time.time())
 
 
-async def test_it_is_opened_with_labels_and_the_requester_is_asked_for_review(server: GitHubServer) -> None:
+async def test_a_pull_request_is_opened_with_labels_and_a_review_request(server: GitHubServer) -> None:
     who = Requester(name="Ada Lovelace", id="U02ADA", url="https://acme.slack.com/archives/C1/p1")
     settings: dict[str, Any] = {
         "draft": True,
@@ -51,7 +51,7 @@ async def test_it_is_opened_with_labels_and_the_requester_is_asked_for_review(se
     assert (record.labels, record.reviewers) == (["docs", "good first issue"], ["ada"])
 
 
-async def test_who_cannot_be_asked_for_review_is_told(server: GitHubServer) -> None:
+async def test_an_impossible_reviewer_is_reported(server: GitHubServer) -> None:
     async with connected(server, github_users={"Grace": "grace"}) as github:
         keeper = github.pull_requests("main")
         opened = await keeper.open(NEW)
@@ -62,7 +62,7 @@ async def test_who_cannot_be_asked_for_review_is_told(server: GitHubServer) -> N
     assert "collaborators" in missing.reason
 
 
-async def test_labels_that_are_refused_are_told(server: GitHubServer) -> None:
+async def test_refused_labels_are_reported(server: GitHubServer) -> None:
     server.faults.arm("POST", "/repos/acme/docs/issues/1/labels", faults.error(403, "Must have triage rights"))
     async with connected(server, labels=("docs",)) as github:
         keeper = github.pull_requests("main")
@@ -74,14 +74,14 @@ async def test_labels_that_are_refused_are_told(server: GitHubServer) -> None:
     assert server.pull_request(1).labels == ["docs"]
 
 
-async def test_where_there_are_no_drafts_it_is_opened_as_usual(server: GitHubServer) -> None:
+async def test_without_draft_support_it_is_opened_normally(server: GitHubServer) -> None:
     server.repository.supports_drafts = False
     async with connected(server, draft=True) as github:
         opened = await github.pull_requests("main").open(NEW)
     assert not server.pull_request(opened.number).draft
 
 
-async def test_found_by_its_branch_the_newest_whatever_its_state(server: GitHubServer) -> None:
+async def test_the_newest_pull_request_of_a_branch_is_found_in_any_state(server: GitHubServer) -> None:
     async with connected(server) as github:
         keeper = github.pull_requests("main")
         assert await keeper.find(BRANCH) is None
@@ -100,7 +100,7 @@ async def test_found_by_its_branch_the_newest_whatever_its_state(server: GitHubS
         assert await keeper.find("pagehand/11") is None
 
 
-async def test_a_follow_up_adds_to_the_description_once(server: GitHubServer) -> None:
+async def test_a_follow_up_extends_the_description_once(server: GitHubServer) -> None:
     async with connected(server) as github:
         keeper = github.pull_requests("main")
         opened = await keeper.open(NEW)
@@ -111,7 +111,7 @@ async def test_a_follow_up_adds_to_the_description_once(server: GitHubServer) ->
     assert server.count("PATCH", f"{PULLS}/1") == 1
 
 
-async def test_a_description_that_grows_too_long_is_cut_in_words(server: GitHubServer) -> None:
+async def test_an_overlong_description_is_truncated_with_a_remark(server: GitHubServer) -> None:
     async with connected(server) as github:
         keeper = github.pull_requests("main")
         opened = await keeper.open(NewPullRequest(BRANCH, "t" * 300, "```\n" + "A long line.\n" * 10_000))
@@ -125,7 +125,7 @@ async def test_a_description_that_grows_too_long_is_cut_in_words(server: GitHubS
     assert record.title.endswith("…")
 
 
-async def test_one_that_exists_is_taken_and_gets_the_new_words(server: GitHubServer) -> None:
+async def test_an_existing_pull_request_is_reused_with_the_new_texts(server: GitHubServer) -> None:
     async with connected(server) as github:
         keeper = github.pull_requests("main")
         await keeper.open(NEW)
@@ -135,7 +135,7 @@ async def test_one_that_exists_is_taken_and_gets_the_new_words(server: GitHubSer
     assert len(server.repository.pull_requests) == 1
 
 
-async def test_checks_of_the_newest_commit_come_with_it(server: GitHubServer) -> None:
+async def test_checks_of_the_newest_commit_are_included(server: GitHubServer) -> None:
     commit = branch_with_a_commit(server)
     server.repository.check_runs[commit] = [
         {"name": "links", "status": "completed", "conclusion": "success", "output": {"title": None}},
@@ -162,7 +162,7 @@ async def test_checks_of_the_newest_commit_come_with_it(server: GitHubServer) ->
     assert {"slow", "ci/wait"}.isdisjoint(check.name for check in found.checks)
 
 
-async def test_checks_that_may_not_be_read_are_left_out_and_not_asked_for_again(server: GitHubServer) -> None:
+async def test_unreadable_checks_are_omitted_and_not_requested_again(server: GitHubServer) -> None:
     server.tokens[TOKEN] -= {"checks:read"}
     commit = branch_with_a_commit(server)
     server.repository.statuses[commit] = [{"context": "ci", "state": "success", "description": None}]
@@ -199,7 +199,7 @@ async def test_checks_that_may_not_be_read_are_left_out_and_not_asked_for_again(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_every_refusal_has_a_reason_in_words(
+async def test_every_refusal_has_a_readable_reason(
     server: GitHubServer, passing: PassingTime, fault: faults.Fault, words: str
 ) -> None:
     server.faults.arm("POST", PULLS, fault, times=10)
@@ -211,7 +211,7 @@ async def test_every_refusal_has_a_reason_in_words(
     assert server.repository.pull_requests == []
 
 
-async def test_what_cannot_be_proposed_is_said(server: GitHubServer) -> None:
+async def test_an_impossible_pull_request_is_explained(server: GitHubServer) -> None:
     server.repository.git.git("update-ref", f"refs/heads/{BRANCH}", "refs/heads/main")
     async with connected(server) as github:
         with pytest.raises(CodeHostError, match="nothing to propose"):
@@ -223,7 +223,7 @@ async def test_what_cannot_be_proposed_is_said(server: GitHubServer) -> None:
 @pytest.mark.parametrize(
     "fault", [faults.broken(), faults.cut(), faults.nonsense(status=500)], ids=["502", "cut", "garbled"]
 )
-async def test_reading_goes_on_after_a_passing_fault(
+async def test_reading_survives_transient_errors(
     server: GitHubServer, passing: PassingTime, fault: faults.Fault
 ) -> None:
     server.faults.arm("GET", PULLS, fault, times=3)
@@ -244,7 +244,7 @@ async def test_reading_goes_on_after_a_passing_fault(
     ],
     ids=["502 applied", "cut applied", "garbled", "502", "cut"],
 )
-async def test_one_whose_answer_was_lost_is_looked_for_before_it_is_opened_again(
+async def test_a_creation_whose_answer_was_lost_is_looked_for_first(
     server: GitHubServer, passing: PassingTime, fault: faults.Fault
 ) -> None:
     server.faults.arm("POST", PULLS, fault)
@@ -256,7 +256,7 @@ async def test_one_whose_answer_was_lost_is_looked_for_before_it_is_opened_again
     assert calls == (["POST", "GET"] if fault.applied else ["POST", "GET", "POST"])
 
 
-async def test_a_rate_limit_that_soon_ends_is_waited_for(server: GitHubServer, passing: PassingTime) -> None:
+async def test_a_short_rate_limit_is_waited_for(server: GitHubServer, passing: PassingTime) -> None:
     server.faults.arm("GET", PULLS, faults.rate_limited(passing.now() + 20))
     server.faults.arm("POST", PULLS, faults.secondary_limit(retry_after=7, status=429))
     async with connected(server, passing) as github:
@@ -268,7 +268,7 @@ async def test_a_rate_limit_that_soon_ends_is_waited_for(server: GitHubServer, p
 
 
 @pytest.mark.parametrize("minutes", [5, 50])
-async def test_a_long_rate_limit_is_a_reason_and_nothing_more_is_asked(server: GitHubServer, minutes: int) -> None:
+async def test_a_long_rate_limit_is_a_reason_and_stops_further_calls(server: GitHubServer, minutes: int) -> None:
     passing = PassingTime(14 * 3600.0)
     server.faults.arm("GET", PULLS, faults.rate_limited(passing.now() + minutes * 60 - 30))
     async with connected(server, passing) as github:
@@ -280,7 +280,7 @@ async def test_a_long_rate_limit_is_a_reason_and_nothing_more_is_asked(server: G
         assert await github.pull_requests("main").find(BRANCH) is None
 
 
-async def test_a_secondary_limit_that_does_not_end_is_a_reason(server: GitHubServer, passing: PassingTime) -> None:
+async def test_a_lasting_secondary_limit_is_a_reason(server: GitHubServer, passing: PassingTime) -> None:
     server.faults.arm("POST", PULLS, faults.secondary_limit(), times=10)
     async with connected(server, passing) as github:
         with pytest.raises(CodeHostError, match="limits the rate of calls"):
@@ -289,7 +289,7 @@ async def test_a_secondary_limit_that_does_not_end_is_a_reason(server: GitHubSer
 
 
 @pytest.mark.parametrize("identity", [{}, as_app()], ids=["token", "app"])
-async def test_a_renamed_repository_works_on_and_is_told_once(
+async def test_a_renamed_repository_keeps_working_and_is_reported_once(
     server: GitHubServer, caplog: pytest.LogCaptureFixture, identity: dict[str, Any]
 ) -> None:
     async with connected(server, **identity) as github:
@@ -310,7 +310,7 @@ async def test_a_renamed_repository_works_on_and_is_told_once(
     ]
 
 
-async def test_nothing_shows_the_token(server: GitHubServer) -> None:
+async def test_no_output_shows_the_token(server: GitHubServer) -> None:
     for identity in ({}, as_app()):
         async with connected(server, **identity) as github:
             await github.pull_requests("main").find(BRANCH)

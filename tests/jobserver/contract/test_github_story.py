@@ -30,7 +30,7 @@ def world(server: GitHubServer, tmp_path: Path, identity: dict[str, Any]) -> Any
     [{"github_token": SecretStr(TOKEN)}, pytest.param(as_app(), marks=pytest.mark.full)],
     ids=["token", "app"],
 )
-async def test_a_job_becomes_a_pull_request_and_a_follow_up_after_its_merge_another(
+async def test_a_job_becomes_a_pull_request_and_a_follow_up_after_merge_another(
     server: GitHubServer, tmp_path: Path, identity: dict[str, Any]
 ) -> None:
     async with world(server, tmp_path, identity) as jobs:
@@ -48,13 +48,13 @@ async def test_a_job_becomes_a_pull_request_and_a_follow_up_after_its_merge_anot
     assert [path for path in kept if b"planted-secret" in path.read_bytes()] == []
 
 
-async def test_a_token_that_is_not_accepted_stops_the_start_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+async def test_an_invalid_token_stops_the_start_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
     with pytest.raises(JobServerError, match="the repository's host does not accept the token"):
         async with world(server, tmp_path, {"github_token": SecretStr("planted-secret-old")}):
             pass
 
 
-async def test_a_push_that_is_refused_fails_the_job_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_refused_push_fails_the_job_with_a_reason(server: GitHubServer, tmp_path: Path) -> None:
     server.repository.git.protect("pagehand/*")
     async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
         job = await made.done('Replace "colour" with "color"')
@@ -62,7 +62,7 @@ async def test_a_push_that_is_refused_fails_the_job_with_a_reason(server: GitHub
         assert "the branch is protected at its host" in made.log(job["id"])
 
 
-async def test_what_somebody_else_pushed_meanwhile_stays(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_concurrent_push_of_another_person_is_kept(server: GitHubServer, tmp_path: Path) -> None:
     git = server.repository.git
     async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
         job = await made.done('Replace "colour" with "color"')
@@ -90,7 +90,7 @@ async def test_a_rejected_commit_does_not_come_back(server: GitHubServer, tmp_pa
     assert server.repository.git.git("show", f"{second.sha}:colours.md") == "Every colour has a code."
 
 
-async def test_a_merged_branch_that_was_deleted_is_no_obstacle(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_deleted_merged_branch_is_no_obstacle(server: GitHubServer, tmp_path: Path) -> None:
     async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:
         job = await made.done('Replace "colour" with "color"')
         server.merge(1, delete_branch=True)
@@ -98,7 +98,7 @@ async def test_a_merged_branch_that_was_deleted_is_no_obstacle(server: GitHubSer
         assert (await made.ended(job["id"]))["prLink"].endswith("/pull/2")
 
 
-async def test_a_repository_that_is_renamed_meanwhile_works_on(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_repository_renamed_meanwhile_keeps_working(server: GitHubServer, tmp_path: Path) -> None:
     async with world(server, tmp_path, as_app()) as made:
         job = await made.done('Replace "colour" with "color"')
         server.repository.rename("acme-inc", "handbook")
@@ -107,7 +107,7 @@ async def test_a_repository_that_is_renamed_meanwhile_works_on(server: GitHubSer
     assert '> Replace "name" with "code"' in server.pull_request(1).body
 
 
-async def test_what_github_refuses_is_pending_with_a_reason_and_opened_at_the_next_start(
+async def test_a_refused_pull_request_is_pending_and_opened_at_the_next_start(
     server: GitHubServer, tmp_path: Path
 ) -> None:
     server.tokens[TOKEN] -= {"pull_requests:write"}
@@ -129,7 +129,7 @@ async def test_what_github_refuses_is_pending_with_a_reason_and_opened_at_the_ne
     assert server.pull_request(1).labels == ["docs"]
 
 
-async def test_a_secondary_limit_costs_one_instruction_nothing(server: GitHubServer, tmp_path: Path) -> None:
+async def test_a_secondary_limit_costs_an_instruction_nothing(server: GitHubServer, tmp_path: Path) -> None:
     """GitHub refuses once, and the next instruction changes nothing: its pull request is there all the same."""
     refused = faults.error(403, "You have been blocked from creating content")
     server.faults.arm("POST", "/repos/acme/docs/pulls", refused)

@@ -61,7 +61,7 @@ def summary(job: AgentJob) -> str:
     return job.details.summary or ""
 
 
-async def test_it_is_left_out_and_told_in_the_answer_and_in_the_pull_request(tmp_path: Path) -> None:
+async def test_held_out_changes_are_reported_in_answer_and_pull_request(tmp_path: Path) -> None:
     """The rest of the change is proposed."""
 
     def edit(copy: Path) -> None:
@@ -76,7 +76,7 @@ async def test_it_is_left_out_and_told_in_the_answer_and_in_the_pull_request(tmp
         assert f"Left out:\n\n- `{WORKFLOW}` may not be changed here (PATHS)" in opened.description
 
 
-async def test_a_change_of_which_nothing_may_be_taken_says_that(tmp_path: Path) -> None:
+async def test_a_change_that_is_held_out_completely_says_so(tmp_path: Path) -> None:
     """Not that there was nothing to change."""
     async with executing(tmp_path, editor(lambda copy: write(copy, WORKFLOW))) as world:
         job = await world.done("go")
@@ -86,7 +86,7 @@ async def test_a_change_of_which_nothing_may_be_taken_says_that(tmp_path: Path) 
         assert world.branches() == {"main"}
 
 
-async def test_patterns_say_what_may_be_changed(tmp_path: Path) -> None:
+async def test_patterns_define_what_may_be_changed(tmp_path: Path) -> None:
     """Also what runs, where it is written out."""
 
     def edit(copy: Path) -> None:
@@ -142,7 +142,7 @@ WAYS_ROUND: dict[str, Edit] = {
 
 
 @pytest.mark.parametrize("way", WAYS_ROUND)
-async def test_there_is_no_way_round(tmp_path: Path, way: str) -> None:
+async def test_held_out_paths_cannot_be_bypassed(tmp_path: Path, way: str) -> None:
     """What lies there stays, and so does what would be lost."""
     async with executing(tmp_path, editor(WAYS_ROUND[way])) as world:
         start_with(world, {"package.json": '{"name": "x"}\n', "site/conf.py": "x = 1\n"})
@@ -178,7 +178,7 @@ class CopyCheck:
         return (CheckResult(name="copy", status=status, problems=("fault",) if failed else ()),)
 
 
-async def test_checks_see_what_is_proposed(tmp_path: Path) -> None:
+async def test_checks_see_only_the_proposed_changes(tmp_path: Path) -> None:
     """A held-out Makefile would decide what they do; and what was left out before the faults were fixed is told."""
 
     seen = []
@@ -201,7 +201,7 @@ async def test_checks_see_what_is_proposed(tmp_path: Path) -> None:
         assert changed(world, job) == ["A", "docs/new.md"]
 
 
-async def test_it_does_not_come_back_with_partial_work_a_follow_up_or_a_merge_of_the_base(tmp_path: Path) -> None:
+async def test_held_out_changes_do_not_return_later(tmp_path: Path) -> None:
     """Each of them makes a commit of its own."""
 
     async def edit(task: EditTask, progress: EditProgress) -> None:
@@ -223,7 +223,7 @@ async def test_it_does_not_come_back_with_partial_work_a_follow_up_or_a_merge_of
         assert changed(world, job, f"pagehand/{job.id}-2") == ["A", "notes.md"]
 
 
-async def test_what_others_change_there_is_no_business_of_the_job(tmp_path: Path) -> None:
+async def test_changes_by_others_to_held_out_paths_are_not_the_jobs(tmp_path: Path) -> None:
     """Their commits on the branch and on the base stay."""
     async with executing(tmp_path) as world:
         job = await world.done("one")
@@ -237,7 +237,7 @@ async def test_what_others_change_there_is_no_business_of_the_job(tmp_path: Path
 @pytest.mark.parametrize(
     ("more", "is_taken"), [("  - New: docs/new.md\n", True), ("hooks: [docs/x.py]\n", False)], ids=["nav", "hooks"]
 )
-async def test_of_mkdocs_settings_the_navigation_may_change(
+async def test_in_mkdocs_settings_only_the_navigation_may_change(
     tmp_path: Path,
     more: str,
     is_taken: bool,  # noqa: FBT001
@@ -250,7 +250,7 @@ async def test_of_mkdocs_settings_the_navigation_may_change(
         assert (f"pagehand/{job.id}" in w.branches()) is is_taken
 
 
-async def test_many_that_are_held_out_are_told_by_their_folder(tmp_path: Path) -> None:
+async def test_many_held_out_files_are_summarized_by_folder(tmp_path: Path) -> None:
     """An environment that an agent left is a thousand files."""
 
     def edit(copy: Path) -> None:
@@ -265,7 +265,7 @@ async def test_many_that_are_held_out_are_told_by_their_folder(tmp_path: Path) -
         assert WORKFLOW in str(job.details.reason)
 
 
-async def test_a_job_tells_names_that_other_systems_cannot_hold(tmp_path: Path) -> None:
+async def test_names_other_systems_cannot_store_are_reported(tmp_path: Path) -> None:
     """They are proposed: whoever reviews decides."""
 
     def edit(copy: Path) -> None:

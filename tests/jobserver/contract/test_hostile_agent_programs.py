@@ -54,14 +54,14 @@ def turn(agent, text):
 """
 
 
-async def test_what_is_no_message_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_lines_that_are_not_messages_are_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = agent_world(tmp_path, GARBAGE)
     assert (await world.edit("go")).summary == "Done."
     assert "[12 lines of its output were not messages]" in world.log
     assert not caplog.records
 
 
-async def test_requests_for_what_was_not_offered_are_refused(tmp_path: Path) -> None:
+async def test_requests_for_unoffered_abilities_are_refused(tmp_path: Path) -> None:
     asks = """
     def turn(agent, text):
         methods = ("fs/read_text_file", "fs/write_text_file", "terminal/create", "x", "_x")
@@ -77,13 +77,13 @@ async def test_requests_for_what_was_not_offered_are_refused(tmp_path: Path) -> 
     assert result.summary == f"{[-32601] * 5}decline-32602"
 
 
-async def test_an_unknown_stop_reason_is_said(tmp_path: Path) -> None:
+async def test_an_unknown_stop_reason_is_reported(tmp_path: Path) -> None:
     assert "answered in a way that Pagehand does not understand" in await failure(
         tmp_path, "def turn(agent, text): return 'fatigue'"
     )
 
 
-async def test_50000_notifications_are_heard_in_their_order_while_others_work(tmp_path: Path) -> None:
+async def test_50000_notifications_are_processed_in_order_without_blocking(tmp_path: Path) -> None:
     flood = """
     def turn(agent, text):
         import json
@@ -128,7 +128,7 @@ while True:
 """
 
 
-async def test_an_agent_that_asks_without_end_and_reads_no_answer_fills_no_memory(tmp_path: Path) -> None:
+async def test_endless_requests_with_unread_answers_use_bounded_memory(tmp_path: Path) -> None:
     most = 0
 
     async def others() -> None:
@@ -143,7 +143,7 @@ async def test_an_agent_that_asks_without_end_and_reads_no_answer_fills_no_memor
     assert most < 50
 
 
-async def test_10_mb_of_standard_error_stop_nothing_and_fill_no_disk(tmp_path: Path) -> None:
+async def test_10_mb_of_standard_error_block_nothing_and_fill_no_disk(tmp_path: Path) -> None:
     noisy = """
     def turn(agent, text):
         import sys
@@ -158,14 +158,14 @@ async def test_10_mb_of_standard_error_stop_nothing_and_fill_no_disk(tmp_path: P
 
 
 @pytest.mark.parametrize("how", ["import os; os._exit(3)", "raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)"])
-async def test_an_agent_that_dies_in_its_turn_is_said_to_have_ended(tmp_path: Path, how: str) -> None:
+async def test_an_agent_that_dies_during_its_turn_is_reported(tmp_path: Path, how: str) -> None:
     code = "137" if "kill" in how else "3"
     dies = f"def turn(agent, text):\n    import sys\n    print('out of luck', file=sys.stderr, flush=True)\n    {how}"
     said = await failure(tmp_path, dies)
     assert said == f"scripted ended before it was done (exit code {code}): out of luck"
 
 
-async def test_an_agent_that_dies_while_a_child_in_a_session_of_its_own_holds_its_output(tmp_path: Path) -> None:
+async def test_an_agent_dies_while_a_detached_child_holds_its_output(tmp_path: Path) -> None:
     dies = """
     def turn(agent, text):
         import os, subprocess
@@ -177,18 +177,18 @@ async def test_an_agent_that_dies_while_a_child_in_a_session_of_its_own_holds_it
     assert not is_running(int((tmp_path / "copy" / "pids").read_text()))
 
 
-async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
+async def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
     said = await failure(tmp_path, "", command=("/nothing/here",))
     assert "there is no program here on this server" in said
 
 
 @pytest.mark.parametrize("command", [("true",), ("echo", "hello"), ("cat",)])
-async def test_a_program_that_does_not_speak_the_protocol_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
+async def test_a_program_that_does_not_speak_the_protocol_is_reported(tmp_path: Path, command: tuple[str, ...]) -> None:
     said = await failure(tmp_path, "", command=command)
     assert "ended before it was done" in said or "did not answer" in said or "Method not found" in said
 
 
-async def test_a_silent_agent_is_ended_when_its_time_is_up(tmp_path: Path) -> None:
+async def test_a_silent_agent_is_stopped_at_its_time_limit(tmp_path: Path) -> None:
     silent = "def turn(agent, text):\n    agent.say('thinking'); time.sleep(60)"
     began = time.monotonic()
     assert await failure(tmp_path, silent, time_limit=1.5) == "scripted took longer than 1.5 s"
@@ -206,7 +206,7 @@ def turn(agent, text):
 """
 
 
-async def test_a_cancelled_edit_ends_within_5_seconds_though_the_agent_ignores_it(tmp_path: Path) -> None:
+async def test_a_cancelled_edit_ends_within_5_seconds_if_the_agent_ignores_it(tmp_path: Path) -> None:
     world = agent_world(tmp_path, IGNORES_ALL)
     editing = asyncio.create_task(world.edit("go"))
     while not world.progress.activities:  # noqa: ASYNC110 - what is awaited happens in another process
@@ -220,7 +220,7 @@ async def test_a_cancelled_edit_ends_within_5_seconds_though_the_agent_ignores_i
         assert not is_running(int(pid))
 
 
-async def test_a_turn_that_left_children_behind_ends_with_them(tmp_path: Path) -> None:
+async def test_children_left_behind_end_with_the_turn(tmp_path: Path) -> None:
     leaves = """
     def turn(agent, text):
         import subprocess
@@ -240,5 +240,5 @@ async def test_a_turn_that_left_children_behind_ends_with_them(tmp_path: Path) -
         ("Path('big').write_bytes(bytes(50_000_000)); time.sleep(60)", RunLimits(2**31, 100, 2**24), "16 MiB to the"),
     ],
 )
-async def test_an_agent_that_uses_too_much_is_ended(tmp_path: Path, code: str, limits: RunLimits, said: str) -> None:
+async def test_an_agent_that_uses_too_much_is_stopped(tmp_path: Path, code: str, limits: RunLimits, said: str) -> None:
     assert said in await failure(tmp_path, f"def turn(agent, text):\n    {code}", limits=limits)

@@ -24,7 +24,7 @@ def bubblewrap() -> None:
     needs_bubblewrap()
 
 
-async def test_it_sees_no_file_of_the_server_nor_of_other_jobs(tmp_path: Path) -> None:
+async def test_an_agent_sees_no_files_of_the_server_or_other_jobs(tmp_path: Path) -> None:
     secret = tmp_path / "api.key"
     secret.write_text(KEY)
     other = tmp_path / "data" / "jobs" / "other-job" / "copy" / "page.md"
@@ -47,7 +47,7 @@ async def test_it_sees_no_file_of_the_server_nor_of_other_jobs(tmp_path: Path) -
     assert set(found.values()) == {"FileNotFoundError"}, found
 
 
-async def test_it_sees_no_process_and_no_variable_of_the_server(
+async def test_an_agent_sees_no_processes_or_variables_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PAGEHAND_JOBSERVER_API_KEY", KEY)
@@ -82,7 +82,7 @@ async def test_it_sees_no_process_and_no_variable_of_the_server(
     }
 
 
-async def test_it_writes_to_its_copy_its_home_and_a_small_tmp_only(tmp_path: Path) -> None:
+async def test_an_agent_writes_only_to_its_copy_its_home_and_a_small_tmp(tmp_path: Path) -> None:
     program = """
     places = ["/", "/usr", "/usr/bin", "/etc", "/dev", "/workspace", "/proc", "/bin"]
     for place in places:
@@ -105,7 +105,7 @@ async def test_it_writes_to_its_copy_its_home_and_a_small_tmp_only(tmp_path: Pat
     assert set(found.values()) <= {"OSError", "PermissionError", "FileNotFoundError"}, found
 
 
-async def test_of_its_home_the_caches_go_between_instructions_and_nothing_of_others(tmp_path: Path) -> None:
+async def test_only_caches_of_the_home_survive_between_instructions(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs" / "_cacache" / "kept"
     theirs.parent.mkdir(parents=True)
     theirs.touch()
@@ -186,7 +186,7 @@ time.sleep(600)
     ],
     ids=["processes", "memory", "memory of many", "disk", "empty files", "deep folders"],
 )
-async def test_what_uses_up_the_machine_is_ended_with_the_reason(
+async def test_exhausting_the_machine_is_stopped_with_a_reason(
     tmp_path: Path, program: str, setting: dict[str, int], reason: str
 ) -> None:
     async with hostile_world(tmp_path, program, "/workspace/home", **setting) as world:
@@ -220,7 +220,7 @@ if sys.argv[1] == "stays":
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", ["stays", "ends"])
-async def test_nothing_outlives_a_run_not_even_what_left_its_session(tmp_path: Path, sandbox: str, how: str) -> None:
+async def test_nothing_outlives_a_run_even_in_another_session(tmp_path: Path, sandbox: str, how: str) -> None:
     limit = "1.5" if how == "stays" else "60"
     async with hostile_world(tmp_path, LEAVES, how, sandbox=sandbox, time_limit=limit) as world:
         job = await world.done("go")
@@ -260,7 +260,7 @@ async def test_the_network_is_a_setting(tmp_path: Path, listeners: tuple[int, st
         }
 
 
-async def test_what_it_tried_to_reach_is_told(tmp_path: Path) -> None:
+async def test_blocked_connections_are_reported(tmp_path: Path) -> None:
     """By the proxy that its variables name; in the answer, the pull request and the log."""
     program = r"""
     import socket
@@ -283,7 +283,7 @@ async def test_what_it_tried_to_reach_is_told(tmp_path: Path) -> None:
     assert "It tried to reach example.com" in page
 
 
-async def test_what_one_job_leaves_in_tmp_no_other_sees(tmp_path: Path) -> None:
+async def test_tmp_is_not_shared_between_jobs(tmp_path: Path) -> None:
     program = """
     attempt("seen", lambda: os.listdir("/tmp"))
     pathlib.Path("/tmp/mine").touch()

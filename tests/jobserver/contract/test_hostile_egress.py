@@ -45,7 +45,7 @@ async def inside() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
-async def test_it_reaches_what_is_listed_and_nothing_beside_it(
+async def test_an_agent_reaches_only_listed_hosts(
     tmp_path: Path, inside: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither the server itself, listed or not, nor an address in any spelling, nor a private address where a public
@@ -79,7 +79,7 @@ async def test_it_reaches_what_is_listed_and_nothing_beside_it(
     assert f"EGRESS lets programs and agents reach {listed}" in caplog.text, "it is told at the start"
 
 
-async def test_drafts_that_everybody_may_read_are_read_by_no_program(tmp_path: Path) -> None:
+async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:
     """Where reading needs no login: neither directly, nor by the proxy, though somebody lists the server itself."""
     own = free_port()
     addresses = [("127.0.0.1", own), ("::1", own), ("0.0.0.0", own)]  # noqa: S104 - what a program tries
@@ -129,7 +129,7 @@ async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) ->
     assert set(found.values()) <= errors, found
 
 
-async def test_neither_many_connections_nor_a_stream_without_an_end_outlive_a_run(tmp_path: Path) -> None:
+async def test_many_connections_and_endless_streams_end_with_the_run(tmp_path: Path) -> None:
     """The time limit ends it, the server goes on, and the host that was listed sees every connection end."""
     ended = asyncio.Semaphore(0)
 

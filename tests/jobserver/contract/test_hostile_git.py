@@ -98,7 +98,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
-async def test_no_address_of_the_copys_git_gets_the_branch(tmp_path: Path) -> None:
+async def test_no_remote_of_the_copys_git_gets_the_branch(tmp_path: Path) -> None:
     elsewhere = await asyncio.to_thread(make_bare, tmp_path / "elsewhere.git", {"x": "x"})
     before = git(elsewhere, "for-each-ref")
     world, branch = await run(tmp_path, ELSEWHERE.format(elsewhere=str(elsewhere)))
@@ -112,7 +112,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
-async def test_another_worktree_brings_no_file_of_the_server(tmp_path: Path) -> None:
+async def test_another_worktree_exposes_no_file_of_the_server(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text(SECRET)
@@ -151,7 +151,7 @@ for address in ("origin", "{address}", "file://{address}"):
 """
 
 
-async def test_nothing_goes_past_review(tmp_path: Path) -> None:
+async def test_no_change_bypasses_review(tmp_path: Path) -> None:
     world, branch = await run(tmp_path, PUSH.format(address=str(tmp_path / "r.git")))
     assert "page.md" in tree(world, branch)
     assert {name.partition("/")[0] for name in world.branches()} == {"main", "pagehand"}
@@ -168,7 +168,7 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
-async def test_links_out_of_the_tree_are_not_followed_and_not_proposed(tmp_path: Path) -> None:
+async def test_symlinks_out_of_the_tree_are_neither_followed_nor_proposed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     for name in ("secret.md", "start.md"):
@@ -212,13 +212,13 @@ pathlib.Path("page.md").write_text("changed")
 """
 
 
-async def test_odd_files_stall_nothing(tmp_path: Path) -> None:
+async def test_unusual_files_do_not_block(tmp_path: Path) -> None:
     """A pipe would be read for ever."""
     world, branch = await run(tmp_path, ODD_FILES)
     assert not {"pipe.md", "socket.md"} & set(tree(world, branch))
 
 
-async def test_what_was_left_is_gone_afterwards(tmp_path: Path) -> None:
+async def test_leftovers_are_removed_afterwards(tmp_path: Path) -> None:
     deep = "for _ in range(45):\n    os.mkdir('d' * 100); os.chdir('d' * 100)\n"
     await run(tmp_path, "os.makedirs('x/y'), os.chmod('x', 0)\n" + deep)
     jobs = list((tmp_path / "data" / "jobs").iterdir())
@@ -239,7 +239,7 @@ os.chmod("page.md", 0o777)
 """
 
 
-async def test_nothing_that_runs_comes_back_from_a_program(tmp_path: Path) -> None:
+async def test_nothing_executable_comes_back_from_a_program(tmp_path: Path) -> None:
     """By no name, spelling, link or right."""
     world, branch = await run(tmp_path, HELD_OUT)
     assert tree(world, branch) == {"docs/start.md": "100644", "page.md": "100644"}
@@ -261,7 +261,7 @@ pathlib.Path("docs/{place}.md").write_bytes({form})
         pytest.param("json.dumps(key).encode().hex().encode()", marks=pytest.mark.full),
     ],
 )  # fmt: skip
-async def test_a_program_gets_no_key_of_the_servers_out(tmp_path: Path, form: str) -> None:
+async def test_a_program_cannot_extract_the_servers_keys(tmp_path: Path, form: str) -> None:
     """However it came by it; nothing of the change is pushed."""
     async with hostile_world(tmp_path, KEYS.format(key=KEY, form=form, place="start")) as world:
         job = await world.done("go")

@@ -61,7 +61,7 @@ REFUSED_KEYRINGS = {
 }
 
 
-async def test_no_job_reads_what_another_left_in_the_kernels_keyrings(tmp_path: Path) -> None:
+async def test_no_job_reads_another_jobs_kernel_keyring(tmp_path: Path) -> None:
     """One after another, and side by side."""
     program = f"NAME = {uuid.uuid4().hex!r}.encode()\n{KEYRINGS}\nreport()"
     async with hostile_world(tmp_path, program) as world:
@@ -127,7 +127,7 @@ report()
 """
 
 
-async def test_what_is_the_kernels_own_is_refused(tmp_path: Path) -> None:
+async def test_kernel_internal_calls_are_refused(tmp_path: Path) -> None:
     async with hostile_world(tmp_path, SYSTEM_CALLS + REACHES_FOR_THE_KERNEL) as world:
         found = await findings(world)
     own, absent, none, no_protocol = "EPERM", "ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT"
@@ -200,7 +200,7 @@ report()
 """
 
 
-async def test_ordinary_programs_notice_nothing_of_the_filter(tmp_path: Path) -> None:
+async def test_ordinary_programs_are_unaffected_by_the_filter(tmp_path: Path) -> None:
     """Python, a shell, and as far as they are here node, git and a C compiler."""
     async with hostile_world(tmp_path, GOES_ON_AS_USUAL) as world:
         found = await findings(world)

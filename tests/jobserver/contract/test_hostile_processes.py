@@ -184,7 +184,7 @@ time.sleep(600)
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", pytest.param("none", marks=pytest.mark.full)])
-async def test_after_a_kill_no_agent_goes_on_beside_its_successor(directory: Path, sandbox: str) -> None:
+async def test_after_a_kill_no_agent_runs_beside_its_successor(directory: Path, sandbox: str) -> None:
     if sandbox == "bubblewrap":
         await asyncio.to_thread(needs_bubblewrap)
     person = Person((), sys.executable, str(ROOT))

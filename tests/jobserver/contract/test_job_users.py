@@ -54,7 +54,7 @@ async def follow_up(world: JobServerWorld, job: dict[str, Any]) -> dict[str, Any
     return await world.ended(str(job["id"]))
 
 
-async def test_each_job_is_a_user_of_its_own_and_stays_it(tmp_path: Path, users: JobUsers) -> None:
+async def test_each_job_has_its_own_user_permanently(tmp_path: Path, users: JobUsers) -> None:
     """What it wrote is proposed; its follow-up finds what it had kept."""
     async with hostile_world(tmp_path, WRITES) as world:
         left, right = await asyncio.gather(world.done("left"), world.done("right"))
@@ -72,7 +72,7 @@ async def test_each_job_is_a_user_of_its_own_and_stays_it(tmp_path: Path, users:
         assert owners(home(tmp_path, left)) == of_left
 
 
-async def test_what_root_left_becomes_the_jobs_own(tmp_path: Path, users: JobUsers) -> None:
+async def test_files_left_by_root_become_the_jobs_own(tmp_path: Path, users: JobUsers) -> None:
     """As after an update; a home that leads elsewhere takes nothing along."""
     async with hostile_world(tmp_path, WRITES) as world:
         job = await world.done("go")
@@ -112,7 +112,7 @@ def users_of_processes(name: str) -> set[str]:
     return {line.partition("\t")[2] for text in lines for line in text if line.startswith("Uid:")}
 
 
-def test_its_processes_are_its_users_too(tmp_path: Path, users: JobUsers) -> None:
+def test_a_jobs_processes_run_as_its_user(tmp_path: Path, users: JobUsers) -> None:
     """As the kernel sees them from outside: no signal of theirs reaches what is another's."""
     name = f"ph{tmp_path.stat().st_ino}"[:15]
     program = tmp_path / name
@@ -138,7 +138,7 @@ def test_a_program_below_root_runs_if_others_may_read_it(tmp_path: Path) -> None
         assert running.communicate()[0] == "hello\n"
 
 
-def test_a_program_that_only_root_can_read_is_said_to_be_out_of_reach(tmp_path: Path) -> None:
+def test_a_program_only_root_can_read_is_reported_as_unreachable(tmp_path: Path) -> None:
     program = tmp_path / "hello"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
@@ -146,7 +146,7 @@ def test_a_program_that_only_root_can_read_is_said_to_be_out_of_reach(tmp_path: 
         started(tmp_path, str(program))
 
 
-def test_a_folder_that_only_root_can_read_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_a_folder_only_root_can_read_is_refused_at_start(tmp_path: Path) -> None:
     closed = tmp_path / "for-programs"
     closed.mkdir(mode=0o700)
     settings = SandboxSettings.model_validate({"sandbox_folders": (closed,)})

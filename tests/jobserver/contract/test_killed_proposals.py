@@ -118,7 +118,7 @@ async def github(tmp_path: Path) -> AsyncIterator[GitHubServer]:
 @pytest.mark.parametrize(
     "moments", [RISKIEST, pytest.param(MOMENTS, marks=pytest.mark.full)], ids=["riskiest moments", "every moment"]
 )
-async def test_whenever_the_server_is_killed_there_is_one_pull_request_in_the_end(
+async def test_a_kill_at_any_moment_leaves_exactly_one_pull_request(
     github: GitHubServer, tmp_path: Path, moments: tuple[Arm, ...]
 ) -> None:
     """One job for each moment, since each takes a start."""

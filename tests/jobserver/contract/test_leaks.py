@@ -63,7 +63,7 @@ def everything(world: ExecutorWorld) -> str:
     return "".join(git(world.bare, "cat-file", "-p", line.split()[0]) for line in objects)
 
 
-async def test_what_looks_like_a_key_is_held_back_kept_and_told_without_its_value(tmp_path: Path) -> None:
+async def test_a_suspected_key_is_held_back_and_reported_without_its_value(tmp_path: Path) -> None:
     """The agent knows of it by the next instruction, and mends it; then all is pushed."""
     files = {"docs/a.md": f"Set `AWS_ACCESS_KEY_ID={AWS}`.\n".encode(), "docs/b.md": b"Fine.\n"}
     async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
@@ -89,7 +89,7 @@ async def test_what_looks_like_a_key_is_held_back_kept_and_told_without_its_valu
         assert AWS not in everything(world)
 
 
-async def test_what_is_allowed_is_pushed(tmp_path: Path) -> None:
+async def test_an_allowed_finding_is_pushed(tmp_path: Path) -> None:
     """By what the words say."""
     files = {"docs/a.md": f"Use {AWS}.\n".encode()}
     async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
@@ -101,7 +101,7 @@ async def test_what_is_allowed_is_pushed(tmp_path: Path) -> None:
         assert (await world.done("go")).status is Status.COMPLETED
 
 
-async def test_a_sample_that_the_base_has_can_be_edited_copied_and_moved(tmp_path: Path) -> None:
+async def test_a_sample_in_the_base_can_be_edited_copied_and_moved(tmp_path: Path) -> None:
     """It gives nothing away that was not there; a key of several lines is looked for line by line."""
     sample = f"Set {AWS} and\n\n{PEM}\n"
 
@@ -124,7 +124,7 @@ async def test_a_sample_that_the_base_has_can_be_edited_copied_and_moved(tmp_pat
         assert "AWS" not in reason(other)
 
 
-async def test_a_name_is_looked_at_and_told_without_the_secret(tmp_path: Path) -> None:
+async def test_file_names_are_scanned_and_reported_without_the_secret(tmp_path: Path) -> None:
     """A rule's, and the server's own."""
     files = {f"docs/{GITHUB}.md": b"x", "docs/plain-own-value-1.md": b"x"}
     async with executing(tmp_path, editor(files), secrets=Secrets(("plain-own-value-1",))) as world:
@@ -154,7 +154,7 @@ async def test_a_prompt_with_a_secret_is_pushed_without_it(tmp_path: Path) -> No
         assert OWN not in world.folders.log(job.id).read_text()
 
 
-async def test_what_cannot_be_looked_through_in_time_is_held_back(tmp_path: Path) -> None:
+async def test_a_change_that_cannot_be_scanned_in_time_is_held_back(tmp_path: Path) -> None:
     """It says so, and where it stopped; nothing is lost."""
     secrets = Secrets(time_limit=0.0)
     async with executing(tmp_path, editor({"docs/a.md": b"x"}), secrets=secrets) as world:
@@ -165,7 +165,7 @@ async def test_what_cannot_be_looked_through_in_time_is_held_back(tmp_path: Path
         assert world.branches() == {"main"}
 
 
-async def test_a_packed_file_is_looked_into_and_held_back_where_it_packs_too_much(tmp_path: Path) -> None:
+async def test_an_archive_is_scanned_and_held_back_if_it_unpacks_too_much(tmp_path: Path) -> None:
     """It says which one; a picture is no archive."""
     with io.BytesIO() as packed, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", f"<w:t>{GITHUB}</w:t>" * 9)
@@ -184,7 +184,7 @@ async def test_a_packed_file_is_looked_into_and_held_back_where_it_packs_too_muc
         assert (await world.done("go")).status is Status.COMPLETED
 
 
-async def test_what_others_pushed_to_the_branch_is_not_the_jobs(tmp_path: Path) -> None:
+async def test_commits_of_others_on_the_branch_are_not_the_jobs(tmp_path: Path) -> None:
     """Their key is out already; the job's own change goes on top."""
     async with executing(tmp_path, secrets=Secrets()) as world:
         job = await world.done("one")
@@ -192,7 +192,7 @@ async def test_what_others_pushed_to_the_branch_is_not_the_jobs(tmp_path: Path) 
         assert (await world.done("two", job.id)).status is Status.COMPLETED
 
 
-async def test_a_link_that_is_changed_and_many_files_are_looked_at(tmp_path: Path) -> None:
+async def test_a_changed_symlink_and_many_files_are_scanned(tmp_path: Path) -> None:
     """Each of a hundred files, the last one, too."""
     files = {f"docs/{number}.md": b"Fine.\n" * 100 for number in range(99)} | {"docs/last.md": GITHUB.encode()}
     async with executing(tmp_path, editor(files), secrets=Secrets()) as world:

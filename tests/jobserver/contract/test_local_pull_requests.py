@@ -82,7 +82,7 @@ async def opened(repository: Path, data: Path, mirror: Mirror | None = None) -> 
         yield Kept(pull_requests, clock, mirror.directory)
 
 
-async def test_a_file_of_the_first_version_keeps_its_rows(repository: Path, tmp_path: Path) -> None:
+async def test_a_database_of_the_first_version_keeps_its_rows(repository: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     head = git(repository, "rev-parse", "change").strip()
     with closing(sqlite3.connect(data / "pulls.sqlite3", isolation_level=None)) as database:
@@ -118,7 +118,7 @@ async def test_a_branch_has_one_open_pull_request_and_the_newest_is_found(reposi
         ]
 
 
-async def test_a_branch_without_a_pull_request_waits_for_nobody_s_fetch(repository: Path, tmp_path: Path) -> None:
+async def test_a_branch_without_a_pull_request_waits_for_no_fetch(repository: Path, tmp_path: Path) -> None:
     """Every new job asks for its own, while others are opened."""
     mirror = SlowMirror(git_for(repository), tmp_path / "data" / "mirror.git")
     async with opened(repository, tmp_path / "data", mirror) as kept, asyncio.timeout(10), asyncio.TaskGroup() as tasks:
@@ -129,7 +129,7 @@ async def test_a_branch_without_a_pull_request_waits_for_nobody_s_fetch(reposito
         assert (await opening).number == 1
 
 
-async def test_the_list_has_pages(repository: Path, tmp_path: Path) -> None:
+async def test_the_list_is_paged(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         for number in range(1, LIST_LENGTH + 2):
             new = NewPullRequest(f"change-{number}", "A change", "")
@@ -145,7 +145,7 @@ async def test_the_list_has_pages(repository: Path, tmp_path: Path) -> None:
         assert not (await kept.pull_requests.list(PullRequestState.OPEN, 1)).rows
 
 
-async def test_what_ended_long_ago_is_forgotten_with_its_commits(repository: Path, tmp_path: Path) -> None:
+async def test_long_ended_pull_requests_are_deleted_with_their_commits(repository: Path, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "data") as kept:
         closed = await kept.pull_requests.open(NEW)
         await kept.pull_requests.close(closed.number, by="Ada")

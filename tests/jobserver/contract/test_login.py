@@ -37,7 +37,7 @@ def strangers(world: JobServerWorld) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=world.url, verify=WITHOUT_TLS)
 
 
-async def test_only_a_reviewer_who_is_logged_in_can_merge(tmp_path: Path) -> None:
+async def test_only_a_logged_in_reviewer_can_merge(tmp_path: Path) -> None:
     async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
         link = (await world.done(REPLACE))["prLink"]
         before = git(world.repository, "rev-parse", "main")
@@ -59,7 +59,7 @@ async def test_only_a_reviewer_who_is_logged_in_can_merge(tmp_path: Path) -> Non
             assert 'merged by <bdi class="person">Ada Lovelace</bdi>' in (await stranger.get(link)).text
 
 
-async def test_a_session_ends_with_the_logout_and_its_cookie_is_for_this_server_alone(tmp_path: Path) -> None:
+async def test_a_session_ends_at_logout_and_its_cookie_is_bound_to_this_server(tmp_path: Path) -> None:
     async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
         cookie = (await world.log_in()).headers["Set-Cookie"]
         assert "HttpOnly" in cookie
@@ -73,7 +73,7 @@ async def test_a_session_ends_with_the_logout_and_its_cookie_is_for_this_server_
             assert "Ada" not in (await stolen.get("/pulls")).text
 
 
-async def test_over_https_the_cookie_is_for_https_alone(tmp_path: Path) -> None:
+async def test_over_https_the_cookie_is_secure(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", public_url="https://docs-jobs.example.com") as world:
         assert "Secure" in (await world.log_in()).headers["Set-Cookie"]
@@ -82,7 +82,7 @@ async def test_over_https_the_cookie_is_for_https_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "target", ["https://evil.example", "//evil.example", "/pulls/1/merge", "/pulls\n", "", "/pulls/1?x"]
 )
-async def test_a_login_leads_nowhere_else(tmp_path: Path, target: str) -> None:
+async def test_a_login_redirects_only_within_the_site(tmp_path: Path, target: str) -> None:
     async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
         form = {"key": REVIEWER_KEY, "next": target}
         answer = await world.client.post("/login", data=form, headers={"Origin": world.url})
@@ -94,7 +94,7 @@ async def test_a_login_leads_nowhere_else(tmp_path: Path, target: str) -> None:
         )
 
 
-async def test_whoever_tries_keys_locks_nobody_out(tmp_path: Path) -> None:
+async def test_guessing_keys_locks_nobody_out(tmp_path: Path) -> None:
     """A hundred and twenty wrong keys at once, from the reviewer's own address: the reviewer gets in."""
     async with (
         running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world,
@@ -108,7 +108,7 @@ async def test_whoever_tries_keys_locks_nobody_out(tmp_path: Path) -> None:
         assert {answer.status_code for answer in await attack} == {403}
 
 
-async def test_a_key_from_another_page_is_not_even_looked_at(tmp_path: Path) -> None:
+async def test_a_key_posted_from_another_site_is_not_checked(tmp_path: Path) -> None:
     async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
         elsewhere = {"Origin": "http://evil.example"}
         answer = await world.client.post("/login", data={"key": REVIEWER_KEY}, headers=elsewhere)
@@ -116,7 +116,7 @@ async def test_a_key_from_another_page_is_not_even_looked_at(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("trusted", ["", "127.0.0.1"])
-async def test_whatever_a_header_says_of_the_address_the_key_counts(tmp_path: Path, trusted: str) -> None:
+async def test_the_key_counts_whatever_forwarded_headers_say(tmp_path: Path, trusted: str) -> None:
     said = [
         "203.0.113.9",
         "unknown",
@@ -148,7 +148,7 @@ for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png"):
 """
 
 
-async def test_what_an_agent_starts_cannot_read_the_drafts(tmp_path: Path) -> None:
+async def test_an_agents_programs_cannot_read_the_drafts(tmp_path: Path) -> None:
     """It runs without a sandbox, beside the server: the pages themselves keep it out."""
     (tmp_path / "reads.py").write_text(READS_THE_DRAFTS)
     command = (sys.executable, str(tmp_path / "reads.py"))
@@ -160,7 +160,7 @@ async def test_what_an_agent_starts_cannot_read_the_drafts(tmp_path: Path) -> No
         ]
 
 
-async def test_where_nobody_can_log_in_the_page_says_what_is_missing(tmp_path: Path) -> None:
+async def test_without_logins_the_page_says_what_is_missing(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", editor="command", command=("true",), reviewers="") as world:
         page = await world.client.get("/pulls", follow_redirects=True)
@@ -178,7 +178,7 @@ async def test_without_reviewers_nobody_can_merge_and_the_page_says_why(tmp_path
         assert (await world.log_in("")).status_code == 403
 
 
-async def test_in_a_demo_everybody_is_you(tmp_path: Path) -> None:
+async def test_in_a_demo_every_visitor_is_the_same_person(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", reviewers="", everybody="you (demo)") as world:
         link = (await world.done(REPLACE))["prLink"]
@@ -190,7 +190,7 @@ async def test_in_a_demo_everybody_is_you(tmp_path: Path) -> None:
         assert 'by <bdi class="person">you (demo)</bdi>' in (await world.client.get("/pulls")).text
 
 
-async def test_a_demo_is_for_this_machine_alone(tmp_path: Path) -> None:
+async def test_a_demo_listens_only_on_this_machine(tmp_path: Path) -> None:
     repository = make_bare(tmp_path / "manual.git", PAGES)
     with pytest.raises(ValueError, match="loopback"):
         async with running(repository, tmp_path / "data", everybody="you", host="0.0.0.0"):  # noqa: S104 (refused)
@@ -229,7 +229,7 @@ async def test_private_pages_are_for_reviewers(tmp_path: Path) -> None:
         ("nonsense", b""),
     ],
 )
-async def test_what_is_no_form_is_nobodys_key(tmp_path: Path, kind: str, body: bytes) -> None:
+async def test_a_malformed_form_belongs_to_nobody(tmp_path: Path, kind: str, body: bytes) -> None:
     async with running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world:
         headers = {"Origin": world.url, "Content-Type": kind}
         for path in ("/login", "/logout", "/pulls/1/merge"):
@@ -242,7 +242,7 @@ def test_a_key_belongs_to_one_person() -> None:
     assert [owner and owner.name for owner in found] == ["Ada", "Ben", None, None, None]
 
 
-def test_sessions_end_by_themselves_and_are_not_too_many() -> None:
+def test_sessions_expire_and_are_bounded() -> None:
     clock = Clock()
     owners = KeyOwners(reviewers_in(f"Ada: {'a' * 16}"))
     ada = owners.find("a" * 16)

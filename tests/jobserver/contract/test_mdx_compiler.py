@@ -72,7 +72,7 @@ def compiles() -> Compiler:
     return ask
 
 
-def test_the_compiler_refuses_what_the_check_finds_and_nothing_else(compiles: Compiler) -> None:
+def test_the_compiler_and_the_check_agree(compiles: Compiler) -> None:
     """Also with a text after another: what is good is good after a fault, and no fault hides."""
     pairs = product((*GOOD, *BAD), (text for text in GOOD if not text.startswith("import")))  # nothing twice
     texts = [*GOOD, *BAD, *map("\n".join, pairs)]
@@ -81,7 +81,7 @@ def test_the_compiler_refuses_what_the_check_finds_and_nothing_else(compiles: Co
     assert sum(answers.values()) > len(GOOD)
 
 
-def test_what_the_built_in_editor_changes_still_compiles(compiles: Compiler, tmp_path: Path) -> None:
+def test_pages_changed_by_the_built_in_editor_still_compile(compiles: Compiler, tmp_path: Path) -> None:
     """Every prompt on pages of every kind; what people have it write may be of braces and tags."""
     changed = []
     for number, prompt in enumerate(PROMPTS):

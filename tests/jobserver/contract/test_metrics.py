@@ -28,7 +28,7 @@ async def page_of(world: JobServerWorld) -> str:
     return answer.raise_for_status().text
 
 
-async def test_runs_are_counted_for_whoever_has_the_token(tmp_path: Path) -> None:
+async def test_runs_are_counted_for_holders_of_the_token(tmp_path: Path) -> None:
     bare = make_bare(tmp_path / "r.git", {"docs/a.md": "# Start\n"})
     async with running(bare, tmp_path / "data", metrics_token=TOKEN) as world:
         await world.done('Replace "Start" with "Begin"')
@@ -79,7 +79,7 @@ async def test_the_age_of_the_queue_is_that_of_its_oldest_instruction(tmp_path: 
         assert await queue.backlog() == InstructionBacklog(queued=2, running=1, oldest_seconds=35.0)
 
 
-async def test_without_a_token_there_are_none(tmp_path: Path) -> None:
+async def test_without_a_token_there_are_no_metrics(tmp_path: Path) -> None:
     async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data") as world:
         assert (await world.client.get("/metrics")).status_code == 404
 
@@ -94,7 +94,7 @@ class RefusesAll:
         yield lambda program: program
 
 
-async def test_refusals_are_counted_when_a_run_ends_however_it_does() -> None:
+async def test_refusals_are_counted_when_a_run_ends() -> None:
     counted = list[int]()
     egress = CountedEgress(RefusesAll(), counted.append)
     async with egress.opened(EgressRefusals()):

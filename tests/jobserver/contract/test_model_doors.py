@@ -62,7 +62,7 @@ def model(upstream: Upstream, **more: Any) -> dict[str, Any]:
     return {"egress": (), "model_api": "anthropic", "model_key": key, "model_url": upstream.url, **more}
 
 
-async def test_a_command_asks_its_model_without_ever_holding_the_key(tmp_path: Path, upstream: Upstream) -> None:
+async def test_a_command_uses_its_model_without_ever_holding_the_key(tmp_path: Path, upstream: Upstream) -> None:
     """Not in a file, its environment, an argument or anything else that it can read."""
     program = ASK + SEARCH + 'attempt("asked", lambda: ask("/v1/messages"))\nreport()'
     async with hostile_world(tmp_path, program, "{model_url}", **model(upstream)) as world:
@@ -72,7 +72,7 @@ async def test_a_command_asks_its_model_without_ever_holding_the_key(tmp_path: P
     assert [request.headers["x-api-key"] for request, _ in upstream.asked] == [KEY]
 
 
-async def test_what_the_relay_refuses_is_told_to_the_program_and_to_people(tmp_path: Path, upstream: Upstream) -> None:
+async def test_the_relays_refusals_reach_the_program_and_people(tmp_path: Path, upstream: Upstream) -> None:
     program = (
         ASK + 'attempt("asked", lambda: ask("/v1/messages", mcp_servers=[{"url": "https://x.example"}]))\nreport()'
     )
@@ -98,7 +98,7 @@ SMUGGLED = (
 """Other paths, hosts and protocols, two lengths, and no key."""
 
 
-async def test_nothing_but_its_models_conversation_gets_through_the_relay(tmp_path: Path, upstream: Upstream) -> None:
+async def test_only_the_models_conversation_passes_the_relay(tmp_path: Path, upstream: Upstream) -> None:
     program = f"""
 import socket
 def send(text):
@@ -116,9 +116,7 @@ report()
     assert not upstream.asked
 
 
-async def test_neither_slow_requests_nor_answers_without_an_end_outlive_a_run(
-    tmp_path: Path, upstream: Upstream
-) -> None:
+async def test_slow_requests_and_endless_answers_end_with_the_run(tmp_path: Path, upstream: Upstream) -> None:
     """A cancel ends it, the model's answers are given up, and the server goes on."""
     begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
 
@@ -165,7 +163,7 @@ for thread in threads:
         assert (await world.client.get("/health")).status_code == 200
 
 
-async def test_checks_have_no_way_to_the_model(tmp_path: Path, upstream: Upstream) -> None:
+async def test_checks_cannot_reach_the_model(tmp_path: Path, upstream: Upstream) -> None:
     """A command of the repository's runs what the change brought in."""
     check = (PYTHON, "-c", "import socket; socket.create_connection(('127.0.0.1', 8701), 5)")
     async with hostile_world(tmp_path, "report()", **model(upstream, checks=(check,))) as world:

@@ -33,7 +33,7 @@ def head(world: RelayWorld, *lines: str, token: bool = True) -> bytes:
     return "\r\n".join([*lines, *given, "", ""]).encode()
 
 
-async def test_the_key_takes_the_tokens_place_and_the_body_passes_byte_for_byte(world: RelayWorld) -> None:
+async def test_the_key_replaces_the_token_and_the_body_passes_unchanged(world: RelayWorld) -> None:
     """Neither what the connection needs, nor cookies, nor headers that nobody knows, pass."""
     given = {"x-api-key": world.run.token, "anthropic-version": "1", "Cookie": "a=b", "X-Unknown": "x", "Via": "y"}
     async with world.post(
@@ -63,19 +63,19 @@ async def test_each_api_gets_its_key_where_it_expects_it(api: object, header: Ke
 
 
 @pytest.mark.parametrize("keys", [{}, {"x-api-key": "wrong"}, {"x-api-key": ""}, {"x-goog-api-key": KEY}])
-async def test_who_does_not_know_the_runs_token_gets_nothing(world: RelayWorld, keys: dict[str, str]) -> None:
+async def test_a_client_without_the_runs_token_gets_nothing(world: RelayWorld, keys: dict[str, str]) -> None:
     async with world.post(json=ASKED, headers=keys) as r:
         assert r.status == 401
         assert (await r.json())["error"]["type"] == "authentication_error"
     assert (world.upstream.asked, world.refused) == ([], ["its model's API (a wrong token)"])
 
 
-async def test_a_second_key_beside_the_token_is_not_let_through(world: RelayWorld) -> None:
+async def test_a_second_key_beside_the_token_is_refused(world: RelayWorld) -> None:
     async with world.post(json=ASKED, headers={"x-api-key": world.run.token, "Authorization": "Bearer other"}) as r:
         assert r.status == 401
 
 
-async def test_a_key_that_was_rotated_is_read_anew_and_a_missing_one_is_said() -> None:
+async def test_a_rotated_key_is_reloaded_and_a_missing_one_reported() -> None:
     keys = iter(["first-key", "second-key"])
 
     def key() -> str:
@@ -93,7 +93,7 @@ async def test_a_key_that_was_rotated_is_read_anew_and_a_missing_one_is_said() -
         assert [request.headers["x-api-key"] for request, _ in world.upstream.asked] == ["first-key", "second-key"]
 
 
-async def test_events_come_as_they_are_sent(world: RelayWorld) -> None:
+async def test_events_are_streamed_as_they_are_sent(world: RelayWorld) -> None:
     """The second event is sent only once the first one has arrived."""
     arrived = asyncio.Event()
 
@@ -118,7 +118,7 @@ async def test_events_come_as_they_are_sent(world: RelayWorld) -> None:
     assert told == [Spent(7, 5)]
 
 
-async def test_a_client_that_leaves_ends_its_question_to_the_model(world: RelayWorld) -> None:
+async def test_a_disconnecting_client_cancels_the_model_request(world: RelayWorld) -> None:
     async def silent(request: web.Request) -> web.StreamResponse:
         began.set()
         return await asyncio.Event().wait()  # type: ignore[return-value]
@@ -142,7 +142,7 @@ async def test_a_client_that_leaves_ends_its_question_to_the_model(world: RelayW
         await world.upstream.gone.wait()
 
 
-async def test_what_streams_when_the_run_ends_ends_with_it() -> None:
+async def test_streams_end_with_the_run() -> None:
     """Nothing is left of it: neither the question to the model, nor the socket."""
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -173,7 +173,7 @@ async def test_what_streams_when_the_run_ends_ends_with_it() -> None:
         assert not run.socket.parent.exists()
 
 
-async def test_a_redirect_is_not_followed_and_an_error_is_handed_on_without_the_key(world: RelayWorld) -> None:
+async def test_redirects_are_not_followed_and_errors_passed_on_without_the_key(world: RelayWorld) -> None:
     async def redirect(request: web.Request) -> web.StreamResponse:
         return web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"})
 
@@ -192,7 +192,7 @@ async def test_a_redirect_is_not_followed_and_an_error_is_handed_on_without_the_
         assert KEY not in str(r.headers)
 
 
-async def test_an_answer_that_is_cut_off_does_not_look_whole(world: RelayWorld) -> None:
+async def test_a_truncated_answer_does_not_look_complete(world: RelayWorld) -> None:
     async def cut(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -207,13 +207,13 @@ async def test_an_answer_that_is_cut_off_does_not_look_whole(world: RelayWorld) 
             await r.read()
 
 
-async def test_an_address_that_cannot_be_reached_is_said() -> None:
+async def test_an_unreachable_address_is_reported() -> None:
     async with relay_world(address="http://127.0.0.1:1/v1") as world, world.post(json=ASKED) as r:
         assert r.status == 502
         assert "cannot reach 127.0.0.1" in (await r.json())["error"]["message"]
 
 
-async def test_the_servers_own_proxy_is_used_where_no_proxy_says_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_servers_proxy_is_used_unless_no_proxy_excludes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async with upstream_server() as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         async with relay_world(address="http://models.example/v1") as world, world.post(json=ASKED) as r:
@@ -225,7 +225,7 @@ async def test_the_servers_own_proxy_is_used_where_no_proxy_says_nothing_else(mo
         assert proxy_for("http://127.0.0.1:1/v1") is None
 
 
-async def test_what_runs_at_the_models_provider_is_refused_in_words_and_counted(world: RelayWorld) -> None:
+async def test_tools_that_run_at_the_provider_are_refused_and_counted(world: RelayWorld) -> None:
     tools = [{"type": "web_search_20250305", "name": "web_search"}]
     async with world.post(json={**ASKED, "tools": tools}) as r:
         assert r.status == 403
@@ -243,7 +243,7 @@ async def test_what_runs_at_the_models_provider_is_refused_in_words_and_counted(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_no_other_target_gets_through(world: RelayWorld, method: str, target: str) -> None:
+async def test_other_targets_do_not_pass_the_relay(world: RelayWorld, method: str, target: str) -> None:
     lines = (f"{method} {target} HTTP/1.1", "Host: r", "Connection: close", "Content-Type: application/json")
     body = BODY if method == "POST" else b""
     answer = await world.raw(head(world, *lines, f"Content-Length: {len(body)}") + body)
@@ -273,9 +273,7 @@ SMUGGLED = {
 
 
 @pytest.mark.parametrize("request_head", SMUGGLED.values(), ids=SMUGGLED)
-async def test_no_form_of_a_request_that_two_could_read_differently_gets_through(
-    world: RelayWorld, request_head: str
-) -> None:
+async def test_ambiguous_requests_are_refused(world: RelayWorld, request_head: str) -> None:
     lines = request_head.format(n=len(BODY)).split("\n")
     kind = [] if "Content-Type" in request_head else ["Content-Type: application/json"]
     answer = await world.raw(head(world, *lines, *kind, "Connection: close") + BODY)
@@ -283,7 +281,7 @@ async def test_no_form_of_a_request_that_two_could_read_differently_gets_through
     assert not world.upstream.asked
 
 
-async def test_a_second_request_behind_the_first_is_looked_at_like_the_first(world: RelayWorld) -> None:
+async def test_a_pipelined_request_is_checked_like_the_first(world: RelayWorld) -> None:
     kind = "Content-Type: application/json"
     first = head(world, "POST /v1/messages HTTP/1.1", "Host: r", kind, f"Content-Length: {len(BODY)}") + BODY
     second = head(world, "POST /v1/files HTTP/1.1", "Host: r", "Content-Length: 0", "Connection: close")
@@ -292,7 +290,7 @@ async def test_a_second_request_behind_the_first_is_looked_at_like_the_first(wor
     assert len(world.upstream.asked) == 1
 
 
-async def test_a_body_without_end_is_cut_off(world: RelayWorld) -> None:
+async def test_an_endless_body_is_cut_off(world: RelayWorld) -> None:
     async def endless() -> AsyncIterator[bytes]:
         piece = b" " * (1 << 20)
         for _ in range(LARGEST_REQUEST // len(piece) + 2):
@@ -308,7 +306,7 @@ async def test_a_body_without_end_is_cut_off(world: RelayWorld) -> None:
     assert not world.upstream.asked
 
 
-async def test_half_a_request_and_bytes_that_are_no_request_reach_nobody(world: RelayWorld) -> None:
+async def test_incomplete_and_malformed_requests_reach_nobody(world: RelayWorld) -> None:
     _, writer = await asyncio.open_unix_connection(world.run.socket)
     writer.write(head(world, "POST /v1/messages HTTP/1.1", "Host: r", "Content-Length: 1000")[:-2])
     writer.write_eof()
@@ -317,7 +315,7 @@ async def test_half_a_request_and_bytes_that_are_no_request_reach_nobody(world: 
     assert not world.upstream.asked
 
 
-async def test_another_run_does_not_take_this_ones_token(world: RelayWorld, tmp_path: Path) -> None:
+async def test_another_run_does_not_accept_this_runs_token(world: RelayWorld, tmp_path: Path) -> None:
     async with relay_world() as other, other.post(json=ASKED, headers={"x-api-key": world.run.token}) as r:
         assert r.status == 401
         assert world.run.token != other.run.token

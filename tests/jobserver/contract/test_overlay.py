@@ -92,7 +92,7 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 @pytest.mark.parametrize(("world", "prompts"), [("**", PROMPTS), ("docs/**", PROMPTS[:2])], indirect=["world"])
-async def test_an_edit_is_the_same_as_on_the_disk(world: World, prompts: Sequence[str]) -> None:
+async def test_an_edit_in_the_overlay_equals_one_on_disk(world: World, prompts: Sequence[str]) -> None:
     """Words, and tree: with links, a submodule, line ends, what is ignored, and what may not be changed."""
     changed = 0
     for number, prompt in enumerate(prompts):
@@ -102,7 +102,7 @@ async def test_an_edit_is_the_same_as_on_the_disk(world: World, prompts: Sequenc
     assert changed >= 0.6 * len(prompts)
 
 
-async def test_only_what_is_changed_is_written(world: World) -> None:
+async def test_only_changed_files_are_written(world: World) -> None:
     """Of a large repository nothing else lies on the disk."""
     copy = await world.copy(world.overlaid, "job")
     assert list(copy.iterdir()) == []
@@ -114,7 +114,7 @@ async def test_only_what_is_changed_is_written(world: World) -> None:
 @pytest.mark.parametrize(
     "path", ["docs/lamp.md", "docs/link.md", "docs", "vendor", "README.md/new.md", "docs/link.md/new.md"]
 )
-async def test_nothing_takes_the_place_of_what_is_in_git(world: World, path: str) -> None:
+async def test_existing_git_entries_cannot_be_replaced(world: World, path: str) -> None:
     """A file, a link, a folder, a submodule; and no file becomes a folder."""
     copy = await world.copy(world.overlaid, "job")
     with pytest.raises(OSError, match=r"there already|no folder"):
@@ -122,7 +122,7 @@ async def test_nothing_takes_the_place_of_what_is_in_git(world: World, path: str
     assert (await world.overlaid.collect(await world.tree(), copy)).tree == await world.tree()
 
 
-async def test_what_was_moved_away_and_back_is_there(world: World) -> None:
+async def test_a_file_moved_away_and_back_is_unchanged(world: World) -> None:
     """Also with other words."""
     copy = await world.copy(world.overlaid, "job")
     files, old, new = world.files(copy), PurePosixPath("docs/lamp.md"), PurePosixPath("docs/light.md")
@@ -134,7 +134,7 @@ async def test_what_was_moved_away_and_back_is_there(world: World) -> None:
     assert changed == "M\tdocs/lamp.md\n"
 
 
-async def test_partial_work_is_put_back_among_all_files(world: World) -> None:
+async def test_partial_work_is_restored_among_all_files(world: World) -> None:
     """Then they are on the disk."""
     start = await world.overlaid.start(BRANCH)
     copy = await world.copy(world.overlaid, "first")

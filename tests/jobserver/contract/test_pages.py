@@ -35,7 +35,7 @@ async def test_merge_really_merges_and_says_so(world: JobServerWorld) -> None:
     assert "<mark>color</mark>" in text, "what was merged stays visible"
 
 
-async def test_close_leaves_the_base_alone_and_keeps_the_page(world: JobServerWorld) -> None:
+async def test_close_leaves_the_base_unchanged_and_keeps_the_page(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     before = git(world.repository, "rev-parse", "main")
     assert (await world.press(job["prLink"], "close")).status_code == 303
@@ -49,7 +49,7 @@ async def test_close_leaves_the_base_alone_and_keeps_the_page(world: JobServerWo
     assert "is closed" in answer.text
 
 
-async def test_a_conflict_is_told_in_words_and_nothing_is_half_done(world: JobServerWorld, tmp_path: Path) -> None:
+async def test_a_conflict_is_explained_and_nothing_is_half_done(world: JobServerWorld, tmp_path: Path) -> None:
     job = await world.done(REPLACE)
     commit_to_main(world.repository, tmp_path / "other", "docs/start.md", "# Start\n\nA hue.\n")
     before = git(world.repository, "rev-parse", "main")
@@ -60,9 +60,7 @@ async def test_a_conflict_is_told_in_words_and_nothing_is_half_done(world: JobSe
     assert MERGE_BUTTON in (await world.client.get(job["prLink"])).text
 
 
-async def test_a_base_that_went_on_elsewhere_merges_and_is_no_part_of_the_diff(
-    world: JobServerWorld, tmp_path: Path
-) -> None:
+async def test_a_base_that_moved_elsewhere_merges_and_is_not_in_the_diff(world: JobServerWorld, tmp_path: Path) -> None:
     job = await world.done(REPLACE)
     commit_to_main(world.repository, tmp_path / "other", "docs/new.md", "unrelated\n")
     assert "unrelated" not in (await world.client.get(job["prLink"])).text
@@ -71,7 +69,7 @@ async def test_a_base_that_went_on_elsewhere_merges_and_is_no_part_of_the_diff(
     assert "color" in world.show("main", "docs/start.md")
 
 
-async def test_a_merge_by_hand_is_noticed(world: JobServerWorld) -> None:
+async def test_a_manual_merge_is_noticed(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     git(world.repository, "update-ref", "refs/heads/main", f"refs/heads/pagehand/{job['id']}")
     text = (await world.client.get(job["prLink"])).text
@@ -96,7 +94,7 @@ async def test_a_repository_with_a_working_copy_is_served_and_merged_into(tmp_pa
 ELSEWHERE = (None, "null", "http://evil.example", "https://127.0.0.1", "http://localhost:1", "http://127.0.0.1:1")
 
 
-async def test_buttons_cannot_be_pressed_from_elsewhere(world: JobServerWorld) -> None:
+async def test_buttons_cannot_be_pressed_from_another_site(world: JobServerWorld) -> None:
     link = (await world.done(REPLACE))["prLink"]
     before = git(world.repository, "rev-parse", "main")
     await world.log_in()
@@ -109,7 +107,7 @@ async def test_buttons_cannot_be_pressed_from_elsewhere(world: JobServerWorld) -
         assert MERGE_BUTTON in (await world.client.get(link)).text, (origin, button)
 
 
-async def test_what_people_wrote_is_escaped(world: JobServerWorld) -> None:
+async def test_texts_of_people_are_escaped(world: JobServerWorld) -> None:
     nasty = '<script>alert("1")</script><img src=x onerror=alert(1)>'
     job = await world.done(f"Add a page called <b>x</b> with the text: {nasty}")
     for address in (job["prLink"], "/pulls"):
@@ -123,7 +121,7 @@ async def test_what_people_wrote_is_escaped(world: JobServerWorld) -> None:
     assert "&lt;script&gt;" in (await world.client.get(job["prLink"])).text
 
 
-async def test_pages_that_are_not_there(world: JobServerWorld) -> None:
+async def test_missing_pages_are_404(world: JobServerWorld) -> None:
     for path in ("/pulls/1", "/pulls/0", "/pulls/x", "/pulls/99999999999", "/static/nothing.css", "/static/../x"):
         answer = await world.client.get(path)
         assert answer.status_code == 404
@@ -155,7 +153,7 @@ async def test_the_list_is_paged_and_counts_each_state(world: JobServerWorld) ->
     assert (await world.client.get("/pulls?state=nonsense&page=x")).status_code == 200
 
 
-async def test_what_was_not_seen_is_not_merged(world: JobServerWorld) -> None:
+async def test_a_change_that_was_not_shown_is_not_merged(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
     await world.log_in()
     form = hidden_fields((await world.client.get(job["prLink"])).text)

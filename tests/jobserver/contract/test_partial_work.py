@@ -34,7 +34,7 @@ def kept_refs(world: ExecutorWorld) -> list[str]:
     return git(world.data / "mirror.git", "for-each-ref", "--format=%(refname)", "refs/pagehand/").split()
 
 
-async def test_it_is_kept_and_told_and_not_proposed(tmp_path: Path) -> None:
+async def test_partial_work_is_kept_and_reported_but_not_proposed(tmp_path: Path) -> None:
     """Three files were written when the credit was used up."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
@@ -45,7 +45,7 @@ async def test_it_is_kept_and_told_and_not_proposed(tmp_path: Path) -> None:
         assert world.pull_requests.opened == []
 
 
-async def test_the_next_instruction_finds_it_and_proposes_it_with_its_own(tmp_path: Path) -> None:
+async def test_the_next_instruction_finds_partial_work_and_proposes_it(tmp_path: Path) -> None:
     """The agent's session remembers what it wrote, and so does the copy."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
@@ -62,7 +62,7 @@ async def test_the_next_instruction_finds_it_and_proposes_it_with_its_own(tmp_pa
         assert kept_refs(world) == []
 
 
-async def test_a_second_failure_keeps_both(tmp_path: Path) -> None:
+async def test_a_second_failure_keeps_both_changes(tmp_path: Path) -> None:
     """A time limit may end an agent more than once."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
@@ -71,7 +71,7 @@ async def test_a_second_failure_keeps_both(tmp_path: Path) -> None:
         assert world.notes(f"pagehand/{job.id}") == "half\nhalf two\n"
 
 
-async def test_it_goes_on_top_of_what_was_pushed_meanwhile(tmp_path: Path) -> None:
+async def test_partial_work_is_applied_on_top_of_later_pushes(tmp_path: Path) -> None:
     """Somebody else's commit to the branch stays."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("one")
@@ -83,7 +83,7 @@ async def test_it_goes_on_top_of_what_was_pushed_meanwhile(tmp_path: Path) -> No
         assert git(world.bare, "show", f"{branch}:theirs.md") == "theirs"
 
 
-async def test_what_does_not_fit_any_more_is_left_out_and_logged(tmp_path: Path) -> None:
+async def test_partial_work_that_no_longer_applies_is_dropped_and_logged(tmp_path: Path) -> None:
     """The same lines were changed by hand: nothing is guessed."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("one")
@@ -98,7 +98,7 @@ async def test_what_does_not_fit_any_more_is_left_out_and_logged(tmp_path: Path)
         assert world.subjects(branch) == ["By hand", "one"]
 
 
-async def test_after_a_merge_only_the_partial_work_comes_along(tmp_path: Path) -> None:
+async def test_after_a_merge_only_the_partial_work_is_carried_over(tmp_path: Path) -> None:
     """What was rejected with the branch before does not come back by way of it."""
 
     async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
@@ -116,7 +116,7 @@ async def test_after_a_merge_only_the_partial_work_comes_along(tmp_path: Path) -
         assert listed == ["docs/start.md", "new.md"]
 
 
-async def test_it_can_be_discarded(tmp_path: Path) -> None:
+async def test_partial_work_can_be_discarded(tmp_path: Path) -> None:
     """The next instruction starts from what was pushed before."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
@@ -130,7 +130,7 @@ async def test_it_can_be_discarded(tmp_path: Path) -> None:
         assert world.branches() == {"main"}
 
 
-async def test_a_job_at_work_keeps_it(tmp_path: Path) -> None:
+async def test_an_active_job_keeps_the_partial_work_in_its_copy(tmp_path: Path) -> None:
     """It lies in the copy already."""
 
     async def wait(task: EditTask, progress: EditProgress) -> EditResult | None:
@@ -145,7 +145,7 @@ async def test_a_job_at_work_keeps_it(tmp_path: Path) -> None:
         assert again.details.summary == "Found: new."
 
 
-async def test_a_failure_without_any_change_keeps_nothing(tmp_path: Path) -> None:
+async def test_a_failure_without_changes_keeps_nothing(tmp_path: Path) -> None:
     """Nothing is said of it."""
 
     async def edit(task: EditTask, progress: EditProgress) -> None:
@@ -157,7 +157,7 @@ async def test_a_failure_without_any_change_keeps_nothing(tmp_path: Path) -> Non
         assert (job.details.reason, job.details.partial_work) == ("its key is not valid", None)
 
 
-async def test_what_could_not_be_pushed_is_kept_too(tmp_path: Path) -> None:
+async def test_work_that_could_not_be_pushed_is_kept(tmp_path: Path) -> None:
     """The branch is protected at its host until somebody allows it."""
     async with executing(tmp_path) as world:
         git(world.bare, "config", "receive.hideRefs", "refs/heads/pagehand")
@@ -168,7 +168,7 @@ async def test_what_could_not_be_pushed_is_kept_too(tmp_path: Path) -> None:
         assert world.notes(f"pagehand/{job.id}") == "one\ntwo\n"
 
 
-async def test_it_goes_with_the_job(tmp_path: Path) -> None:
+async def test_partial_work_is_deleted_with_the_job(tmp_path: Path) -> None:
     """Retention forgets the job, and what was kept of its work with it."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
@@ -182,6 +182,6 @@ async def test_it_goes_with_the_job(tmp_path: Path) -> None:
         assert kept_refs(world) == []
 
 
-def test_it_is_told_as_a_number_of_files() -> None:
+def test_partial_work_is_reported_as_a_number_of_files() -> None:
     """The wire has it beside the details that a client knows."""
     assert PartialWork(files=3).model_dump(by_alias=True) == {"files": 3}

@@ -47,7 +47,7 @@ async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(t
         assert "the host is away" in world.folders.log(job.id).read_text()
 
 
-async def test_it_is_opened_by_itself_after_a_pause_that_grows(tmp_path: Path) -> None:
+async def test_a_pending_pull_request_is_retried_with_backoff(tmp_path: Path) -> None:
     """Nobody has to ask for it, and a host that is away is not asked all the time."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
@@ -69,7 +69,7 @@ async def test_it_is_opened_by_itself_after_a_pause_that_grows(tmp_path: Path) -
         assert world.pull_requests.additions == []
 
 
-async def test_it_is_tried_once_an_hour_at_last(tmp_path: Path) -> None:
+async def test_a_pending_pull_request_is_finally_retried_hourly(tmp_path: Path) -> None:
     """A permission that nobody gives costs 24 calls a day."""
     async with executing(tmp_path) as world:
         await pushed_in_vain(world)
@@ -83,7 +83,7 @@ async def test_it_is_tried_once_an_hour_at_last(tmp_path: Path) -> None:
         assert 22 <= world.pull_requests.tries <= 33
 
 
-async def test_the_next_instruction_opens_it_though_it_changes_nothing(tmp_path: Path) -> None:
+async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path) -> None:
     """A follow-up that finds nothing to do still finds what was not proposed."""
     async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
         job = await pushed_in_vain(world)
@@ -96,7 +96,7 @@ async def test_the_next_instruction_opens_it_though_it_changes_nothing(tmp_path:
         assert opened.description.startswith("> one\n")
 
 
-async def test_the_next_change_is_told_with_the_one_before(tmp_path: Path) -> None:
+async def test_the_next_change_is_described_with_the_previous_one(tmp_path: Path) -> None:
     """Its description has both, in their order."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
@@ -109,7 +109,7 @@ async def test_the_next_change_is_told_with_the_one_before(tmp_path: Path) -> No
         assert opened.description.index("> one\n") < opened.description.index("> two\n")
 
 
-async def test_a_start_tries_at_once(tmp_path: Path) -> None:
+async def test_a_start_retries_at_once(tmp_path: Path) -> None:
     """Whoever gave the permission restarts the server and sees it work."""
     async with executing(tmp_path) as world:
         await pushed_in_vain(world)
@@ -124,7 +124,7 @@ async def test_a_start_tries_at_once(tmp_path: Path) -> None:
         task.cancel()
 
 
-async def test_a_branch_of_which_nothing_is_written_down_is_proposed_by_the_next_instruction(tmp_path: Path) -> None:
+async def test_an_unrecorded_branch_is_proposed_by_the_next_instruction(tmp_path: Path) -> None:
     """An older version recorded nothing; the branch itself says that there is something."""
     async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
         job = await pushed_in_vain(world)
@@ -138,7 +138,7 @@ async def test_a_branch_of_which_nothing_is_written_down_is_proposed_by_the_next
         assert "Changed in this pull request: 1 file" in opened.description
 
 
-async def test_while_a_second_one_is_pending_the_link_of_the_first_is_nobodys(tmp_path: Path) -> None:
+async def test_while_a_second_is_pending_the_first_link_is_not_shown(tmp_path: Path) -> None:
     """The first was merged and does not hold the change; the link is filled once there is a pull request that does."""
     async with executing(tmp_path) as world:
         job = await world.done("one")
@@ -157,7 +157,7 @@ async def test_while_a_second_one_is_pending_the_link_of_the_first_is_nobodys(tm
         assert (await world.store.get("docs", job.id)).pr_link == "https://host/pulls/2"
 
 
-async def test_own_checks_are_told_with_the_pull_request_that_comes_late(tmp_path: Path) -> None:
+async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) -> None:
     """What the checks found does not get lost on the way."""
 
     async def edit(task: EditTask, _: EditProgress) -> None:
@@ -173,7 +173,7 @@ async def test_own_checks_are_told_with_the_pull_request_that_comes_late(tmp_pat
         assert (told.state, [check.name for check in told.checks]) == (ProposalState.OPEN, ["words"])
 
 
-async def test_labels_and_a_review_that_are_refused_are_tried_again_alone(tmp_path: Path) -> None:
+async def test_refused_labels_and_reviews_are_retried_alone(tmp_path: Path) -> None:
     """The pull request is open and says what it is without; only that is tried again."""
     async with executing(tmp_path) as world:
         world.pull_requests.refused_extras[Extra.REVIEW] = "ada is no collaborator"
@@ -193,7 +193,7 @@ async def test_labels_and_a_review_that_are_refused_are_tried_again_alone(tmp_pa
 
 
 @pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
-async def test_what_is_missing_of_one_that_has_ended_is_given_up(tmp_path: Path, state: PullRequestState) -> None:
+async def test_missing_parts_of_an_ended_pull_request_are_given_up(tmp_path: Path, state: PullRequestState) -> None:
     """Nobody labels what is merged."""
     async with executing(tmp_path) as world:
         world.pull_requests.refused_extras[Extra.LABELS] = "no"
@@ -205,7 +205,7 @@ async def test_what_is_missing_of_one_that_has_ended_is_given_up(tmp_path: Path,
         assert pull_request_of(await world.store.get("docs", job.id)).state == state.value
 
 
-async def test_nothing_to_propose_is_a_reason_and_not_tried_again(tmp_path: Path) -> None:
+async def test_nothing_to_propose_is_a_reason_and_not_retried(tmp_path: Path) -> None:
     """Somebody merged the branch by hand: the pull request would be empty."""
     async with executing(tmp_path) as world:
         world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
@@ -216,7 +216,7 @@ async def test_nothing_to_propose_is_a_reason_and_not_tried_again(tmp_path: Path
         assert await world.proposals.of_job(job.id) is None
 
 
-async def test_what_is_owed_goes_with_the_job(tmp_path: Path) -> None:
+async def test_a_pending_proposal_is_deleted_with_the_job(tmp_path: Path) -> None:
     """Retention deletes both."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
@@ -224,7 +224,7 @@ async def test_what_is_owed_goes_with_the_job(tmp_path: Path) -> None:
         assert await world.proposals.of_job(job.id) is None
 
 
-async def test_words_that_came_meanwhile_are_not_taken_for_settled(tmp_path: Path) -> None:
+async def test_texts_added_meanwhile_are_not_taken_for_settled(tmp_path: Path) -> None:
     """An instruction may add to a pending proposal while a retry is under way."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)

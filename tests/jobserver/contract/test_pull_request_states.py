@@ -31,7 +31,7 @@ def looking(world: ExecutorWorld, patience: float = 20.0) -> PullRequestStates:
     return PullRequestStates(world.pull_requests, world.proposals, patience=patience)
 
 
-async def test_what_is_merged_on_the_own_pages_is_merged_when_the_job_is_read_next(tmp_path: Path) -> None:
+async def test_a_merge_on_our_pages_shows_at_the_next_read(tmp_path: Path) -> None:
     """Nobody has to send another message for it."""
     bare = make_bare(tmp_path / "docs.git", {"colours.md": "Every colour has a name.\n"})
     async with running(bare, tmp_path / "data") as world:
@@ -41,7 +41,7 @@ async def test_what_is_merged_on_the_own_pages_is_merged_when_the_job_is_read_ne
         assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "merged"
 
 
-async def test_a_job_that_is_read_often_costs_github_two_calls_a_minute(tmp_path: Path) -> None:
+async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: Path) -> None:
     """The second one sends the ETag, and what has not changed is not sent again."""
     passing = PassingTime(time.time())
     async with github_server(tmp_path / "github") as server:
@@ -59,7 +59,7 @@ async def test_a_job_that_is_read_often_costs_github_two_calls_a_minute(tmp_path
             assert await keeper.state(1) is PullRequestState.MERGED
 
 
-async def test_at_github_it_is_as_of_now(tmp_path: Path) -> None:
+async def test_github_states_are_current(tmp_path: Path) -> None:
     """A server that starts knows nothing of it yet, and asks."""
     async with github_server(tmp_path / "github") as server:
         identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
@@ -71,7 +71,7 @@ async def test_at_github_it_is_as_of_now(tmp_path: Path) -> None:
             assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
 
 
-async def test_at_github_it_is_as_of_now_after_a_rename(tmp_path: Path) -> None:
+async def test_github_states_are_current_after_a_rename(tmp_path: Path) -> None:
     """The link is still that of the old name, which GitHub redirects."""
     async with github_server(tmp_path / "github") as server:
         identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
@@ -84,7 +84,7 @@ async def test_at_github_it_is_as_of_now_after_a_rename(tmp_path: Path) -> None:
             assert (await world.job(job["id"]))["details"]["pullRequest"]["state"] == "closed"
 
 
-async def test_many_readers_cost_one_look_and_it_is_recorded(tmp_path: Path) -> None:
+async def test_concurrent_readers_share_one_lookup_that_is_recorded(tmp_path: Path) -> None:
     """A team looks at one card."""
     async with executing(tmp_path) as world:
         job, states = await world.done("one"), looking(world)
@@ -100,7 +100,7 @@ async def test_many_readers_cost_one_look_and_it_is_recorded(tmp_path: Path) -> 
         assert world.pull_requests.looks == 1, "what is merged stays so"
 
 
-async def test_a_keeper_that_takes_long_keeps_nobody_waiting(tmp_path: Path) -> None:
+async def test_a_slow_host_delays_no_reader(tmp_path: Path) -> None:
     """The job is told as it is known, and the next reader has what came of it."""
     async with executing(tmp_path) as world:
         job, states = await world.done("one"), looking(world, patience=0.01)
@@ -113,7 +113,7 @@ async def test_a_keeper_that_takes_long_keeps_nobody_waiting(tmp_path: Path) -> 
         await states.stop()
 
 
-async def test_a_keeper_that_is_away_changes_nothing(tmp_path: Path) -> None:
+async def test_an_unreachable_host_changes_nothing(tmp_path: Path) -> None:
     """Reading a job never fails because of GitHub."""
     async with executing(tmp_path) as world:
         job, states = await world.done("one"), looking(world)
@@ -123,7 +123,7 @@ async def test_a_keeper_that_is_away_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", [ProposalState.PENDING, ProposalState.MERGED])
-async def test_what_cannot_change_is_not_looked_up(tmp_path: Path, state: ProposalState) -> None:
+async def test_final_states_are_not_looked_up(tmp_path: Path, state: ProposalState) -> None:
     """Most jobs that are read have been merged long ago."""
     async with executing(tmp_path) as world:
         job = await world.done("one")

@@ -63,23 +63,23 @@ async def kept(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 class TestEveryKeeper:
-    async def test_none_is_found_before_one_is_opened(self, kept: Kept) -> None:
+    async def test_no_pull_request_is_found_before_one_is_opened(self, kept: Kept) -> None:
         assert await kept.keeper.find(BRANCH) is None
 
-    async def test_an_opened_one_is_found_with_number_link_and_state(self, kept: Kept) -> None:
+    async def test_an_opened_pull_request_has_number_link_and_state(self, kept: Kept) -> None:
         opened = await kept.keeper.open(NEW)
         assert (opened.number, opened.branch, opened.state) == (1, BRANCH, PullRequestState.OPEN)
         assert opened.link.startswith("http://127.0.0.1:")
         assert await kept.keeper.find(BRANCH) == opened
         assert await kept.keeper.find("pagehand/other") is None
 
-    async def test_it_is_updated_as_often_as_one_likes(self, kept: Kept) -> None:
+    async def test_a_pull_request_can_be_updated_repeatedly(self, kept: Kept) -> None:
         opened = await kept.keeper.open(NEW)
         for _ in range(2):
             await kept.keeper.update(opened, "> make that shorter\n\nMade it shorter.")
         assert await kept.keeper.find(BRANCH) == opened
 
-    async def test_a_merge_is_seen_and_the_next_one_is_another(self, kept: Kept) -> None:
+    async def test_a_merge_is_seen_and_the_next_pull_request_is_another(self, kept: Kept) -> None:
         opened = await kept.keeper.open(NEW)
         kept.merge(opened.number)
         found = await kept.keeper.find(BRANCH)

@@ -37,7 +37,7 @@ def states(world: ExecutorWorld) -> list[str]:
     return [task.prompt for task in world.editor.tasks]
 
 
-async def test_the_next_message_answers_it_and_is_no_instruction(tmp_path: Path) -> None:
+async def test_the_next_message_answers_the_question_and_is_no_instruction(tmp_path: Path) -> None:
     async with executing(tmp_path, ScriptedEditor(asks)) as world:
         started = await world.submit("Describe the port")
         job = await question_of(world, started.id)
@@ -68,7 +68,7 @@ async def test_a_message_that_is_no_answer_is_the_next_instruction(tmp_path: Pat
         assert done.details.summary == "Port 8."
 
 
-async def test_after_a_while_the_job_ends_with_its_question(tmp_path: Path) -> None:
+async def test_a_job_eventually_ends_with_its_unanswered_question(tmp_path: Path) -> None:
     """The answer is an instruction then, and goes on in the same session."""
     async with executing(tmp_path, ScriptedEditor(asks), question_time_limit=0.05) as world:
         job = await world.done("Describe the port")
@@ -79,7 +79,7 @@ async def test_after_a_while_the_job_ends_with_its_question(tmp_path: Path) -> N
         assert states(world) == ["Describe the port", "443"]
 
 
-async def test_an_answer_outlives_a_restart_of_the_server(tmp_path: Path) -> None:
+async def test_an_answer_survives_a_restart_of_the_server(tmp_path: Path) -> None:
     """It was given to an agent that was killed: the next one, which asks again, gets it at once."""
     taken = asyncio.Event()
 
@@ -102,7 +102,7 @@ async def test_an_answer_outlives_a_restart_of_the_server(tmp_path: Path) -> Non
         assert states(world) == ["Describe the port", "Describe the port"]
 
 
-async def test_an_open_question_stays_with_its_job_over_a_restart(tmp_path: Path) -> None:
+async def test_an_open_question_survives_a_restart(tmp_path: Path) -> None:
     """Whoever reads it meanwhile is not asked twice."""
     async with executing(tmp_path, ScriptedEditor(asks)) as world:
         started = await world.submit("Describe the port")
@@ -116,7 +116,7 @@ async def test_an_open_question_stays_with_its_job_over_a_restart(tmp_path: Path
         assert (await world.done("80", started.id)).details is not None
 
 
-async def test_a_job_that_is_stopped_while_it_asks_ends(tmp_path: Path) -> None:
+async def test_a_job_stopped_during_a_question_ends(tmp_path: Path) -> None:
     async with executing(tmp_path, ScriptedEditor(asks)) as world:
         started = await world.submit("Describe the port")
         await question_of(world, started.id)

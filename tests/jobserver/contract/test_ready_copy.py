@@ -78,7 +78,7 @@ def listed(copy: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path.relative_to(copy)): (path.lstat().st_mode, path.read_bytes()) for path in paths}
 
 
-async def test_the_ready_copy_is_what_a_checkout_gives(tmp_path: Path) -> None:
+async def test_the_ready_copy_equals_a_checkout(tmp_path: Path) -> None:
     """Modes, links, line ends by attributes, pointers of LFS; and nothing in it counts as changed."""
     world = World(tmp_path)
     async with world.keeping() as tree:
@@ -92,7 +92,7 @@ async def test_the_ready_copy_is_what_a_checkout_gives(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-async def test_the_files_are_whose_the_folder_is(tmp_path: Path) -> None:
+async def test_the_files_belong_to_the_folders_owner(tmp_path: Path) -> None:
     """Where each job has a user of its own; that they were given away is no change."""
     world = World(tmp_path)
     async with world.keeping() as tree:
@@ -105,7 +105,7 @@ async def test_the_files_are_whose_the_folder_is(tmp_path: Path) -> None:
     assert (await world.with_ready.collect(tree, copy)).tree == tree
 
 
-async def test_each_job_has_files_of_its_own(tmp_path: Path) -> None:
+async def test_each_job_has_its_own_files(tmp_path: Path) -> None:
     """Whoever writes in place changes nobody else's, and the change is found."""
     world = World(tmp_path)
     async with world.keeping() as tree:
@@ -119,7 +119,7 @@ async def test_each_job_has_files_of_its_own(tmp_path: Path) -> None:
     assert (await world.with_ready.collect(tree, first)).tree != tree
 
 
-async def test_two_jobs_at_once_never_get_the_same_copy(tmp_path: Path) -> None:
+async def test_two_concurrent_jobs_never_get_the_same_copy(tmp_path: Path) -> None:
     """One takes it, the others check out by themselves."""
     world = World(tmp_path)
     async with world.keeping() as tree:
@@ -128,7 +128,7 @@ async def test_two_jobs_at_once_never_get_the_same_copy(tmp_path: Path) -> None:
     assert all(listed(copy) == listed(copies[0]) for copy in copies)
 
 
-async def test_a_job_that_comes_while_it_is_made_waits_for_it(tmp_path: Path) -> None:
+async def test_a_job_waits_for_a_copy_being_made(tmp_path: Path) -> None:
     """The first one after the start would only make a second one beside it."""
     world = World(tmp_path, delay=600)
     tree = (await world.with_ready.start(BRANCH)).tree
@@ -140,7 +140,7 @@ async def test_a_job_that_comes_while_it_is_made_waits_for_it(tmp_path: Path) ->
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_newer_base_takes_the_place_of_the_older_one(tmp_path: Path) -> None:
+async def test_a_newer_base_replaces_the_older_copy(tmp_path: Path) -> None:
     """So the disk holds one; a job on another tree gets just that."""
     world = World(tmp_path)
     async with world.keeping() as old:
@@ -153,7 +153,7 @@ async def test_a_newer_base_takes_the_place_of_the_older_one(tmp_path: Path) -> 
     assert old != new
 
 
-async def test_what_a_killed_server_left_is_never_used(tmp_path: Path) -> None:
+async def test_leftovers_of_a_killed_server_are_never_used(tmp_path: Path) -> None:
     """Neither what it was making nor what it had ready: after a loss of power that may be a part."""
     world = World(tmp_path)
     tree = (await world.with_ready.start(BRANCH)).tree

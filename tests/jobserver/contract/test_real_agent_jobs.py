@@ -76,7 +76,7 @@ async def test_a_job_and_its_follow_up(world: JobServerWorld, model: ModelServer
     assert "It is American now." in "".join(told)
 
 
-async def test_a_job_whose_budget_is_used_up_goes_on_after_a_reply(
+async def test_a_job_over_budget_continues_after_a_reply(
     tmp_path: Path, goose: dict[str, Any], model: ModelServer
 ) -> None:
     """Each of the model's answers takes two tokens, as the relay counts; it would go on writing."""
@@ -96,7 +96,7 @@ async def test_a_job_whose_budget_is_used_up_goes_on_after_a_reply(
         assert world.show(f"pagehand/{job['id']}", "new0.md") == "New.\n"
 
 
-async def test_a_job_that_is_cancelled_while_its_model_is_silent(
+async def test_a_job_is_cancelled_while_its_model_is_silent(
     world: JobServerWorld, model: ModelServer, tmp_path: Path
 ) -> None:
     model.script.on("Think about it", Hang())
@@ -118,7 +118,7 @@ async def test_a_job_that_is_cancelled_while_its_model_is_silent(
         pytest.param(429, "too many requests", marks=pytest.mark.full),  # it waits for seconds, and tries again
     ],
 )
-async def test_what_was_done_when_the_model_takes_no_more_is_gone_on_with(
+async def test_work_is_resumed_after_the_model_refused_more(
     world: JobServerWorld, model: ModelServer, status: int, words: str
 ) -> None:
     """Two files were written; the agent's session knows of them, and so does the copy."""
@@ -141,7 +141,7 @@ async def test_what_was_done_when_the_model_takes_no_more_is_gone_on_with(
     assert job["details"]["partialWork"] is None
 
 
-async def test_what_github_refuses_once_is_proposed_all_the_same(
+async def test_a_change_github_refuses_once_is_still_proposed(
     tmp_path: Path, model: ModelServer, goose: dict[str, Any]
 ) -> None:
     """At the next message, though the agent changes nothing then; and with no message at all, at the next start."""

@@ -111,7 +111,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
 
 
 @tried()
-async def test_a_picture_that_came_with_it_is_copied_into_the_docs(name: str, world: RealAgentWorld) -> None:
+async def test_an_attached_image_is_copied_into_the_docs(name: str, world: RealAgentWorld) -> None:
     """The agent is told where it lies; a plain copy is let through where the agent asks."""
     file, target = world.attached("point.png", PNG, "image/png"), world.path("point.png")
     world.model.script.on("Add it", RunCommand(f"cp {world.attachment('point.png')} {target}"), Say("It is there."))
@@ -125,7 +125,7 @@ async def test_a_picture_that_came_with_it_is_copied_into_the_docs(name: str, wo
 
 
 @tried(*QUESTIONS)
-async def test_what_an_agent_asks_with_choices_is_answered_while_it_works(name: str, world: RealAgentWorld) -> None:
+async def test_an_agents_multiple_choice_question_is_answered_while_it_works(name: str, world: RealAgentWorld) -> None:
     """By its own tool for that; another answer than the choices, and none, are told to its model, too."""
     world.model.script.on("Fix the spelling", QUESTIONS[name], Say("I know now. Anything else?"))
     for reply in ("American", "Canadian, please", ""):
@@ -152,7 +152,7 @@ async def test_a_cancelled_turn_ends_in_time_and_leaves_nothing_running(world: R
 
 
 @tried()
-async def test_a_key_that_the_model_does_not_take_fails_with_that_reason(name: str, world: RealAgentWorld) -> None:
+async def test_a_key_the_model_rejects_fails_with_that_reason(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", Refuse(401, "this key is not known here"))
     with pytest.raises(EditError) as failed:
         await world.edit("Make it American")
@@ -169,7 +169,7 @@ TOLD = {"codex": "high demand", "goose": "the model is out of order"}
 
 
 @tried(*TOLD)
-async def test_a_turn_that_failed_is_a_failure_though_the_agent_calls_it_done(name: str, world: RealAgentWorld) -> None:
+async def test_a_failed_turn_is_a_failure_even_if_the_agent_calls_it_done(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", Refuse(500, "the model is out of order"))
     with pytest.raises(EditError, match=TOLD[name]):
         await world.edit("Make it American")
@@ -223,7 +223,7 @@ async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> Non
 
 
 @tried("claude", "goose", default=("claude",))
-async def test_a_command_that_a_person_allowed_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
+async def test_a_command_allowed_by_a_person_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
     world = asking_world
     command = f"echo begun > begun.md && tail -f {PAGE}"
     for prompt in ("Watch the page", "yes, do that"):

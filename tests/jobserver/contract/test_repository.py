@@ -86,7 +86,7 @@ async def pushed(world: World, name: str, text: str) -> str:
     return commit
 
 
-async def test_files_come_out_without_a_git_directory_and_go_back_as_one_commit(world: World) -> None:
+async def test_files_are_exported_without_git_and_imported_as_one_commit(world: World) -> None:
     commit = await pushed(world, "docs/start.md", "# Start\n\nTwo.\n")
     assert not list(world.copy.rglob(".git"))
     assert git(world.bare, "show", f"{BRANCH}:docs/start.md") == "# Start\n\nTwo.\n"
@@ -95,12 +95,12 @@ async def test_files_come_out_without_a_git_directory_and_go_back_as_one_commit(
     assert await world.repository.trailer(commit, "Pagehand-Instruction") == "a/1"
 
 
-async def test_a_copy_that_nobody_changed_has_the_same_tree(world: World) -> None:
+async def test_an_unchanged_copy_has_the_same_tree(world: World) -> None:
     start = await world.checked_out()
     assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
 
 
-async def test_new_changed_moved_and_deleted_files_come_back(world: World) -> None:
+async def test_new_changed_moved_and_deleted_files_are_imported(world: World) -> None:
     def edit(copy: Path) -> None:
         (copy / "docs/new page.md").write_text("New\n")
         (copy / "docs/start.md").rename(copy / "start.md")
@@ -115,7 +115,7 @@ async def test_new_changed_moved_and_deleted_files_come_back(world: World) -> No
                            "docs/new page.md", "start.md"}  # fmt: skip
 
 
-async def test_a_file_that_was_written_anew_as_it_was_has_not_changed(world: World) -> None:
+async def test_a_rewritten_identical_file_is_unchanged(world: World) -> None:
     def rewrite(copy: Path) -> None:
         for path in list(copy.rglob("*.*")):
             data = path.read_bytes()
@@ -127,7 +127,7 @@ async def test_a_file_that_was_written_anew_as_it_was_has_not_changed(world: Wor
     assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
 
 
-async def test_what_was_taken_once_can_be_taken_back(world: World) -> None:
+async def test_undoing_a_collected_change_restores_the_tree(world: World) -> None:
     start = await world.checked_out()
     (world.copy / "docs/new.md").write_text("New\n")
     (world.copy / "docs/start.md").unlink()
@@ -137,13 +137,13 @@ async def test_what_was_taken_once_can_be_taken_back(world: World) -> None:
     assert await world.repository.collect(start.tree, world.copy) == Collected(start.tree)
 
 
-async def test_a_file_with_a_line_break_in_its_name_comes_back(world: World) -> None:
+async def test_a_file_with_a_newline_in_its_name_is_imported(world: World) -> None:
     found = await world.collected(lambda copy: (copy / "docs/new\npage.md").write_text("New\n"))
     listed = git(world.mirror.directory, "ls-tree", "-r", "-z", "--name-only", found.tree).split("\0")
     assert "docs/new\npage.md" in listed
 
 
-async def test_a_file_edited_within_the_same_second_to_the_same_size_is_seen(world: World) -> None:
+async def test_an_edit_within_the_same_second_and_size_is_detected(world: World) -> None:
     start = await world.checked_out()
     status = (world.copy / "docs/start.md").stat()
     (world.copy / "docs/start.md").write_text("# Start\n\nTwo.\n")
@@ -207,7 +207,7 @@ LEFT_OUT: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", LEFT_OUT)
-async def test_what_is_no_page_is_left_out_in_words(world: World, kind: str) -> None:
+async def test_files_that_are_not_pages_are_left_out_with_a_reason(world: World, kind: str) -> None:
     edit, words = LEFT_OUT[kind]
 
     def and_a_page(copy: Path) -> None:
@@ -219,7 +219,7 @@ async def test_what_is_no_page_is_left_out_in_words(world: World, kind: str) -> 
     assert words in found.left_out[0]
 
 
-async def test_files_out_of_proportion_are_left_out(world: World) -> None:
+async def test_disproportionate_files_are_left_out(world: World) -> None:
     found = await world.collected(_large_files)
     assert sorted(found.left_out) == [
         "`docs/huge.md` is larger than 0.001 MB",
@@ -228,23 +228,23 @@ async def test_files_out_of_proportion_are_left_out(world: World) -> None:
     assert await world.changed_paths(found.tree) == set()
 
 
-async def test_of_too_many_files_none_is_taken(world: World) -> None:
+async def test_too_many_files_are_left_out_altogether(world: World) -> None:
     found = await world.collected(lambda copy: [(copy / f"{n}.md").write_text("x") for n in range(21)])
     assert await world.changed_paths(found.tree) == set()
     assert found.left_out[0].startswith("21 files were changed, more than the limit of 20 ")
 
 
-async def test_git_directories_of_any_spelling_never_come_back(world: World) -> None:
+async def test_git_directories_of_any_spelling_are_never_imported(world: World) -> None:
     found = await world.collected(_hidden_repository)
     assert await world.changed_paths(found.tree) == set()
 
 
-async def test_only_the_first_of_many_that_are_left_out_are_named(world: World) -> None:
+async def test_only_the_first_of_many_left_out_files_are_named(world: World) -> None:
     found = await world.collected(lambda copy: [(copy / f"{n}.log").write_text("x") for n in range(500)])
     assert (len(found.left_out), found.left_out[-1]) == (21, "and 480 more")
 
 
-async def test_a_git_directory_that_the_editor_made_is_not_used(world: World, tmp_path: Path) -> None:
+async def test_a_git_directory_made_by_the_editor_is_not_used(world: World, tmp_path: Path) -> None:
     """Filters, hooks, another work tree and another address: all of it lies in a `.git` that nobody reads."""
     witness = tmp_path / "witness"
 
@@ -270,7 +270,7 @@ async def test_a_git_directory_that_the_editor_made_is_not_used(world: World, tm
     assert git(world.bare, "show", f"{BRANCH}:docs/start.md") == "Changed\n"
 
 
-async def test_a_link_of_the_repository_is_a_text_file_that_cannot_be_turned_elsewhere(world: World) -> None:
+async def test_a_repositorys_symlink_is_exported_as_a_text_file(world: World) -> None:
     (world.theirs / "link.md").symlink_to("README.md")
     git(world.theirs, "add", "--all")
     git(world.theirs, "commit", "--quiet", "-m", "A link")
@@ -281,7 +281,7 @@ async def test_a_link_of_the_repository_is_a_text_file_that_cannot_be_turned_els
     assert await world.changed_paths(found.tree) == {"link.md"}
 
 
-async def test_a_branch_behind_its_base_is_brought_up_to_date_where_that_is_clean(world: World) -> None:
+async def test_a_branch_behind_its_base_is_updated_if_it_merges_cleanly(world: World) -> None:
     ours = await pushed(world, "docs/start.md", "Ours\n")
     world.commit_of_theirs("main", "docs/other.md", "Theirs\n")
     start = await world.checked_out()
@@ -293,7 +293,7 @@ async def test_a_branch_behind_its_base_is_brought_up_to_date_where_that_is_clea
     assert git(world.bare, "merge-base", "--is-ancestor", "main", BRANCH) == ""
 
 
-async def test_a_branch_that_conflicts_with_its_base_goes_on_as_it_is(world: World) -> None:
+async def test_a_branch_that_conflicts_with_its_base_stays_as_it_is(world: World) -> None:
     ours = await pushed(world, "docs/start.md", "Ours\n")
     world.commit_of_theirs("main", "docs/start.md", "Theirs\n")
     start = await world.repository.start(BRANCH)
@@ -301,7 +301,7 @@ async def test_a_branch_that_conflicts_with_its_base_goes_on_as_it_is(world: Wor
     assert start.note == "the branch is behind main, and both changed `docs/start.md`, so it was not updated"
 
 
-async def test_a_branch_that_was_merged_starts_at_the_base_again(world: World) -> None:
+async def test_a_merged_branch_restarts_at_the_base(world: World) -> None:
     await pushed(world, "docs/start.md", "Ours\n")
     git(world.theirs, "fetch", "--quiet")
     git(world.theirs, "merge", "--quiet", "--no-ff", "-m", "Merge", f"origin/{BRANCH}")
@@ -310,14 +310,14 @@ async def test_a_branch_that_was_merged_starts_at_the_base_again(world: World) -
     assert start.parents == (start.base,)
 
 
-async def test_a_branch_that_somebody_deleted_starts_at_the_base_again(world: World) -> None:
+async def test_a_deleted_branch_restarts_at_the_base(world: World) -> None:
     await pushed(world, "docs/start.md", "Ours\n")
     git(world.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
     start = await world.repository.start(BRANCH)
     assert start.parents == (start.base,)
 
 
-async def test_commits_of_somebody_else_are_never_overwritten(world: World) -> None:
+async def test_commits_of_others_are_never_overwritten(world: World) -> None:
     await pushed(world, "docs/start.md", "Ours\n")
     start = await world.checked_out()
     world.commit_of_theirs(BRANCH, "docs/other.md", "Theirs\n")
@@ -326,7 +326,7 @@ async def test_commits_of_somebody_else_are_never_overwritten(world: World) -> N
     assert git(world.bare, "show", f"{BRANCH}:docs/other.md") == "Theirs\n"
 
 
-async def test_a_branch_is_deleted_once_and_again(world: World) -> None:
+async def test_deleting_a_branch_is_idempotent(world: World) -> None:
     await pushed(world, "docs/start.md", "Ours\n")
     await world.repository.delete_branch(BRANCH)
     await world.repository.delete_branch(BRANCH)
@@ -353,7 +353,7 @@ async def test_changes_are_those_of_the_pull_request(world: World) -> None:
     assert (changes.file_count, changes.added, changes.removed) == (4, 2, 2)
 
 
-async def test_a_snapshot_reads_what_was_committed(world: World) -> None:
+async def test_a_snapshot_reads_the_committed_files(world: World) -> None:
     start = await world.checked_out()
     snapshot = world.repository.snapshot(start.tree)
     assert PurePosixPath("docs/guides/one.md") in snapshot.paths()
@@ -379,7 +379,7 @@ async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path
     assert {path.name for path in folder.iterdir()} == {path.name for path in world.copy.iterdir()}
 
 
-async def test_the_objects_of_the_mirror_are_shared(world: World) -> None:
+async def test_the_mirrors_objects_are_shared(world: World) -> None:
     """A large file on somebody's branch is never fetched, and a job brings no second copy of the repository."""
     world.commit_of_theirs("main", "ok.md", "ok\n")
     git(world.theirs, "checkout", "--quiet", "-b", "large")
@@ -393,7 +393,7 @@ async def test_the_objects_of_the_mirror_are_shared(world: World) -> None:
     assert {path.name for path in world.copy.parent.iterdir()} == {"copy", "copy.index", "copy.stamps"}
 
 
-async def test_packing_waits_until_it_is_worth_it_and_keeps_what_is_named(world: World) -> None:
+async def test_packing_waits_until_worthwhile_and_keeps_referenced_objects(world: World) -> None:
     commit = await pushed(world, "docs/start.md", "Ours\n")
     assert not await world.repository.pack()
     await asyncio.to_thread(many_objects, world.mirror.directory)
@@ -419,7 +419,7 @@ async def test_files_of_the_newest_base_are_listed_once(world: World) -> None:
     assert newer.blobs.keys() - listed.blobs.keys() == {PurePosixPath("docs/newer.md")}
 
 
-async def test_a_packed_repository_is_mirrored_and_pushed_to_as_any_other(world: World) -> None:
+async def test_a_packed_repository_is_mirrored_and_pushed_to(world: World) -> None:
     """Hosts pack: objects with bitmaps and a graph of commits, and the names of branches; before and after the first
     fetch.
     """
@@ -436,7 +436,7 @@ async def test_a_packed_repository_is_mirrored_and_pushed_to_as_any_other(world:
     git(world.mirror.directory, "fsck", "--no-progress")  # it fails where anything is missing
 
 
-async def test_a_repository_out_of_reach_is_said(world: World) -> None:
+async def test_an_unreachable_repository_is_reported(world: World) -> None:
     shutil.rmtree(world.bare)
     with pytest.raises(GitError):
         await world.repository.start(BRANCH)

@@ -78,7 +78,7 @@ def install(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatc
         ("_vale.ini", "Vale"),
     ],
 )
-async def test_a_checker_that_is_not_installed_is_skipped_with_the_reason(
+async def test_a_missing_checker_is_skipped_with_a_reason(
     settings: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is found by its settings, those that may be in folders also there."""
@@ -98,7 +98,7 @@ async def test_a_checker_that_is_not_installed_is_skipped_with_the_reason(
         ("docs/lychee.toml", "", set[str]()),
     ],
 )
-async def test_files_that_many_share_count_where_they_name_the_checker(
+async def test_shared_settings_files_count_only_if_they_name_the_checker(
     file: str, text: str, names: set[str], tmp_path: Path
 ) -> None:
     """Nor do settings of another folder."""
@@ -107,14 +107,14 @@ async def test_files_that_many_share_count_where_they_name_the_checker(
     } == names  # fmt: skip
 
 
-async def test_only_new_lines_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_findings_on_new_lines_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was wrong before is left alone."""
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
     found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
     assert found["codespell"].problems == ("docs/start.md:4: The new recieved lien. ==> other",)
 
 
-async def test_a_change_brings_no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_change_cannot_bring_its_own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The base's are in force, what lay beside them is as it was, and only pages are the change's."""
     install(tmp_path / "bin", "codespell", LISTS_ALL, monkeypatch)
     before = {PAGE: OLD, ".codespellrc": "base", "plugin.js": "base", "gone.md": "x", "gone.json": "base"}
@@ -135,7 +135,7 @@ async def test_a_change_brings_no_settings(tmp_path: Path, monkeypatch: pytest.M
         ("import sys; sys.exit(65)", "it ended with exit code 65"),
     ],
 )
-async def test_a_checker_that_fails_is_skipped_in_its_words(
+async def test_a_failing_checker_is_skipped_with_its_message(
     script: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It found nothing that could be told of the change."""
@@ -145,7 +145,7 @@ async def test_a_checker_that_fails_is_skipped_in_its_words(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-async def test_it_runs_on_files_of_the_job_s_own_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_checkers_run_on_files_of_the_jobs_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not on those of a user that other jobs have, too."""
     script = (
         "import os, pathlib, sys; copy = pathlib.Path(os.environ['HOME']).with_name('copy'); "
@@ -159,7 +159,7 @@ async def test_it_runs_on_files_of_the_job_s_own_user(tmp_path: Path, monkeypatc
     assert found["codespell"].problems == ("docs/start.md:4: 1900000007 ==> x",)
 
 
-async def test_without_a_sandbox_none_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_sandbox_no_checker_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its settings can be a program of the repository's."""
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
     missing: Sandbox = MissingSandbox("bubblewrap is not installed")
@@ -190,7 +190,7 @@ CHANGED = {
 }
 
 
-async def test_the_real_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_real_checkers_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the sandbox without a network: each tells the new lines' faults by the base's settings."""
     if not BUBBLEWRAP:
         pytest.skip("bubblewrap is not installed here")

@@ -23,7 +23,7 @@ def rename_base(repository: Path) -> None:
     git(repository, "branch", "-m", "main", "trunk")
 
 
-async def test_a_base_branch_that_is_renamed_is_followed_on_the_own_pages(tmp_path: Path) -> None:
+async def test_a_renamed_base_branch_is_followed_on_our_pages(tmp_path: Path) -> None:
     """Jobs of before go on, new ones start from it, and a merge goes there."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     async with running(bare, tmp_path / "data") as world:
@@ -37,7 +37,7 @@ async def test_a_base_branch_that_is_renamed_is_followed_on_the_own_pages(tmp_pa
         assert "main" not in world.branches()
 
 
-async def test_a_base_branch_that_is_renamed_is_followed_at_github(tmp_path: Path) -> None:
+async def test_a_renamed_base_branch_is_followed_at_github(tmp_path: Path) -> None:
     """A pull request is opened for the branch as it is called now."""
     async with github_server(tmp_path / "github") as server:
         address = server.repository_url
@@ -48,7 +48,7 @@ async def test_a_base_branch_that_is_renamed_is_followed_at_github(tmp_path: Pat
             assert server.pull_request(1).base == "trunk"
 
 
-async def test_a_base_branch_that_a_setting_names_is_not_guessed(tmp_path: Path) -> None:
+async def test_a_configured_base_branch_is_not_guessed(tmp_path: Path) -> None:
     """Somebody chose it: the reason says which setting, and what the default branch is called."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     async with running(bare, tmp_path / "data", base_branch="main") as world:
@@ -60,7 +60,7 @@ async def test_a_base_branch_that_a_setting_names_is_not_guessed(tmp_path: Path)
         assert "set PAGEHAND_JOBSERVER_BASE_BRANCH" in reason
 
 
-async def test_an_archived_repository_says_so(tmp_path: Path) -> None:
+async def test_an_archived_repository_is_reported(tmp_path: Path) -> None:
     """It is no matter of the token's permissions."""
     async with github_server(tmp_path / "github") as server:
         address = server.repository_url
@@ -71,7 +71,7 @@ async def test_an_archived_repository_says_so(tmp_path: Path) -> None:
     assert "permission" not in reason
 
 
-async def test_a_shallow_clone_is_refused_at_the_start_with_what_to_do(tmp_path: Path) -> None:
+async def test_a_shallow_clone_is_refused_at_start_with_a_remedy(tmp_path: Path) -> None:
     """Its history ends somewhere, so that git takes nothing from it."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     copy = tmp_path / "docs.git-copy"
@@ -85,7 +85,7 @@ async def test_a_shallow_clone_is_refused_at_the_start_with_what_to_do(tmp_path:
             pass
 
 
-async def test_a_shallow_repository_elsewhere_is_said_to_be_that(tmp_path: Path) -> None:
+async def test_a_shallow_remote_repository_is_reported(tmp_path: Path) -> None:
     """From here it looks like any other; git takes none of its branches, and calls that no error."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     git(tmp_path / "docs.git-copy", "commit", "--quiet", "--allow-empty", "-m", "More")
@@ -96,7 +96,7 @@ async def test_a_shallow_repository_elsewhere_is_said_to_be_that(tmp_path: Path)
         await Mirror(Git.for_settings(settings), tmp_path / "mirror.git").fetch("main")
 
 
-async def test_attributes_that_convert_files_keep_no_change_from_being_made(tmp_path: Path) -> None:
+async def test_attributes_that_convert_files_do_not_prevent_a_change(tmp_path: Path) -> None:
     """An agent's `.gitattributes` may name any encoding; files are taken as they are, out and in."""
     program = tmp_path / "edit.sh"
     program.write_text(

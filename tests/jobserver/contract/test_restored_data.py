@@ -9,7 +9,7 @@ from support.worlds.jobserver_world import git, make_bare, running
 PAGES = {"docs/start.md": "# Start\n\nA colour and a flavour.\n"}
 
 
-async def test_a_server_goes_on_from_a_copy_of_its_data(tmp_path: Path) -> None:
+async def test_a_server_continues_from_a_copy_of_its_data(tmp_path: Path) -> None:
     repository, data = make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data"
     async with running(repository, data) as world:
         job = await world.done('Replace "colour" with "color"')

@@ -11,7 +11,7 @@ PAGES = {"docs/start.md": "# Start\n"}
 OLD, NEW, BEN = "planted-old-key-0", "planted-new-key-0", "planted-key-of-ben"
 
 
-async def test_clients_with_either_key_are_let_in(tmp_path: Path) -> None:
+async def test_clients_with_either_key_are_accepted(tmp_path: Path) -> None:
     file = SecretFileWorld(tmp_path / "key")
     file.put(OLD)
     repository = make_bare(tmp_path / "manual.git", PAGES)
@@ -53,7 +53,7 @@ async def test_the_job_servers_metrics_are_shown_for_either_token(tmp_path: Path
     assert token in world.settings.rotating_secrets
 
 
-async def test_a_reviewer_without_their_key_is_logged_out_at_once(tmp_path: Path) -> None:
+async def test_a_reviewer_whose_key_was_removed_is_logged_out_at_once(tmp_path: Path) -> None:
     file = SecretFileWorld(tmp_path / "reviewers")
     file.put(f"Ada: {OLD}")
     reviewers = reviewers_in(file.text(), monotonic=file.monotonic)
@@ -80,7 +80,7 @@ async def test_a_reviewer_without_their_key_is_logged_out_at_once(tmp_path: Path
         assert (await world.log_in(BEN)).status_code == 303
 
 
-async def test_a_session_ends_with_the_key_that_it_was_opened_with(tmp_path: Path) -> None:
+async def test_a_session_ends_with_the_key_it_was_opened_with(tmp_path: Path) -> None:
     file = SecretFileWorld(tmp_path / "reviewers")
     file.put(f"Ada: {OLD}")
     reviewers = reviewers_in(file.text(), monotonic=file.monotonic)

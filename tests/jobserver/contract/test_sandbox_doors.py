@@ -90,7 +90,7 @@ async def test_a_port_inside_leads_to_the_socket_outside(tmp_path: Path, doors: 
     assert (done.stdout, done.stderr, done.returncode) == ("b'HELLO' 5000000 b''\n", "", 3)
 
 
-async def test_nothing_else_is_reached(tmp_path: Path, doors: tuple[Door, ...]) -> None:
+async def test_nothing_else_is_reachable_from_the_sandbox(tmp_path: Path, doors: tuple[Door, ...]) -> None:
     """Neither what listens on this machine nor what has an address elsewhere, nor a name."""
     name = f"pagehand-test-{tmp_path.name}"
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
@@ -112,7 +112,7 @@ async def test_nothing_else_is_reached(tmp_path: Path, doors: tuple[Door, ...]) 
     assert done.stdout.splitlines() == told, done.stderr
 
 
-async def test_a_hundred_connections_at_once_are_all_served(tmp_path: Path, doors: tuple[Door, ...]) -> None:
+async def test_a_hundred_concurrent_connections_are_served(tmp_path: Path, doors: tuple[Door, ...]) -> None:
     """More than that wait their turn."""
     program = f"""
     from concurrent.futures import ThreadPoolExecutor
@@ -123,7 +123,7 @@ async def test_a_hundred_connections_at_once_are_all_served(tmp_path: Path, door
     assert (await run(tmp_path, doors, program)).stdout == "True\n"
 
 
-async def test_a_door_with_a_full_queue_is_waited_for(tmp_path: Path) -> None:
+async def test_a_full_backlog_is_waited_for(tmp_path: Path) -> None:
     """What listens outside may be slow to accept: no connection is lost for that."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,7 +141,7 @@ async def test_a_door_with_a_full_queue_is_waited_for(tmp_path: Path) -> None:
     assert done.stdout == "True\n", done.stderr
 
 
-async def test_who_stops_what_forwards_has_closed_its_own_doors(tmp_path: Path, doors: tuple[Door, ...]) -> None:
+async def test_a_program_that_kills_the_forwarder_loses_its_own_doors(tmp_path: Path, doors: tuple[Door, ...]) -> None:
     """It is no child of the program's, and holds nothing that the program does not have."""
     program = f"""
     import os, signal
@@ -157,7 +157,7 @@ async def test_who_stops_what_forwards_has_closed_its_own_doors(tmp_path: Path, 
     assert done.stdout.splitlines() == ["ChildProcessError", "1 ConnectionRefusedError"], done.stderr
 
 
-async def test_a_door_that_nobody_answers_ends_the_connection(tmp_path: Path, doors: tuple[Door, ...]) -> None:
+async def test_an_unanswered_door_closes_the_connection(tmp_path: Path, doors: tuple[Door, ...]) -> None:
     """The server has ended its side of the run."""
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(tmp_path / "left.sock"))  # and nobody listens

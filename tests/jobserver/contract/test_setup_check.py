@@ -31,7 +31,7 @@ def bare(tmp_path: Path) -> Path:
     return make_bare(tmp_path / "docs.git", {"a.md": "A.\n"})
 
 
-async def test_what_has_all_that_it_needs_is_left_as_it_was(tmp_path: Path, bare: Path) -> None:
+async def test_a_complete_set_up_is_left_unchanged(tmp_path: Path, bare: Path) -> None:
     """A branch is pushed and deleted, and the data directory is not there before its time."""
     reviewers = f"Ada: {REVIEWER_KEY}"
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),), reviewers=reviewers)
@@ -43,7 +43,7 @@ async def test_what_has_all_that_it_needs_is_left_as_it_was(tmp_path: Path, bare
     assert not (tmp_path / "data").exists()
 
 
-async def test_pages_that_nobody_can_read_are_said_to_be_that(tmp_path: Path, bare: Path) -> None:
+async def test_unreadable_pages_are_reported(tmp_path: Path, bare: Path) -> None:
     """Where a program runs they are for reviewers, of whom there is none; the jobs themselves need nobody."""
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),))
     assert findings["pages"].is_ok is None
@@ -51,7 +51,7 @@ async def test_pages_that_nobody_can_read_are_said_to_be_that(tmp_path: Path, ba
     assert "pages" not in await found(tmp_path, repository=str(bare))
 
 
-async def test_a_way_out_that_is_open_is_said_to_be_that(tmp_path: Path, bare: Path) -> None:
+async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
     """Where a program runs that could take it."""
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
     findings = await found(tmp_path, **runs, egress="open")
@@ -61,7 +61,7 @@ async def test_a_way_out_that_is_open_is_said_to_be_that(tmp_path: Path, bare: P
     assert "egress" not in await found(tmp_path, repository=str(bare), egress="open")
 
 
-async def test_listed_hosts_that_lead_to_this_machine_are_named(tmp_path: Path, bare: Path) -> None:
+async def test_listed_hosts_on_this_machine_are_named(tmp_path: Path, bare: Path) -> None:
     """Its databases and the like, which trust who is on the same machine; the server says so at its start, too."""
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
     findings = await found(tmp_path, **runs, egress="private:localhost:5432, private:localhost:6379")
@@ -70,9 +70,7 @@ async def test_listed_hosts_that_lead_to_this_machine_are_named(tmp_path: Path, 
     assert "egress" not in await found(tmp_path, **runs, egress="private:no-such-host.invalid:443")
 
 
-async def test_a_proxy_that_cannot_be_used_is_a_fault(
-    tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unusable_proxy_is_an_error(tmp_path: Path, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "socks5://planted:1080")
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
@@ -92,7 +90,7 @@ async def test_a_proxy_that_cannot_be_used_is_a_fault(
         ({"host": "192.0.2.1"}, "port", "192.0.2.1"),
     ],
 )
-async def test_what_a_job_would_fail_of_is_said(
+async def test_causes_of_certain_failure_are_reported(
     tmp_path: Path, bare: Path, settings: dict[str, Any], name: str, words: str
 ) -> None:
     """Each of them ended every job, and the check said that all was well."""
@@ -101,13 +99,13 @@ async def test_what_a_job_would_fail_of_is_said(
     assert words in findings[name].message
 
 
-async def test_a_shallow_clone_is_said(tmp_path: Path, bare: Path) -> None:
+async def test_a_shallow_clone_is_reported(tmp_path: Path, bare: Path) -> None:
     """It can be read, and nothing can be taken from it."""
     (bare / "shallow").write_text("")
     assert "is a shallow clone" in (await found(tmp_path, repository=str(bare)))["repository"].message
 
 
-async def test_a_token_that_may_not_push_is_said(tmp_path: Path) -> None:
+async def test_a_token_without_push_permission_is_reported(tmp_path: Path) -> None:
     """As git itself is told, and not as the API has it."""
     async with github_server(tmp_path / "github") as server:
         settings = {"repository": server.repository_url, "github_token": SecretStr(TOKEN)}
@@ -120,7 +118,7 @@ async def test_a_token_that_may_not_push_is_said(tmp_path: Path) -> None:
         assert "protected at its host" in (await found(tmp_path, **settings))["push"].message
 
 
-async def test_a_port_that_is_taken_is_no_fault(tmp_path: Path, bare: Path) -> None:
+async def test_an_occupied_port_is_no_error(tmp_path: Path, bare: Path) -> None:
     """The server may be running while somebody checks."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         findings = await found(tmp_path, repository=str(bare), port=taken.getsockname()[1])
@@ -128,13 +126,13 @@ async def test_a_port_that_is_taken_is_no_fault(tmp_path: Path, bare: Path) -> N
     assert "is in use" in findings["port"].message
 
 
-async def test_a_check_of_the_repository_itself_is_looked_for_later(tmp_path: Path, bare: Path) -> None:
+async def test_a_check_inside_the_repository_is_looked_for_later(tmp_path: Path, bare: Path) -> None:
     """It comes with each copy."""
     findings = await found(tmp_path, repository=str(bare), checks=(("scripts/check.sh",),))
     assert findings["checks"].is_ok is None
 
 
-async def test_workflows_that_a_jobs_push_starts_are_named(tmp_path: Path) -> None:
+async def test_workflows_started_by_a_push_are_named(tmp_path: Path) -> None:
     """As the base has them; where there are none, nothing is said."""
     files = {
         ".github/workflows/ci.yml": "on: [push]\njobs: {}\n",

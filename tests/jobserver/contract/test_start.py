@@ -13,7 +13,7 @@ from bot.jobserver.settings import JobServerSettings
 PAGES = {"docs/lamp.md": "# Lamp\n"}
 
 
-async def test_the_mirror_is_made_at_the_start_and_the_health_tells_it(tmp_path: Path) -> None:
+async def test_the_mirror_is_made_at_start_and_reported_in_the_health(tmp_path: Path) -> None:
     """The first job has nothing to fetch but what came since."""
     bare = make_bare(tmp_path / "docs.git", PAGES)
     git(bare, "gc", "--quiet")
@@ -26,9 +26,7 @@ async def test_the_mirror_is_made_at_the_start_and_the_health_tells_it(tmp_path:
         assert git(tmp_path / "data/mirror.git", "rev-parse", "main") == git(bare, "rev-parse", "main")
 
 
-async def test_a_mirror_that_cannot_be_made_is_told_and_tried_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The server runs on: the repository may be back before anybody asks for something."""
     bare = make_bare(tmp_path / "docs.git", PAGES)
     mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=KEY)), tmp_path / "mirror.git")

@@ -65,7 +65,7 @@ async def cancel(world: JobServerWorld, job_id: str, body: dict[str, Any] | None
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_cancel_at_any_step_ends_the_job_and_the_next_message_goes_on(
+async def test_a_cancel_at_any_step_ends_the_job_and_a_message_resumes_it(
     tmp_path: Path, held: HeldGit, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held.hold(STEPS[step])
@@ -89,7 +89,7 @@ async def test_a_cancel_at_any_step_ends_the_job_and_the_next_message_goes_on(
         assert notes == ("one\ntwo\n" if step in PUSHED else "two\n")
 
 
-async def test_a_cancel_of_what_waits_ends_it_at_once(tmp_path: Path, held: HeldGit) -> None:
+async def test_cancelling_a_queued_job_ends_it_at_once(tmp_path: Path, held: HeldGit) -> None:
     held.hold(STEPS["editing"])
     async with server(tmp_path, max_concurrent_jobs=1) as world:
         first = (await world.create("one")).json()
@@ -121,7 +121,7 @@ BAD_CANCELS = [b"[]", b"x", b'{"requestedBy": 7}', b'{"requestedBy": {"name": ""
                b'{"requestedBy": {"name": "x", "url": "javascript:x"}}']  # fmt: skip
 
 
-async def test_what_cannot_be_cancelled_is_refused_in_words(tmp_path: Path, held: HeldGit) -> None:
+async def test_an_impossible_cancel_is_refused_with_an_explanation(tmp_path: Path, held: HeldGit) -> None:
     async with server(tmp_path) as world:
         job = await world.done("one")
         for body in BAD_CANCELS:
@@ -190,7 +190,7 @@ class RealServer:
     ],
     ids=["cancelled", "goes on", "goes on from every step"],
 )
-async def test_a_kill_at_any_step_does_nothing_twice_and_forgets_no_cancel(
+async def test_a_kill_at_any_step_repeats_nothing_and_forgets_no_cancel(
     tmp_path: Path, held: HeldGit, *, steps: Iterable[str], is_cancelled: bool
 ) -> None:
     real = RealServer(tmp_path)

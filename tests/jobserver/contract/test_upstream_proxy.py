@@ -80,7 +80,7 @@ async def test_a_listed_host_is_reached_by_its_name(world: World, addresses: Seq
     assert world.refusals.in_words == ()
 
 
-async def test_its_password_goes_to_the_proxy_and_nowhere_else(world: World) -> None:
+async def test_the_password_is_sent_only_to_the_proxy(world: World) -> None:
     world.monkeypatch.setenv("HTTPS_PROXY", world.company.url.replace("//", "//ada:planted%20secret@"))
     assert b"HELLO" in await world.ask()
     assert "proxy-authorization: Basic YWRhOnBsYW50ZWQgc2VjcmV0\r\n" in world.company.heads[0]
@@ -90,9 +90,7 @@ async def test_its_password_goes_to_the_proxy_and_nowhere_else(world: World) -> 
 @pytest.mark.parametrize(
     "addresses", [["10.0.0.1"], ["169.254.169.254"], ["93.184.215.14", "::1"], ["100.100.100.200"]]
 )
-async def test_a_name_that_leads_to_a_private_address_here_is_refused_all_the_same(
-    world: World, addresses: Sequence[str]
-) -> None:
+async def test_a_locally_private_name_is_still_refused(world: World, addresses: Sequence[str]) -> None:
     world.addresses = addresses
     assert (await world.ask()).startswith(b"HTTP/1.1 403")
     assert world.company.heads == []
@@ -102,13 +100,13 @@ async def test_a_name_that_leads_to_a_private_address_here_is_refused_all_the_sa
 @pytest.mark.parametrize(
     "target", ["other.example:443", "93.184.215.14:443", "[2606:4700::1111]:443", "1572395022:443"]
 )
-async def test_what_is_not_listed_never_gets_to_the_proxy(world: World, target: str) -> None:
+async def test_unlisted_hosts_never_reach_the_proxy(world: World, target: str) -> None:
     """Nor does an address, which can be listed by nobody."""
     assert (await world.ask(target, TARGET)).startswith(b"HTTP/1.1 403")
     assert (world.company.heads, world.looked_up) == ([], 0)
 
 
-async def test_what_no_proxy_names_and_private_hosts_are_connected_to_directly(world: World) -> None:
+async def test_no_proxy_and_private_hosts_are_reached_directly(world: World) -> None:
     """A private host is within this network; whatever its name leads to is looked at here."""
     world.addresses = ["127.0.0.1"]
     gateway = f"gateway.internal:{world.listens}"
@@ -136,9 +134,7 @@ async def test_what_no_proxy_names_and_private_hosts_are_connected_to_directly(w
     ],
     ids=range(9),
 )
-async def test_whatever_else_the_proxy_answers_is_no_connection_and_its_words_are_not_passed_on(
-    world: World, answer: bytes
-) -> None:
+async def test_other_proxy_answers_are_no_connection_and_not_passed_on(world: World, answer: bytes) -> None:
     world.company.answer = answer
     told = await world.ask()
     assert told.startswith(b"HTTP/1.1 502")
@@ -147,7 +143,7 @@ async def test_whatever_else_the_proxy_answers_is_no_connection_and_its_words_ar
         assert b"This server's own proxy does not connect to it (" + answer[9:12] in told
 
 
-async def test_a_proxy_that_says_nothing_or_is_not_there_is_not_waited_for_long(world: World) -> None:
+async def test_a_silent_or_missing_proxy_is_not_waited_for_long(world: World) -> None:
     async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
@@ -159,7 +155,7 @@ async def test_a_proxy_that_says_nothing_or_is_not_there_is_not_waited_for_long(
     assert (await world.ask()).startswith(b"HTTP/1.1 502")
 
 
-async def test_a_name_that_this_machines_resolver_never_answers_is_left_to_the_proxy(world: World) -> None:
+async def test_a_name_the_local_resolver_does_not_answer_is_left_to_the_proxy(world: World) -> None:
     """Where names of the internet are nobody's business but the proxy's, resolvers often say nothing."""
 
     async def resolve(_: str, __: int) -> Sequence[str]:
@@ -175,7 +171,7 @@ async def test_a_name_that_this_machines_resolver_never_answers_is_left_to_the_p
         writer.close()
 
 
-async def test_a_model_that_the_proxy_does_not_lead_to_is_said_to_be_that(world: World) -> None:
+async def test_a_model_the_proxy_does_not_reach_is_reported(world: World) -> None:
     """In words that hold neither its own, nor its password."""
     world.company.answer = b"HTTP/1.1 407 planted\r\nContent-Length: 0\r\n\r\n"
     gone = "http://ada:planted@127.0.0.1:1"
@@ -197,9 +193,7 @@ def listing(egress: str) -> JobServerSettings:
 
 
 @pytest.mark.parametrize("address", ["socks5://127.0.0.1:1080", "http://:1", "http://a b:1", "http://a:99999"])
-def test_a_proxy_that_cannot_be_used_stops_the_start_and_is_not_quoted(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
+def test_an_unusable_proxy_stops_the_start_and_is_not_quoted(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     """Where nothing is listed, or nothing of it goes there, it is nobody's concern."""
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.setenv("HTTPS_PROXY", address)

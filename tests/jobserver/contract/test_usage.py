@@ -25,7 +25,7 @@ def usage(job: AgentJob) -> Usage | None:
     return job.details.usage if job.details else None
 
 
-async def test_it_is_told_of_all_instructions_also_of_those_that_failed(tmp_path: Path) -> None:
+async def test_usage_covers_all_instructions_including_failed_ones(tmp_path: Path) -> None:
     """The model was asked all the same."""
     async with executing(tmp_path, ScriptedEditor(thrifty)) as world:
         job = await world.done("fail")
@@ -36,7 +36,7 @@ async def test_it_is_told_of_all_instructions_also_of_those_that_failed(tmp_path
         assert world.folders.log(job.id).read_text().count("used: 900 tokens sent to the model, 100 answered") == 2
 
 
-async def test_where_nothing_is_counted_nothing_is_told(tmp_path: Path) -> None:
+async def test_uncounted_usage_is_not_reported(tmp_path: Path) -> None:
     """The built-in editor asks no model."""
     async with executing(tmp_path, ScriptedEditor()) as world:
         job = await world.done("do it")

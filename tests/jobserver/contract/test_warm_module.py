@@ -67,19 +67,19 @@ async def warm(cold: World) -> AsyncIterator[World]:
     cold.module.close()
 
 
-async def test_each_task_has_a_process_of_its_own(warm: World) -> None:
+async def test_each_task_has_its_own_process(warm: World) -> None:
     """None gets a second task, however large the first is, also where they come at once."""
     told = await asyncio.gather(warm.told(LARGE), warm.told(b"more"), warm.told(b"more"))
     assert [length for _, length in told] == [len(LARGE), 4, 4]
     assert len({pid for pid, _ in told} | {(await warm.told(b"more"))[0]}) == 4
 
 
-async def test_its_exit_code_is_returned(warm: World) -> None:
+async def test_the_tasks_exit_code_is_returned(warm: World) -> None:
     """As the leak scan tells with it why it gave up."""
     await warm.told(b"fail", code=7)
 
 
-async def test_where_the_one_that_forks_has_died_another_is_started(warm: World) -> None:
+async def test_a_dead_fork_server_is_replaced(warm: World) -> None:
     """As where memory is short."""
     before = await until(warm.only_one)
     os.kill(before, signal.SIGKILL)
@@ -87,7 +87,7 @@ async def test_where_the_one_that_forks_has_died_another_is_started(warm: World)
     assert await until(warm.only_one) != before
 
 
-async def test_its_time_is_limited_and_nothing_stays(warm: World) -> None:
+async def test_a_task_is_limited_in_time_and_leaves_nothing(warm: World) -> None:
     """As with any other process; and at the end none waits."""
     with pytest.raises(ProcessTimeoutError):
         await warm.told(b"for ever", time_limit=0.5)
@@ -95,7 +95,7 @@ async def test_its_time_is_limited_and_nothing_stays(warm: World) -> None:
     await until(warm.none)
 
 
-async def test_a_task_that_is_cancelled_leaves_nothing(warm: World) -> None:
+async def test_a_cancelled_task_leaves_nothing(warm: World) -> None:
     """Its process ends with it; the one that forks stays."""
     task = asyncio.create_task(warm.told(b"for ever"))
     await until(warm.more)
@@ -104,7 +104,7 @@ async def test_a_task_that_is_cancelled_leaves_nothing(warm: World) -> None:
     await until(warm.only_one)
 
 
-async def test_without_being_kept_warm_it_works_and_leaves_nothing(cold: World) -> None:
+async def test_without_warming_tasks_work_and_leave_nothing(cold: World) -> None:
     """As for one task now and then."""
     assert (await cold.told(b"four"))[1] == 4
     await until(cold.none)

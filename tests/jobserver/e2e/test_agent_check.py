@@ -73,7 +73,7 @@ async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str) -> 
     return process.returncode, output.decode()
 
 
-async def test_an_agent_that_is_installed_and_answers(
+async def test_an_installed_agent_that_answers_passes(
     installed: str, tmp_path: Path, model: ModelServer, sandbox: str
 ) -> None:
     model.script.on(ASKED, Say("ready"))
@@ -86,7 +86,7 @@ async def test_an_agent_that_is_installed_and_answers(
 
 
 @pytest.mark.full
-async def test_an_agent_whose_key_is_not_taken(
+async def test_an_agent_with_a_rejected_key_fails(
     installed: str, tmp_path: Path, model: ModelServer, sandbox: str
 ) -> None:
     model.script.on(ASKED, Refuse(401, "this key is not known here"))
@@ -97,7 +97,7 @@ async def test_an_agent_whose_key_is_not_taken(
     assert KEY not in output
 
 
-async def test_an_agent_that_is_not_installed(tmp_path: Path, model: ModelServer) -> None:
+async def test_an_agent_that_is_not_installed_fails(tmp_path: Path, model: ModelServer) -> None:
     code, output = await check("/usr/bin:/bin", tmp_path, model, "none")
     assert code == 1
     assert output.splitlines()[len(SETUP)].startswith("FAIL installed")
@@ -105,7 +105,7 @@ async def test_an_agent_that_is_not_installed(tmp_path: Path, model: ModelServer
     assert not model.requests
 
 
-async def test_what_a_token_may_do_at_github(tmp_path: Path) -> None:
+async def test_the_check_reports_a_github_tokens_permissions(tmp_path: Path) -> None:
     prefix = "PAGEHAND_JOBSERVER_"
     async with github_server(tmp_path / "github") as github:
         settings = {

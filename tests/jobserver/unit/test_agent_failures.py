@@ -48,11 +48,11 @@ def failure(severity: str | None, title: str | None = "Too many requests") -> di
         (end("Done.", meta={"jetbrains": ["x"]}), None),
     ],
 )
-def test_codex_tells_errors_as_its_answer(turn: TurnEnd, failed: str | None) -> None:
+def test_codex_reports_errors_as_its_answer(turn: TurnEnd, failed: str | None) -> None:
     assert codex_failure(turn) == failed
 
 
-def test_goose_tells_errors_as_its_answer() -> None:
+def test_goose_reports_errors_as_its_answer() -> None:
     said = "Ran into this error: Server error: on fire.\n\nPlease retry."
     assert goose_failure(end(said)) == "Ran into this error: Server error: on fire. Please retry."
     assert goose_failure(end("It is described how one ran into this error.")) is None
@@ -60,7 +60,7 @@ def test_goose_tells_errors_as_its_answer() -> None:
     assert never(end(said)) is None
 
 
-def test_an_unknown_stop_is_no_success() -> None:
+def test_an_unknown_stop_reason_is_no_success() -> None:
     assert stopped_early(end()) is None
     assert "does not know" in (stopped_early(end(stop="new")) or "")
 
@@ -83,21 +83,21 @@ def test_an_unknown_stop_is_no_success() -> None:
         (500, "two\nlines" + "x" * 5000, None, "x failed: two lines"),
     ],
 )  # fmt: skip
-def test_an_error_of_the_protocol_in_words(code: int, message: str, data: Any, said: str) -> None:
+def test_a_protocol_error_is_readable(code: int, message: str, data: Any, said: str) -> None:
     words = request_failed("x", code, message, data, login="set K")
     assert said in words
     assert len(words) < 400
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)))
-def test_whatever_stands_in_foreign_values_is_no_error_of_ours(value: Any) -> None:
+def test_malformed_foreign_values_cause_no_error_of_ours(value: Any) -> None:
     assert request_failed("x", 1, "m", value, login="")
     nested(value, "a", "b")
     codex_failure(end(meta=value if isinstance(value, dict) else {}))
 
 
 @pytest.mark.parametrize("prompt", ["/logout", "!ls", "--help", "", "\n", "make that shorter"])
-def test_a_prompt_stands_last_and_never_first(prompt: str) -> None:
+def test_the_prompt_comes_last_and_never_first(prompt: str) -> None:
     for told in (first_prompt(prompt), first_prompt(prompt, [Exchange("/a", "!b")]), next_prompt(prompt, ["npm test"])):
         assert told.endswith(f"\n\n{prompt}")
         assert told[0].isalpha()
@@ -114,17 +114,17 @@ def test_a_prompt_stands_last_and_never_first(prompt: str) -> None:
         ("哪一个？", True),  # noqa: RUF001 - that is what it is about
     ],
 )
-def test_a_question_ends_with_its_mark(answer: str, asks: bool) -> None:  # noqa: FBT001
+def test_a_question_ends_with_a_question_mark(answer: str, asks: bool) -> None:  # noqa: FBT001
     assert ends_with_question(answer) is asks
     assert last_paragraph("a\n\nb\nc?\n") == "b\nc?"
 
 
-def test_a_yes_begins_with_the_word() -> None:
+def test_a_yes_starts_with_the_word() -> None:
     assert all(map(says_yes, ["yes", " Yes!", "YES, do", "yes\nplease"]))
     assert not any(map(says_yes, ["yesterday", "no, yes", "", "ye s"]))
 
 
-def test_what_was_refused_is_a_question_only_where_it_may_be_asked() -> None:
+def test_a_refused_call_becomes_a_question_only_if_allowed() -> None:
     refused = ["npm test", None, "rm `x`"]
     asked = result(end("I would."), refused, askable(refused), is_changed=True)
     assert asked == EditResult("I would.", question=permission_question(["npm test", "rm `x`"]))
@@ -134,7 +134,7 @@ def test_what_was_refused_is_a_question_only_where_it_may_be_asked() -> None:
     assert result(end(), [], [], is_changed=False) == EditResult()
 
 
-def test_all_that_a_yes_lets_through_is_shown() -> None:
+def test_everything_a_yes_allows_is_shown() -> None:
     shown = askable([f"{number}{'x' * 1200}" for number in range(20)])
     question = permission_question(shown)
     assert all(what in question for what in shown)
@@ -143,7 +143,7 @@ def test_all_that_a_yes_lets_through_is_shown() -> None:
 
 
 @given(st.text(alphabet="`a \n", min_size=1, max_size=20))
-def test_no_text_ends_the_code_that_it_is_shown_in(text: str) -> None:
+def test_no_text_closes_its_code_block(text: str) -> None:
     line = permission_question([text]).split("\n")[2].removeprefix("- ")
     assert text.replace("\n", " ⏎ ") in line
     fence = line[: len(line) - len(line.lstrip("`"))]
@@ -151,7 +151,7 @@ def test_no_text_ends_the_code_that_it_is_shown_in(text: str) -> None:
     assert fence not in line[len(fence) : -len(fence)]
 
 
-def test_an_answer_is_what_is_said_last() -> None:
+def test_the_answer_is_the_last_message() -> None:
     answer = FinalMessage()
     answer.add("First. ")
     answer.interrupt()
@@ -166,18 +166,18 @@ def test_an_answer_is_what_is_said_last() -> None:
 
 
 @given(st.text(), st.integers(2, 50))
-def test_one_line_is_one_bounded_line(text: str, limit: int) -> None:
+def test_a_line_is_single_and_bounded(text: str, limit: int) -> None:
     line = one_line(text, limit)
     assert len(line) <= limit
     assert line.isprintable()
 
 
-def test_secrets_are_taken_out_the_longest_first() -> None:
+def test_secrets_are_removed_longest_first() -> None:
     redact = Redactor(["12345678", "1234567890", "short", ""])
     assert redact("a 1234567890 b 12345678 c short") == "a [secret] b [secret] c short"
 
 
 @pytest.mark.parametrize("code", [-32000, 401, 403, -32603])
-def test_what_the_model_relay_refused_is_no_matter_of_the_key(code: int) -> None:
+def test_a_refusal_of_the_model_relay_is_not_blamed_on_the_key(code: int) -> None:
     words = request_failed("x", code, "API Error: 403 Pagehand's model relay refuses this", None, login="set K")
     assert words == "x failed: API Error: 403 Pagehand's model relay refuses this"

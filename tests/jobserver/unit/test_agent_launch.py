@@ -39,13 +39,13 @@ def test_an_agent_is_a_name_or_a_command() -> None:
 
 
 @pytest.mark.parametrize("agent", NAMED.values(), ids=NAMED)
-def test_a_named_agent_says_how_to_install_it_and_to_log_in(agent: Agent) -> None:
+def test_a_named_agent_has_instructions_to_install_and_log_in(agent: Agent) -> None:
     assert agent.install.startswith("npm install --global ")
     assert agent.install[-1].isdigit()
     assert "set " in agent.login
 
 
-def test_an_agent_gets_its_own_variables_and_those_that_are_named_and_no_others(tmp_path: Path) -> None:
+def test_an_agent_gets_only_its_own_and_named_variables(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("from a file\n")
     environment = {
         "ANTHROPIC_API_KEY_FILE": str(tmp_path / "key"),
@@ -74,9 +74,7 @@ def test_an_agent_gets_its_own_variables_and_those_that_are_named_and_no_others(
         ("gemini", "gemini-pro", "", "gemini-pro"),
     ],
 )
-def test_a_model_is_told_at_the_start_where_the_agents_own_list_cannot_have_it(
-    agent: str, model: str, address: str, told: str | None
-) -> None:
+def test_an_unlistable_model_is_passed_at_start(agent: str, model: str, address: str, told: str | None) -> None:
     """It would add any name to its list, and nobody would notice a wrong one. A gateway has names of its own."""
     keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "GOOSE_PROVIDER": "openai"}
     addresses = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": address} if address else {}
@@ -86,11 +84,11 @@ def test_a_model_is_told_at_the_start_where_the_agents_own_list_cannot_have_it(
     assert variable is None or made.program().environment.get(variable) == told
 
 
-def test_a_login_that_only_the_agent_knows_may_have_models_that_only_it_knows() -> None:
+def test_an_agents_own_login_may_have_unlisted_models() -> None:
     assert launch(agent=("claude",), model="us.anthropic.opus").model == "us.anthropic.opus"
 
 
-def test_an_agent_is_wanted_in_the_mode_in_which_it_asks_and_codex_in_another_in_a_sandbox() -> None:
+def test_agents_run_in_asking_mode_and_sandboxed_codex_in_another() -> None:
     """Its own sandbox does not start in ours."""
     bare: dict[str, Any] = {"sandbox": "none", "egress": "open"}
     assert launch(agent=("claude",)).wanted.mode == launch(agent=("claude",), **bare).wanted.mode == "default"
@@ -99,22 +97,22 @@ def test_an_agent_is_wanted_in_the_mode_in_which_it_asks_and_codex_in_another_in
     assert launch(agent=("/opt/my-agent",)).wanted.mode is None
 
 
-def test_the_relay_lets_any_model_through_where_the_agents_own_is_asked_for() -> None:
+def test_the_relay_accepts_any_model_of_the_agents_own_choice() -> None:
     doors = [launch({"ANTHROPIC_API_KEY": "k"}, agent=("claude",), model=model).door for model in ("default", "opus")]
     assert [door and door.model for door in doors] == [None, "opus"]
 
 
-def test_a_file_of_a_key_that_cannot_be_read_is_said() -> None:
+def test_an_unreadable_key_file_is_reported() -> None:
     with pytest.raises(JobServerError, match="ANTHROPIC_API_KEY_FILE"):
         launch({"ANTHROPIC_API_KEY_FILE": "/nothing/here"}, agent=("claude",))
 
 
-def test_a_variable_of_the_server_goes_before_ours() -> None:
+def test_a_variable_of_the_server_takes_precedence() -> None:
     given = passed_variables(CLAUDE, (), {"CLAUDE_CODE_MAX_RETRIES": "0"}, never=[KEY])
     assert AgentLaunch(CLAUDE, given).program().environment["CLAUDE_CODE_MAX_RETRIES"] == "0"
 
 
-def test_opencodes_own_server_has_another_password_each_time() -> None:
+def test_opencodes_own_server_gets_a_new_password_each_time() -> None:
     made = launch(agent=("opencode",), model="anthropic/claude")
     one, two = made.program(), made.program()
     name = "OPENCODE_SERVER_PASSWORD"
@@ -122,7 +120,7 @@ def test_opencodes_own_server_has_another_password_each_time() -> None:
     assert one.environment[name] in made.hidden(one)
 
 
-def test_opencode_never_takes_a_model_of_its_own_choice(tmp_path: Path) -> None:
+def test_opencode_never_chooses_its_own_model(tmp_path: Path) -> None:
     with pytest.raises(JobServerError, match="PAGEHAND_JOBSERVER_MODEL"):
         launch(agent=("opencode",))
     launch(agent=("opencode",), agent_home=tmp_path)
@@ -133,7 +131,7 @@ def test_opencode_never_takes_a_model_of_its_own_choice(tmp_path: Path) -> None:
     assert config["provider"]["openai"]["options"]["baseURL"] == "http://127.0.0.1:1/v1"
 
 
-def test_codex_is_told_where_its_model_is_and_to_look_nowhere_else() -> None:
+def test_codex_is_configured_to_use_only_its_model() -> None:
     given = {"OPENAI_API_KEY": "planted-secret-1", "OPENAI_BASE_URL": 'http://127.0.0.1:1/"v1'}
     text = CODEX.files('gpt "5"', given)[".codex/config.toml"]
     config = tomllib.loads(text)
@@ -145,7 +143,7 @@ def test_codex_is_told_where_its_model_is_and_to_look_nowhere_else() -> None:
     assert "model_provider" not in tomllib.loads(CODEX.files(None, {})[".codex/config.toml"])
 
 
-def test_gemini_uses_its_key_and_tells_nobody() -> None:
+def test_gemini_uses_its_key_and_sends_no_telemetry() -> None:
     config = json.loads(GEMINI.files(None, {"GEMINI_API_KEY": "x"})[".gemini/settings.json"])
     assert config["privacy"]["usageStatisticsEnabled"] is False
     assert config["security"]["auth"]["selectedType"] == "gemini-api-key"
@@ -153,7 +151,7 @@ def test_gemini_uses_its_key_and_tells_nobody() -> None:
     assert GOOSE.environment["GOOSE_MODE"] == "approve"
 
 
-def test_a_home_begins_with_the_operators_files_and_ours(tmp_path: Path) -> None:
+def test_a_home_starts_with_the_operators_and_our_files(tmp_path: Path) -> None:
     template, home = tmp_path / "template", tmp_path / "home"
     (template / ".codex").mkdir(parents=True)
     (template / ".codex" / "auth.json").write_text("login")
@@ -175,7 +173,7 @@ def test_a_home_begins_with_the_operators_files_and_ours(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("link", [".codex", ".codex/config.toml"])
-def test_no_link_that_an_agent_left_in_its_home_is_followed(tmp_path: Path, link: str) -> None:
+def test_symlinks_left_in_a_home_are_not_followed(tmp_path: Path, link: str) -> None:
     outside, home = tmp_path / "outside", tmp_path / "home"
     outside.mkdir()
     (outside / "config.toml").write_text("safe")
@@ -190,7 +188,7 @@ def test_no_link_that_an_agent_left_in_its_home_is_followed(tmp_path: Path, link
     assert not (home / link).is_symlink()
 
 
-def test_a_home_that_cannot_be_filled_is_said(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_filled_is_reported(tmp_path: Path) -> None:
     (tmp_path / "home" / ".codex" / "config.toml" / "x").mkdir(parents=True)
     with pytest.raises(EditError, match="HOME cannot be written"):
         AgentLaunch(CODEX).fill(tmp_path / "home")
@@ -200,7 +198,7 @@ def test_a_home_that_cannot_be_filled_is_said(tmp_path: Path) -> None:
         AgentLaunch(CLAUDE, home=tmp_path / "many").fill(tmp_path)
 
 
-def test_what_changed_in_a_copy_is_seen_though_size_and_time_are_as_before(tmp_path: Path) -> None:
+def test_a_change_in_a_copy_is_detected_despite_equal_size_and_time(tmp_path: Path) -> None:
     page = tmp_path / "docs" / "a.md"
     page.parent.mkdir()
     page.write_text("one")

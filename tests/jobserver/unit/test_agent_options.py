@@ -35,7 +35,7 @@ MODEL = listed("model", "opus", "opus", "haiku")
 EFFORT = listed("thought_level", "low", "low", "high")
 
 
-def test_what_is_wanted_is_set_where_the_agent_has_something_else() -> None:
+def test_options_with_other_values_are_set() -> None:
     have = options(MODEL, EFFORT)
     option = option_to_set("claude", Category.MODEL, "haiku", have)
     assert option is not None
@@ -43,7 +43,7 @@ def test_what_is_wanted_is_set_where_the_agent_has_something_else() -> None:
     assert option_to_set("claude", Category.MODEL, "opus", have) is None
 
 
-def test_the_model_is_chosen_first_since_the_others_depend_on_it() -> None:
+def test_the_model_is_set_first_since_others_depend_on_it() -> None:
     wanted = [category for category, _ in Wanted("haiku", "low", "default").in_order()]
     assert wanted == [Category.MODEL, Category.EFFORT, Category.MODE]
     assert list(Wanted(effort="low").in_order()) == [(Category.EFFORT, "low")]
@@ -57,26 +57,26 @@ def test_the_model_is_chosen_first_since_the_others_depend_on_it() -> None:
         (Category.MODE, "ask", "x does not list its modes"),
     ],
 )
-def test_what_is_not_listed_is_refused_with_the_list(category: Category, value: str, said: str) -> None:
+def test_an_unlisted_value_is_refused_with_the_list(category: Category, value: str, said: str) -> None:
     with pytest.raises(NotOfferedError) as refused:
         option_to_set("x", category, value, options(MODEL, EFFORT))
     assert str(refused.value).startswith(said)
 
 
-def test_an_effort_that_the_model_does_not_have_is_refused_and_a_model_without_a_list_was_told_at_the_start() -> None:
+def test_an_unlisted_effort_is_refused_but_an_unlistable_model_is_not() -> None:
     assert option_to_set("gemini", Category.MODEL, "gemini-pro", options()) is None
     with pytest.raises(NotOfferedError, match="leave PAGEHAND_JOBSERVER_EFFORT out"):
         option_to_set("gemini", Category.EFFORT, "low", options(MODEL))
 
 
-def test_an_agent_that_does_not_do_as_it_was_told_is_not_used() -> None:
+def test_an_agent_that_ignores_an_option_is_not_used() -> None:
     check_set("x", Category.MODEL, "opus", options(MODEL))
     for have in (options(listed("mode", "auto", "auto", "default")), options()):
         with pytest.raises(NotOfferedError, match=r"did not accept the mode “default”"):
             check_set("x", Category.MODE, "default", have)
 
 
-def test_groups_are_one_list_and_what_is_not_known_or_broken_is_left_out() -> None:
+def test_option_groups_are_flattened_and_malformed_options_ignored() -> None:
     groups = [{"group": "a", "name": "A", "options": [{"value": "m1", "name": "1"}]},
               {"group": "b", "name": "B", "options": [{"value": "m2", "name": "2"}]}]  # fmt: skip
     odd = {"id": "fast", "name": "Fast", "category": "mode", "type": "boolean", "currentValue": True}
@@ -87,7 +87,7 @@ def test_groups_are_one_list_and_what_is_not_known_or_broken_is_left_out() -> No
     assert options_of(None) == {}
 
 
-def test_lists_are_bounded_and_on_one_line() -> None:
+def test_option_lists_are_bounded_and_on_one_line() -> None:
     have = options(listed("model", "m0\n", *(f"m{n}\n" + "x" * 500 for n in range(500))))
     words = in_words(have)
     assert words.startswith("model m0 (of m0 x")
@@ -96,7 +96,7 @@ def test_lists_are_bounded_and_on_one_line() -> None:
     assert "\n" not in words
 
 
-def test_what_is_chosen_is_told_by_category() -> None:
+def test_chosen_options_are_reported_by_category() -> None:
     have = options(EFFORT, MODEL)
     assert in_words(have) == "model opus (of opus, haiku); effort low (of low, high)"
     assert current_in_words(have) == "model opus, effort low"

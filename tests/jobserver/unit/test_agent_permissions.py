@@ -49,7 +49,7 @@ def paths(tmp_path: Path) -> CopyPaths:
         ("new/folder/page.md", "new/folder/page.md"),
     ],
 )
-def test_paths_in_the_copy(paths: CopyPaths, path: str, relative: str) -> None:
+def test_paths_in_the_copy_are_allowed(paths: CopyPaths, path: str, relative: str) -> None:
     assert paths.relative(path) == PurePosixPath(relative)
 
 
@@ -77,12 +77,12 @@ def test_paths_in_the_copy(paths: CopyPaths, path: str, relative: str) -> None:
         "up/../secret",
     ],
 )
-def test_paths_elsewhere_also_by_way_of_a_link(paths: CopyPaths, path: str) -> None:
+def test_paths_elsewhere_are_refused_even_through_a_symlink(paths: CopyPaths, path: str) -> None:
     assert paths.relative(path) is None
 
 
 @given(st.text(alphabet="/.~ab\0:", max_size=30))
-def test_no_path_leads_out(path: str) -> None:
+def test_no_path_escapes_the_copy(path: str) -> None:
     copy = Path("/nowhere/copy")
     relative = CopyPaths(copy, copy).relative(path)
     assert relative is None or (".." not in relative.parts and not relative.is_absolute())
@@ -98,12 +98,12 @@ def test_only_files_of_the_copy_are_allowed(paths: CopyPaths, kind: str) -> None
 
 
 @pytest.mark.parametrize("path", [".claude/settings.json", "docs/.git/config", "opencode.json", ".mcp.json", ".git"])
-def test_an_agents_own_settings_are_read_but_not_changed(paths: CopyPaths, path: str) -> None:
+def test_an_agents_own_settings_are_read_only(paths: CopyPaths, path: str) -> None:
     assert not only_touches_copy(ToolCall("x", "edit", (path,)), paths.relative)
     assert only_touches_copy(ToolCall("x", "read", (path,)), paths.relative)
 
 
-def test_options_are_chosen_by_their_kind_and_a_yes_is_for_once() -> None:
+def test_options_are_chosen_by_kind_and_a_yes_allows_once() -> None:
     assert chosen(*KINDS, allowed=True) == "allow_once"
     assert chosen(*KINDS, allowed=False) == "reject_once"
     assert chosen("allow_once", "reject_always", allowed=False) == "reject_always"
@@ -113,11 +113,11 @@ def test_options_are_chosen_by_their_kind_and_a_yes_is_for_once() -> None:
 
 
 @given(st.lists(st.sampled_from(KINDS), max_size=5))
-def test_a_refusal_never_selects_what_allows(kinds: list[str]) -> None:
+def test_a_refusal_never_selects_an_allowing_option(kinds: list[str]) -> None:
     assert chosen(*kinds, allowed=False) not in {"allow_once", "allow_always"}
 
 
-def test_what_was_refused_is_kept_once_and_can_be_granted(paths: CopyPaths) -> None:
+def test_a_refused_call_is_kept_once_and_can_be_granted(paths: CopyPaths) -> None:
     policy = PermissionPolicy(paths)
     shell = ToolCall("npm test", "execute", input="npm test")
     for _ in range(3):
@@ -131,14 +131,14 @@ def test_what_was_refused_is_kept_once_and_can_be_granted(paths: CopyPaths) -> N
     assert not granted.allows(ToolCall("npm test", "execute", input=None))
 
 
-def test_after_a_cancel_everything_is_withdrawn(paths: CopyPaths) -> None:
+def test_after_a_cancel_every_request_is_withdrawn(paths: CopyPaths) -> None:
     policy = PermissionPolicy(paths)
     policy.is_closed = True
     assert policy.decide(ToolCall("x", "edit", ("a.md",)), options(*KINDS)).outcome.outcome == "cancelled"
     assert policy.refused == ()
 
 
-def test_a_request_knows_what_was_told_of_its_call_before() -> None:
+def test_a_request_knows_earlier_updates_of_its_call() -> None:
     calls = ToolCalls()
     start = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Write", "kind": "edit"}
     calls.merge(ToolCallStart.model_validate(start))
@@ -150,7 +150,7 @@ def test_a_request_knows_what_was_told_of_its_call_before() -> None:
     assert calls.merge(update("2", title="Alone")).kind == "other"
 
 
-def test_goose_tells_its_tools_kinds_by_their_names() -> None:
+def test_goose_tool_kinds_are_derived_from_names() -> None:
     calls = ToolCalls({"developer/write": "edit"})
     named = {"goose": {"toolCall": {"toolName": "write", "extensionName": "developer"}}}
     calls.merge(update(title="write · a.md", rawInput={"path": "a.md"}, _meta=named))
@@ -174,11 +174,11 @@ def test_goose_tells_its_tools_kinds_by_their_names() -> None:
         ({"title": "Run", "rawInput": {"command": "echo \x1b[8m x"}}, None),
     ],
 )
-def test_a_call_is_described_whole_or_not_at_all(fields: dict[str, Any], described: str | None) -> None:
+def test_a_call_is_described_completely_or_not_at_all(fields: dict[str, Any], described: str | None) -> None:
     assert ToolCalls().merge(update(**fields)).described() == described
 
 
-def test_what_is_kept_of_calls_is_bounded() -> None:
+def test_remembered_calls_are_bounded() -> None:
     calls = ToolCalls()
     for number in range(600):
         calls.merge(update(str(number), title="x" * 10_000, rawInput={"path": "y" * 50_000, "content": "z" * 50_000}))

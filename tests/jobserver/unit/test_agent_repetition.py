@@ -7,7 +7,7 @@ def call(name: str, kind: str = "execute") -> ToolCall:
     return ToolCall(title="Run", kind=kind, input=name, digest=name)
 
 
-def test_the_same_refused_call_ends_it_soon() -> None:
+def test_repeating_a_refused_call_stops_the_agent_soon() -> None:
     """Others in between make it no better."""
     seen = Repetition()
     for number in range(MOST_SAME_REFUSALS - 1):
@@ -24,7 +24,7 @@ def test_refused_calls_of_any_kind_are_bounded() -> None:
     assert reasons[-1] is not None
 
 
-def test_the_same_call_in_a_row_ends_it_and_another_one_begins_anew() -> None:
+def test_consecutive_repetitions_are_bounded_and_another_call_resets_them() -> None:
     """Reading a page now and again is work."""
     seen = Repetition()
     for _ in range(5):
@@ -34,7 +34,7 @@ def test_the_same_call_in_a_row_ends_it_and_another_one_begins_anew() -> None:
     assert "in a row" in (reasons[-1] or "")
 
 
-def test_calls_of_which_nothing_is_told_are_not_the_same() -> None:
+def test_calls_without_details_are_not_considered_equal() -> None:
     """Some agents tell a title alone."""
     seen = Repetition()
     assert {seen.ended(ToolCall(title="Edit", kind="edit", paths=("a.md",))) for _ in range(200)} == {None}

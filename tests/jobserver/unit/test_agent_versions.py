@@ -52,7 +52,7 @@ def test_a_package_is_installed_once(npm: Path) -> None:
     assert calls(npm) == 1
 
 
-def test_a_package_that_cannot_be_installed_is_said_and_not_tried_again_at_once(npm: Path) -> None:
+def test_a_package_that_cannot_be_installed_is_reported_and_not_retried(npm: Path) -> None:
     put(npm, FAILS)
     for _ in range(2):
         with pytest.raises(NotInstalled, match=r"npm could not install @some/agent 1\.2\.3"):

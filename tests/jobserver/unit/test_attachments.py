@@ -12,7 +12,7 @@ LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 @given(st.lists(st.text(max_size=200) | st.sampled_from(["a.png", "A.PNG", "a-2.png", "../a.png", ".."]), max_size=30))
-def test_names_are_plain_unlike_each_other_and_short(names: list[str]) -> None:
+def test_stored_names_are_plain_distinct_and_short(names: list[str]) -> None:
     """Whatever people call their files."""
     safe = safe_names(names)
     assert len({name.lower() for name in safe}) == len(names)
@@ -23,14 +23,14 @@ def test_names_are_plain_unlike_each_other_and_short(names: list[str]) -> None:
         assert name == PurePosixPath(name).name
 
 
-def test_the_same_files_have_the_same_names_when_more_come() -> None:
+def test_files_keep_their_names_when_more_arrive() -> None:
     """An agent's session remembers the paths of before."""
     names = ["a.png", "a.png", "b", "A.png"]
     assert safe_names(names) == ["a.png", "a-2.png", "b", "A-3.png"]
     assert safe_names(names[:2]) == safe_names(names)[:2]
 
 
-def test_the_built_in_editor_says_which_files_it_left_alone(tmp_path: Path) -> None:
+def test_the_built_in_editor_names_the_files_it_ignored(tmp_path: Path) -> None:
     (tmp_path / "start.md").write_text("# A colour\n")
     done = work('Replace "colour" with "color"', tmp_path, ["diagram.png", "notes.txt"])
     assert done["summary"].endswith("\nAttached, and left alone: diagram.png, notes.txt.")

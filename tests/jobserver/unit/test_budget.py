@@ -24,19 +24,19 @@ EVENING = datetime(2026, 11, 23, 23, 59, tzinfo=UTC)
         ("job=500k,day=3000000", TokenBudget(500_000, 3_000_000)),
     ],
 )
-def test_it_is_set_in_words(text: str, budget: TokenBudget) -> None:
+def test_a_budget_is_parsed_from_text(text: str, budget: TokenBudget) -> None:
     """For a job, a day, or both."""
     assert SETTING.validate_python(text) == budget
 
 
 @pytest.mark.parametrize("text", ["", "2M", "job=0", "job=-1", "job=2G", "week=2M", "job=2M day", "job=1e9", "job=٢"])
-def test_what_is_no_budget_is_refused(text: str) -> None:
+def test_an_invalid_budget_is_refused(text: str) -> None:
     """A limit that nobody meant would be none."""
     with pytest.raises(ValidationError, match="job=2M day=20M"):
         SETTING.validate_python(text)
 
 
-async def test_work_within_it_is_done_and_what_goes_over_it_ends() -> None:
+async def test_work_within_the_budget_finishes_and_beyond_it_ends() -> None:
     """With the answer that used it up."""
     spending = Spending(TokenBudget(job=100), now=lambda: EVENING)
     ended = asyncio.Event()
@@ -56,7 +56,7 @@ async def test_work_within_it_is_done_and_what_goes_over_it_ends() -> None:
     assert raised.value.question.startswith("This job has used 100 tokens of its 100. May it use")
 
 
-async def test_a_day_ends_all_that_is_at_work_and_begins_anew_at_midnight() -> None:
+async def test_a_daily_budget_ends_active_work_and_resets_at_midnight() -> None:
     """Whichever job took the last tokens; nobody can let it go on before."""
     moment = [EVENING]
     spending = Spending(TokenBudget(day=100), now=lambda: moment[0], today=90)
@@ -74,6 +74,6 @@ async def test_a_day_ends_all_that_is_at_work_and_begins_anew_at_midnight() -> N
 
 @pytest.mark.parametrize(("reply", "is_no"), [("No.", True), ("no, thanks!", True), ("No way round it: go on", False),
                                               ("continue", False), ("", False)])  # fmt: skip
-def test_a_no_is_a_no_by_itself(reply: str, is_no: bool) -> None:  # noqa: FBT001 - what is expected
+def test_only_a_plain_no_is_a_no(reply: str, is_no: bool) -> None:  # noqa: FBT001 - what is expected
     """Everything else says what to do."""
     assert says_no(reply) is is_no

@@ -65,7 +65,7 @@ def changed(root: Path, files: Mapping[str, str] = FILES) -> dict[str, str]:
     }
 
 
-def test_replace_changes_pages_only_and_keeps_links(root: Path) -> None:
+def test_replace_changes_only_pages_and_keeps_links(root: Path) -> None:
     summary = edit(root, 'Replace "colour" with "color"')
     assert changed(root) == {
         "README.md": "# Lamp\n\nA color. See [colours](docs/colour.md).\n",
@@ -87,7 +87,7 @@ def test_replace_changes_pages_only_and_keeps_links(root: Path) -> None:
      ("/etc", []), ("docs/../README.md", []), (".git", []), ("src", []), ("getting started", ["docs/start.md"]),
      ("guides/one", ["docs/guides/one.md"])],
 )  # fmt: skip
-def test_a_place_is_a_path_a_name_or_a_title_inside(root: Path, place: str, names: list[str]) -> None:
+def test_a_place_is_a_path_name_or_title_in_the_repository(root: Path, place: str, names: list[str]) -> None:
     edit(root, f'Replace "colour" with "color" in {place}')
     assert sorted(changed(root)) == names
 
@@ -99,7 +99,7 @@ QUICKSTARTS = {
 }
 
 
-def test_the_quickstart_is_the_nearest_and_the_answer_says_which(tmp_path: Path) -> None:
+def test_the_nearest_quickstart_is_chosen_and_named(tmp_path: Path) -> None:
     root = write(tmp_path, QUICKSTARTS)
     summary = edit(root, 'Replace "colour" with "color" in the quickstart')
     assert list(changed(root, QUICKSTARTS)) == ["quickstart.mdx"]
@@ -146,7 +146,7 @@ SPANISH = "# Inicio\n\nEs posible que el comando necesite mas tiempo para los pr
 FRENCH = "# Début\n\nLe projet est dans le dossier des examples, et vous pouvez le modifier avec les adresses.\n"
 
 
-def test_names_links_code_and_other_languages_are_never_corrected(tmp_path: Path) -> None:
+def test_names_links_code_and_other_languages_are_not_corrected(tmp_path: Path) -> None:
     files = {
         "a.mdx": UNTOUCHED,
         "b.md": SPANISH,
@@ -184,13 +184,13 @@ def test_names_links_code_and_other_languages_are_never_corrected(tmp_path: Path
         ("It is the title. As for this: \u00abEl comando necesita mas tiempo para los projectos recieve\u00bb\n", None),
     ],
 )  # fmt: skip
-def test_only_sure_words_are_corrected_byte_for_byte(tmp_path: Path, text: str, expected: str | None) -> None:
+def test_only_certain_words_are_corrected_byte_for_byte(tmp_path: Path, text: str, expected: str | None) -> None:
     root = write(tmp_path, {"a.md": text})
     edit(root, "Fix the spelling")
     assert (root / "a.md").read_bytes().decode() == (text if expected is None else expected)
 
 
-def test_a_heading_that_is_linked_to_keeps_its_words(tmp_path: Path) -> None:
+def test_a_linked_heading_keeps_its_text(tmp_path: Path) -> None:
     files = {
         "a.md": "# One colour\n\n## Two colour {#two}\n\n## Three colour\n",
         "b.md": "[x](a.md#one-colour) [y](a.md#two)\n",
@@ -212,14 +212,14 @@ def test_a_heading_that_is_linked_to_keeps_its_words(tmp_path: Path) -> None:
         ('Add a page called "Start" in docs with the text: x', "No page added: there already is docs/start.md."),
     ],
 )
-def test_an_answer_for_nothing_is_a_reason(root: Path, prompt: str, reason: str) -> None:
+def test_an_empty_result_has_a_reason(root: Path, prompt: str, reason: str) -> None:
     answer = work(prompt, root)
     assert "summary" not in answer
     assert reason in answer["reason"]
     assert changed(root) == {}
 
 
-def test_a_page_goes_where_pages_live_and_never_over_another(root: Path) -> None:
+def test_a_new_page_goes_among_pages_and_overwrites_none(root: Path) -> None:
     prompt = "Add a page called FAQ & more! with the text: Ask us.\n\nAnything."
     way = '`Add a page called "FAQ & more!" in docs/guides with the text: …`'
     assert edit(root, prompt) == f"Added the page docs/faq-more.md. It could be in `docs/guides` as well: {way}."
@@ -240,7 +240,7 @@ MINTLIFY = """{
 }"""
 
 
-def test_a_new_page_looks_like_its_neighbours_and_is_in_the_navigation(tmp_path: Path) -> None:
+def test_a_new_page_resembles_its_neighbours_and_is_in_the_navigation(tmp_path: Path) -> None:
     page = '---\ntitle: "{}"\ndescription: "About it"\nicon: "{}"\nmode: "wide"\nsidebar_position: {}\n---\n\nText.\n'
     files = {
         "docs.json": MINTLIFY,
@@ -257,7 +257,7 @@ def test_a_new_page_looks_like_its_neighbours_and_is_in_the_navigation(tmp_path:
     }
 
 
-def test_a_section_is_added_once_with_the_line_ends_of_the_page(root: Path) -> None:
+def test_a_section_is_added_once_with_the_pages_line_endings(root: Path) -> None:
     prompt = "Add a section called Limits to Getting started with the text: At most 5."
     assert edit(root, prompt) == 'Added the section "Limits" to docs/start.md.'
     assert "already has" in edit(root, prompt)
@@ -265,7 +265,7 @@ def test_a_section_is_added_once_with_the_line_ends_of_the_page(root: Path) -> N
     assert changed(root) == {"docs/start.md": FILES["docs/start.md"] + "\r\n## Limits\r\n\r\nAt most 5.\r\n"}
 
 
-def test_other_formats_are_left_alone(tmp_path: Path) -> None:
+def test_other_formats_are_unchanged(tmp_path: Path) -> None:
     files = {"a.rst": "Teh colour\n==========\n", "b.adoc": "= Teh colour\n", "c.html": "<p>teh colour</p>\n"}
     root = write(tmp_path, files)
     prompt = 'Replace "colour" with "color" and fix the spelling and add a section called X to b with the text: x'
@@ -273,7 +273,7 @@ def test_other_formats_are_left_alone(tmp_path: Path) -> None:
     assert changed(root, files) == {}
 
 
-def test_links_are_never_followed(root: Path, tmp_path: Path) -> None:
+def test_symlinks_are_never_followed(root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("colour teh")
@@ -287,7 +287,7 @@ def test_links_are_never_followed(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["../out.md", "/etc/out.md", "a/../../out.md", "linked/out.md"])
-def test_files_open_only_inside(tmp_path: Path, path: str) -> None:
+def test_files_are_opened_only_inside_the_copy(tmp_path: Path, path: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "linked").symlink_to(tmp_path)
@@ -308,13 +308,13 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_words_in_addresses_and_names_stay(address: str) -> None:
+def test_words_in_addresses_and_names_are_unchanged(address: str) -> None:
     result = replaced(f"a colour\n\n{address}\n\ncolour", "colour", "color")
     assert (result.text, result.count) == (f"a color\n\n{address}\n\ncolor", 2)
     assert sum(result.left.values()) == address.count("colour")
 
 
-def test_an_address_that_the_prompt_names_in_full_is_replaced_outside_of_code() -> None:
+def test_an_address_given_in_full_is_replaced_outside_code() -> None:
     text = "[a](http://old.example/x) http://old.example, http://old.example.org `http://old.example` [r]\n\n[r]: http://old.example\n"
     result = replaced(text, "http://old.example", "https://new.example")
     assert result.text == (
@@ -336,12 +336,12 @@ def test_an_address_that_the_prompt_names_in_full_is_replaced_outside_of_code() 
         ("\ufeffone colour\r\ntwo colour", "colour", "color", "\ufeffone color\r\ntwo color"),
     ],
 )  # fmt: skip
-def test_whole_names_can_be_replaced_and_parts_of_them_not(text: str, old: str, new: str, expected: str) -> None:
+def test_whole_names_can_be_replaced_but_not_parts(text: str, old: str, new: str, expected: str) -> None:
     assert replaced(text, old, new).text == expected
 
 
 @given(text=st.text(max_size=200), old=st.text(min_size=1, max_size=5), new=st.text(max_size=5))
-def test_replacing_counts_what_it_does(text: str, old: str, new: str) -> None:
+def test_replacements_are_counted(text: str, old: str, new: str) -> None:
     result = replaced(text, old, new)
     assert len(result.text) == len(text) + result.count * (len(new) - len(old))
     assert (result.text == text) == (result.count == 0 or old == new)
@@ -363,7 +363,7 @@ def test_replacing_counts_what_it_does(text: str, old: str, new: str) -> None:
         ("\u8bf7install\u8f6f\u4ef6", "\u8bf7set up\u8f6f\u4ef6", []),
     ],
 )  # fmt: skip
-def test_only_whole_words_are_replaced_and_others_are_told(text: str, expected: str | None, left: list[str]) -> None:
+def test_only_whole_words_are_replaced_and_others_mentioned(text: str, expected: str | None, left: list[str]) -> None:
     result = replaced(text, "install", "set up")
     assert (result.text, list(result.other_words)) == (text if expected is None else expected, left)
 
@@ -377,7 +377,7 @@ def test_only_whole_words_are_replaced_and_others_are_told(text: str, expected: 
         ("\u8bf7\u5b89\u88c5\u8f6f\u4ef6", "\u5b89\u88c5", "\u8bf7X\u8f6f\u4ef6"),
     ],
 )
-def test_a_word_ends_where_a_reader_sees_it_end(text: str, old: str, expected: str) -> None:
+def test_word_boundaries_are_those_a_reader_sees(text: str, old: str, expected: str) -> None:
     assert replaced(text, old, "X").text == expected
 
 
@@ -386,7 +386,7 @@ SIGNS = ("-", "'", "'s", "*", "_", ".", ",", "`", "```\n", " ", "\n\n")
 
 
 @given(st.lists(st.sampled_from(WORDS + SIGNS), max_size=40).map("".join))
-def test_what_is_replaced_is_a_whole_word_outside_of_code(text: str) -> None:
+def test_only_whole_words_outside_code_are_replaced(text: str) -> None:
     """Judged by another rule than the editor's: letters beside a place, with marks and hyphens looked through."""
     result = replaced(text, "install", "\0")
     before = result.text.replace("\0", "install")
@@ -399,7 +399,7 @@ def test_what_is_replaced_is_a_whole_word_outside_of_code(text: str) -> None:
     assert not any("\0" in code for paragraph in paragraphs for code in re.findall(r"`[^`\n]+`", paragraph))
 
 
-def test_the_worst_text_is_replaced_and_spelled_in_time(tmp_path: Path) -> None:
+def test_the_worst_text_is_edited_in_time(tmp_path: Path) -> None:
     """Once a line of half a megabyte cost its square."""
     line = "recieve we install-" * 25_000
     root = write(tmp_path, {"a.md": f"We are with the {line}\n"})
@@ -408,21 +408,21 @@ def test_the_worst_text_is_replaced_and_spelled_in_time(tmp_path: Path) -> None:
     assert time.monotonic() - started < 20
 
 
-def test_new_pages_follow_the_many() -> None:
+def test_new_pages_follow_the_majority() -> None:
     paths = [PurePosixPath(name) for name in ("a.mdx", "b.mdx", "c.md")]
     assert most_common_suffix(paths) == ".mdx"
     assert most_common_suffix([]) == ".md"
 
 
 @given(st.text())
-def test_any_place_matches_only_what_is_there(place: str) -> None:
+def test_a_place_matches_only_existing_files(place: str) -> None:
     paths = [PurePosixPath("docs/a.md"), PurePosixPath("b.md")]
     found = {*find_place(paths, place, lambda _: None).pages, *find_page(paths, place, lambda _: None).pages}
     assert found <= set(paths)
 
 
 @given(st.binary())
-def test_any_report_is_read(report: bytes) -> None:
+def test_any_report_is_parsed(report: bytes) -> None:
     assert parse_report(report) == {} or b"typo" in report
 
 
@@ -431,7 +431,7 @@ async def by_process(root: Path, prompt: str, time_limit: float = 60.0) -> EditR
     return await BuiltinEditor(time_limit).edit(task, FakeProgress())
 
 
-async def test_the_editor_works_in_a_process_and_logs_what_it_did(root: Path) -> None:
+async def test_the_editor_runs_in_a_process_and_logs_its_work(root: Path) -> None:
     done = await by_process(root, 'Replace "colour" with "color" in README')
     assert done.summary.startswith('Replaced "colour" with "color": 1 place in 1 file.')
     assert list(changed(root)) == ["README.md"]
@@ -440,14 +440,14 @@ async def test_the_editor_works_in_a_process_and_logs_what_it_did(root: Path) ->
     assert (root.parent / "log").read_text() == f"{done.summary}\n{nothing.reason}\n"
 
 
-async def test_the_editor_gives_up_in_words(root: Path) -> None:
+async def test_the_editor_gives_up_with_a_reason(root: Path) -> None:
     with pytest.raises(EditError, match=r"gave up after 0\.01 s; try a part of the pages"):
         await by_process(root, "Fix the spelling", time_limit=0.01)
     with pytest.raises(EditError, match="could not do it"):
         await by_process(root / "missing", "Add a page called X with the text: y")
 
 
-async def test_the_server_goes_on_while_the_editor_works(root: Path) -> None:
+async def test_the_server_keeps_responding_while_the_editor_works(root: Path) -> None:
     (root / "big.md").write_text("[a](b) word `c` " * 30_000)
     editing = asyncio.create_task(by_process(root, 'Replace "word" with "colour"'))
     turns = 0

@@ -41,7 +41,7 @@ GOOD = (
 
 
 @pytest.mark.parametrize("link", GOOD)
-def test_links_that_some_site_generator_finds_are_no_faults(link: str) -> None:
+def test_links_that_some_site_generator_resolves_are_no_faults(link: str) -> None:
     assert list(broken_links(changed({"guides/new.md": f"# New\n\n{link}\n"}))) == []
 
 
@@ -56,17 +56,17 @@ BAD = {
 
 
 @pytest.mark.parametrize("link", BAD)
-def test_links_that_lead_nowhere_are_named_with_their_line(link: str) -> None:
+def test_broken_links_are_reported_with_their_line(link: str) -> None:
     assert list(broken_links(changed({"guides/new.md": f"# New\n\n{link}\n"}))) == [BAD[link]]
 
 
-def test_links_that_were_broken_before_are_not_the_change_s() -> None:
+def test_links_broken_before_are_not_the_changes_fault() -> None:
     before = {"a.md": "# A\n\n[x](none.md)\n"}
     after = {"a.md": "# A\n\nMore.\n\n[x](none.md)\n"}
     assert not list(broken_links(CheckedChange(FakeSnapshot(before), FakeSnapshot(after), {PurePosixPath("a.md")})))
 
 
-def test_a_deleted_page_is_missed_by_the_pages_that_link_to_it() -> None:
+def test_links_to_a_deleted_page_are_reported() -> None:
     found = list(broken_links(changed({"guides/start.mdx": None})))
     assert "guides/next.md:3: the link to `start.mdx#install-it` leads nowhere" in found
     assert "index.mdx:3: the link to `/guides/start` leads nowhere" in found, "though its translation is there"
@@ -87,7 +87,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize(("gone", "link"), [(gone, link) for gone, links in WAYS.items() for link in links])
-def test_whatever_leads_to_what_is_gone_is_missed(gone: str, link: str) -> None:
+def test_links_to_anything_deleted_are_reported(gone: str, link: str) -> None:
     page = {"guides/other.mdx": f"# Other\n\n[broken](broken.md) and\n\n{link}\n\n[a]\n"}
     before, after = FakeSnapshot({**page, gone: "# Gone\n\n## Install it\n"}), FakeSnapshot(page)
     (problem,) = broken_links(CheckedChange(before, after, {PurePosixPath(gone)}))
@@ -112,7 +112,7 @@ class CountingSnapshot(FakeSnapshot):
         yield from found
 
 
-def test_what_did_not_change_is_read_once_and_parsed_where_it_may_link_there() -> None:
+def test_unchanged_pages_are_read_once_and_parsed_only_if_relevant() -> None:
     """However common the name is of what is gone."""
     pages = {f"{n}/start.md": f"# {n}\n\nTo start, [start](../{n + 1}/start.md).\n" for n in range(200)}
     left = CountingSnapshot({**pages, "200/start.md": "# Last\n", "a.md": "[x](guides/start.mdx)"})
@@ -123,7 +123,7 @@ def test_what_did_not_change_is_read_once_and_parsed_where_it_may_link_there() -
     assert left.alone == [PurePosixPath("a.md")]
 
 
-def test_a_path_from_the_root_is_not_another_languages_page() -> None:
+def test_a_root_path_does_not_match_another_languages_page() -> None:
     """A translation's own links may mean the translation: some generators put the language in front of them."""
     translated: dict[str, str | None] = {"es/guides/solo.mdx": "# Solo\n"}
     english = changed({**translated, "guides/new.md": "[a](/guides/solo)\n"})
@@ -163,16 +163,16 @@ KINDS: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_generators_find_in_their_own_way(kind: str) -> None:
+def test_generator_specific_links_are_resolved(kind: str) -> None:
     assert list(broken_links(changed(KINDS[kind]))) == []
 
 
-def test_a_heading_that_is_gone_is_missed_by_the_pages_that_link_to_it() -> None:
+def test_links_to_a_deleted_heading_are_reported() -> None:
     found = list(broken_links(changed({"guides/start.mdx": "## Set it up\n"})))
     assert found == ["guides/next.md:3: the link to `start.mdx#install-it`: there is no such heading"]
 
 
-def test_front_matter_that_the_change_broke() -> None:
+def test_front_matter_broken_by_the_change_is_reported() -> None:
     broken = changed({"guides/start.mdx": "---\ntitle: [Start\n---\n"})
     assert [problem.partition(": its")[0] for problem in unreadable_front_matter(broken)] == ["guides/start.mdx"]
     was_broken = CheckedChange(
@@ -199,27 +199,27 @@ def test_a_new_page_beside_listed_ones_needs_an_entry() -> None:
     assert navigation(site, {**site, "guides/new.mdx": "# New\n", "docs.json": listed}) == []
 
 
-def test_an_entry_for_a_page_that_is_gone() -> None:
+def test_an_entry_for_a_deleted_page_is_reported() -> None:
     site = {**SITE, "docs.json": LISTED}
     after = {name: text for name, text in site.items() if name != "guides/start.mdx"}
     assert navigation(site, after) == ["docs.json: it has an entry for `guides/start.mdx`, which is gone"]
 
 
-def test_navigation_that_the_change_broke() -> None:
+def test_navigation_broken_by_the_change_is_reported() -> None:
     site = {**SITE, "docs.json": LISTED}
     found = navigation(site, {**site, "docs.json": LISTED[:-1]})
     assert [problem[:36] for problem in found] == ["docs.json: it cannot be read any more"[:36]]
     assert navigation({**site, "docs.json": "{"}, {**site, "docs.json": "{{"}) == []
 
 
-def test_time_that_is_up_ends_it() -> None:
+def test_the_check_ends_at_its_time_limit() -> None:
     late = CheckedChange(FakeSnapshot(SITE), FakeSnapshot(SITE), {PurePosixPath("index.mdx")}, time_is_up=lambda: True)
     with pytest.raises(TimeoutError):
         list(unreadable_front_matter(late))
 
 
 @given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
-def test_new_lines_are_those_that_the_page_had_fewer_of(before: list[str], after: list[str]) -> None:
+def test_new_lines_are_those_the_page_had_fewer_of(before: list[str], after: list[str]) -> None:
     new = new_lines("\n".join(before), "\n".join(after))
     for line in "abc":
         numbers = [number for number, text in enumerate(after, start=1) if text == line]

@@ -29,7 +29,9 @@ OF_BOTH_VERSIONS = (
         ("0::/b\n", "35 24 0:30 / /my\\040groups rw - cgroup2 cgroup2 rw\n", "/my groups/b", "/my groups"),
     ],
 )
-def test_the_own_group_is_found_where_it_is_mounted(groups: str, mounts: str, folder: str, top: str) -> None:
+def test_the_servers_control_group_is_found_where_it_is_mounted(
+    groups: str, mounts: str, folder: str, top: str
+) -> None:
     assert own_group(groups, mounts) == OwnGroup(Path(folder), Path(top))
 
 
@@ -43,7 +45,7 @@ def test_the_own_group_is_found_where_it_is_mounted(groups: str, mounts: str, fo
         ("", ""),
     ],
 )
-def test_a_group_that_cannot_be_seen_is_none(groups: str, mounts: str) -> None:
+def test_an_invisible_control_group_counts_as_none(groups: str, mounts: str) -> None:
     assert own_group(groups, mounts) is None
 
 
@@ -76,7 +78,7 @@ SERVICE = "system.slice/x.service"
 DIVIDED = "+memory +pids"
 
 
-def test_what_systemd_delegates_is_divided_after_the_server_has_moved_on(tmp_path: Path) -> None:
+def test_a_delegated_group_is_divided_after_the_server_moved(tmp_path: Path) -> None:
     machine = Machine(tmp_path, SERVICE)
     machine.marked = {machine.own}
     (machine.own / "run-77").mkdir()
@@ -86,7 +88,7 @@ def test_what_systemd_delegates_is_divided_after_the_server_has_moved_on(tmp_pat
     assert not (machine.own / "run-77").exists(), "a killed server's"
 
 
-def test_a_service_that_was_started_in_a_group_below_stays_there(tmp_path: Path) -> None:
+def test_a_service_started_in_a_subgroup_stays_there(tmp_path: Path) -> None:
     """With systemd's DelegateSubgroup."""
     machine = Machine(tmp_path, f"{SERVICE}/main")
     machine.marked = {machine.own.parent}
@@ -94,20 +96,20 @@ def test_a_service_that_was_started_in_a_group_below_stays_there(tmp_path: Path)
     assert machine.written() == {f"{SERVICE}/cgroup.subtree_control": DIVIDED}
 
 
-def test_a_container_has_its_topmost_group_for_its_own(tmp_path: Path) -> None:
+def test_a_container_owns_its_topmost_group(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "")
     assert machine.open() == ControlGroups(machine.top)
     assert machine.written() == {"server/cgroup.procs": str(os.getpid()), "cgroup.subtree_control": DIVIDED}
 
 
-def test_a_second_start_in_a_container_finds_its_place(tmp_path: Path) -> None:
+def test_a_second_start_in_a_container_finds_its_group(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "server")
     assert machine.open() == ControlGroups(machine.top)
     assert machine.written() == {"cgroup.subtree_control": DIVIDED}
 
 
 @pytest.mark.parametrize("path", [SERVICE, "user.slice/x.scope", "other"])
-def test_what_is_not_marked_is_left_alone_even_where_it_could_be_written(tmp_path: Path, path: str) -> None:
+def test_an_undelegated_group_is_left_alone_even_if_writable(tmp_path: Path, path: str) -> None:
     machine = Machine(tmp_path, path)
     found = machine.open()
     assert isinstance(found, NoControlGroups)
@@ -115,7 +117,7 @@ def test_what_is_not_marked_is_left_alone_even_where_it_could_be_written(tmp_pat
     assert machine.written() == {}
 
 
-def test_the_machines_own_topmost_group_is_nobodys(tmp_path: Path) -> None:
+def test_the_machines_topmost_group_is_not_used(tmp_path: Path) -> None:
     """It has no type, unlike a container's."""
     machine = Machine(tmp_path, "")
     (machine.top / "cgroup.type").unlink()
@@ -123,14 +125,14 @@ def test_the_machines_own_topmost_group_is_nobodys(tmp_path: Path) -> None:
     assert machine.written() == {}
 
 
-def test_controllers_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_missing_controllers_are_reported(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "")
     (machine.top / "cgroup.controllers").write_text("cpu pids\n")
     assert "controllers memory and pids are not delegated" in str(machine.open())
     assert machine.written() == {}
 
 
-def test_a_group_with_other_processes_in_it_stays_as_it_was(tmp_path: Path) -> None:
+def test_a_group_with_other_processes_is_unchanged(tmp_path: Path) -> None:
     """The kernel does not divide it then."""
     machine = Machine(tmp_path, "")
     (machine.top / "cgroup.subtree_control").mkdir()
@@ -138,5 +140,5 @@ def test_a_group_with_other_processes_in_it_stays_as_it_was(tmp_path: Path) -> N
     assert (machine.top / "cgroup.procs").read_text() == str(os.getpid()), "it moved back"
 
 
-def test_a_machine_without_any_says_so(tmp_path: Path) -> None:
+def test_a_machine_without_control_groups_says_so(tmp_path: Path) -> None:
     assert "control groups cannot be used" in str(open_control_groups(tmp_path))

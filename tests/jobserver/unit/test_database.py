@@ -33,21 +33,21 @@ async def add_blue(path: Path) -> None:
         await connection.execute("INSERT INTO colours VALUES ('blue')")
 
 
-async def test_a_new_file_takes_all_steps_and_an_older_one_those_it_has_not_seen(tmp_path: Path) -> None:
+async def test_a_new_file_gets_all_migrations_and_an_older_one_the_rest(tmp_path: Path) -> None:
     assert await rows(tmp_path / "new", FIRST, SECOND) == [("red", 0)]
     await add_blue(tmp_path / "old")
     for _ in range(2):
         assert await rows(tmp_path / "old", FIRST, SECOND) == [("blue", None), ("red", 0)]
 
 
-async def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+async def test_a_failed_migration_leaves_the_file_unchanged(tmp_path: Path) -> None:
     await add_blue(tmp_path / "old")
     with pytest.raises(sqlite3.OperationalError):
         await rows(tmp_path / "old", FIRST, SECOND, BROKEN)
     assert await rows(tmp_path / "old", FIRST) == [("blue",), ("red",)]
 
 
-async def test_a_newer_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+async def test_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite3"
     await asyncio.to_thread(set_version, path, 99)
     with pytest.raises(JobServerError, match="newer version"):
@@ -66,7 +66,7 @@ def version(path: Path) -> int:
         return number
 
 
-async def test_a_file_of_the_first_version_keeps_its_jobs_and_goes_on(tmp_path: Path) -> None:
+async def test_a_file_of_the_first_version_keeps_its_jobs(tmp_path: Path) -> None:
     path = tmp_path / "jobs.sqlite3"
     await asyncio.to_thread(make_first_version, path)
     async with Database(path, STEPS) as database:
@@ -124,7 +124,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def test_the_files_are_for_their_owner_only(tmp_path: Path) -> None:
+async def test_the_files_are_private_to_their_owner(tmp_path: Path) -> None:
     """Also where others could read those that are there."""
     before = os.umask(0)
     try:

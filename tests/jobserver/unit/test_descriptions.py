@@ -38,9 +38,7 @@ NASTY = st.lists(st.sampled_from(BREAKOUTS) | st.text(max_size=20)).map("".join)
 
 
 @given(st.text(), st.none() | st.text(max_size=300))
-def test_a_commit_message_ends_with_our_trailers_whatever_the_prompt_and_the_name(
-    prompt: str, name: str | None
-) -> None:
+def test_a_commit_message_always_ends_with_our_trailers(prompt: str, name: str | None) -> None:
     body = PromptBody.model_construct(prompt=prompt)
     requester = Requester.model_construct(name=Requester(name=f"R {name}"[:200]).name) if name is not None else None
     message = commit_message(Instruction(7, "abc", "pagehand/abc", body.prompt, requester))
@@ -71,14 +69,14 @@ def test_git_reads_our_trailers_and_no_forged_ones(tmp_path: Path) -> None:
             assert found.strip() == value
 
 
-def test_titles_and_descriptions() -> None:
+def test_titles_and_descriptions_are_formatted() -> None:
     assert subject("  a\n b\t") == "a b"
     assert subject("\u200b\n") == "Change the documentation"
     assert pull_request_description(Proposal("a\n\nb")) == "> a\n>\n> b"
     assert pull_request_description(Proposal("a", "Done.")) == "> a\n\nThe agent's answer:\n\n> Done."
 
 
-def test_a_description_tells_who_asked_what_changed_what_was_left_out_and_what_is_wrong() -> None:
+def test_a_description_has_requester_changes_omissions_and_problems() -> None:
     files = (
         FileChange(path="docs/faq.md", kind=ChangeKind.ADDED, added=3, removed=0, title="The *FAQ*"),
         FileChange(path="a`b\n.png", kind=ChangeKind.CHANGED, added=None, removed=None),
@@ -109,7 +107,7 @@ def test_a_description_tells_who_asked_what_changed_what_was_left_out_and_what_i
 
 @given(NASTY, NASTY, st.text(min_size=1, max_size=50))
 @example("a\r```", "a\u2028~~~", "x")
-def test_what_people_and_agents_write_does_not_break_out_of_its_quotation(prompt: str, summary: str, name: str) -> None:
+def test_texts_of_people_and_agents_stay_in_their_quotation(prompt: str, summary: str, name: str) -> None:
     requester = Requester(name=f"R {name}", url="https://example.com/x")
     description = pull_request_description(
         Proposal(prompt, summary, requester, left_out=("END OF IT",)),
@@ -134,7 +132,7 @@ def test_a_description_is_bounded(text: str) -> None:
     assert len(task_from_checks((failed,) * 9)) < 20_000
 
 
-def test_why_nothing_changed_is_said_in_words() -> None:
+def test_an_unchanged_result_is_explained() -> None:
     assert why_nothing_changed("", "", ()) == "The agent changed no files."
     assert why_nothing_changed("It is right as it is.", "", ()) == "It is right as it is."
     assert why_nothing_changed("", "Which page?", ()) is None
@@ -144,6 +142,6 @@ def test_why_nothing_changed_is_said_in_words() -> None:
     )
 
 
-def test_names_are_one_line_and_addresses_are_addresses() -> None:
+def test_names_are_one_line_and_addresses_valid() -> None:
     assert Requester(name="a\nb\u202e\x00c").name == "a b c"
     assert not re.search(r"\s", ROBIN.url or " ")

@@ -72,7 +72,7 @@ def shown(patch: str) -> tuple[Hunk, ...]:
     return tuple(with_marked_words(hunk, words) for hunk in parse_patch(patch))
 
 
-def test_lines_and_their_numbers() -> None:
+def test_lines_have_their_numbers() -> None:
     first, second = shown(PATCH)
     assert (first.heading, second.heading) == ("## Heading", "")
     assert [(line.kind, line.old_number, line.new_number) for line in first.lines] == [
@@ -83,14 +83,14 @@ def test_lines_and_their_numbers() -> None:
     assert [line.kind for line in second.lines] == ["removed", "added", "added"]
 
 
-def test_a_patch_cut_off_anywhere_shows_what_can_be_read() -> None:
+def test_a_truncated_patch_shows_its_readable_part() -> None:
     whole = [line for hunk in parse_patch(PATCH) for line in hunk.lines]
     for end in range(len(PATCH)):
         lines = [line for hunk in parse_patch(PATCH[:end].rpartition("\n")[0]) for line in hunk.lines]
         assert lines == whole[: len(lines)]
 
 
-def test_the_list_of_files_is_read_whatever_they_are_called() -> None:
+def test_any_file_names_are_listed() -> None:
     files = parse_files(LISTED)
     assert [(file.kind.value, file.before.path, file.path, file.added, file.removed) for file in files] == [
         ("changed", "a.md", "a.md", 1, 2),
@@ -111,23 +111,23 @@ def test_the_list_of_files_is_read_whatever_they_are_called() -> None:
         ("", Totals()),
     ],
 )
-def test_the_totals_are_gits(text: str, totals: Totals) -> None:
+def test_the_totals_match_gits(text: str, totals: Totals) -> None:
     assert parse_totals(text) == totals
 
 
-def test_the_smallest_get_their_room_first() -> None:
+def test_small_files_get_their_space_first() -> None:
     assert fair_shares([5000, 10, 0, 700], each=1000, total=1200) == [490, 10, 0, 700]
 
 
 @given(st.lists(st.integers(0, 50)), st.integers(0, 40), st.integers(0, 100))
-def test_room_is_given_up_to_its_limits(wanted: list[int], each: int, total: int) -> None:
+def test_space_is_allocated_up_to_its_limits(wanted: list[int], each: int, total: int) -> None:
     shares = fair_shares(wanted, each=each, total=total)
     assert sum(shares) <= total
     assert all(0 <= share <= min(asked, each) for share, asked in zip(shares, wanted, strict=True))
     assert sum(shares) == total or shares == [min(asked, each) for asked in wanted]
 
 
-def test_one_huge_file_hides_no_other_and_what_is_missing_is_counted() -> None:
+def test_a_huge_file_hides_no_other_and_omissions_are_counted() -> None:
     files = [changed("huge.md", 9000), changed("small.md", 2)]
     huge, small = file_diffs(files, [added_lines(9000), added_lines(2)])
     assert sum(len(hunk.lines) for hunk in huge.hunks) == FILE_LINES
@@ -143,7 +143,7 @@ def test_many_files_share_a_page() -> None:
     assert [bool(diff.omission) for diff in diffs] == [False] * 6 + [True] * 4
 
 
-def test_a_long_line_is_cut_and_says_so() -> None:
+def test_a_long_line_is_cut_with_a_remark() -> None:
     [diff] = file_diffs([changed(added=1)], [added_lines(1, "x" * 100_000)])
     [line] = diff.hunks[0].lines
     assert (sum(len(span.text) for span in line.spans), line.hidden) == (LONGEST_LINE, 100_000 - LONGEST_LINE)
@@ -163,14 +163,14 @@ def test_a_long_line_is_cut_and_says_so() -> None:
         (changed(added=None, removed=None), (), "This is not a text file; its contents are not shown."),
     ],
 )
-def test_what_is_no_line_is_said_in_words(file: ChangedFile, notes: tuple[str, ...], omission: str) -> None:
+def test_changes_without_lines_are_described(file: ChangedFile, notes: tuple[str, ...], omission: str) -> None:
     [diff] = file_diffs([file], [("")])
     assert diff.notes == notes
     assert diff.omission.startswith(omission)
     assert bool(diff.omission) == bool(omission)
 
 
-def test_pages_of_files() -> None:
+def test_files_are_paged() -> None:
     change = PullRequestChange("", "", tuple(changed(f"{n}.md") for n in range(250)), Totals(250, 250, 0))
     pages = [page_of_files(change, number) for number in (1, 2, 3, 4)]
     assert [(page.page, page.first, len(page.files), page.elsewhere) for page in pages] == [
@@ -188,7 +188,7 @@ def test_spans_join_to_their_lines(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a.", "a ", "ab", "[", "\u202e"])
-def test_comparing_words_has_a_budget(text: str) -> None:
+def test_word_comparison_has_a_budget(text: str) -> None:
     words = WordMarker()
     half = PAIR_LIMIT // 2
     pair = (text * half)[:half], (text * (half + 1))[1 : half + 1]
@@ -203,6 +203,6 @@ def test_comparing_words_has_a_budget(text: str) -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_patch_of_something_or_nothing(text: str) -> None:
+def test_any_text_is_parsed_as_a_patch_or_nothing(text: str) -> None:
     parse_patch(text)
     parse_patch(f"diff --git a/x b/x\n@@ -1 +1 @@\n{text}")

@@ -67,7 +67,7 @@ def markdown(text: str, name: str = "page.md") -> ParsedPage:
     return parse_page(PurePosixPath(name), text)
 
 
-def test_prose_is_text_for_people_and_nothing_else() -> None:
+def test_prose_is_only_text_for_readers() -> None:
     page = markdown(MDX, "page.mdx")
     joined = " ".join(prose(page))
     assert "word" not in joined
@@ -75,7 +75,7 @@ def test_prose_is_text_for_people_and_nothing_else() -> None:
     assert page.not_parsed == ""
 
 
-def test_each_place_outside_of_prose_says_what_it_is() -> None:
+def test_each_span_outside_prose_has_a_kind() -> None:
     page = markdown("---\ntitle: a\n---\n`b` [c](d) <e> text\n", "page.mdx")
     found = {page.text[region.span.start : region.span.end]: region.kind for region in page.regions}
     assert found == {
@@ -117,7 +117,7 @@ def test_code_and_addresses_are_not_prose(text: str) -> None:
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_positions_are_those_of_the_file(line_end: str) -> None:
+def test_positions_refer_to_the_file(line_end: str) -> None:
     text = "\ufeff" + MDX.replace("\n", line_end)
     page = markdown(text, "page.mdx")
     assert "".join(prose(page)).count("yes") == 18
@@ -125,7 +125,7 @@ def test_positions_are_those_of_the_file(line_end: str) -> None:
     assert page.text == text
 
 
-def test_headings_have_the_anchors_of_github() -> None:
+def test_headings_have_githubs_anchors() -> None:
     page = markdown("# A `b` & *c*!\n\n## Same\n\n## Same\n\n## Other {#mine}\n\nTwo\nlines\n---\n\n<a id='old'></a>\n")
     assert [(h.level, h.title, h.anchor, h.line) for h in page.headings] == [
         (1, "A b & c!", "a-b--c", 1),
@@ -137,7 +137,7 @@ def test_headings_have_the_anchors_of_github() -> None:
     assert page.anchors == {"a-b--c", "same", "same-1", "mine", "two-lines", "old"}
 
 
-def test_links_say_where_they_stand_and_lead() -> None:
+def test_links_have_a_position_and_a_target() -> None:
     page = markdown('[a](b.md "t")\n\n- ![c](d.png) [e](#f)\n- <a href="/g">h</a> [i][j]\n\n[j]: https://k.example\n')
     assert [(link.target, link.line, link.kind, link.is_image) for link in page.links] == [
         ("b.md", 1, LinkKind.RELATIVE, False),
@@ -176,7 +176,7 @@ NAMES = (
 )
 
 
-def test_names_are_told_from_words() -> None:
+def test_names_are_distinguished_from_words() -> None:
     page = markdown(f'A "word" {NAMES}, _word_ **word**. (word) well-word word\u2014word\n')
     words = [word for span in page.prose for word in words_in(page.text, span) if "word" in word.text.lower()]
     plain = [word.text for word in words if word.name is None]
@@ -215,7 +215,7 @@ FRENCH = "La lampe se souvient de sa dernière couleur et vous pouvez la changer
         ("a.md", f"{ENGLISH}\n\n```\n{SPANISH * 5}\n```\n", True),
     ],
 )  # fmt: skip
-def test_only_what_is_surely_english_is_taken_for_it(path: str, text: str, *, english: bool) -> None:
+def test_only_certain_english_is_taken_for_english(path: str, text: str, *, english: bool) -> None:
     assert is_english(PurePosixPath(path), parse_page(PurePosixPath(path), text)) is english
 
 
@@ -248,7 +248,7 @@ def calls_for(text: str, suffix: str) -> int:
 
 @pytest.mark.parametrize("piece", WORST)
 @pytest.mark.parametrize("suffix", [".md", ".mdx"])
-def test_the_work_grows_no_faster_than_the_text(piece: str, suffix: str) -> None:
+def test_parsing_takes_linear_time(piece: str, suffix: str) -> None:
     few, many = (calls_for(piece * (size // len(piece)), suffix) for size in (400, 1600))
     assert many <= 5 * few + 10_000
 
@@ -259,13 +259,13 @@ def test_the_work_grows_no_faster_than_the_text(piece: str, suffix: str) -> None
      "".join(" " * i + "- a\n" for i in range(400))],
     ids=["brackets", "backticks", "quotations", "levels of one line", "levels of lines"],
 )  # fmt: skip
-def test_what_is_beyond_the_bounds_is_said_and_left_out(text: str) -> None:
+def test_text_beyond_the_limits_is_omitted_and_reported(text: str) -> None:
     page = markdown(text)
     assert page.not_parsed or all("a" in part for part in prose(page))
     assert len(prose(page)) <= 400
 
 
-def test_an_unclosed_brace_ends_what_is_parsed_of_mdx() -> None:
+def test_an_unclosed_brace_ends_the_parsed_mdx() -> None:
     page = markdown("yes\n\nno {\n\nno\n", "a.mdx")
     assert prose(page)[0] == "yes"
     assert page.not_parsed == "what follows line 3, where a brace is not closed"
@@ -277,7 +277,7 @@ def test_an_unclosed_brace_ends_what_is_parsed_of_mdx() -> None:
     st.text(max_size=150) | st.text(max_size=150, alphabet="ab \n`*_[](){}<>#-|!:$\"'\\/\r\t>1."),
     st.sampled_from([".md", ".mdx", ".rst", ".adoc", ".html", ".txt"]),
 )
-def test_any_text_is_parsed_and_prose_is_in_order(text: str, suffix: str) -> None:
+def test_any_text_is_parsed_with_prose_in_order(text: str, suffix: str) -> None:
     page = markdown(text, f"a{suffix}")
     end = 0
     for span in page.prose:
@@ -295,7 +295,7 @@ def test_a_slug_is_one_file_name(title: str) -> None:
     assert " " not in heading_anchor(title).strip()
 
 
-def test_pages_are_told_by_their_names_and_encodings() -> None:
+def test_pages_are_recognized_by_name_and_encoding() -> None:
     names = ("a.md", "A.MDX", "b.rst", "requirements-dev.txt", "robots.txt", "notes.txt", "a.py")
     assert [is_page(PurePosixPath(name)) for name in names] == [True, True, True, False, False, True, False]
     assert (decoded("é".encode("latin-1")), decoded(b"a\0"), decoded(b"\xef\xbb\xbfa\r\n")) == (

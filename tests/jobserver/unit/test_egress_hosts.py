@@ -29,7 +29,7 @@ from bot.jobserver.settings.sandbox import (
         ("gateway", "gateway"),
     ],
 )
-def test_a_name_has_one_spelling(written: str, name: str) -> None:
+def test_a_host_name_is_normalized(written: str, name: str) -> None:
     assert host_name(written) == name
 
 
@@ -40,7 +40,7 @@ def test_a_name_has_one_spelling(written: str, name: str) -> None:
         "::1", "[::ffff:127.0.0.1]", "fe80::1%eth0", "\N{FULLWIDTH DIGIT ONE}27.0.0.1", "example.123",
     ],
 )  # fmt: skip
-def test_an_address_is_no_name_however_it_is_spelled(address: str) -> None:
+def test_an_address_in_any_spelling_is_not_a_name(address: str) -> None:
     with pytest.raises(ValueError, match=r"^(is not a host name|must be a name, not an address)$"):
         host_name(address)
 
@@ -62,7 +62,7 @@ def test_an_address_is_no_name_however_it_is_spelled(address: str) -> None:
         "é" * 300,
     ],
 )
-def test_what_is_no_name_is_refused(text: str) -> None:
+def test_an_invalid_name_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a host name"):
         host_name(text)
 
@@ -84,7 +84,7 @@ def test_any_text_is_a_target_or_refused(text: str) -> None:
     assert 0 < port < 2**16
 
 
-def test_only_what_is_listed_is_found() -> None:
+def test_only_listed_hosts_match() -> None:
     allowed = [allowed_host("registry.example:443"), allowed_host("private:gateway.internal:8080")]
     assert allowed[1] == AllowedHost("gateway.internal", 8080, may_be_private=True)
     assert find_allowed(allowed, "registry.example", 443) == allowed[0]
@@ -105,7 +105,7 @@ def test_the_setting_lists_hosts(written: str, means: object) -> None:
 
 
 @pytest.mark.parametrize("written", ["open a.example:443", "a.example", "1.2.3.4:443", "none none"])
-def test_what_the_setting_cannot_mean_is_refused(written: str) -> None:
+def test_an_invalid_host_setting_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match="egress"):
         SandboxSettings.model_validate({"egress": written})
 
@@ -121,17 +121,17 @@ NOT_PUBLIC = (
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
-def test_what_is_not_the_public_internets_is_told_apart(address: str) -> None:
+def test_non_public_addresses_are_classified(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "2a00:1450:4001::1"])
-def test_the_public_internet(address: str) -> None:
+def test_public_addresses_are_recognized(address: str) -> None:
     assert is_public(address)
 
 
 @given(st.ip_addresses())
-def test_nothing_that_python_calls_special_is_public(address: IPv4Address | IPv6Address) -> None:
+def test_no_special_address_of_python_is_public(address: IPv4Address | IPv6Address) -> None:
     special = (
         address.is_private, address.is_loopback, address.is_link_local, address.is_multicast, address.is_reserved,
         address.is_unspecified,
@@ -145,13 +145,13 @@ METADATA = (
 )  # fmt: skip
 
 
-def test_a_private_host_may_be_in_this_network_but_no_metadata_service() -> None:
+def test_a_private_host_may_be_local_but_no_metadata_service() -> None:
     assert [may_be_internal(each) for each in ("10.0.0.1", "127.0.0.1", "::1", "fd00::1", "8.8.8.8")] == [True] * 5
     never = ("169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "224.0.0.1", "0.0.0.0", "64:ff9b::a9fe:a9fe", "x")  # noqa: S104 - an address that is refused
     assert not any(map(may_be_internal, (*METADATA, *never)))
 
 
-def test_what_was_refused_is_told_once_by_its_name() -> None:
+def test_a_refused_host_is_reported_once_by_its_name() -> None:
     """Never more than a few names, whatever a program asks for, and nothing that is no name."""
     refusals = EgressRefusals()
     assert (refusals.in_words, refusals.after("it failed.")) == ((), "it failed.")

@@ -96,19 +96,19 @@ def test_a_choice_is_shown_with_its_options() -> None:
         (CLAUDE | {"port": PORTS}, "as you like", {"question_0_custom": "as you like"}),
     ],
 )  # fmt: skip
-def test_a_reply_fills_it_in_or_is_no_answer(
+def test_a_reply_fills_in_the_form_or_is_no_answer(
     properties: dict[str, Any], reply: str, content: dict[str, Any] | None
 ) -> None:
     assert form_content(shown(properties), reply) == content
 
 
-def test_a_message_that_does_not_ask_stands_before_the_question_itself() -> None:
+def test_a_message_without_a_question_precedes_the_question() -> None:
     found = shown(CODEX, "Codex needs your input.", required=["spelling"])
     assert found.in_words() == "Codex needs your input.\n**Which spelling?**\n- American\n- British"
     assert form_content(found, "Canadian, please") == {"spelling_note": "Canadian, please"}
 
 
-def test_labels_with_commas_and_titles_that_fold_to_more_letters_are_known_again() -> None:
+def test_unusual_labels_are_matched() -> None:
     """`Straße` has seven letters where case does not count."""
     pages = {"type": "array", "title": "Straße", "items": {"type": "string", "enum": ["One, two", "Three and four"]}}
     found = shown({"pages": pages, "port": PORTS})
@@ -118,7 +118,7 @@ def test_labels_with_commas_and_titles_that_fold_to_more_letters_are_known_again
     }
 
 
-def test_what_is_required_has_to_be_there() -> None:
+def test_required_fields_are_required() -> None:
     found = shown({"port": PORTS, "name": {"type": "string", "title": "Name"}}, required=["name"])
     assert form_content(found, "Port: 80") is None
     assert form_content(found, "Name: x") == {"name": "x"}
@@ -141,21 +141,21 @@ def test_what_is_required_has_to_be_there() -> None:
         {"x": {"type": "string", "enum": ["a" * 5_000]}},
     ],
 )
-def test_what_is_secret_unknown_or_too_large_is_not_shown(properties: dict[str, Any]) -> None:
+def test_secret_unknown_or_oversized_fields_are_not_shown(properties: dict[str, Any]) -> None:
     try:
         assert form(properties) is None
     except ValueError:
         assert "odd" in str(properties) or "object" in str(properties), "the protocol's own types refuse it"
 
 
-def test_a_pattern_of_the_agent_s_is_not_tried() -> None:
+def test_a_pattern_of_the_agent_is_not_evaluated() -> None:
     """It could take for ever."""
     found = shown({"x": {"type": "string", "pattern": "(a+)+$"}})
     assert form_content(found, "a" * 50_000 + "!") is not None
 
 
 @given(reply=st.text() | st.sampled_from(["Port: 80", "1", "Port:", ":\n:"]))
-def test_any_reply_is_an_answer_that_the_form_allows_or_none(reply: str) -> None:
+def test_any_reply_is_a_valid_answer_or_none(reply: str) -> None:
     content = form_content(shown({"port": PORTS, "tags": TAGS}), reply)
     assert content is None or set(content) <= {"port", "tags"}
     assert content is None or content.get("port") in {None, "p80", "p443"}

@@ -68,17 +68,17 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_would_act_does_not(text: str) -> None:
+def test_active_markup_is_defused(text: str) -> None:
     assert acts(text), "the test looks for the wrong thing"
     assert acts(description(text, has_redirecting_host=True)) == []
 
 
 @given(st.lists(st.sampled_from([*HOSTILE, " ", "\n", "a", "*", "`", "<", "&", "!", "#", "@", "\\", "1"]), max_size=12))
-def test_nothing_that_is_put_together_from_it_acts(parts: list[str]) -> None:
+def test_combined_fragments_are_harmless(parts: list[str]) -> None:
     assert acts(description("".join(parts), has_redirecting_host=True)) == []
 
 
-def test_plain_words_addresses_and_code_stay_as_they_are() -> None:
+def test_plain_words_addresses_and_code_are_unchanged() -> None:
     text = (
         "Fixes the page.\n\n- `<Card title='A & B'>` is closed\n- mail ada@example.com\n- see <https://example.com/a>\n\n"
         "| a | b |\n|---|---|\n| 1 < 2 | AT&T |\n\n```mdx\nimport { Card } from 'x'\n```"
@@ -89,25 +89,25 @@ def test_plain_words_addresses_and_code_stay_as_they_are() -> None:
     )
 
 
-def test_links_to_issues_leave_no_trace_there() -> None:
+def test_issue_links_create_no_cross_references() -> None:
     link = "https://github.com/acme/docs/issues/1"
     assert description(link, has_redirecting_host=True) == "https://redirect.github.com/acme/docs/issues/1"
     assert f"/issues/{BREAK}1" in description("https://github.example.com/a/b/issues/1", has_redirecting_host=False)
 
 
-def test_a_title_is_one_short_line_that_refers_to_nothing() -> None:
+def test_a_title_is_one_short_line_without_references() -> None:
     assert title("Fix #12 for @team\n\x00now") == f"Fix #{BREAK}12 for @{BREAK}team now"
     assert len(title("long " * 100)) <= 256
     assert title(" \n ") == "Change the documentation"
 
 
-def test_a_commit_message_refers_to_nothing_either() -> None:
+def test_a_commit_message_creates_no_references() -> None:
     message = commit_message(Instruction(7, "abc", "pagehand/abc", "Fixes #12, @team"))
     assert message == f"Fixes #{BREAK}12, @{BREAK}team\n\nPagehand-Instruction: abc/7\n"
 
 
 @given(st.lists(st.text(alphabet="ab `#@<\n", max_size=50).map(lambda part: part * 900), max_size=5))
-def test_however_much_is_added_github_takes_it_and_the_newest_is_there(parts: list[str]) -> None:
+def test_a_growing_description_fits_and_contains_the_newest_text(parts: list[str]) -> None:
     body = ""
     for part in parts:
         addition = description(part, has_redirecting_host=True)

@@ -28,11 +28,11 @@ NOW = 1_700_000_000.0
         ("fatal: unable to access 'the repository/': Could not resolve host: git.example.com", "cannot be reached"),
     ],
 )  # fmt: skip
-def test_what_the_host_said_is_explained(errors: str, words: str) -> None:
+def test_the_hosts_message_is_explained(errors: str, words: str) -> None:
     assert words in (explain(errors) or "")
 
 
-def test_what_is_not_known_is_left_to_git_and_long_words_are_cut() -> None:
+def test_unknown_messages_are_quoted_from_git_and_long_ones_cut() -> None:
     assert explain("fatal: something new") is None
     assert len(explain("remote: error: GH006: " + "no " * 10_000) or "") < 600
 
@@ -52,9 +52,7 @@ def test_what_is_not_known_is_left_to_git_and_long_words_are_cut() -> None:
         (429, "", {}, 60),
     ],
 )
-def test_how_long_an_answer_asks_to_wait(
-    status: int, said: str, headers: dict[str, str], seconds: float | None
-) -> None:
+def test_retry_delays_are_parsed(status: int, said: str, headers: dict[str, str], seconds: float | None) -> None:
     assert seconds_to_wait(status, said, headers, now=NOW) == seconds
 
 
@@ -68,11 +66,11 @@ def test_how_long_an_answer_asks_to_wait(
         ((), False),
     ],
 )
-def test_credentials_are_lent_for_the_remote_only(arguments: tuple[str, ...], *, expected: bool) -> None:
+def test_credentials_are_used_only_for_the_remote(arguments: tuple[str, ...], *, expected: bool) -> None:
     assert speaks_to_remote(arguments) is expected
 
 
-def test_what_a_killed_server_left_is_removed_some_day() -> None:
+def test_leftovers_of_a_killed_server_are_eventually_removed() -> None:
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # noqa: S108
     old, new = (Path(tempfile.mkdtemp(prefix="pagehand-git-", dir=place)) for _ in range(2))
     (old / "credentials").write_text("https://x:planted-secret@github.com\n")

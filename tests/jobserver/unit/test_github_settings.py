@@ -27,7 +27,7 @@ def faults(**environ: str) -> list[str]:
     return [fault.removeprefix(PREFIX).partition(":")[0] for fault in caught.value.faults]
 
 
-def test_pull_requests_are_at_github_where_there_is_anything_to_open_them_with(tmp_path: Path) -> None:
+def test_pull_requests_are_at_github_if_credentials_exist(tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_text(app_key_pem())
     app = {"GITHUB_APP_ID": "Iv23liA", "GITHUB_APP_PRIVATE_KEY_FILE": str(tmp_path / "key.pem")}
     assert made().pull_requests == "local"
@@ -36,25 +36,25 @@ def test_pull_requests_are_at_github_where_there_is_anything_to_open_them_with(t
     assert made(**app).pull_requests == "github"
 
 
-def test_secrets_are_not_shown_and_can_be_masked() -> None:
+def test_secrets_are_hidden_and_listed_for_masking() -> None:
     settings = made(GITHUB_TOKEN=TOKEN)
     assert TOKEN not in f"{settings!r} {settings.model_dump()}"
     assert settings.github_secrets == (TOKEN,)
 
 
-def test_a_key_on_one_line_is_taken() -> None:
+def test_a_key_on_one_line_is_accepted() -> None:
     settings = made(GITHUB_APP_ID="1", GITHUB_APP_PRIVATE_KEY=app_key_pem().replace("\n", "\\n"))
     assert settings.github_secrets == (app_key_pem(),)
 
 
-def test_lists_and_pairs() -> None:
+def test_lists_and_pairs_are_parsed() -> None:
     settings = made(GITHUB_TOKEN=TOKEN, LABELS="docs, good first issue,", GITHUB_USERS="Ada Lovelace=ada, U02=grace-h")
     assert settings.labels == ("docs", "good first issue")
     assert settings.github_users == {"Ada Lovelace": "ada", "U02": "grace-h"}
     assert made(GITHUB_USERS='{"A, B": "ab"}').github_users == {"A, B": "ab"}
 
 
-def test_all_wrong_github_settings_are_listed_at_once() -> None:
+def test_all_invalid_github_settings_are_listed_at_once() -> None:
     listed = faults(
         REPOSITORY="/srv/docs", GITHUB_TOKEN=TOKEN, GITHUB_APP_ID="1", GITHUB_APP_PRIVATE_KEY="x",
         GITHUB_API_URL="http://github.example.com", LABELS="x" * 51, GITHUB_USERS="Ada", DRAFT="perhaps",
@@ -94,7 +94,7 @@ def test_keys_that_cannot_sign_are_refused() -> None:
         ({"GITHUB_USERS": "{"}, "GITHUB_USERS must be a JSON object, or pairs such as Ada Lovelace=ada"),
     ],
 )  # fmt: skip
-def test_each_fault_has_its_own_sentence(environ: dict[str, str], fault: str) -> None:
+def test_each_error_has_its_own_message(environ: dict[str, str], fault: str) -> None:
     assert faults(**environ) == [fault]
 
 
@@ -111,7 +111,7 @@ def test_each_fault_has_its_own_sentence(environ: dict[str, str], fault: str) ->
         ("http://127.0.0.1:81/acme/docs", "http://127.0.0.1:81/api/v3", "acme/docs"),
     ],
 )
-def test_the_api_is_found_from_the_repository(address: str, api: str, name: str) -> None:
+def test_the_api_address_is_derived_from_the_repository(address: str, api: str, name: str) -> None:
     found = github_address(address)
     assert found
     assert (found.api_url, found.full_name) == (api, name)
@@ -122,5 +122,5 @@ def test_the_api_is_found_from_the_repository(address: str, api: str, name: str)
     ["/srv/docs", "file:///srv/acme/docs", "https://example.com/docs", "https://example.com/a/b/c", "https://x:y/a/b",
      "git@github.com:docs", "https:///a/b", "https://example.com/a/{b}"],
 )  # fmt: skip
-def test_what_cannot_be_at_github(address: str) -> None:
+def test_repositories_that_cannot_be_at_github_are_refused(address: str) -> None:
     assert github_address(address) is None

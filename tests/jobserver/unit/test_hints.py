@@ -86,7 +86,9 @@ def test_without_pages_the_help_says_how_to_begin(tmp_path: Path) -> None:
         ('Replace "colour" with "color" and make the intro shorter', '"make the intro shorter" was not understood'),
     ],
 )
-def test_what_needs_judgement_is_told_in_a_sentence_with_the_way_to_it(tmp_path: Path, prompt: str, way: str) -> None:
+def test_prompts_that_need_judgement_are_explained_with_a_way_to_an_agent(
+    tmp_path: Path, prompt: str, way: str
+) -> None:
     said = reason(site(tmp_path), prompt)
     assert way in said
     assert "\n" not in said
@@ -101,7 +103,7 @@ def test_what_needs_judgement_is_told_in_a_sentence_with_the_way_to_it(tmp_path:
         ("Change colour to color in the README", "Replace"),
     ],
 )
-def test_the_way_that_is_shown_works(tmp_path: Path, prompt: str, way: str) -> None:
+def test_the_suggested_prompt_works(tmp_path: Path, prompt: str, way: str) -> None:
     (shown,) = re.findall(r"`(.+)`", reason(site(tmp_path), prompt))
     assert shown.startswith(way)
     assert "summary" in work(shown.replace("…", "It is dark."), tmp_path)
@@ -147,16 +149,14 @@ FIRST_PROMPTS: Mapping[str, tuple[str, str, set[str]]] = {
 
 
 @pytest.mark.parametrize("prompt", FIRST_PROMPTS)
-def test_what_people_try_first_in_the_demo_is_done_or_shown_the_way(
-    handbook: Path, tmp_path: Path, prompt: str
-) -> None:
+def test_typical_first_prompts_in_the_demo_are_done_or_explained(handbook: Path, tmp_path: Path, prompt: str) -> None:
     expected, words, changed = FIRST_PROMPTS[prompt]
     kind, said, files = said_in_the_demo(handbook, tmp_path / "copy", prompt)
     assert (kind, files) == (expected, changed)
     assert words in said
 
 
-def test_all_that_the_demo_offers_at_once_works(handbook: Path, tmp_path: Path) -> None:
+def test_all_initial_suggestions_of_the_demo_work(handbook: Path, tmp_path: Path) -> None:
     _, told, _ = said_in_the_demo(handbook, tmp_path / "asked", "What can you do?")
     prompts = re.findall(r"^- `(.+)`$", told, re.MULTILINE)
     assert len(prompts) == 5

@@ -14,7 +14,7 @@ def written(path: Path, text: str = "x") -> Path:
     return path
 
 
-def test_caches_go_and_what_is_beside_them_stays(tmp_path: Path) -> None:
+def test_caches_are_deleted_and_their_neighbours_kept(tmp_path: Path) -> None:
     cached = [written(tmp_path / cache / "deep" / "file") for cache in (*ANY_PROGRAMS, ".agent/log")]
     kept = [written(tmp_path / name) for name in (".agent/session", ".npmrc", ".local/share/agent/session.db")]
     drop_caches(tmp_path, (".agent/log",))
@@ -23,7 +23,7 @@ def test_caches_go_and_what_is_beside_them_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [".cache", ".npm", ".npm/_cacache"])
-def test_no_link_leads_to_what_others_have(tmp_path: Path, link: str) -> None:
+def test_no_symlink_leads_the_sweep_elsewhere(tmp_path: Path, link: str) -> None:
     outside = [written(tmp_path / "outside" / name) for name in ("_cacache/theirs", "theirs")]
     at = tmp_path / "home" / link
     at.parent.mkdir(parents=True)
@@ -32,7 +32,7 @@ def test_no_link_leads_to_what_others_have(tmp_path: Path, link: str) -> None:
     assert all(path.exists() for path in outside)
 
 
-def test_a_file_or_a_closed_folder_in_a_caches_place_goes(tmp_path: Path) -> None:
+def test_a_file_or_closed_folder_in_place_of_a_cache_is_deleted(tmp_path: Path) -> None:
     written(tmp_path / ".cache")
     written(tmp_path / ".npm" / "_cacache" / "file").parent.chmod(0)
     drop_caches(tmp_path)
@@ -40,11 +40,11 @@ def test_a_file_or_a_closed_folder_in_a_caches_place_goes(tmp_path: Path) -> Non
     assert not (tmp_path / ".npm" / "_cacache").exists()
 
 
-def test_a_home_that_is_not_there_is_none_to_sweep(tmp_path: Path) -> None:
+def test_a_missing_home_needs_no_sweep(tmp_path: Path) -> None:
     drop_caches(tmp_path / "home")
 
 
 @pytest.mark.parametrize("agent", NAMED.values(), ids=NAMED)
-def test_an_agents_caches_lie_in_its_home(agent: Agent) -> None:
+def test_an_agents_caches_are_in_its_home(agent: Agent) -> None:
     paths = list(map(Path, agent.caches))
     assert not any(path.is_absolute() or ".." in path.parts or not path.parts for path in paths)

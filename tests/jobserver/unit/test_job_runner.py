@@ -107,7 +107,7 @@ def jobs(database: Database) -> Jobs:
     return Jobs(database)
 
 
-async def test_one_job_is_worked_on_in_order_and_others_at_the_same_time(jobs: Jobs) -> None:
+async def test_a_jobs_instructions_run_in_order_and_jobs_run_concurrently(jobs: Jobs) -> None:
     at_work, order, most = set[str](), list[str](), 0
     two_at_once = asyncio.Event()
 
@@ -135,7 +135,7 @@ async def test_one_job_is_worked_on_in_order_and_others_at_the_same_time(jobs: J
     await runner.stop()
 
 
-async def test_work_that_was_done_is_recorded_once_the_table_can_be_written(database: Database) -> None:
+async def test_finished_work_is_recorded_once_the_table_is_writable(database: Database) -> None:
     jobs, done = Jobs(database), list[str]()
 
     async def execute(instruction: Instruction) -> Outcome:
@@ -158,9 +158,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("error", "reason"), FAULTS)
-async def test_whatever_goes_wrong_ends_that_job_only_and_is_its_reason(
-    jobs: Jobs, error: Exception, reason: str
-) -> None:
+async def test_any_error_ends_only_its_job_and_is_the_reason(jobs: Jobs, error: Exception, reason: str) -> None:
     async def execute(instruction: Instruction) -> None:
         if instruction.prompt == "bad":
             raise error
@@ -178,7 +176,7 @@ async def test_whatever_goes_wrong_ends_that_job_only_and_is_its_reason(
     await runner.stop()
 
 
-async def test_a_message_that_comes_as_the_queue_ends_is_not_forgotten(jobs: Jobs) -> None:
+async def test_a_message_arriving_at_the_end_of_the_queue_is_processed(jobs: Jobs) -> None:
     async def execute(instruction: Instruction) -> None:
         if instruction.prompt == "one":
             await jobs.add("two", instruction.job_id)
@@ -193,7 +191,7 @@ async def test_a_message_that_comes_as_the_queue_ends_is_not_forgotten(jobs: Job
     await runner.stop()
 
 
-async def test_what_was_said_is_told_with_the_end(jobs: Jobs) -> None:
+async def test_the_answer_is_reported_with_the_end(jobs: Jobs) -> None:
     job_id = await jobs.add("one")
     instruction = await jobs.queue.next_instruction(job_id)
     assert instruction
@@ -219,7 +217,7 @@ class Held:
         return Outcome(pr_link=LINK)
 
 
-async def test_a_stop_leaves_the_interrupted_instruction_for_the_next_start_and_is_no_attempt(jobs: Jobs) -> None:
+async def test_an_interrupted_instruction_restarts_without_counting_an_attempt(jobs: Jobs) -> None:
     job_id = await jobs.add("one")
     for _ in range(5):
         held = Held()
@@ -232,7 +230,7 @@ async def test_a_stop_leaves_the_interrupted_instruction_for_the_next_start_and_
     assert await jobs.queue.requeue_interrupted() == [job_id]
 
 
-async def test_what_gets_done_in_spite_of_a_stop_is_recorded_and_nothing_more_is_begun(jobs: Jobs) -> None:
+async def test_work_finished_despite_a_stop_is_recorded_and_nothing_more_starts(jobs: Jobs) -> None:
     started, seen = asyncio.Event(), list[str]()
 
     async def execute(instruction: Instruction) -> Outcome:
@@ -255,7 +253,7 @@ async def test_what_gets_done_in_spite_of_a_stop_is_recorded_and_nothing_more_is
     assert two.prompt == "two"
 
 
-async def test_an_instruction_that_brought_the_server_down_three_times_fails(jobs: Jobs) -> None:
+async def test_an_instruction_that_crashed_the_server_three_times_fails(jobs: Jobs) -> None:
     job_id, done = await jobs.add("one"), list[str]()
 
     async def execute(instruction: Instruction) -> None:
@@ -275,7 +273,7 @@ async def test_an_instruction_that_brought_the_server_down_three_times_fails(job
     await runner.stop()
 
 
-async def test_what_was_interrupted_runs_beside_no_other_suspect(jobs: Jobs) -> None:
+async def test_an_interrupted_instruction_runs_beside_no_other_suspect(jobs: Jobs) -> None:
     ids = [await jobs.add(name) for name in "abc"]
     for job_id in ids:
         await jobs.queue.next_instruction(job_id)
@@ -296,7 +294,7 @@ async def test_what_was_interrupted_runs_beside_no_other_suspect(jobs: Jobs) -> 
     await runner.stop()
 
 
-async def test_a_cancel_stops_what_runs_and_what_waits_and_a_later_message_starts_anew(jobs: Jobs) -> None:
+async def test_a_cancel_stops_running_and_queued_work_and_a_message_resumes(jobs: Jobs) -> None:
     held = Held()
     runner = runner_of(jobs.queue, held)
     job_id = await jobs.add("one")
@@ -320,7 +318,7 @@ async def test_a_cancel_stops_what_runs_and_what_waits_and_a_later_message_start
     await runner.stop()
 
 
-async def test_a_cancel_of_what_waits_ends_the_job_at_once_and_of_an_ended_one_changes_nothing(jobs: Jobs) -> None:
+async def test_cancelling_queued_work_ends_the_job_and_an_ended_one_is_unchanged(jobs: Jobs) -> None:
     job_id = await jobs.add("one")
     cancelled = await jobs.store.cancel("docs", job_id)
     assert (cancelled.job.status, cancelled.running) == (Status.COMPLETED, None)
@@ -329,7 +327,7 @@ async def test_a_cancel_of_what_waits_ends_the_job_at_once_and_of_an_ended_one_c
     assert await jobs.queue.requeue_interrupted() == []
 
 
-async def test_a_cancel_between_taking_and_executing_is_found_by_its_row(jobs: Jobs) -> None:
+async def test_a_cancel_between_claim_and_execution_is_found_in_its_row(jobs: Jobs) -> None:
     done = list[str]()
 
     class CancelledWhileTaken(InstructionQueue):
@@ -351,7 +349,7 @@ async def test_a_cancel_between_taking_and_executing_is_found_by_its_row(jobs: J
     await runner.stop()
 
 
-async def test_a_cancel_that_comes_as_the_work_gets_done_keeps_what_was_pushed(jobs: Jobs) -> None:
+async def test_a_cancel_as_the_work_finishes_keeps_what_was_pushed(jobs: Jobs) -> None:
     async def execute(instruction: Instruction) -> Outcome:
         cancelled = await jobs.store.cancel("docs", instruction.job_id, ROBIN)
         assert cancelled.running == instruction.number
@@ -381,9 +379,7 @@ async def test_a_job_that_fails_because_it_was_cancelled_is_completed(jobs: Jobs
 
 
 @pytest.mark.parametrize("pushed", [Outcome(), Outcome(commit="c0ffee", pr_link=LINK)])
-async def test_a_cancel_right_before_a_crash_still_stops_it_and_keeps_what_was_pushed(
-    jobs: Jobs, pushed: Outcome
-) -> None:
+async def test_a_cancel_before_a_crash_still_stops_and_keeps_what_was_pushed(jobs: Jobs, pushed: Outcome) -> None:
     job_id = await jobs.add("one")
     await jobs.queue.next_instruction(job_id)
     await jobs.store.cancel("docs", job_id, ROBIN)
@@ -412,7 +408,7 @@ async def test_progress_is_kept_to_the_end_and_cleared_by_the_next_instruction(j
     assert (again.session, again.conversation) == ("s-1", (EarlierInstruction("one", "Done.\n\nWhich page?"),))
 
 
-async def test_the_log_tells_each_step_without_the_prompts_text(jobs: Jobs) -> None:
+async def test_the_log_shows_each_step_without_the_prompt(jobs: Jobs) -> None:
     with log_lines() as lines:
         job_id = await jobs.add("the words of a person")
         runner = runner_of(jobs.queue, nothing)

@@ -10,19 +10,19 @@ CONTAINER = "0 100000 700000\n"
 SMALL = "0 100000 65536\n"
 
 
-def test_only_a_server_that_is_root_can_give_each_job_a_user() -> None:
+def test_only_a_root_server_can_give_each_job_a_user() -> None:
     assert job_users(1000, ALL, ALL) == ServersUser()
     assert job_users(0, ALL, ALL) == JobUsers(1_900_000_000)
 
 
-def test_a_container_has_fewer_ids() -> None:
+def test_a_container_has_fewer_user_ids() -> None:
     """Both users and groups count."""
     assert job_users(0, CONTAINER, CONTAINER) == JobUsers(200_000)
     assert job_users(0, ALL, SMALL) == job_users(0, SMALL, ALL) == ServersUser("this container has too few user ids")
     assert "this container has too few user ids" in str(job_users(0, SMALL, SMALL))
 
 
-def test_an_id_is_of_no_other_job() -> None:
+def test_a_user_id_belongs_to_one_job() -> None:
     """The first one is for folders that belong to no job; others come again when all were had."""
     users = JobUsers(10, 4)
     assert users.unused([]) == 11

@@ -52,19 +52,19 @@ def found(data: bytes, known: tuple[str, ...] = (), *allowed: str, path: str = "
 
 
 @pytest.mark.parametrize("form", [*FORMS, *OWN_FORMS])
-def test_a_value_of_the_server_is_found_in_any_form(form: str) -> None:
+def test_a_value_of_the_server_is_found_in_any_encoding(form: str) -> None:
     """Nobody can allow it."""
     assert found((FORMS | OWN_FORMS)[form](OWN), (OWN,), "**") == ["own"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_the_rules_know_is_found_in_any_text(form: str) -> None:
+def test_secrets_known_to_the_rules_are_found_in_any_text(form: str) -> None:
     """Whatever the file is."""
     assert found(FORMS[form](f"\nid: {AWS}\n")) == ["aws-access-key-id"]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=12), st.binary(max_size=40), st.binary(max_size=40))
-def test_whatever_the_value_it_is_found_between_other_bytes(value: str, before: bytes, after: bytes) -> None:
+def test_any_value_is_found_between_other_bytes(value: str, before: bytes, after: bytes) -> None:
     """As it is, and in base64 of it with what stands around."""
     forms = forms_of(value)
     if squeezed(value.encode()) in forms:
@@ -74,13 +74,13 @@ def test_whatever_the_value_it_is_found_between_other_bytes(value: str, before: 
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_some_text(data: bytes) -> None:
+def test_any_bytes_are_decoded(data: bytes) -> None:
     """No file stops the search."""
     assert isinstance(text_in(data), str)
     assert isinstance(text_in(b"\xff\xfe" + data + b"\0"), str)
 
 
-def test_a_short_value_is_looked_for_nowhere() -> None:
+def test_a_short_value_is_not_searched_for() -> None:
     """It stands in many files by chance."""
     assert forms_of("docs") == frozenset()
 
@@ -92,26 +92,26 @@ def test_a_short_value_is_looked_for_nowhere() -> None:
         (("blog/**",), True), (("**:aws-access-key-id",), False), (("docs/*.mdx",), True),
     ],
 )  # fmt: skip
-def test_paths_and_rules_are_allowed(allowed: tuple[str, ...], is_held: bool) -> None:  # noqa: FBT001
+def test_paths_and_rules_can_be_allowed(allowed: tuple[str, ...], is_held: bool) -> None:  # noqa: FBT001
     """By whoever runs the server; a comment in the file would be the agent's to write."""
     assert bool(found(f"{AWS} # gitleaks:allow".encode(), (), *allowed)) is is_held
 
 
 @pytest.mark.parametrize("value", ["docs/a.md:no-such-rule", "/docs", "docs/a.md:configured-value", "a,b"])
-def test_a_rule_that_there_is_not_is_refused_at_the_start(value: str) -> None:
+def test_an_unknown_rule_is_refused_at_start(value: str) -> None:
     """It would allow nothing, and nobody would know."""
     with pytest.raises(ValidationError):
         JobServerSettings(repository="/x", api_key="a key of sixteen characters", allowed_secrets=value)
 
 
-def test_a_megabyte_of_text_takes_the_known_values_no_time() -> None:
+def test_scanning_a_megabyte_for_known_values_is_fast() -> None:
     """They are looked for in everything, also where no rule is."""
     begin = time.process_time()
     assert found(b"word " * 200_000, tuple(f"{OWN}{number}" for number in range(20)), "**") == []
     assert time.process_time() - begin < 5
 
 
-def test_the_server_knows_what_it_and_its_programs_were_given(tmp_path: Path) -> None:
+def test_the_server_knows_its_own_and_its_programs_secrets(tmp_path: Path) -> None:
     """Settings, variables, files of keys, an agent's login; and no region, path or placeholder."""
     (tmp_path / "key").write_text("from-a-file-0123456789\n")
     home = tmp_path / "home"
@@ -139,14 +139,14 @@ def test_the_server_knows_what_it_and_its_programs_were_given(tmp_path: Path) ->
     assert known.known("a api-key-of-the-server b") == "a [masked: Pagehand's own credential] b"
 
 
-def test_all_that_an_editor_says_is_masked_and_none_of_it_is_lost() -> None:
+def test_an_editors_output_is_masked_completely() -> None:
     """What is told of its run, too."""
     said = EditResult(f"a {OWN}", f"b {OWN}", f"c {OWN}", (f"d {OWN}", "e"))
     masked = safe_result(said, lambda text: text.replace(OWN, "-"))
     assert masked == EditResult("a -", "b -", "c -", ("d -", "e"))
 
 
-def test_many_leaks_are_told_in_few_words() -> None:
+def test_many_leaks_are_summarized() -> None:
     """With all that can be allowed; a value of the server's own cannot."""
     looks = [Leak(f"{number}.md", "AWS key", "aws-access-key-id") for number in range(9)]
     words = in_words([Leak("a.md", "Pagehand's own credential"), *looks])

@@ -23,17 +23,17 @@ class Clock:
 
 
 @given(COUNTS, COUNTS, COUNTS)
-def test_more_wrong_keys_never_make_a_login_quicker_and_never_too_slow(one: float, more: float, other: float) -> None:
+def test_wrong_keys_slow_logins_within_bounds(one: float, more: float, other: float) -> None:
     """Whatever is tried, the right key gets in within two seconds."""
     assert 0 <= pause(one, other) <= pause(one + more, other) <= LONGEST_S
     assert pause(other, one) <= pause(other, one + more) <= LONGEST_S
 
 
-def test_who_mistypes_a_key_waits_for_nothing() -> None:
+def test_a_mistyped_key_causes_no_wait() -> None:
     assert [pause(count, count) for count in range(4)] == [0.0] * 4
 
 
-def test_each_wrong_key_from_a_network_makes_the_next_wait_longer() -> None:
+def test_each_wrong_key_of_a_network_lengthens_its_wait() -> None:
     clock = Clock()
     pace = LoginPace(now=clock)
     waits = []
@@ -48,7 +48,7 @@ def test_each_wrong_key_from_a_network_makes_the_next_wait_longer() -> None:
     assert pace.pause("192.0.2.1") == LONGEST_S, "a clock that is set back keeps nobody out"
 
 
-def test_more_addresses_than_are_kept_slow_all_logins_and_take_bounded_memory() -> None:
+def test_too_many_addresses_slow_all_logins_in_bounded_memory() -> None:
     clock = Clock()
     pace = LoginPace(now=clock)
     for n in range(50_000):
@@ -59,14 +59,14 @@ def test_more_addresses_than_are_kept_slow_all_logins_and_take_bounded_memory() 
     assert pace.pause("192.0.2.1") == 0.0
 
 
-def test_keys_from_many_networks_slow_all_logins_little_by_little() -> None:
+def test_keys_from_many_networks_slow_all_logins_gradually() -> None:
     pace = LoginPace(now=Clock())
     for n in range(int(FREE_IN_ALL) + 50):
         pace.record_wrong_key(f"{n}")
     assert pace.pause("192.0.2.1") == pytest.approx(1.0)
 
 
-async def test_a_full_waiting_room_lets_the_longest_waiting_go_at_once() -> None:
+async def test_a_full_waiting_room_releases_the_longest_waiting_at_once() -> None:
     """So that however many wait, the next is taken, and none waits longer than it would have."""
     room = WaitingRoom(most=3)
     tasks = [asyncio.create_task(room.wait(3600)) for _ in range(5)]
@@ -79,7 +79,7 @@ async def test_a_full_waiting_room_lets_the_longest_waiting_go_at_once() -> None
     assert not room._waiting
 
 
-async def test_whose_time_is_up_goes_and_who_has_none_to_wait_does_not_wait() -> None:
+async def test_waiters_leave_on_time_and_others_do_not_wait() -> None:
     room = WaitingRoom(most=1)
     await room.wait(0)
     await room.wait(0.001)
@@ -108,17 +108,15 @@ async def test_whose_time_is_up_goes_and_who_has_none_to_wait_does_not_wait() ->
         ("127.0.0.1", ("9" * 8000,), "127.0.0.1"),
     ],
 )
-def test_an_address_is_what_trusted_proxies_say_and_nobody_else(
-    peer: str, forwarded_for: tuple[str, ...], network: str
-) -> None:
+def test_only_trusted_proxies_define_the_address(peer: str, forwarded_for: tuple[str, ...], network: str) -> None:
     assert client_network(peer, forwarded_for, PROXIES) == network
 
 
-def test_without_a_setting_no_header_counts() -> None:
+def test_without_the_setting_no_header_counts() -> None:
     assert client_network("127.0.0.1", ("203.0.113.9",), ()) == "127.0.0.1"
 
 
 @given(st.text(), st.lists(st.text(max_size=200), max_size=20))
-def test_whatever_a_header_holds_there_is_a_short_answer(peer: str, headers: list[str]) -> None:
+def test_any_header_gets_a_short_answer(peer: str, headers: list[str]) -> None:
     assert len(client_network("127.0.0.1", headers, PROXIES)) < 50
     assert len(client_network(peer, headers, PROXIES)) < 50

@@ -19,18 +19,18 @@ def changed(before: str | None, after: str, name: str = "docs/page.mdx") -> Chec
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_what_compiles_is_no_fault(text: str) -> None:
+def test_valid_mdx_has_no_fault(text: str) -> None:
     assert mdx_fault(text) is None
     assert mdx_fault(f"---\ntitle: a {1} <b\n---\n\n{text}") is None
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_what_does_not_compile_is_told_with_line_and_column(text: str) -> None:
+def test_invalid_mdx_is_reported_with_line_and_column(text: str) -> None:
     assert list(broken_mdx(changed(None, text))) == [f"docs/page.mdx:{BAD[text]}"]
     assert list(broken_mdx(changed("Good.\n", text))) == [f"docs/page.mdx:{BAD[text]}"]
 
 
-def test_what_was_broken_before_and_pages_in_markdown_are_left_alone() -> None:
+def test_earlier_faults_and_markdown_pages_are_ignored() -> None:
     text = "<Card>\n"
     assert list(broken_mdx(changed("a { b\n", text))) == []
     markdown = changed(None, text, "docs/page.md")
@@ -45,7 +45,7 @@ PARTS = ("<a>", "</a>", "<", "{", "{'", "`", "<!--", "<a b={", "<a b='", "}", "{
 @pytest.mark.parametrize(
     "part", [*PARTS[:4], *(pytest.param(part, marks=pytest.mark.full) for part in PARTS[4:])], ids=PARTS
 )
-def test_the_worst_text_takes_time_that_grows_with_its_length_alone(part: str) -> None:
+def test_the_worst_mdx_takes_linear_time(part: str) -> None:
     """It ends at all: a search that begins anew at each sign would not."""
     mdx_fault(part * (MAX_CHARACTERS // len(part)))
 

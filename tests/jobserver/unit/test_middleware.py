@@ -11,7 +11,7 @@ def test_any_host_header_is_a_name_or_nothing(header: str) -> None:
     assert isinstance(host_name(header), str)
 
 
-def test_own_names_and_origins() -> None:
+def test_our_own_names_and_origins_are_accepted() -> None:
     hosts = allowed_hosts("192.0.2.1", "https://Jobs.example:8443/x")
     assert hosts == {"127.0.0.1", "localhost", "::1", "192.0.2.1", "jobs.example"}
     public = "https://jobs.example:8443"

@@ -105,9 +105,7 @@ async def test_an_agent_is_told_of_the_relay_and_never_of_the_key(login: tuple[A
 
 
 @pytest.mark.parametrize("given", [{"agent": ("claude",)}, {"agent": ("my-agent",), "model_api": "anthropic"}])
-def test_a_proxy_that_cannot_be_used_is_said_before_any_job(
-    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unusable_proxy_is_reported_before_any_job(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """It ended every request otherwise; an address that needs no proxy has none to be at fault."""
     monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1080")
     key = SecretStr(KEY) if "model_api" in given else None
@@ -117,7 +115,7 @@ def test_a_proxy_that_cannot_be_used_is_said_before_any_job(
     assert agent_launch(settings(**given, model_key=key), {"ANTHROPIC_API_KEY": KEY}).door is not None
 
 
-async def test_each_run_has_a_token_of_its_own() -> None:
+async def test_each_run_has_its_own_token() -> None:
     one = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY": KEY})
     async with one.opened(lambda _: None) as first, one.opened(lambda _: None) as second:
         tokens = {launch.program().environment["ANTHROPIC_API_KEY"] for launch in (first, second)}
@@ -125,13 +123,13 @@ async def test_each_run_has_a_token_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("given", [{"egress": OPEN}, {"egress": OPEN, "sandbox": "none"}])
-async def test_with_a_network_of_its_own_an_agent_logs_in_itself(given: dict[str, Any]) -> None:
+async def test_with_its_own_network_an_agent_logs_in_itself(given: dict[str, Any]) -> None:
     async with opened({"ANTHROPIC_API_KEY": KEY}, agent=("claude",), **given) as launch:
         program = launch.program()
         assert (program.environment["ANTHROPIC_API_KEY"], program.doors) == (KEY, ())
 
 
-async def test_a_login_that_the_relay_does_not_carry_stays_as_it_is(tmp_path: Path) -> None:
+async def test_a_login_the_relay_does_not_support_is_unchanged(tmp_path: Path) -> None:
     """A file in AGENT_HOME, or a provider whose requests are signed."""
     (tmp_path / "auth.json").write_text("login")
     async with opened({}, agent=("codex",), agent_home=tmp_path) as launch:
@@ -147,14 +145,14 @@ async def test_codex_does_not_have_openai_search_the_web() -> None:
     assert config["model_providers"]["pagehand"]["base_url"] == f"{RELAY_ADDRESS}/v1"
 
 
-async def test_opencode_finds_the_relay_in_its_settings() -> None:
+async def test_opencode_is_configured_to_use_the_relay() -> None:
     async with opened({"OPENAI_API_KEY": KEY}, agent=("opencode",), model="openai/gpt-x") as launch:
         files = launch.agent.files(launch.model, launch.passed)
     config = json.loads(files[".config/opencode/opencode.json"])
     assert config["provider"]["openai"]["options"]["baseURL"] == f"{RELAY_ADDRESS}/v1"
 
 
-async def test_a_variable_that_somebody_passed_and_that_holds_the_key_is_kept_back() -> None:
+async def test_a_passed_variable_that_contains_the_key_is_withheld() -> None:
     environment = {"ANTHROPIC_API_KEY": KEY, "COPY": f"Bearer {KEY}", "MINE": "x", "CLAUDE_CODE_MAX_RETRIES": "1"}
     async with opened(environment, agent=("claude",), pass_environment=("COPY", "MINE")) as launch:
         got = launch.program().environment
@@ -162,7 +160,7 @@ async def test_a_variable_that_somebody_passed_and_that_holds_the_key_is_kept_ba
     assert (got["MINE"], got["CLAUDE_CODE_MAX_RETRIES"]) == ("x", "1")
 
 
-def test_the_key_is_read_anew_each_time(tmp_path: Path) -> None:
+def test_the_key_is_reloaded_each_time(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("first\n")
     launch = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY_FILE": str(file)})
@@ -176,7 +174,7 @@ def test_the_key_is_read_anew_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "address", ["gw.example", "ftp://gw.example", "https://user:pass@gw.example", "https://gw.example?x=y", "https://"]
 )
-def test_an_address_that_is_none_or_holds_a_password_is_said_before_any_job(address: str) -> None:
+def test_an_invalid_address_or_one_with_a_password_is_reported_early(address: str) -> None:
     environment = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": address}
     with pytest.raises(JobServerError, match="ANTHROPIC_BASE_URL must be an address") as failed:
         agent_launch(settings(agent=("claude",)), environment)
@@ -187,14 +185,14 @@ def test_an_address_that_is_none_or_holds_a_password_is_said_before_any_job(addr
     ("model", "passes"),
     [("claude-haiku-4-5-20251001", True), ("claude-3-5-haiku-latest", True), ("claude-opus-5", False)],
 )
-def test_claudes_small_models_go_with_any_other(model: str, *, passes: bool) -> None:
+def test_claudes_small_models_are_allowed_with_any_other(model: str, *, passes: bool) -> None:
     login = claude_login(lambda name: KEY if name == "ANTHROPIC_API_KEY" else "", None)
     assert isinstance(login, ModelLogin)
     names = login.access(lambda _: KEY, "claude-sonnet-4-5").policy.names
     assert (names.refusal(model) is None) == passes
 
 
-async def test_an_unknown_agent_and_a_command_get_theirs_by_settings(tmp_path: Path) -> None:
+async def test_an_unknown_agent_and_a_command_are_configured_by_settings(tmp_path: Path) -> None:
     given: dict[str, Any] = {"model_api": "openai", "model_key": SecretStr(KEY), "model_url": "https://gw.example/v1"}
     async with opened({}, agent=("my-agent", "--base={model_url}"), **given) as launch:
         program = launch.program()
@@ -212,7 +210,7 @@ async def test_an_unknown_agent_and_a_command_get_theirs_by_settings(tmp_path: P
     assert door_of_settings(settings()) is None
 
 
-async def test_a_key_that_is_gone_is_a_reason(tmp_path: Path) -> None:
+async def test_a_missing_key_is_a_reason(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(KEY)
     launch = agent_launch(settings(agent=("claude",)), {"ANTHROPIC_API_KEY_FILE": str(file)})
@@ -236,7 +234,7 @@ async def test_a_key_that_is_gone_is_a_reason(tmp_path: Path) -> None:
         ({"agent": ("my-agent",)}, {}, True, "MODEL_API"),
     ],
 )
-def test_the_check_says_how_the_model_is_reached(
+def test_the_check_shows_how_the_model_is_reached(
     given: dict[str, Any], environment: dict[str, str], said: str, *, is_good: bool
 ) -> None:
     configured = settings(**given)

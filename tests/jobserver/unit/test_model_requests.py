@@ -78,7 +78,7 @@ ALLOWED: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("target", "body"), ALLOWED)
-def test_what_stays_between_agent_and_model_passes(target: str, body: dict[str, Any]) -> None:
+def test_ordinary_model_requests_pass(target: str, body: dict[str, Any]) -> None:
     assert looked_at(target, body) is None
 
 
@@ -169,7 +169,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("target", "body", "what"), REFUSED)
-def test_what_leads_elsewhere_is_refused_by_name(target: str, body: dict[str, Any], what: str) -> None:
+def test_features_that_lead_elsewhere_are_refused_by_name(target: str, body: dict[str, Any], what: str) -> None:
     refused = looked_at(target, body)
     assert refused is not None
     assert refused.what == what or (what == "" and refused.what == "a tool")
@@ -195,7 +195,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
-def test_json_that_two_could_read_differently_is_refused(target: str, body: bytes) -> None:
+def test_ambiguous_json_is_refused(target: str, body: bytes) -> None:
     refused = looked_at(target, body)
     assert refused is not None
     assert refused.what == "malformed"
@@ -216,20 +216,20 @@ FIELDS = st.sampled_from(["messages", "system", "tools", "input", "contents", "s
 
 
 @given(st.sampled_from(sorted(TARGETS)), st.dictionaries(FIELDS, JSON, max_size=4))
-def test_whatever_a_body_holds_it_is_either_let_through_or_refused(target: str, body: dict[str, Any]) -> None:
+def test_any_body_is_either_passed_or_refused(target: str, body: dict[str, Any]) -> None:
     refused = looked_at(target, json.dumps(body).encode())
     assert refused is None or refused.message
 
 
 @given(st.sampled_from(["messages", "responses"]), JSON)
-def test_a_tool_is_let_through_only_by_a_type_that_is_known(target: str, tool: object) -> None:
+def test_a_tool_passes_only_with_a_known_type(target: str, tool: object) -> None:
     if looked_at(target, {"tools": [tool]}) is None:
         assert isinstance(tool, dict)
         assert tool.get("type", "custom" if target == "messages" else None) in {None, "custom", "function"}
 
 
 @given(st.text(max_size=60))
-def test_a_name_of_the_agents_own_is_told_only_where_it_is_a_plain_one(name: str) -> None:
+def test_only_plain_tool_names_are_reported(name: str) -> None:
     refused = looked_at("messages", {"tools": [{"type": name}]})
     assert refused is None or (len(refused.what) < 50 and refused.what.isprintable() and "\n" not in refused.message)
 
@@ -245,14 +245,14 @@ def test_a_name_of_the_agents_own_is_told_only_where_it_is_a_plain_one(name: str
         (GEMINI, "GET", "/v1beta/models", "/models"),
     ],
 )
-def test_what_a_conversation_needs_is_let_through(api: ModelApi, method: str, target: str, rest: str) -> None:
+def test_features_a_conversation_needs_are_passed(api: ModelApi, method: str, target: str, rest: str) -> None:
     route = api.route(method, target)
     assert isinstance(route, Route)
     assert route.target == rest
 
 
 @given(st.sampled_from([ANTHROPIC, OPENAI, GEMINI]), st.text(max_size=40))
-def test_no_other_target_is_let_through(api: ModelApi, tail: str) -> None:
+def test_other_request_targets_are_refused(api: ModelApi, tail: str) -> None:
     """Nothing that follows a known path is more than a name or a parameter that is listed."""
     for method in ("GET", "POST"):
         route = api.route(method, f"{api.prefix}/models/{tail}")
@@ -282,13 +282,13 @@ def test_no_other_target_is_let_through(api: ModelApi, tail: str) -> None:
         ("m", "M", False),
     ],
 )
-def test_the_models_that_may_be_asked(setting: str | None, asked: object, *, passes: bool) -> None:
+def test_only_permitted_models_may_be_requested(setting: str | None, asked: object, *, passes: bool) -> None:
     """The one that is set and its companions; without a setting any, but none that searches by itself."""
     names = ModelNames(setting, re.compile(r"claude-haiku-[0-9-]+"))
     assert (names.refusal(asked) is None) == passes
 
 
-def test_a_model_in_the_target_and_in_the_body_are_both_looked_at() -> None:
+def test_models_in_target_and_body_are_both_checked() -> None:
     names = ModelNames("gemini-x")
     assert looked_at("gemini", {"contents": [], "model": "models/gemini-x"}, names) is None
     refused = looked_at("gemini", {"contents": [], "model": "models/other"}, names)
@@ -296,7 +296,7 @@ def test_a_model_in_the_target_and_in_the_body_are_both_looked_at() -> None:
     assert refused.what == "other"
 
 
-def test_headers_about_the_connection_and_keys_do_not_pass() -> None:
+def test_connection_and_credential_headers_are_removed() -> None:
     """Neither to the model nor back."""
     given_headers = headers(
         **{"X-Api-Key": "t", "Connection": "x", "Forwarded": "y", "Anthropic-Beta": "b", "X-Goog-User-Project": "p"}
@@ -306,7 +306,7 @@ def test_headers_about_the_connection_and_keys_do_not_pass() -> None:
     assert dict(response_headers(told)) == {"Retry-After": "1", "x-ratelimit-a": "2"}
 
 
-def test_every_key_of_a_request_must_be_the_token() -> None:
+def test_every_credential_of_a_request_must_be_the_token() -> None:
     assert holds_token(headers(**{"x-api-key": "tok"}), "tok")
     assert holds_token(headers(Authorization="Bearer tok"), "tok")
     assert not holds_token(headers(Authorization="Bearer tok", **{"x-goog-api-key": "other"}), "tok")
@@ -315,7 +315,7 @@ def test_every_key_of_a_request_must_be_the_token() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_make_the_parser_fail_otherwise_than_by_saying_so(body: bytes) -> None:
+def test_any_bytes_are_parsed_or_refused(body: bytes) -> None:
     try:
         parse_object(body)
     except ValueError as error:

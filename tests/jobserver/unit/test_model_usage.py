@@ -33,7 +33,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize(("answer", "tokens"), ANSWERS.values(), ids=ANSWERS)
 @pytest.mark.parametrize("size", [1, 7, 10**9])
-def test_tokens_are_counted_however_the_answer_is_cut(answer: bytes, tokens: Spent, size: int) -> None:
+def test_tokens_are_counted_however_the_answer_is_split(answer: bytes, tokens: Spent, size: int) -> None:
     if size == 1 and len(answer) > 10_000:
         size = 1000
     usage = AnswerUsage()

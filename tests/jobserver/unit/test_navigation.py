@@ -71,7 +71,7 @@ def read(name: str, text: str) -> Navigation:
         ("SUMMARY.md", SUMMARY, "new.md", "(deep/x.md)", "\r\n- [A: \\[new\\]](./new.md)"),
     ],
 )  # fmt: skip
-def test_an_entry_stands_beside_its_neighbour_and_nothing_else_changes(
+def test_an_entry_is_inserted_beside_its_neighbour_only(
     name: str, text: str, page: str, after: str, entry: str
 ) -> None:
     navigation = read(name, text)
@@ -82,7 +82,7 @@ def test_an_entry_stands_beside_its_neighbour_and_nothing_else_changes(
     assert read(name, result).lists(PurePosixPath(page))
 
 
-def test_what_is_listed() -> None:
+def test_listed_pages_are_found() -> None:
     assert [str(path) for path in read("docs.json", DOCS_JSON).targets()] == [
         "index", "guides/one", "quickstart", "deep/a", "deep/b", "es/quickstart",
     ]  # fmt: skip
@@ -98,13 +98,13 @@ def test_what_is_listed() -> None:
     [("docs.json", "{"), ("docs.json", "[" * 100_000), ("mkdocs.yml", "nav: [" * 1000),
      ("mkdocs.yml", "a: &a [x]\nnav: *a")],
 )  # fmt: skip
-def test_a_file_that_cannot_be_read_is_an_error_in_words(name: str, text: str) -> None:
+def test_an_unreadable_navigation_file_is_an_explained_error(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         read_navigation(PurePosixPath(name), text)
 
 
 @pytest.mark.parametrize(("name", "text"), [("mkdocs.yml", "site_name: x"), ("docs.json", "{}"), ("a.json", DOCS_JSON)])
-def test_a_file_that_lists_nothing_is_no_navigation(name: str, text: str) -> None:
+def test_a_file_without_entries_is_no_navigation(name: str, text: str) -> None:
     assert read_navigation(PurePosixPath(name), text) is None
 
 

@@ -58,13 +58,13 @@ def test_a_page_goes_among_pages_of_its_subject_and_kind(title: str, names: Sequ
     assert f"{place.folder} {place.suffix}" == expected
 
 
-def test_what_a_table_of_contents_lists_comes_first() -> None:
+def test_pages_of_a_table_of_contents_come_first() -> None:
     paths = [PurePosixPath(name) for name in ("README.md", "index.md", "start.md", "docs/a.md", "site/pages/a.md")]
     assert place_for("FAQ", paths, {PurePosixPath("site/pages")}).folder == PurePosixPath("site/pages")
     assert place_for("FAQ", paths, {PurePosixPath()}).folder == PurePosixPath()
 
 
-def test_what_else_was_possible_is_said_in_doubt_only(tmp_path: Path) -> None:
+def test_alternatives_are_mentioned_only_in_doubt(tmp_path: Path) -> None:
     for name in ("docs/guides/lights.md", "docs/reference/commands.md", "docs/a.md", "changelog/a.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("# X\n")
@@ -91,7 +91,7 @@ def test_what_else_was_possible_is_said_in_doubt_only(tmp_path: Path) -> None:
         ("newsletter.md", False), ("docs/releasing.md", False), ("docs/history-api.md", False), ("docs/a.md", False),
     ],
 )  # fmt: skip
-def test_what_tells_of_the_past_is_known_by_its_name(name: str, expected: bool) -> None:  # noqa: FBT001 (a case)
+def test_historical_pages_are_recognized_by_name(name: str, expected: bool) -> None:  # noqa: FBT001 (a case)
     assert is_record(PurePosixPath(name)) is expected
 
 
@@ -101,7 +101,7 @@ NAMES = st.from_regex(
 
 
 @given(st.text(max_size=40), st.lists(NAMES, max_size=20, unique=True), st.lists(NAMES, max_size=2))
-def test_no_page_goes_where_none_belongs(title: str, names: list[str], listed: list[str]) -> None:
+def test_no_page_goes_into_an_unsuitable_folder(title: str, names: list[str], listed: list[str]) -> None:
     paths = [PurePosixPath(name) for name in names]
     place = place_for(title, paths, {PurePosixPath(name).parent for name in listed})
     for folder in (place.folder, *place.others):

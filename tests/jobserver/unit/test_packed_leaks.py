@@ -79,7 +79,7 @@ def found(data: bytes, known: tuple[str, ...] = (), *allowed: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", PACKED)
-def test_a_key_in_a_packed_file_is_found(kind: str) -> None:
+def test_a_key_in_an_archive_is_found(kind: str) -> None:
     """What the rules know; in all that is packed it is told once."""
     packed = PACKED[kind](f"\nid: {AWS}\n".encode() * 9)
     assert AWS.encode() not in packed or kind == "name in a zip"
@@ -88,12 +88,12 @@ def test_a_key_in_a_packed_file_is_found(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in PACKED if kind != "name in a zip"])
-def test_a_value_of_the_server_in_a_packed_file_is_found(kind: str) -> None:
+def test_a_value_of_the_server_in_an_archive_is_found(kind: str) -> None:
     """Nobody can allow it."""
     assert found(PACKED[kind](OWN.encode()), (OWN,), "**") == ["own"]
 
 
-def test_the_same_key_in_many_of_its_files_is_told_once() -> None:
+def test_the_same_key_in_many_files_of_an_archive_is_reported_once() -> None:
     packed = zipped(*((f"{number}.md", AWS.encode()) for number in range(30)))
     assert found(packed) == ["aws-access-key-id"]
 
@@ -105,7 +105,7 @@ def layers(number: int) -> bytes:
     return data
 
 
-def test_as_many_layers_as_a_document_in_an_archive_has_are_looked_into() -> None:
+def test_archives_are_scanned_to_a_documents_depth() -> None:
     assert list(unpacked(layers(MOST_LAYERS)))[-1] == b"at the bottom"
 
 
@@ -123,7 +123,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_more_than_is_looked_at_is_refused_soon(bomb: str) -> None:
+def test_oversized_archives_are_refused_early(bomb: str) -> None:
     data = BOMBS[bomb]()
     begin = time.process_time()
     with pytest.raises(TooMuchPackedError):
@@ -131,7 +131,7 @@ def test_more_than_is_looked_at_is_refused_soon(bomb: str) -> None:
     assert time.process_time() - begin < 10
 
 
-def test_too_much_is_for_whoever_runs_the_server_to_allow() -> None:
+def test_only_the_operator_can_allow_oversized_archives() -> None:
     """A value of its own is looked for as far as the bounds go."""
     data = zipped(("a", OWN.encode()), ("b", layers(MOST_LAYERS + 1)))
     with pytest.raises(TooMuchPackedError):
@@ -156,14 +156,14 @@ def enciphered(data: bytes) -> bytes:
     ],
     ids=range(10),
 )  # fmt: skip
-def test_what_cannot_be_read_stops_nothing(data: bytes) -> None:
+def test_unreadable_archives_are_skipped(data: bytes) -> None:
     """It is looked at as it is."""
     assert all(len(content) < 99 for content in unpacked(data))
     assert found(data + b"\n" + AWS.encode()) == ["aws-access-key-id"]
 
 
 @given(st.sampled_from(sorted(PACKED)), st.data())
-def test_no_damage_raises_anything_else(kind: str, data: st.DataObject) -> None:
+def test_a_damaged_archive_raises_nothing_else(kind: str, data: st.DataObject) -> None:
     """Bytes overwritten, cut off, or put in between."""
     packed = bytearray(PACKED[kind](b"some text" * 20))
     for _ in range(data.draw(st.integers(1, 4))):

@@ -16,7 +16,7 @@ def made(**environ: str) -> JobServerSettings:
     return JobServerSettings.from_environment(REQUIRED | {PREFIX + name: value for name, value in environ.items()})
 
 
-def test_reviewers_come_a_line_each_from_a_file(tmp_path: Path) -> None:
+def test_reviewers_are_read_from_a_file_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "reviewers").write_text(f"Ada  Lovelace: {ADA}\n\n Ben:{BEN}\n")
     settings = made(REVIEWERS_FILE=str(tmp_path / "reviewers"))
     found = [(one.name, one.key.get_secret_value()) for one in settings.reviewer_list]
@@ -39,13 +39,13 @@ def test_reviewers_come_a_line_each_from_a_file(tmp_path: Path) -> None:
         (f"Ada: {ADA}\nBen: {ADA}", "of their own"),
     ],
 )
-def test_what_is_no_reviewer_is_refused_without_its_key(reviewers: str, fault: str) -> None:
+def test_an_invalid_reviewer_is_refused_without_quoting_the_key(reviewers: str, fault: str) -> None:
     with pytest.raises(ConfigError, match=fault) as caught:
         made(REVIEWERS=reviewers)
     assert ADA not in str(caught.value)
 
 
-def test_private_pages_need_somebody_who_can_read_them() -> None:
+def test_private_pages_need_a_reader() -> None:
     with pytest.raises(ConfigError, match="PRIVATE_PAGES needs PAGEHAND_JOBSERVER_REVIEWERS"):
         made(PRIVATE_PAGES="true")
     assert made(PRIVATE_PAGES="true", REVIEWERS=f"Ada:{ADA}").private_pages
@@ -61,11 +61,11 @@ def test_private_pages_need_somebody_who_can_read_them() -> None:
         ({"AGENT": "claude", "PULL_REQUESTS": "local"}, True),
     ],
 )
-def test_where_a_program_runs_drafts_are_for_reviewers(environ: dict[str, str], *, private: bool) -> None:
+def test_with_programs_drafts_are_for_reviewers(environ: dict[str, str], *, private: bool) -> None:
     assert made(**environ).private_pages is private
 
 
-def test_drafts_are_for_everybody_only_where_no_program_can_reach_them() -> None:
+def test_drafts_are_public_only_if_no_program_can_reach_them() -> None:
     its_pages = {"PUBLIC_URL": "https://Jobs.example", "EGRESS": "private:jobs.example:443"}
     for open_way in ({"SANDBOX": "none"}, {"EGRESS": "open"}, its_pages, its_pages | {"EGRESS": "jobs.example:443"}):
         with pytest.raises(ConfigError, match="PRIVATE_PAGES must not be false"):
@@ -83,12 +83,12 @@ def test_proxies_are_addresses_and_networks() -> None:
 
 
 @pytest.mark.parametrize("proxies", ["proxy.example.com", "10.0.3.1/24", "1", "0.0.0.0/0", "::/0", "127.0.0.1/x"])
-def test_what_names_no_proxy_is_refused(proxies: str) -> None:
+def test_invalid_proxies_are_refused(proxies: str) -> None:
     with pytest.raises(ConfigError, match="TRUSTED_PROXIES must"):
         made(TRUSTED_PROXIES=proxies)
 
 
-def test_keys_do_not_stay_in_the_environment() -> None:
+def test_keys_are_removed_from_the_environment() -> None:
     environ = {f"{PREFIX}REVIEWERS": f"Ada:{ADA}", f"{PREFIX}REVIEWERS_FILE": "x", "PATH": "/bin"}
     forget_secrets(environ)
     assert environ == {"PATH": "/bin"}

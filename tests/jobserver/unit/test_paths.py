@@ -49,7 +49,7 @@ def allows(path: str, *patterns: str) -> bool:
 
 
 @pytest.mark.parametrize("path", RUNS)
-def test_what_runs_is_held_out_unless_it_is_named(path: str) -> None:
+def test_executable_paths_are_held_out_unless_named(path: str) -> None:
     """A pattern with a wildcard in its place is no name; the path itself, written out, is."""
     name = PurePosixPath(path).name
     assert not allows(path)
@@ -58,13 +58,13 @@ def test_what_runs_is_held_out_unless_it_is_named(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", CONTENT)
-def test_what_people_read_is_content(path: str) -> None:
+def test_readable_documents_are_content(path: str) -> None:
     """Also where it is about what runs."""
     assert allows(path)
 
 
 @pytest.mark.parametrize("path", DISGUISES)
-def test_a_name_that_some_system_takes_for_another_is_held_out(path: str) -> None:
+def test_a_name_some_system_confuses_with_another_is_held_out(path: str) -> None:
     """Capitals, accents, characters that nobody sees, what Windows cuts off, its short names, and its separator."""
     assert not allows(path)
 
@@ -83,12 +83,12 @@ def test_a_name_that_some_system_takes_for_another_is_held_out(path: str) -> Non
         ("**/*.p?", "a.py", False), ("b\u00fccher/*", "bu\u0308cher/a.md", True), ("docs/[ab].md", "docs/a.md", True),
     ],
 )  # fmt: skip
-def test_patterns(pattern: str, path: str, is_allowed: bool) -> None:  # noqa: FBT001
+def test_patterns_match_paths(pattern: str, path: str, is_allowed: bool) -> None:  # noqa: FBT001
     """`*` stays within a name, `**` goes through folders, and neither stands for what runs."""
     assert allows(path, pattern) is is_allowed
 
 
-def test_what_begins_as_a_program_is_one_whatever_its_name() -> None:
+def test_a_file_that_starts_as_a_program_is_one_under_any_name() -> None:
     """Only its own name allows it."""
     path = PurePosixPath("bin/tool")
     assert AllowedPaths(("bin/*",)).allows(path)
@@ -104,21 +104,21 @@ PATHS = st.lists(NAMES, min_size=1, max_size=6).map("/".join)
 
 @given(PATHS, st.sampled_from([".github", ".Claude", ".\u200bvscode", ".git\u00adhub"]), st.integers(0, 6))
 @example("a/b", ".github", 1)
-def test_no_path_through_a_held_folder_is_allowed_by_wildcards(path: str, folder: str, at: int) -> None:
+def test_wildcards_allow_no_path_through_a_held_out_folder(path: str, folder: str, at: int) -> None:
     """Wherever it lies."""
     parts = [*path.split("/")[:at], folder, *path.split("/")[at:], "x.md"]
     assert not allows("/".join(parts), "**", "*/**", "**/*", "**/?*/**", "**/*.md")
 
 
 @given(PATHS)
-def test_folding_is_stable_and_blind_to_capitals(path: str) -> None:
+def test_folding_is_idempotent_and_case_insensitive(path: str) -> None:
     """What is compared does not change when it is compared again."""
     once = folded(path)
     assert folded(once) == once
     assert folded(path.swapcase().upper()) == folded(path.upper())
 
 
-def test_the_longest_pattern_and_path_take_no_time() -> None:
+def test_the_longest_pattern_and_path_are_matched_in_time() -> None:
     """A hundred `**` do not multiply."""
     pattern = "/".join(["**", "*a*a*a*b"] * 50)
     assert not allows("/".join(["a" * 250] * 60), pattern)
@@ -127,13 +127,13 @@ def test_the_longest_pattern_and_path_take_no_time() -> None:
 @pytest.mark.parametrize(
     "value", ["", "/docs/**", "docs//a", "../a", "docs/**,blog/**", "!docs", "{a,b}", "'a\\b'", "./a"]
 )
-def test_what_is_no_pattern_is_refused_at_the_start(value: str) -> None:
+def test_an_invalid_pattern_is_refused_at_start(value: str) -> None:
     """A setting that matches nothing would hold out everything, and one with a comma looks as if it did not."""
     with pytest.raises(ValidationError):
         JobServerSettings(repository="/x", api_key="a key of sixteen characters", paths=value)
 
 
-def test_a_folder_with_a_slash_is_all_that_lies_in_it() -> None:
+def test_a_folder_with_a_slash_includes_everything_below() -> None:
     """As people write it."""
     settings = JobServerSettings(repository="/x", api_key="a key of sixteen characters", paths="docs/ 'a b.md'")
     assert settings.paths == ("docs/**", "a b.md")
@@ -150,7 +150,7 @@ def test_a_folder_with_a_slash_is_all_that_lies_in_it() -> None:
         (["auxiliary/x.md"], ""),
     ],
 )  # fmt: skip
-def test_names_that_other_systems_cannot_hold_are_told(new: list[str], words: str) -> None:
+def test_names_other_systems_cannot_store_are_found(new: list[str], words: str) -> None:
     """Once each."""
     paths = [PurePosixPath(path) for path in new]
     known = [PurePosixPath("docs/start.md"), PurePosixPath("docs/\u00fc.md"), *paths]
@@ -160,7 +160,7 @@ def test_names_that_other_systems_cannot_hold_are_told(new: list[str], words: st
 
 
 @given(st.lists(st.lists(st.text("ab.", min_size=1), min_size=1)))
-def test_the_folders_of_paths_are_all_that_they_lie_in(names: list[list[str]]) -> None:
+def test_the_folders_of_paths_are_all_their_ancestors(names: list[list[str]]) -> None:
     """As pathlib has them."""
     paths = [path for parts in names if (path := PurePosixPath(*parts)) != PurePosixPath()]
     assert folders_of(paths) == {folder for path in paths for folder in path.parents}
@@ -181,6 +181,6 @@ MKDOCS = b"site_name: x\nplugins: [search]\nnav:\n  - Home: index.md\n"
         (MKDOCS.replace(b"nav", b"Nav"), False),
     ],
 )  # fmt: skip
-def test_of_mkdocs_settings_the_navigation_alone_is_content(after: bytes, is_content: bool) -> None:  # noqa: FBT001
+def test_in_mkdocs_settings_only_the_navigation_is_content(after: bytes, is_content: bool) -> None:  # noqa: FBT001
     """The rest names programs, and MkDocs makes any object of Python that it is told."""
     assert only_navigation(MKDOCS, after) is is_content

@@ -28,7 +28,7 @@ class Recorder:
         self.recorded.set()
 
 
-async def test_the_first_is_written_at_once_and_the_rest_together_at_the_end() -> None:
+async def test_the_first_progress_is_saved_at_once_and_the_rest_at_the_end() -> None:
     recorder, progress = Recorder(), RecordedProgress()
     async with progress.recording(recorder, pause=HOUR):
         progress.session("s-1")
@@ -41,7 +41,7 @@ async def test_the_first_is_written_at_once_and_the_rest_together_at_the_end() -
     assert recorder.updates == [ProgressUpdate(session="s-1"), ProgressUpdate(plan=WRITE, activity="page 999")]
 
 
-async def test_what_could_not_be_written_is_written_with_the_next() -> None:
+async def test_unsaved_progress_is_saved_with_the_next() -> None:
     recorder, progress = Recorder(failures=2), RecordedProgress("s-0")
     async with progress.recording(recorder, pause=0.001):
         progress.session("s-1")
@@ -51,7 +51,7 @@ async def test_what_could_not_be_written_is_written_with_the_next() -> None:
     assert progress.session_id == "s-1"
 
 
-async def test_what_was_spent_is_added_and_written_once() -> None:
+async def test_usage_is_added_up_and_saved_once() -> None:
     """Also where the writing is under way at the end."""
     updates: list[ProgressUpdate] = []
     began, may_end = asyncio.Event(), asyncio.Event()
@@ -72,7 +72,7 @@ async def test_what_was_spent_is_added_and_written_once() -> None:
     assert progress.total == Spent(60, 6, Money(0.5, "USD"))
 
 
-async def test_nothing_told_is_nothing_written_and_what_is_no_id_is_no_session() -> None:
+async def test_without_progress_nothing_is_saved_and_an_invalid_id_is_no_session() -> None:
     recorder, progress = Recorder(), RecordedProgress()
     async with progress.recording(recorder):
         progress.session("x" * 5000)

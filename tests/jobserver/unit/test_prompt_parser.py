@@ -51,7 +51,7 @@ UNDERSTOOD: list[tuple[str, list[Edit]]] = [
 
 
 @pytest.mark.parametrize(("prompt", "instructions"), UNDERSTOOD, ids=lambda value: str(value)[:50])
-def test_understood(prompt: str, instructions: list[Edit]) -> None:
+def test_prompts_are_understood(prompt: str, instructions: list[Edit]) -> None:
     assert list(parse(prompt)) == instructions
 
 
@@ -66,7 +66,7 @@ def test_understood(prompt: str, instructions: list[Edit]) -> None:
         'Rename "a" to "a"', 'Rename "a" to ""', "Rename a to", "Update the version to 2.1",
     ],
 )  # fmt: skip
-def test_not_understood_gives_nothing(prompt: str) -> None:
+def test_other_prompts_are_not_understood(prompt: str) -> None:
     assert parse(prompt) == ()
 
 
@@ -75,13 +75,13 @@ TITLE = st.from_regex(r"[A-Z][a-z]{1,8}( [a-z]{3,8}){0,2}", fullmatch=True).filt
 
 
 @given(old=PLAIN, new=PLAIN, quotes=st.sampled_from(['""', "“”", "„“"]))
-def test_whatever_is_quoted_is_taken_exactly(old: str, new: str, quotes: str) -> None:
+def test_quoted_text_is_taken_literally(old: str, new: str, quotes: str) -> None:
     expected = (Replace(old, new),) if old != new else ()
     assert parse(f"Replace {quotes[0]}{old}{quotes[1]} with {quotes[0]}{new}{quotes[1]}") == expected
 
 
 @given(title=TITLE, text=st.text(min_size=1).map(str.strip).filter(bool))
-def test_text_runs_to_the_end_whatever_it_holds(title: str, text: str) -> None:
+def test_text_extends_to_the_end_of_the_prompt(title: str, text: str) -> None:
     found = parse(f'Add a page called "{title}" with the text: {text}')
     if text[0] not in '"“”„‘`':  # noqa: RUF001 (quotation marks people type)
         assert found == (AddPage(title, text),)

@@ -31,7 +31,7 @@ def told(answer: Mapping[str, str]) -> str:
     return answer.get("summary", answer.get("reason", ""))
 
 
-def test_links_titles_and_anchors_go_along(tmp_path: Path) -> None:
+def test_links_titles_and_anchors_are_renamed_along(tmp_path: Path) -> None:
     root = site(
         tmp_path,
         {
@@ -142,7 +142,7 @@ def test_a_file_that_others_name_keeps_its_name(tmp_path: Path, files: Mapping[s
         ("Rename the one page to One", "is called so already"),
     ],
 )
-def test_what_cannot_be_renamed_is_left_and_told(tmp_path: Path, prompt: str, reason: str) -> None:
+def test_a_page_that_cannot_be_renamed_is_kept_and_reported(tmp_path: Path, prompt: str, reason: str) -> None:
     files = {"docs/one.md": "# One\n", "docs/two.md": "# Two\n"}
     root = site(tmp_path, files)
     answer = work(prompt, root)
@@ -150,7 +150,7 @@ def test_what_cannot_be_renamed_is_left_and_told(tmp_path: Path, prompt: str, re
     assert pages(root) == files
 
 
-def test_quoted_names_are_a_page_or_else_words(tmp_path: Path) -> None:
+def test_a_quoted_name_is_a_page_or_else_text(tmp_path: Path) -> None:
     root = site(tmp_path, {"one.md": "# One\n\nThe Widget.\n", "two.md": "# Two\n\n[One](one.md)\n"})
     assert "The words in other pages stay" in told(work('Rename "One" to "First"', root))
     assert told(work('Rename "Widget" to "Gadget"', root)).startswith('Replaced "Widget" with "Gadget": 1 place')
@@ -187,7 +187,7 @@ SETTINGS = st.dictionaries(st.sampled_from(["redirects", "navigation", "name"]),
 
 
 @given(SETTINGS, NAMES, NAMES, st.none() | st.just(2))
-def test_settings_are_themselves_but_for_the_address(
+def test_settings_are_unchanged_except_for_the_address(
     settings: dict[str, object], old: PurePosixPath, new: PurePosixPath, indent: int | None
 ) -> None:
     """Whatever the settings hold, they stay JSON, and a redirect is one entry more or nothing."""
@@ -201,5 +201,5 @@ def test_settings_are_themselves_but_for_the_address(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"redirects": {"$ref": "./redirects.json"}}', "[" * 100_000])
-def test_settings_without_a_place_for_a_redirect_get_none(text: str) -> None:
+def test_settings_without_a_place_for_redirects_get_none(text: str) -> None:
     assert with_redirect(text, PurePosixPath("a"), PurePosixPath("b")) is None

@@ -67,24 +67,24 @@ def assert_harmless(rendered: str) -> None:
 
 @pytest.mark.parametrize("path", ["docs/a.md", "docs/a.mdx"])
 @pytest.mark.parametrize("text", [*HOSTILE, "\n\n".join(HOSTILE), "> - " + "\n> - ".join(HOSTILE)])
-def test_nothing_that_an_author_writes_does_anything(text: str, path: str) -> None:
+def test_authored_text_is_inert(text: str, path: str) -> None:
     assert_harmless(html(text, path))
 
 
 @given(st.lists(st.sampled_from([*HOSTILE, *SIGNS])).map("".join))
-def test_nothing_in_any_mixture_does_anything(text: str) -> None:
+def test_any_mixture_of_authored_text_is_inert(text: str) -> None:
     assert_harmless(html(text))
     assert_harmless(html(text, "a.mdx"))
 
 
-def test_what_a_page_says_is_rendered() -> None:
+def test_a_pages_content_is_rendered() -> None:
     rendered = html("# Title\n\nSome **bold** and ~~old~~ text.\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n")
     assert "<h1>Title</h1>" in rendered
     assert "<strong>bold</strong> and <s>old</s>" in rendered
     assert '<td class="align-right">2</td>' in rendered
 
 
-def test_front_matter_components_and_imports_are_shown_as_they_are() -> None:
+def test_front_matter_components_and_imports_are_shown_literally() -> None:
     text = "---\ntitle: A\n---\n\nimport X from 'y'\n\n<Card\n  title=\"A\"\n>\n    Some **text**.\n</Card>\n"
     rendered = html(text, "a.mdx")
     assert '<pre class="front-matter">title: A</pre>' in rendered
@@ -94,7 +94,7 @@ def test_front_matter_components_and_imports_are_shown_as_they_are() -> None:
     assert '<pre class="component">&lt;/Card&gt;</pre>' in rendered
 
 
-def test_links_within_the_site_are_shown_and_not_followed() -> None:
+def test_links_within_the_site_are_shown_but_inactive() -> None:
     assert '<span class="link" title="../b">b</span>' in html("[b](../b)")
     assert '<a href="https://a.example" rel="noopener noreferrer nofollow">a</a>' in html("[a](https://a.example)")
 
@@ -115,11 +115,11 @@ def test_links_within_the_site_are_shown_and_not_followed() -> None:
         ("a%00.png", ""),
     ],
 )
-def test_only_pictures_of_the_repository_are_shown(address: str, path: str) -> None:
+def test_only_images_of_the_repository_are_shown(address: str, path: str) -> None:
     assert picture_path(address, "docs/a.md") == path
 
 
-async def test_a_page_that_takes_too_long_is_given_up_and_hides_no_other() -> None:
+async def test_a_slow_page_is_given_up_and_hides_no_other() -> None:
     endless = [PageSource("![[](" * 40_000, f"{number}.md", "/") for number in range(10)]  # seconds, each of them
     short = PageSource("# Short", "b.md", "/")
     rendered = await MarkdownRenderer(time_limit=2).render([*endless, short])
@@ -127,12 +127,12 @@ async def test_a_page_that_takes_too_long_is_given_up_and_hides_no_other() -> No
     assert set(endless) - rendered.keys()
 
 
-async def test_a_page_that_becomes_too_large_is_not_shown() -> None:
+async def test_an_oversized_page_is_not_shown() -> None:
     large, small = PageSource('"' * (LONGEST_HTML // 6 + 1), "a.md", "/"), PageSource("# Small", "b.md", "/")
     assert await MarkdownRenderer(time_limit=60).render([large, small]) == {small: "<h1>Small</h1>\n"}
 
 
-async def test_a_description_keeps_its_line_ends_and_is_text_where_it_takes_too_long() -> None:
+async def test_a_description_keeps_line_endings_and_falls_back_to_text() -> None:
     renderer = MarkdownRenderer(time_limit=2)
     shown = await shown_description("> One\n> two\n\n- <b>x</b> `y`", 1, renderer)
     assert shown.html is not None

@@ -61,7 +61,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
         yield database
 
 
-async def test_a_job_goes_with_its_instructions_and_answers_and_leaves_its_proposed_branches(
+async def test_a_deleted_job_loses_its_rows_but_keeps_its_proposed_branches(
     database: Database,
 ) -> None:
     jobs = Jobs(database)
@@ -81,7 +81,7 @@ async def test_a_job_goes_with_its_instructions_and_answers_and_leaves_its_propo
     assert anew.id != gone, "a key of a deleted job is free again"
 
 
-async def test_a_transaction_takes_a_bounded_number_of_rows(database: Database) -> None:
+async def test_a_transaction_deletes_a_bounded_number_of_rows(database: Database) -> None:
     jobs = Jobs(database)
     async with database.transaction() as connection:
         await connection.executemany(
@@ -95,7 +95,7 @@ async def test_a_transaction_takes_a_bounded_number_of_rows(database: Database) 
     assert len(await jobs.retention.jobs_to_delete(DAY)) == BATCH_SIZE
 
 
-async def test_nothing_is_found_by_reading_all_rows(database: Database) -> None:
+async def test_no_query_scans_a_whole_table(database: Database) -> None:
     jobs, statements = Jobs(database), list[str]()
     async with database.transaction() as connection:
         await connection.set_trace_callback(statements.append)
@@ -134,7 +134,7 @@ class Branches:
         self.deleted.append(branch)
 
 
-async def test_branches_go_where_their_pull_request_has_ended_and_one_that_cannot_holds_up_no_other(
+async def test_branches_of_ended_pull_requests_go_and_a_failing_one_blocks_no_other(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     jobs, branches, pull_requests = Jobs(database), Branches(), FakePullRequests()

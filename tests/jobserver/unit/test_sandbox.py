@@ -32,7 +32,7 @@ def settings(**values: Any) -> JobServerSettings:
     return JobServerSettings(**(given | values))
 
 
-def test_a_program_of_npm_comes_with_its_packages_and_its_interpreter(tmp_path: Path) -> None:
+def test_an_npm_program_comes_with_its_packages_and_interpreter(tmp_path: Path) -> None:
     node = script(tmp_path / "node" / "bin" / "node")
     main = script(tmp_path / "npm" / "lib" / "node_modules" / "agent" / "dist" / "index.js", "#!/usr/bin/env node")
     program = tmp_path / "npm" / "bin" / "agent"
@@ -45,25 +45,25 @@ def test_a_program_of_npm_comes_with_its_packages_and_its_interpreter(tmp_path: 
     assert needed - of_env == {npm / "bin", npm / "lib", main.parents[2], node.parent}
 
 
-def test_a_file_by_itself_brings_nothing_of_its_folder(tmp_path: Path) -> None:
+def test_a_single_file_exposes_nothing_of_its_folder(tmp_path: Path) -> None:
     program = script(tmp_path / "agents" / "mine")
     assert needed_paths((str(program),), "/bin") == {program}
 
 
-def test_files_that_the_command_names_are_seen_and_folders_are_not(tmp_path: Path) -> None:
+def test_files_named_by_the_command_are_visible_and_folders_are_not(tmp_path: Path) -> None:
     program, config, prompt = (script(tmp_path / name / "x") for name in ("program", "config", "prompt"))
     arguments = (str(program), f"--config={config}", str(prompt), str(tmp_path), "relative", "--x=y")
     assert needed_paths(arguments, "/bin") == {program, config, prompt}
 
 
-def test_a_chain_of_links_ends(tmp_path: Path) -> None:
+def test_a_chain_of_symlinks_ends(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(EditError, match="there is no program a on this server"):
         needed_paths((str(tmp_path / "a"),), "/bin")
 
 
-def test_the_disk_of_a_workspace_is_counted_without_what_its_links_point_to(tmp_path: Path) -> None:
+def test_a_workspaces_disk_use_excludes_symlink_targets(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "copy", tmp_path / "home")
     for directory in (workspace.copy / "deep" / "er", workspace.home, tmp_path / "outside"):
         directory.mkdir(parents=True)
@@ -84,7 +84,7 @@ def deep(directory: Path, levels: int) -> None:
     )
 
 
-def test_folders_nested_too_deep_are_noticed_and_can_be_removed(tmp_path: Path) -> None:
+def test_deeply_nested_folders_are_detected_and_can_be_removed(tmp_path: Path) -> None:
     deep(tmp_path / "copy", 1100)
     (tmp_path / "copy" / "closed").mkdir()
     (tmp_path / "copy" / "closed" / "page").touch()
@@ -96,11 +96,11 @@ def test_folders_nested_too_deep_are_noticed_and_can_be_removed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("number", "words"), [(4 * 2**30, "4 GiB"), (3 * 2**29, "1.5 GiB"), (16 * 2**20, "16 MiB")])
-def test_sizes_are_told_in_words(number: int, words: str) -> None:
+def test_sizes_are_written_in_words(number: int, words: str) -> None:
     assert in_words(number) == words
 
 
-def test_secrets_are_forgotten_and_nothing_else_is() -> None:
+def test_only_secrets_are_removed_from_the_environment() -> None:
     environ = {
         "PAGEHAND_JOBSERVER_API_KEY": "x",
         "PAGEHAND_JOBSERVER_API_KEY_FILE": "/x",
@@ -110,7 +110,9 @@ def test_secrets_are_forgotten_and_nothing_else_is() -> None:
     assert environ == {"PAGEHAND_JOBSERVER_PORT": "1"}
 
 
-async def test_without_bubblewrap_the_server_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_bubblewrap_the_server_explains_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
         JobServerError, match=r"not installed: .* Or set PAGEHAND_JOBSERVER_SANDBOX=none and .* can read, "
@@ -118,7 +120,7 @@ async def test_without_bubblewrap_the_server_says_what_to_do(tmp_path: Path, mon
         await open_sandbox(settings(), tmp_path / "data")
 
 
-async def test_a_bubblewrap_that_does_not_work_is_told_with_its_reason(
+async def test_a_failing_bubblewrap_is_reported_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = script(tmp_path / "bwrap", "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1")
@@ -127,16 +129,14 @@ async def test_a_bubblewrap_that_does_not_work_is_told_with_its_reason(
         await open_sandbox(settings(), tmp_path / "data")
 
 
-async def test_a_machine_without_a_filter_of_system_calls_has_no_sandbox(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_machine_without_seccomp_has_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{script(tmp_path / 'bwrap').parent}{os.pathsep}{os.environ['PATH']}")
     with pytest.raises(JobServerError, match=r"supports x86_64 and aarch64, not riscv64\. Or set PAGEHAND_"):
         await open_sandbox(settings(), tmp_path / "data", machine="riscv64")
 
 
 @pytest.mark.parametrize("folder", ["data", "data/copies", "."])
-async def test_no_setting_shows_the_data_directory(
+async def test_no_setting_exposes_the_data_directory(
     tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data" / "copies").mkdir(parents=True)
@@ -149,7 +149,7 @@ def json_list(path: Path) -> str:
     return f'["{path}"]'
 
 
-async def test_without_a_sandbox_nothing_can_keep_a_list_of_hosts(tmp_path: Path) -> None:
+async def test_without_a_sandbox_a_host_list_is_refused(tmp_path: Path) -> None:
     """So the server does not begin to work as if something did."""
     for egress in ((), (AllowedHost("a.example", 443),)):
         with pytest.raises(JobServerError, match="set PAGEHAND_JOBSERVER_EGRESS=open"):
@@ -158,6 +158,6 @@ async def test_without_a_sandbox_nothing_can_keep_a_list_of_hosts(tmp_path: Path
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
-def test_the_setting_that_egress_replaces_says_so(value: str) -> None:
+def test_the_setting_replaced_by_egress_says_so(value: str) -> None:
     with pytest.raises(ConfigError, match=r"SANDBOX_NETWORK has ended: replaced by PAGEHAND_JOBSERVER_EGRESS: none"):
         JobServerSettings.from_environment({"PAGEHAND_JOBSERVER_SANDBOX_NETWORK": value})

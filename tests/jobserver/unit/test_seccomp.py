@@ -28,12 +28,12 @@ def asked(machine: str, name: str, *arguments: int) -> str | int:
 
 
 @both
-def test_the_kernel_takes_it(machine: str) -> None:
+def test_the_kernel_accepts_the_filter(machine: str) -> None:
     assert list(faults(filter_for(machine))) == []
 
 
 @both
-def test_every_number_is_answered_as_the_table_says(machine: str) -> None:
+def test_every_system_call_is_answered_as_in_the_table(machine: str) -> None:
     """What the table does not know is absent, as in a kernel that does not have it."""
     expected = {Verdict.ALLOWED: ALLOW, Verdict.REFUSED: errno.EPERM, Verdict.ABSENT: errno.ENOSYS}
     for number in (*range(2048), 2**31 - 1, 2**31, 2**32 - 1):
@@ -43,24 +43,26 @@ def test_every_number_is_answered_as_the_table_says(machine: str) -> None:
             assert answer(filter_for(machine), Call(number, MACHINES[machine])) == expected[verdict], number
 
 
-def test_what_is_checked_is_what_the_table_says() -> None:
+def test_checked_arguments_match_the_table() -> None:
     assert {call.name for call in system_calls() if call.verdict is Verdict.CHECKED} == CHECKED
 
 
 @both
 @given(number=st.integers(0, 2**32 - 1), other=st.integers(0, 2**32 - 1), arguments=st.tuples(*[words] * 6))
-def test_another_machine_ends_the_program(machine: str, number: int, other: int, arguments: tuple[int, ...]) -> None:
+def test_another_architecture_ends_the_program(
+    machine: str, number: int, other: int, arguments: tuple[int, ...]
+) -> None:
     for audit in {other, I386, ARM, X86_64, AARCH64} - {MACHINES[machine]}:
         assert answer(filter_for(machine), Call(number, audit, arguments)) == KILL
 
 
 @given(number=st.integers(0, X32 - 1), arguments=st.tuples(*[words] * 6))
-def test_nothing_can_be_asked_as_x32_does(number: int, arguments: tuple[int, ...]) -> None:
+def test_x32_system_calls_are_refused(number: int, arguments: tuple[int, ...]) -> None:
     assert answer(filter_for("x86_64"), Call(X32 | number, X86_64, arguments)) == errno.ENOSYS
 
 
 @both
-def test_what_reaches_others_or_the_host_is_refused(machine: str) -> None:
+def test_calls_that_reach_others_or_the_host_are_refused(machine: str) -> None:
     refused = """
     keyctl add_key request_key io_uring_setup io_uring_enter io_uring_register ptrace process_vm_readv process_vm_writev
     bpf userfaultfd perf_event_open mount umount2 move_mount fsopen fsconfig fsmount fspick open_tree mount_setattr
@@ -72,7 +74,7 @@ def test_what_reaches_others_or_the_host_is_refused(machine: str) -> None:
 
 @both
 @given(number=st.integers(0, 600), arguments=st.tuples(*[words] * 6))
-def test_no_argument_opens_what_is_refused(machine: str, number: int, arguments: tuple[int, ...]) -> None:
+def test_no_argument_enables_a_refused_call(machine: str, number: int, arguments: tuple[int, ...]) -> None:
     call = NAMES[machine].get(number)
     if call is None or call.verdict in {Verdict.REFUSED, Verdict.ABSENT}:
         assert answer(filter_for(machine), Call(number, MACHINES[machine], arguments)) in {errno.EPERM, errno.ENOSYS}
@@ -80,7 +82,7 @@ def test_no_argument_opens_what_is_refused(machine: str, number: int, arguments:
 
 @both
 @given(family=words, kind=words, protocol=words)
-def test_a_socket_is_of_this_machine_or_of_the_internet(machine: str, family: int, kind: int, protocol: int) -> None:
+def test_only_local_and_internet_sockets_are_allowed(machine: str, family: int, kind: int, protocol: int) -> None:
     """The kernel reads 32 bits of each: more of them change nothing."""
     low, of = family % 2**32, protocol % 2**32
     is_open = low == 1 or (low in {2, 10} and of in {0, 6, 17}) or (low == 16 and of == 0)
@@ -90,7 +92,7 @@ def test_a_socket_is_of_this_machine_or_of_the_internet(machine: str, family: in
 
 @both
 @pytest.mark.parametrize("more", [0, 1 << 32, 2**64 - 2**32])
-def test_the_sockets_that_programs_use(machine: str, more: int) -> None:
+def test_sockets_used_by_programs_work(machine: str, more: int) -> None:
     allowed = [(1, 0), (2, 0), (2, 6), (2, 17), (10, 0), (10, 6), (10, 17), (16, 0)]
     assert {asked(machine, "socket", more | family, 1, more | protocol) for family, protocol in allowed} == {ALLOW}
     assert {asked(machine, "socket", more | family, 1, 0) for family in {*range(100)} - {1, 2, 10, 16}} == {
@@ -104,14 +106,14 @@ def test_the_sockets_that_programs_use(machine: str, more: int) -> None:
 
 @both
 @given(flags=words)
-def test_a_child_has_no_namespace_of_its_own(machine: str, flags: int) -> None:
+def test_a_child_gets_no_new_namespace(machine: str, flags: int) -> None:
     new = 0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
     expected = errno.EPERM if any(flags & each for each in new) else ALLOW
     assert asked(machine, "clone", flags) == expected
 
 
 @both
-def test_children_and_threads_can_be_made(machine: str) -> None:
+def test_children_and_threads_can_be_created(machine: str) -> None:
     fork, thread, vfork = 0x01200011, 0x003D0F00, 0x4111
     assert {asked(machine, "clone", flags) for flags in (fork, thread, vfork)} == {ALLOW}
     assert asked(machine, "clone3") == errno.ENOSYS, "programs then make them by clone, whose flags can be seen"
@@ -119,7 +121,7 @@ def test_children_and_threads_can_be_made(machine: str) -> None:
 
 @both
 @given(descriptor=words, request=words)
-def test_no_terminal_is_typed_into(machine: str, descriptor: int, request: int) -> None:
+def test_terminals_cannot_be_typed_into(machine: str, descriptor: int, request: int) -> None:
     expected = errno.EPERM if request % 2**32 in {0x5412, 0x541C, 0x5423} else ALLOW
     assert asked(machine, "ioctl", descriptor, request) == expected
     for refused in (0x5412, 0x541C, 0x5423):
@@ -127,7 +129,7 @@ def test_no_terminal_is_typed_into(machine: str, descriptor: int, request: int) 
 
 
 @both
-def test_a_personality_can_be_asked_for_and_stays_ordinary(machine: str) -> None:
+def test_a_personality_can_be_read_and_stays_ordinary(machine: str) -> None:
     assert {asked(machine, "personality", value) for value in (0, 0xFFFFFFFF)} == {ALLOW}
     assert {asked(machine, "personality", 1 << bit) for bit in range(32)} == {errno.EPERM}
 
@@ -136,7 +138,7 @@ def test_a_personality_can_be_asked_for_and_stays_ordinary(machine: str) -> None
     ("machine", "header"),
     [("x86_64", "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "/usr/include/asm-generic/unistd.h")],
 )
-def test_the_numbers_are_those_of_the_kernels_headers(machine: str, header: str) -> None:
+def test_the_numbers_match_the_kernels_headers(machine: str, header: str) -> None:
     if not Path(header).exists():
         pytest.skip(f"{header} is not here")
     defined = headers_numbers(header)

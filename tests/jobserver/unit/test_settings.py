@@ -27,14 +27,14 @@ def faults(**environ: str) -> list[str]:
     return caught.value.faults
 
 
-def test_defaults_need_only_a_repository_and_a_key() -> None:
+def test_only_a_repository_and_a_key_are_required() -> None:
     settings = made()
     assert (settings.host, settings.editor, settings.shown_model) == ("127.0.0.1", "builtin", "builtin")
     assert KEY not in repr(settings)
     assert KEY not in str(settings.model_dump())
 
 
-def test_settings_made_by_hand_take_nothing_from_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_created_directly_ignore_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}PORT", "1")
     assert JobServerSettings(repository="/srv/docs.git", api_key=SecretStr(KEY)).port == 8765
 
@@ -43,7 +43,7 @@ def test_every_setting_is_described() -> None:
     assert [name for name, field in JobServerSettings.model_fields.items() if not field.description] == []
 
 
-def test_all_that_is_wrong_is_listed_at_once() -> None:
+def test_all_errors_are_listed_at_once() -> None:
     listed = faults(REPOSITORY="", API_KEY="", EDITOR="command", PORT="x", AUTHOR="nobody")
     assert [fault.removeprefix(PREFIX).partition(": ")[0] for fault in listed] == [
         "API_KEY is missing",
@@ -54,7 +54,7 @@ def test_all_that_is_wrong_is_listed_at_once() -> None:
     ]
 
 
-def test_the_key_comes_from_a_file_too(tmp_path: Path) -> None:
+def test_the_key_can_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(f"{KEY}\n")
     assert made(API_KEY="", API_KEY_FILE=str(tmp_path / "key")).api_key.newest == KEY
 
@@ -106,7 +106,7 @@ def test_the_command_is_split_once(text: str) -> None:
         ("API_KEY_FILE", "/nothing/here"),
     ],
 )
-def test_what_cannot_work_is_named_without_its_value(name: str, value: str) -> None:
+def test_an_invalid_value_is_named_without_quoting_it(name: str, value: str) -> None:
     (fault,) = faults(**{name: value} | ({"API_KEY": ""} if name == "API_KEY_FILE" else {}))
     assert fault.startswith(PREFIX + ("COMMAND" if (name, value) == ("EDITOR", "command") else name))
     assert "secret" not in fault
@@ -134,7 +134,7 @@ def test_an_address_allows_one_protocol(repository: str, protocol: str) -> None:
 
 
 @given(st.text())
-def test_no_address_allows_a_helper(text: str) -> None:
+def test_no_address_allows_a_git_helper(text: str) -> None:
     try:
         assert repository_protocol(text) in {"file", "http", "https", "ssh"}
     except ValueError:
@@ -143,7 +143,7 @@ def test_no_address_allows_a_helper(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["main", "release/1.x", "pagehand/0a", "ünïcode", "a-b_c"])
-def test_branches(name: str) -> None:
+def test_valid_branch_names_are_accepted(name: str) -> None:
     assert is_branch_name(name)
 
 
@@ -175,5 +175,5 @@ def test_branches(name: str) -> None:
         "main\n",
     ],
 )
-def test_not_branches(name: str) -> None:
+def test_invalid_branch_names_are_refused(name: str) -> None:
     assert not is_branch_name(name)

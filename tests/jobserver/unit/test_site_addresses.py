@@ -31,7 +31,7 @@ REDIRECTS = {
 
 
 @pytest.mark.parametrize("kind", REDIRECTS)
-def test_a_redirect_is_followed_where_the_settings_have_it(kind: str) -> None:
+def test_a_redirect_in_the_settings_is_followed(kind: str) -> None:
     found = addresses(REDIRECTS[kind])
     assert found.serve("/old")
     assert found.serve("/old/")
@@ -40,7 +40,7 @@ def test_a_redirect_is_followed_where_the_settings_have_it(kind: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["/old/:slug*", "/old/*", "/old/:path", "/old/(.*)"])
-def test_a_redirect_with_a_pattern_takes_all_below(source: str) -> None:
+def test_a_wildcard_redirect_covers_everything_below(source: str) -> None:
     found = addresses({"docs.json": json.dumps({"redirects": [{"source": source}]})})
     assert found.serve("/old/a/b")
     assert not found.serve("/older")
@@ -63,14 +63,14 @@ GENERATED = {
 
 
 @pytest.mark.parametrize("settings", GENERATED)
-def test_what_the_generator_writes_is_there(settings: str) -> None:
+def test_generated_addresses_exist(settings: str) -> None:
     found = addresses({settings: ""})
     for address in GENERATED[settings]:
         assert found.serve(address), address
     assert not found.serve("/none")
 
 
-def test_an_unknown_generator_may_write_all_of_that() -> None:
+def test_an_unknown_generator_may_generate_any_of_them() -> None:
     found = addresses({"a.md": ""})
     assert all(found.serve(address) for each in GENERATED.values() for address in each)
 
@@ -104,7 +104,7 @@ def test_any_text_is_read_for_site_addresses(text: str, address: str) -> None:
         addresses({name: text}).serve(address)
 
 
-def test_a_change_may_link_to_them() -> None:
+def test_a_change_may_link_to_generated_addresses() -> None:
     """A page's own address with `.md` behind it is Mintlify's, too."""
     before = {"docs.json": '{"redirects": [{"source": "/old"}]}', "guides/start.mdx": "# Start\n"}
     page = "[a](/llms.txt), [b](/old), [c](/guides/start.md), [d](/none), [e](none.md)\n"

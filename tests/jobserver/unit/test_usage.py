@@ -14,7 +14,7 @@ SPENT = st.builds(Spent, AMOUNTS, AMOUNTS)
 
 
 @given(st.lists(SPENT))
-def test_sums_stay_within_what_a_database_holds(parts: list[Spent]) -> None:
+def test_sums_stay_within_the_databases_range(parts: list[Spent]) -> None:
     """Agents and gateways may tell anything."""
     total = sum(parts, Spent())
     assert 0 <= total.sent <= 10**15
@@ -25,12 +25,12 @@ def test_sums_stay_within_what_a_database_holds(parts: list[Spent]) -> None:
     ("amount", "currency"), [(0.0, "USD"), (-1.0, "USD"), (math.nan, "USD"), (math.inf, "USD"), (1e9, "USD"),
                              (1.0, "usd"), (1.0, "<b>"), (1.0, "")],
 )  # fmt: skip
-def test_what_cannot_be_money_is_none(amount: float, currency: str) -> None:
+def test_an_invalid_amount_is_none(amount: float, currency: str) -> None:
     """An agent's numbers are foreign."""
     assert reported_money(amount, currency) is None
 
 
-def test_money_of_one_currency_is_added_and_of_another_replaced() -> None:
+def test_amounts_of_one_currency_are_added_and_another_replaces_them() -> None:
     """Amounts in two currencies have no sum."""
     one, two = Spent(money=Money(1.0, "USD")), Spent(money=Money(0.5, "USD"))
     assert (one + two).money == Money(1.5, "USD")
@@ -38,7 +38,7 @@ def test_money_of_one_currency_is_added_and_of_another_replaced() -> None:
     assert (one + Spent(money=Money(2.0, "EUR"))).money == Money(2.0, "EUR")
 
 
-def test_it_stands_at_the_foot_of_the_pull_request() -> None:
+def test_usage_is_at_the_end_of_the_pull_request() -> None:
     """Where something was counted."""
     spent = Spent(12_345, 678, Money(0.125, "USD"))
     told = pull_request_description(Proposal("Do it", spent=spent))

@@ -27,20 +27,20 @@ BRANCH = "pagehand/0123456789abcdef"
         ("on: {push: {branches: ['[']}}", False), ("on: {push: {branches: []}}", False), ("on: {push: null}", True),
     ],
 )  # fmt: skip
-def test_when_a_workflow_starts(on: str, starts: bool) -> None:  # noqa: FBT001
+def test_workflow_triggers_are_understood(on: str, starts: bool) -> None:  # noqa: FBT001
     """As GitHub's documentation has it."""
     assert starts_at_push(f"{on}\njobs: {{}}\n", BRANCH) is starts
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+def test_any_workflow_is_read_or_refused_with_a_reason(text: str) -> None:
     """A repository may have anything in there."""
     for whole in (text, f"on: {text}", f"on: {{push: {{branches: ['{text}']}}}}"):
         with contextlib.suppress(ValueError):
             assert starts_at_push(whole, BRANCH) in {True, False}
 
 
-def test_the_worst_pattern_takes_no_time() -> None:
+def test_the_worst_pattern_is_matched_in_time() -> None:
     """Many wildcards are taken for a match."""
     begin = time.process_time()
     assert starts_at_push(f"on: {{push: {{branches: ['{'**a' * 500}']}}}}", BRANCH)

@@ -57,7 +57,7 @@ MRKDWN = [
 ]
 
 
-async def test_mrkdwn(tabs: WorkspaceTabs) -> None:
+async def test_mrkdwn_is_rendered(tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA)
     assert [(text, await page.evaluate(RENDER, [text, None])) for text, _ in MRKDWN] == MRKDWN
 
@@ -70,7 +70,7 @@ OBJECTS = [
 ]
 
 
-async def test_text_objects(tabs: WorkspaceTabs) -> None:
+async def test_text_objects_are_rendered(tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA)
     assert [(text, kind, await page.evaluate(RENDER, [text, kind])) for text, kind, _ in OBJECTS] == OBJECTS
 

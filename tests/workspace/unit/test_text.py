@@ -30,7 +30,7 @@ def typed(text: str) -> str:
         ("(`https://a.example?b&`)", "(`<https://a.example?b&amp;>`)"),
     ],
 )
-def test_what_people_type(text: str, stored: str) -> None:
+def test_typed_text_is_encoded(text: str, stored: str) -> None:
     assert typed(text) == stored
 
 
@@ -45,7 +45,7 @@ def test_what_people_type(text: str, stored: str) -> None:
         ("https://a.example/x", "<https://a.example/x>"),
     ],
 )
-def test_what_apps_send(text: str, stored: str) -> None:
+def test_app_text_is_parsed(text: str, stored: str) -> None:
     assert stored_app_text(text) == stored
 
 
