@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -33,12 +33,13 @@ def host_name(host_header: str) -> str:
         return ""
 
 
-def allowed_hosts(host: str, public_url: str) -> frozenset[str]:
+def allowed_hosts(host: str, public_url: str, more: Collection[str] = ()) -> frozenset[str]:
     """Returns the host names that requests may use.
 
     A request for another name may come from a foreign page whose name points here (DNS rebinding).
     """
-    return _LOOPBACK | {host.lower().strip("[]"), (urlsplit(public_url).hostname or "").lower()} - {""}
+    named = (host.strip("[]"), urlsplit(public_url).hostname or "", *more)
+    return _LOOPBACK | {name.lower() for name in named if name}
 
 
 def is_same_origin(origin: str | None, host_header: str, public_url: str) -> bool:

@@ -135,7 +135,7 @@ def _own_url(host: str, listener: socket.socket) -> str:
 
 
 def _application(settings: JobServerSettings, public_url: str, parts: Parts) -> web.Application:
-    hosts = allowed_hosts(settings.host, public_url)
+    hosts = allowed_hosts(settings.host, public_url, settings.host_names)
     app = web.Application(
         middlewares=[with_request_id, answer_errors(_error_response), require_host(hosts, _error_response)],
         client_max_size=settings.max_prompt_characters * _JSON_ESCAPE_BYTES + _OTHER_BODY_BYTES,

@@ -151,6 +151,11 @@ class JobServerSettings(
         None,
         description="the address under which people reach the pull request pages, for links; by default http://host:port",
     )
+    host_names: Names = Field(
+        (),
+        description="comma-separated names, besides those of the address and of PUBLIC_URL, by which clients call this "
+        "server; requests for any other name are refused",
+    )
     api_key: Annotated[RotatingSecret, rotating_secret(_api_key, split=_lines)] = Field(
         description=f"the key that clients send as a bearer token; at least {SHORTEST_KEY} characters; while it is "
         "replaced, both keys, a line each"

@@ -164,11 +164,10 @@ def image() -> tuple[dict[str, str], str]:
     return dict(variable.split("=", 1) for variable in variables.split()), program
 
 
-def services(*files: str) -> dict[str, Any]:
-    """The services of the bot's image. No two of the files have the same one, so there is nothing to merge."""
-    found = [yaml.safe_load((DEPLOY / file).read_text(encoding="utf-8"))["services"] for file in files]
-    assert len({name for each in found for name in each}) == sum(map(len, found))
-    return {name: service for each in found for name, service in each.items() if service["image"] == "pagehand"}
+def services() -> dict[str, Any]:
+    """The services of the bot's image."""
+    found = yaml.safe_load((DEPLOY / "compose.yml").read_text(encoding="utf-8"))["services"]
+    return {name: service for name, service in found.items() if service["image"] == "pagehand"}
 
 
 @pytest.mark.postgres
@@ -176,7 +175,7 @@ async def test_by_docker_compose_faults_are_explained_and_a_job_is_done(
     tmp_path: Path, pagehand: Sequence[str], postgres: PostgresServer
 ) -> None:
     variables, health_check = image()
-    bots = services("compose.yml", "compose.http.yml")
+    bots = services()
     assert set(bots) == {"migrate", "web", "worker"}
     assert bots["web"]["ports"] == [f"127.0.0.1:{Config.model_fields['port'].default}:3000"]
     assert all(bots[name]["depends_on"]["migrate"]["condition"].endswith("_successfully") for name in ("web", "worker"))

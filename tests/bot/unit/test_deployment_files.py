@@ -2,12 +2,14 @@
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
 from bot.app.settings.config import Config
 from bot.jobserver.agents.named import CLAUDE
+from bot.jobserver.middleware import allowed_hosts
 from bot.jobserver.settings.server import JobServerSettings
 from bot.runtime.settings import variable_name
 
@@ -35,6 +37,24 @@ def test_the_image_contains_the_default_agent_of_the_job_server() -> None:
     default = re.search(r"^ARG AGENT_PACKAGE=(\S+)$", (DEPLOY / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
     assert default is not None
     assert CLAUDE.install.endswith(f" {default[1]}")
+
+
+def test_every_process_of_the_bot_can_reach_the_job_server_of_compose() -> None:
+    """Each process reads all settings before it starts, and the job server refuses host names that it does not know."""
+    base, added = (
+        yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8"))["services"]
+        for name in ("compose.yml", "compose.jobserver.yml")
+    )
+    bots = {name for name, service in base.items() if service["image"] == "pagehand"} - {"migrate"}
+    assert bots == {"worker", "web"}
+    for name in bots:
+        assert added[name]["environment"] == added["worker"]["environment"]
+    served = {name: value for name, value in added["jobserver"]["environment"].items() if "KEY" not in name}
+    served |= {"PAGEHAND_JOBSERVER_PUBLIC_URL": "http://127.0.0.1:8765", "PAGEHAND_JOBSERVER_API_KEY": "x" * 16}
+    settings = JobServerSettings.from_environment(served | {"PAGEHAND_JOBSERVER_REPOSITORY": "https://x.example/r"})
+    url = urlsplit(added["worker"]["environment"]["JOB_API_URL"])
+    assert (url.hostname, url.port) == ("jobserver", settings.port), "the name of the service"
+    assert url.hostname in allowed_hosts(settings.host, settings.public_url or "", settings.host_names)
 
 
 def test_every_path_that_a_container_writes_is_in_a_volume() -> None:

@@ -317,6 +317,13 @@ async def test_a_foreign_host_header_is_refused_everywhere(world: JobServerWorld
         assert (await public.done(REPLACE))["prLink"] == "https://Jobs.example/pulls/1"
 
 
+async def test_requests_may_use_a_host_name_of_the_settings(tmp_path: Path, world: JobServerWorld) -> None:
+    """In Compose, it is the name of the container."""
+    async with running(world.repository, tmp_path / "named", host_names="jobserver") as named:
+        for host, status in (("jobserver:8765", 404), ("Jobserver", 404), ("other:8765", 403)):
+            assert (await named.client.get(f"{JOB}/none", headers={"Host": host})).status_code == status
+
+
 async def test_an_unexpected_error_is_reported_without_its_details(world: JobServerWorld) -> None:
     await asyncio.to_thread(world.break_table)
     for answer in (await world.client.get(f"{JOB}/1"), await world.create(REPLACE), await world.client.get("/health")):
