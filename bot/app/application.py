@@ -42,7 +42,7 @@ from bot.slack.receiving.modals.opener import Admission
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver
-from bot.slack.sending.tokens import APP_TOKEN
+from bot.slack.sending.api_errors import APP_TOKEN
 from bot.slack.sending.web_api import new_client
 
 

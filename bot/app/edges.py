@@ -14,7 +14,14 @@ from bot.app.metrics.measured import MeasuredChat, MeasuredJobApi
 from bot.app.metrics.readings import Metrics, open_metrics
 from bot.app.settings.config import Config
 from bot.app.settings.projects.variables import ProjectSettings
-from bot.app.startup import SharedBudget, channel_aliases, newest_id, open_current_store, wait_for_identity
+from bot.app.startup import (
+    SharedBudget,
+    channel_aliases,
+    check_scopes,
+    newest_id,
+    open_current_store,
+    wait_for_identity,
+)
 from bot.domain.jobs.poll_pace import HOLD_BACK
 from bot.domain.notices.notification import NotificationSettings
 from bot.domain.projects import Projects
@@ -37,7 +44,7 @@ from bot.slack.sending.identity import Identity
 from bot.slack.sending.operator import SlackOperator
 from bot.slack.sending.people import SlackGroups, SlackPeople
 from bot.slack.sending.permalinks import Permalinks, SlackRequesters
-from bot.slack.sending.scopes import MissingScopes, check_scopes
+from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.user_directory import SlackMembers, UserDirectory
 from bot.slack.sending.views import SlackViews
 from bot.slack.sending.web_api import CALL_SECONDS, CallGate, NewestChannelIds, new_client, new_session
@@ -105,7 +112,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         counts = metrics.counts
         store = await open_current_store(config.database_url.get_secret_value(), committed=counts.committed)
         stack.push_async_callback(store.close)
-        session, missing, refused = new_session(), MissingScopes(), asyncio.Event()
+        session, missing, refused = new_session(), MissingScopes(config.left_out), asyncio.Event()
         stack.push_async_callback(session.close)
         client = new_client(
             config.slack_bot_token,
@@ -120,7 +127,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         )
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
-        check_scopes(identity.granted_scopes, missing)
+        check_scopes(identity.granted_scopes, missing, config.left_out)
         job_api = ProjectJobApis({each.project.name: _job_api(each, timings) for each in config.projects})
         stack.push_async_callback(job_api.aclose)
         aliases = await channel_aliases(store, config.known_projects.channel_ids | config.allowed_channels)

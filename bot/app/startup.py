@@ -7,12 +7,15 @@ from pathlib import Path
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.app.checks.slack import SCOPES, scope_findings
+from bot.domain.findings import FindingStatus
 from bot.domain.slack_limits import Grant, SlackLimits
 from bot.errors import CannotStart, ChatError, ChatUncertain, ChatUnreachable, SchemaMismatch
 from bot.ports.transaction import Store
 from bot.runtime.backoff import Backoff
+from bot.slack.sending.api_errors import BOT_TOKEN, TokenSetting, refusal
 from bot.slack.sending.identity import Identity, identify
-from bot.slack.sending.tokens import BOT_TOKEN, TokenSetting, refusal
+from bot.slack.sending.scopes import HOW_TO_GRANT, MissingScopes
 from bot.store.schema.migration import MIGRATIONS, SchemaState, migrate, schema_state
 from bot.store.store import Committed, open_store
 
@@ -40,6 +43,21 @@ async def wait_for_identity(client: AsyncWebClient) -> Identity:
 def token_refused(error: ChatError, setting: TokenSetting) -> CannotStart:
     """Returns the error for a token that Slack rejects."""
     return CannotStart(f"{refusal(setting, error.reason)} {setting.where}")
+
+
+def check_scopes(granted: Collection[str] | None, missing_scopes: MissingScopes, left_out: Collection[str]) -> None:
+    """Checks the granted scopes as `pagehand doctor` does, and records those that are missing.
+
+    Raises CannotStart if a required one is missing.
+    """
+    findings = scope_findings(granted, left_out)
+    if granted is None:
+        logger.info("%s", " ".join(finding.words for finding in findings))
+    faults = [finding for finding in findings if finding.is_fault]
+    if any(fault.status is FindingStatus.ERROR for fault in faults):
+        named = "\n".join(f"  {fault.found} {fault.why}" for fault in faults)
+        raise CannotStart(f"Slack has not granted the app of SLACK_BOT_TOKEN all scopes.\n{named}\n{HOW_TO_GRANT}")
+    missing_scopes.add(fault.check.removeprefix(f"{SCOPES}.") for fault in faults)
 
 
 async def channel_aliases(store: Store, channel_ids: Collection[str]) -> Mapping[str, str]:

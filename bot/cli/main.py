@@ -200,10 +200,12 @@ def manifest(address: str, command: str, without: tuple[str, ...]) -> None:
     reactions          marks on replies, and :x: on a card
     user-groups        user groups that may start jobs
 
-    With another command, set PAGEHAND_COMMAND to it, too.
+    With another command, set PAGEHAND_COMMAND to it, too; with --without, PAGEHAND_WITHOUT to the same features,
+    separated by commas.
     """
     with exit_on_error("The manifest cannot be made", "The manifest was not made"):
-        from bot.app.setup.manifest_text import Feature, ManifestChoices, manifest_text
+        from bot.app.settings.features import Feature
+        from bot.app.setup.manifest_text import ManifestChoices, manifest_text
 
         try:
             choices = ManifestChoices(command, address, frozenset(map(Feature, without)))

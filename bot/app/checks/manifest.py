@@ -1,6 +1,6 @@
 """Checks what only the app's manifest shows: what Slack sends to it, where to, and what people see of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +33,13 @@ _PAGE = "At api.slack.com/apps, choose your app and then {page}: {what}."
 
 @dataclass(frozen=True)
 class Receiving:
-    """How this instance receives from Slack. `command` is the slash command's name."""
+    """How this instance receives from Slack. `command` is the slash command's name; `left_out` are events that the app
+    does without on purpose.
+    """
 
     command: str
     by_socket: bool
+    left_out: frozenset[str] = frozenset()
 
 
 async def check_manifest(
@@ -63,11 +66,11 @@ async def check_manifest(
 def manifest_findings(manifest: Mapping[str, Any], receiving: Receiving) -> Iterator[Finding]:
     """Compares a manifest with what Pagehand needs."""
     settings, features = object_at(manifest, "settings"), object_at(manifest, "features")
-    yield from _events(object_at(settings, "event_subscriptions"))
+    yield from _events(object_at(settings, "event_subscriptions"), receiving.left_out)
     yield _socket_mode(settings, receiving)
     yield _interactivity(object_at(settings, "interactivity"))
     yield _command(features, receiving)
-    yield _home(object_at(features, "app_home"))
+    yield _home(object_at(features, "app_home"), receiving.left_out)
     yield _shortcuts(features)
     if not receiving.by_socket:
         yield _addresses(settings, features, receiving)
@@ -83,19 +86,23 @@ def _refused(error: ChatError) -> Finding:
     return Finding.error(MANIFEST, found, why="What only the manifest shows cannot be checked.", fix=fix)
 
 
-def _events(subscriptions: Mapping[str, Any]) -> Iterator[Finding]:
+def _events(subscriptions: Mapping[str, Any], left_out: Collection[str]) -> Iterator[Finding]:
     names = subscriptions.get("bot_events")
     subscribed = {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
     missing = [name for name in NEEDED_EVENTS if name not in subscribed]
-    if not missing:
-        yield Finding.ok(f"{MANIFEST}.events", f"The app is subscribed to all {len(NEEDED_EVENTS)} events.")
+    count = len(NEEDED_EVENTS) - len(missing)
+    yield Finding.ok(f"{MANIFEST}.events", f"The app is subscribed to {count} of the {len(NEEDED_EVENTS)} events.")
     for name in missing:
+        check, why = f"{MANIFEST}.events.{name}", f"Without it, {NEEDED_EVENTS[name]}."
+        if name in left_out:
+            yield Finding.ok(check, f"The app leaves out the event {name}, as PAGEHAND_WITHOUT says. {why}")
+            continue
         kind = Finding.error if name in _REQUIRED_EVENTS else Finding.warning
         what = f"under Subscribe to bot events, add {name}, click Save Changes, and reinstall the app"
         yield kind(
-            f"{MANIFEST}.events.{name}",
+            check,
             f"The app is not subscribed to the event {name}.",
-            why=f"Without it, {NEEDED_EVENTS[name]}.",
+            why=why,
             fix=_PAGE.format(page="Event Subscriptions", what=what),
         )
 
@@ -144,19 +151,22 @@ def _command(features: Mapping[str, Any], receiving: Receiving) -> Finding:
     return Finding.ok(check, f"The command is {wanted}.")
 
 
-def _home(app_home: Mapping[str, Any]) -> Finding:
+def _home(app_home: Mapping[str, Any], left_out: Collection[str]) -> Finding:
     check = f"{MANIFEST}.home"
     missing = [
         words
         for words, is_off in (
             ("the Home tab is off", app_home.get("home_tab_enabled") is not True),
             ("the Messages tab is off", app_home.get("messages_tab_enabled") is not True),
-            ("people cannot write in the Messages tab", app_home.get("messages_tab_read_only_enabled") is True),
+            (
+                "people cannot write in the Messages tab",
+                app_home.get("messages_tab_read_only_enabled") is True and "message.im" not in left_out,
+            ),
         )
         if is_off
     ]
     if not missing:
-        return Finding.ok(check, "The Home tab is on, and people can write to Pagehand.")
+        return Finding.ok(check, "The Home tab is on, and so is the Messages tab.")
     what = (
         "turn on Home Tab and Messages Tab, and tick Allow users to send Slash commands and messages from the "
         "messages tab"

@@ -1,16 +1,17 @@
 """Checks Slack's side: the tokens, the scopes, the clock, and which app receives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.app.settings.features import feature_that_needs
 from bot.domain.findings import Finding
 from bot.errors import ChatError, ChatMissingScope, ChatNotAllowed, ChatRejected
 from bot.runtime.json_fields import text_at
-from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, granted_scopes
-from bot.slack.sending.tokens import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
+from bot.slack.sending.api_errors import APP_TOKEN, BOT_TOKEN, TokenSetting, refusal
+from bot.slack.sending.scopes import HOW_TO_GRANT, NEEDED_SCOPES, Scope, granted_scopes
 from bot.slack.sending.web_api import call, call_with_headers
 
 TOKEN, SCOPES, CLOCK = "slack.bot_token", "slack.scopes", "slack.clock"
@@ -21,8 +22,10 @@ _CLOCK_TOLERANCE = 60.0
 _NO_SOCKETS = frozenset({"socket_mode_not_enabled"})
 
 
-async def check_bot(client: AsyncWebClient, *, now: float) -> Sequence[Finding]:
-    """Checks the bot token, the scopes and the clock, by one `auth.test`."""
+async def check_bot(client: AsyncWebClient, *, now: float, left_out: Collection[str] = ()) -> Sequence[Finding]:
+    """Checks the bot token, the scopes and the clock, by one `auth.test`. `left_out`: scopes that the app does without
+    on purpose.
+    """
     try:
         answer, headers = await call_with_headers(client.auth_test())
     except ChatError as error:
@@ -30,7 +33,7 @@ async def check_bot(client: AsyncWebClient, *, now: float) -> Sequence[Finding]:
         rest = [Finding.not_checked(SCOPES, why), Finding.not_checked(CLOCK, why)]
         return [token_finding(TOKEN, BOT_TOKEN, error), *rest]
     who = f"This is {text_at(answer, 'user')} ({text_at(answer, 'user_id')}) in {text_at(answer, 'team')}."
-    return [Finding.ok(TOKEN, who), *scope_findings(granted_scopes(headers)), clock_finding(headers, now)]
+    return [Finding.ok(TOKEN, who), *scope_findings(granted_scopes(headers), left_out), clock_finding(headers, now)]
 
 
 async def check_app_token(client: AsyncWebClient) -> Sequence[Finding]:
@@ -57,23 +60,27 @@ def token_finding(check: str, setting: TokenSetting, error: ChatError) -> Findin
             return Finding.error(check, found, why=setting.without, fix=_UNREACHABLE, passing=True)
 
 
-def scope_findings(granted: frozenset[str] | None) -> Sequence[Finding]:
-    """Compares the granted scopes with the needed ones; yields a finding for each that is missing."""
+def scope_findings(granted: Collection[str] | None, left_out: Collection[str] = ()) -> Sequence[Finding]:
+    """Compares the granted scopes with the needed ones; yields a finding for each that is missing. One that was left
+    out on purpose is no fault.
+    """
     if granted is None:
         return [Finding.not_checked(SCOPES, "Slack's answer does not tell which scopes are granted.")]
     missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
     granted_count = len(NEEDED_SCOPES) - len(missing)
     known = Finding.ok(SCOPES, f"{granted_count} of the {len(NEEDED_SCOPES)} scopes are granted.")
-    kinds = {True: Finding.error, False: Finding.warning}
-    return [known] + [
-        kinds[scope.required](
-            f"{SCOPES}.{scope.name}",
-            f"Slack has not granted the scope {scope.name}.",
-            why=f"Without it, {scope.without}.",
-            fix=HOW_TO_GRANT,
-        )
-        for scope in missing
-    ]
+    return [known, *(_missing_scope(scope, on_purpose=scope.name in left_out) for scope in missing)]
+
+
+def _missing_scope(scope: Scope, *, on_purpose: bool) -> Finding:
+    check, why = f"{SCOPES}.{scope.name}", f"Without it, {scope.without}."
+    if on_purpose:
+        return Finding.ok(check, f"The app leaves out the scope {scope.name}, as PAGEHAND_WITHOUT says. {why}")
+    kind = Finding.error if scope.required else Finding.warning
+    feature = feature_that_needs(scope.name)
+    otherwise = f" If the app leaves it out on purpose, add {feature} to PAGEHAND_WITHOUT." if feature else ""
+    found = f"Slack has not granted the scope {scope.name}."
+    return kind(check, found, why=why, fix=f"{HOW_TO_GRANT}{otherwise}")
 
 
 def clock_finding(headers: Mapping[str, str], now: float) -> Finding:

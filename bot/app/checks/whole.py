@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,7 +38,7 @@ def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float]
     url = config.database_url.get_secret_value()
     database = partial(_database, url, command=config.command, by_socket=by_socket, now=now)
     checks = [
-        Check("slack", partial(_bot, clients.bot, now)),
+        Check("slack", partial(_bot, clients.bot, now, config.left_out)),
         Check("channels", partial(check_channels, clients.bot, channel_ids)),
         Check("admin", partial(check_admin, clients.bot, config.admin, config.admin_address)),
         Check("database", database),
@@ -47,7 +47,7 @@ def checks_of(config: Config, clients: SlackClients, *, now: Callable[[], float]
     if clients.app is not None:
         checks.insert(1, Check("slack.app_token", partial(check_app_token, clients.app)))
     if clients.configuration is not None:
-        receiving = Receiving(config.command, by_socket)
+        receiving = Receiving(config.command, by_socket, config.left_out)
         checks.append(Check(MANIFEST, partial(check_manifest, clients.bot, clients.configuration, receiving)))
     return checks
 
@@ -95,8 +95,8 @@ def without_secrets(findings: Iterable[Finding], secrets: Iterable[str]) -> Iter
     return (replace(each, found=masked(each.found), why=masked(each.why), fix=masked(each.fix)) for each in findings)
 
 
-async def _bot(client: AsyncWebClient, now: Callable[[], float]) -> Sequence[Finding]:
-    return await check_bot(client, now=now())
+async def _bot(client: AsyncWebClient, now: Callable[[], float], left_out: Collection[str]) -> Sequence[Finding]:
+    return await check_bot(client, now=now(), left_out=left_out)
 
 
 async def _database(url: str, *, command: str, by_socket: bool, now: Callable[[], float]) -> Sequence[Finding]:

@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
+from bot.app.settings.features import Feature, scopes_and_events
 from bot.app.settings.projects.file import read_projects
 from bot.app.settings.projects.tables import ProjectsFile
 from bot.app.settings.projects.variables import JobApiVariables
@@ -15,6 +16,7 @@ from bot.app.settings.values import (
     ChannelIds,
     Command,
     DatabaseUrl,
+    Features,
     GroupIds,
     Host,
     LogLevel,
@@ -67,6 +69,11 @@ class Config(JobApiVariables):
         alias="PAGEHAND_ADMIN",
         max_length=80,
         description="whom people should ask about problems: the id of a Slack user or channel, or a few words",
+    )
+    without: Features = Field(
+        default=frozenset(),
+        alias="PAGEHAND_WITHOUT",
+        description="the features that the Slack app leaves out on purpose, of those of `pagehand manifest --without`",
     )
     merge_seconds: float = Field(
         default=3.0,
@@ -192,6 +199,14 @@ class Config(JobApiVariables):
             for name, url, what in sent
             if urlsplit(url).scheme == "http" and not is_this_machine(urlsplit(url).hostname or "")
         ]
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The scopes and events, by Slack's names, that the app does without on purpose. What another setting needs is
+        not among them.
+        """
+        needed = {Feature.USER_GROUPS} if self.allowed_groups else frozenset[Feature]()
+        return scopes_and_events(self.without - needed)
 
     @property
     def admin_address(self) -> str | None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from bot.app.settings.features import Feature, features_in
 from bot.runtime.secrets.rotation import RotatingSecret, rotating_secret
 from bot.store.database.url import sqlite_path
 
@@ -107,6 +108,10 @@ def _id_list(pattern: re.Pattern[str], what: str) -> Callable[[object], object]:
     return read
 
 
+def _features(value: object) -> object:
+    return features_in(value) if isinstance(value, str) else value
+
+
 Command = Annotated[str, AfterValidator(_command)]
 Host = Annotated[str, AfterValidator(_host)]
 LogLevel = Annotated[str, AfterValidator(_log_level)]
@@ -114,6 +119,7 @@ BotToken = Annotated[RotatingSecret, rotating_secret(_bot_token, most=1)]
 AppToken = Annotated[RotatingSecret, rotating_secret(_app_token, most=1)]
 SigningSecret = Annotated[RotatingSecret, rotating_secret(_signing_secret)]
 MetricsToken = Annotated[RotatingSecret, rotating_secret(_metrics_token)]
+Features = Annotated[frozenset[Feature], BeforeValidator(_features)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 ChannelId = Annotated[str, AfterValidator(_channel_id)]
 PersonIds = Annotated[frozenset[str], BeforeValidator(_id_list(_PERSON_ID, "ids of users like U0123ABCD"))]

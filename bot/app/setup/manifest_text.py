@@ -1,13 +1,13 @@
 """The Slack app's manifest as text: manifest.yml, changed for a mode, a command and fewer features."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot.app.settings.features import Feature, scopes_and_events
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import is_this_machine
 
@@ -16,28 +16,6 @@ _COMMAND = re.compile(r"/[\w.-]{1,31}")
 _URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+[A-Za-z0-9/._~-]*")
 _ENTRY = re.compile(r" +- ([\w.:]+)(?: #.*)?$")
 _OPTIONAL = "bot_optional:"
-
-
-class Feature(StrEnum):
-    """What the app can do without. Values are the names on the command line and in manifest.yml."""
-
-    DIRECT_MESSAGES = "direct-messages"
-    FILES = "files"
-    JOINING = "joining"
-    PRIVATE_CHANNELS = "private-channels"
-    REACTIONS = "reactions"
-    USER_GROUPS = "user-groups"
-
-
-_ENTRIES: Mapping[Feature, frozenset[str]] = {
-    Feature.DIRECT_MESSAGES: frozenset({"im:history", "message.im"}),
-    Feature.FILES: frozenset({"files:read"}),
-    Feature.JOINING: frozenset({"channels:join"}),
-    Feature.PRIVATE_CHANNELS: frozenset({"groups:history", "groups:read", "message.groups", "channel_id_changed"}),
-    Feature.REACTIONS: frozenset({"reactions:read", "reactions:write", "reaction_added"}),
-    Feature.USER_GROUPS: frozenset({"usergroups:read"}),
-}
-"""The scopes and events of each feature."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +61,7 @@ def template() -> str:
 
 
 def _without(lines: list[str], without: Collection[Feature]) -> list[str]:
-    left_out = frozenset[str]().union(*(_ENTRIES[feature] for feature in without))
+    left_out = scopes_and_events(without)
     kept = [line for line in lines if not ((entry := _ENTRY.match(line)) and entry[1] in left_out)]
     start = next(number for number, line in enumerate(kept) if line.strip() == _OPTIONAL)
     is_empty = not _ENTRY.match(kept[start + 1])

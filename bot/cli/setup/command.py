@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from bot.app.checks.manifest import CONFIGURATION_TOKEN
+from bot.app.settings.features import Feature, features_in
 from bot.app.setup.first_message import PATIENCE
 from bot.app.setup.manifest_text import ManifestChoices
 from bot.cli.setup.dialogue import Answers, Dialogue, SetupStopped
@@ -16,6 +17,8 @@ from bot.cli.setup.job_steps import JobSteps
 from bot.cli.setup.slack_steps import SlackSteps
 from bot.cli.starting import JOB_SERVER_FILE
 from bot.runtime.settings import read_variable
+
+_WITHOUT = "PAGEHAND_WITHOUT"
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     answers = Answers(environ, None if options.prints else options.file, dialogue.say)
     server = Answers(environ, None if options.prints else options.file.with_name(JOB_SERVER_FILE), dialogue.say)
     command = answers.get("PAGEHAND_COMMAND") if options.keeps_command else ""
-    choices = replace(options.choices, command=command) if command else options.choices
+    choices = replace(options.choices, without=options.choices.without or _features_left_out(answers))
+    choices = replace(choices, command=command) if command else choices
     slack = SlackSteps(dialogue, answers, choices, options.app_id, options.patience, options.hears_here)
     jobs = JobSteps(dialogue, answers, server, environ)
     try:
@@ -65,6 +69,13 @@ def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     return 0
 
 
+def _features_left_out(answers: Answers) -> frozenset[Feature]:
+    try:
+        return features_in(answers.get(_WITHOUT))
+    except ValueError as error:
+        raise SetupStopped(f"{_WITHOUT} {error}.") from None
+
+
 def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, configuration_token: str) -> None:
     answers = slack.answers
     if answers.get("SLACK_API_URL"):
@@ -74,6 +85,8 @@ def _take_steps(options: SetupOptions, slack: SlackSteps, jobs: JobSteps, config
     slack.receive()
     if slack.choices.command != (answers.get("PAGEHAND_COMMAND") or "/docs"):
         answers.keep("PAGEHAND_COMMAND", slack.choices.command)
+    if slack.choices.without:
+        answers.keep(_WITHOUT, ",".join(sorted(slack.choices.without)))
     slack.try_channel(options.channel_id)
     if answers.get("PAGEHAND_PROJECTS"):
         slack.dialogue.say("PAGEHAND_PROJECTS names the job APIs: `pagehand doctor` checks them.")

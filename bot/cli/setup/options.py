@@ -20,7 +20,8 @@ from bot.errors import ConfigError
     "--without",
     multiple=True,
     type=click.Choice(FEATURES),
-    help="Leave a feature out; `pagehand manifest --help` explains them. Can be given more than once.",
+    help="Leave a feature out; `pagehand manifest --help` explains them. Can be given more than once.  "
+    "[default: PAGEHAND_WITHOUT]",
 )
 @click.option("--app-id", metavar="A…", default="", help="Update this app instead of creating one.")
 @click.option(
@@ -75,7 +76,8 @@ def setup(
     pagehand setup --app-id A0123 --configuration-token-file FILE    brings an app up to date
     """
     with exit_on_error("Setup cannot begin", "Setup stopped"):
-        from bot.app.setup.manifest_text import Feature, ManifestChoices
+        from bot.app.settings.features import Feature
+        from bot.app.setup.manifest_text import ManifestChoices
         from bot.cli.setup.command import SetupOptions, run_setup
 
         try:

@@ -81,7 +81,7 @@ async def _app_id(client: AsyncWebClient, bot_id: str) -> str:
         return BotAnswer.read(await call(client.bots_info(bot=bot_id))).bot.app_id
     except ChatError as error:
         logger.info(
-            "Slack does not say which app this is (%s): all payloads that are signed or on our socket are accepted",
-            error.reason,
+            "Slack does not say which app this is, so all payloads that are signed or on our socket are accepted: %s",
+            error,
         )
         return ""

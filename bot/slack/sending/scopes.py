@@ -6,10 +6,8 @@ app is reinstalled (docs.slack.dev, "Installing with OAuth"), and whoever instal
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-
-from bot.errors import CannotStart
 
 logger = logging.getLogger(__name__)
 
@@ -73,9 +71,12 @@ _WITHOUT = {scope.name: scope.without for scope in NEEDED_SCOPES}
 
 
 class MissingScopes:
-    """The scopes that are known to be missing. Each is logged once, and listed in the health report."""
+    """The scopes that are known to be missing. Each is logged once, and listed in the health report, unless it was
+    `left_out` on purpose.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: Collection[str] = ()) -> None:
+        self._left_out = frozenset(left_out)
         self._names: set[str] = set()
 
     @property
@@ -89,7 +90,7 @@ class MissingScopes:
 
     def add(self, names: Iterable[str]) -> None:
         """Records that these scopes are missing."""
-        for name in sorted(set(names) - self._names):
+        for name in sorted(set(names) - self._names - self._left_out):
             self._names.add(name)
             without = _WITHOUT.get(name, "what needs it is left out")
             logger.warning("Slack has not granted the scope %s: %s. %s", name, without, HOW_TO_GRANT)
@@ -112,22 +113,6 @@ def missing_scopes_in(needed: str, provided: str) -> tuple[str, ...]:
     granted = _names(provided)
     missing = [name for name in _names(needed) if name not in granted]
     return tuple([name for name in missing if name in _WITHOUT] or missing)
-
-
-def check_scopes(granted: frozenset[str] | None, missing_scopes: MissingScopes) -> None:
-    """Compares the granted with the needed scopes. Raises CannotStart if a required one is missing."""
-    if granted is None:
-        logger.info("cannot check the granted scopes: Slack's response does not list them")
-        return
-    missing = [scope for scope in NEEDED_SCOPES if scope.name not in granted]
-    if any(scope.required for scope in missing):
-        raise CannotStart(_why_it_cannot_start(missing))
-    missing_scopes.add(scope.name for scope in missing)
-
-
-def _why_it_cannot_start(missing: list[Scope]) -> str:
-    named = "\n".join(f"  {scope.name}: without it, {scope.without}" for scope in missing)
-    return f"Slack has not granted the app of SLACK_BOT_TOKEN all scopes.\n{named}\n{HOW_TO_GRANT}"
 
 
 def _names(listed: str) -> list[str]:

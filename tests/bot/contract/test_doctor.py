@@ -95,6 +95,23 @@ async def test_a_removed_scope_is_named_with_what_it_disables(setup: Setup) -> N
 
 
 @pytest.mark.either_database
+async def test_a_feature_that_was_left_out_on_purpose_is_no_fault(used: str) -> None:
+    smaller = replace(manifest(), events=manifest().events - {"message.im"}, messages_tab=MessagesTab.READ_ONLY)
+    async with set_up(smaller, used) as setup:
+        setup.workspace.credentials.remove_scopes("files:read", "im:history", "usergroups:read")
+        without = {"PAGEHAND_WITHOUT": "files, direct-messages,user-groups"}
+        assert await setup.faults(**without) == {}
+        assert "PAGEHAND_WITHOUT says. Without it, direct" in setup.found["slack.scopes.im:history"].found
+        assert "PAGEHAND_WITHOUT says. Without it, direct" in setup.found["manifest.events.message.im"].found
+        faults = await setup.faults()
+        scopes = {f"slack.scopes.{name}" for name in ("files:read", "im:history", "usergroups:read")}
+        assert set(faults) == {*scopes, "manifest.events.message.im", "manifest.home"}
+        assert "add files to PAGEHAND_WITHOUT" in faults["slack.scopes.files:read"].fix
+        fault = await setup.fault("slack.scopes.usergroups:read", **without, PAGEHAND_ALLOWED_GROUPS="S0WRITERS")
+        assert "nobody counts as a member" in fault.why, "another setting needs it"
+
+
+@pytest.mark.either_database
 @pytest.mark.parametrize(("skew", "words"), [(-400.0, "behind Slack's"), (400.0, "ahead of Slack's")])
 async def test_a_wrong_clock_is_reported(setup: Setup, skew: float, words: str) -> None:
     setup.skew = skew

@@ -367,7 +367,11 @@ async def test_setup_explains_a_setting_that_does_not_work(world: World, environ
 async def test_setup_names_scopes_that_were_not_granted(world: World) -> None:
     options = ("--no-input", "--channel", world.channel())
     world.workspace.credentials.remove_scopes("files:read")
-    assert (await world.set_up(*options, "--without", "files", **world.given())).output.count("files:read") == 0
+    for without in (("--without", "files"), ()):
+        assert (await world.set_up(*options, *without, **world.given())).output.count("files:read") == 0
+        assert read_env_file(world.file)["PAGEHAND_WITHOUT"] == "files", "it is known the next time"
+    assert "of direct-messages, files" in (await world.set_up(*options, PAGEHAND_WITHOUT="words")).output
+    world.file.unlink()
     result = await world.set_up(*options, **world.given())
     assert "not granted the scope files:read" in result.output
     assert result.exit_code == 0

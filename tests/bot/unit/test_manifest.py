@@ -12,7 +12,8 @@ from jsonschema import Draft7Validator
 from referencing import Registry, Resource
 
 from bot.app.checks.manifest import Receiving, manifest_findings
-from bot.app.setup.manifest_text import Feature, ManifestChoices, manifest_text
+from bot.app.settings.features import Feature
+from bot.app.setup.manifest_text import ManifestChoices, manifest_text
 from bot.cli.main import main
 from bot.cli.starting import FEATURES
 from bot.slack.receiving.listeners import buttons, channels, messages, reactions, shortcuts

@@ -8,9 +8,11 @@ import pytest
 import yaml
 from multidict import CIMultiDict
 
+from bot.app.settings.features import Feature, scopes_and_events
+from bot.app.startup import check_scopes
 from bot.errors import CannotStart
 from bot.runtime.health.report import ComponentStatus, Health
-from bot.slack.sending.scopes import NEEDED_SCOPES, MissingScopes, check_scopes, granted_scopes
+from bot.slack.sending.scopes import NEEDED_SCOPES, MissingScopes, granted_scopes
 
 ALL = frozenset(scope.name for scope in NEEDED_SCOPES)
 REQUIRED = sorted(scope.name for scope in NEEDED_SCOPES if scope.required)
@@ -49,7 +51,7 @@ def test_with_all_or_unknown_scopes_nothing_is_reported(
 ) -> None:
     missing = MissingScopes()
     with caplog.at_level(logging.WARNING):
-        check_scopes(has, missing)
+        check_scopes(has, missing, ())
     assert (missing.names, caplog.text) == ((), "")
 
 
@@ -61,10 +63,10 @@ def test_scopes_that_identify_people_and_channels_are_required() -> None:
 @pytest.mark.parametrize("name", REQUIRED)
 def test_without_a_vital_scope_the_bot_does_not_start(name: str) -> None:
     with pytest.raises(CannotStart) as caught:
-        check_scopes(ALL - {name, "reactions:write"}, MissingScopes())
+        check_scopes(ALL - {name, "reactions:write"}, MissingScopes(), ())
     said = str(caught.value)
-    assert f"{name}: without it, " in said
-    assert "reactions:write: without it, replies get no marks" in said
+    assert f"Slack has not granted the scope {name}. Without it, " in said
+    assert "Slack has not granted the scope reactions:write. Without it, replies get no marks." in said
     assert "api.slack.com/apps" in said
     assert "Reinstall to Workspace" in said
     assert not [other for other in ALL - {name, "reactions:write"} if other in said]
@@ -73,12 +75,22 @@ def test_without_a_vital_scope_the_bot_does_not_start(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ALL - set(REQUIRED)))
 def test_without_an_optional_scope_the_bot_warns_once_and_starts(name: str, caplog: pytest.LogCaptureFixture) -> None:
     missing = MissingScopes()
-    check_scopes(ALL - {name}, missing)
+    check_scopes(ALL - {name}, missing, ())
     missing.add([name])
     assert missing.names == (name,)
     (record,) = caplog.records
     assert name in record.message
     assert "Reinstall to Workspace" in record.message
+
+
+def test_what_was_left_out_on_purpose_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    left_out = scopes_and_events([Feature.FILES, Feature.REACTIONS])
+    missing = MissingScopes(left_out)
+    check_scopes(ALL - left_out, missing, left_out)
+    missing.add(["files:read"])  # as a call to Slack shows
+    assert (missing.names, caplog.text) == ((), "")
+    check_scopes(ALL - left_out - {"im:history"}, missing, left_out)
+    assert missing.names == ("im:history",)
 
 
 def test_a_scope_slack_reports_as_granted_is_no_longer_missing() -> None:
