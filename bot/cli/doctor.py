@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
@@ -17,6 +18,7 @@ from bot.app.checks.running import Check
 from bot.app.checks.whole import examine
 from bot.app.settings.config import database_url
 from bot.cli.database_location import lost_file_fault, mounted_file_systems
+from bot.cli.starting import BOT_FILE, HOW_TO_BEGIN, JOB_SERVER_FILE, env_files, environment, is_set_up
 from bot.domain.findings import Finding, FindingStatus
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import is_this_machine
@@ -34,20 +36,29 @@ _SIGNS: Mapping[FindingStatus, tuple[str, str]] = {
 }
 
 
-def run_doctor(environ: Mapping[str, str], *, configuration_token: str, as_json: bool) -> int:
-    """Prints the findings, and returns 1 if any is an error. Raises ConfigError if the file with the
-    configuration token cannot be read.
+def run_doctor(*, configuration_token: str, as_json: bool) -> int:
+    """Prints the findings about the settings of the environment and its files, and returns 1 if any is an error.
+
+    Raises ConfigError if the file with the configuration token cannot be read.
     """
     logging.basicConfig(level=logging.CRITICAL)  # faults are printed, and only once
+    names = (BOT_FILE, JOB_SERVER_FILE)
+    environ = environment(*names)
     token = configuration_token or read_variable(CONFIGURATION_TOKEN, environ)
+    return asyncio.run(_examine(environ, env_files(*names), token, as_json=as_json))
+
+
+async def _examine(environ: Mapping[str, str], files: Sequence[Path], token: str, *, as_json: bool) -> int:
     further, more = _location_faults(environ), [Check(JOB_SERVER, partial(_job_server, environ), _JOB_SERVER_LIMIT)]
-    findings = asyncio.run(examine(environ, configuration_token=token, further=further, more=more))
-    errors = sum(finding.status is FindingStatus.ERROR for finding in findings)
+    findings = await examine(environ, configuration_token=token, further=further, env_files=files, more=more)
+    # Printed before the event loop closes: that waits for threads, such as a look-up of a host that nobody answers.
     if as_json:
         click.echo(in_json(findings))
     else:
         _print(findings)
-    return 1 if errors else 0
+        if not is_set_up(environ):
+            click.echo(HOW_TO_BEGIN)
+    return 1 if any(finding.status is FindingStatus.ERROR for finding in findings) else 0
 
 
 def in_json(findings: Sequence[Finding]) -> str:

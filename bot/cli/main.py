@@ -155,7 +155,7 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
     """Check the whole set-up, and say what is wrong, why it matters and what to do about it.
 
     \b
-    Looks at the settings, Slack (tokens, scopes, channels, clock), the database, the job API, and what has arrived
+    Looks at the settings and who may read their files, Slack (tokens, scopes, channels, clock), the database, the job API, and what has arrived
     from Slack so far. It changes nothing and starts no job; where PAGEHAND_JOBSERVER_REPOSITORY is set, the job
     server's own check pushes a branch and deletes it again.
 
@@ -171,8 +171,7 @@ def doctor(*, as_json: bool, configuration_token: str) -> None:
     with exit_on_error("The set-up cannot be checked", "The set-up was not checked"):
         from bot.cli.doctor import run_doctor
 
-        environ = environment(BOT_FILE, JOB_SERVER_FILE)
-        sys.exit(run_doctor(environ, configuration_token=configuration_token, as_json=as_json))
+        sys.exit(run_doctor(configuration_token=configuration_token, as_json=as_json))
 
 
 @main.command()
@@ -328,7 +327,7 @@ def restored() -> None:
 
 
 def _run_bot(role: Literal["run", "web", "worker"]) -> None:
-    with exit_on_error("Pagehand cannot start", "Pagehand stopped"):
+    with exit_on_error("Pagehand cannot start", "Pagehand stopped", needs_setup=True):
         from bot.cli.run import run_bot
 
         run_bot(role, environment(BOT_FILE))

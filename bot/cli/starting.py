@@ -5,7 +5,7 @@ words. Like bot.cli.main, it is imported with each command, and has to stay ligh
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,18 +33,30 @@ def require_extra(command: Extra) -> None:
         )
 
 
+HOW_TO_BEGIN = "To begin, run `pagehand setup`: it asks for each setting, checks it at once, and writes .env."
+
+
+def is_set_up(environ: Mapping[str, str]) -> bool:
+    """Whether there is a bot token. Without one, nobody has begun to set Pagehand up."""
+    return bool(environ.get("SLACK_BOT_TOKEN") or environ.get("SLACK_BOT_TOKEN_FILE"))
+
+
 @contextmanager
-def exit_on_error(misconfigured: str, failed: str) -> Iterator[None]:
+def exit_on_error(misconfigured: str, failed: str, *, needs_setup: bool = False) -> Iterator[None]:
     """Exits with 2 for wrong settings, 130 for Ctrl-C, and 1 for any other expected error.
 
-    `misconfigured` introduces the list of wrong settings, and `failed` the message about any other error.
+    `misconfigured` introduces the list of wrong settings, and `failed` the message about any other error. With
+    `needs_setup`, it says how to begin if nothing is set up.
     """
     if find_spec("fcntl") is None:
         _exit("Pagehand needs Linux or macOS. On Windows, run it in WSL: https://aka.ms/wsl", 1)
     try:
         yield
     except ConfigError as error:
-        _exit("\n".join([f"{misconfigured}. Please set in the environment:\n", *(f"  {f}" for f in error.faults)]), 2)
+        lines = [f"{misconfigured}. Please set in the environment:\n", *(f"  {fault}" for fault in error.faults)]
+        if needs_setup and not is_set_up(os.environ):
+            lines += ["", HOW_TO_BEGIN]
+        _exit("\n".join(lines), 2)
     except PagehandError as error:
         _exit(f"{failed}: {error}", 1)
     except OSError as error:
@@ -63,14 +75,17 @@ BOT_FILE, JOB_SERVER_FILE = ".env", "jobserver.env"
 """The files with settings. The job server has one of its own, so that neither it nor its agents know Slack's tokens."""
 
 
+def env_files(*names: str) -> Sequence[Path]:
+    """Returns the files of --env-file or, if there are none, those of these names in the current directory."""
+    given: tuple[Path, ...] = click.get_current_context().find_root().obj
+    return given or [file for file in map(Path, names) if file.is_file()]
+
+
 def environment(*names: str) -> MutableMapping[str, str]:
-    """Returns the process's environment, completed from the files of --env-file or, if there are none, from files of
-    these names in the current directory. Exits with 2 if one cannot be read.
-    """
+    """Returns the process's environment, completed from the files of settings. Exits with 2 if one cannot be read."""
     from bot.runtime.env_file import add_env_file  # noqa: PLC0415 - it imports a library
 
-    given: tuple[Path, ...] = click.get_current_context().find_root().obj
-    for file in given or filter(Path.is_file, map(Path, names)):
+    for file in env_files(*names):
         try:
             add_env_file(os.environ, file)
         except ConfigError as error:

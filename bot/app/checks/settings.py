@@ -3,12 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bot.app.settings.config import Config, load
 from bot.domain.findings import Finding
 from bot.errors import ConfigError
-from bot.runtime.private_files import everybody_may_read
 
 SETTINGS = "settings"
 _NAME = re.compile(r"([A-Z][A-Z_]+?)(?:_FILE)?\b")
@@ -50,22 +48,12 @@ def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> R
 def _all_right(environ: Mapping[str, str], config: Config) -> Sequence[Finding]:
     names = {str(field.alias) for field in Config.model_fields.values()}
     given = sum(bool(environ.get(name) or environ.get(f"{name}_FILE")) for name in names)
-    findings = [Finding.ok(SETTINGS, f"{given} settings are given, and all can be read.")]
     why = "What is written, and the secrets, can be read by others on the way."
-    findings += [
+    warnings = [
         Finding.warning(f"{SETTINGS}.{_name(words)}", words, why=why, fix="Give an address that begins with https://.")
         for words in config.warnings
     ]
-    return findings + [
-        Finding.warning(
-            f"{SETTINGS}.{name}_FILE",
-            f"{name}_FILE names a file that everybody on this machine may read.",
-            why="It may hold a secret.",
-            fix=f"Run `chmod o-r {file}`.",
-        )
-        for name in sorted(names)
-        if (file := environ.get(f"{name}_FILE")) and everybody_may_read(Path(file))
-    ]
+    return [Finding.ok(SETTINGS, f"{given} settings are given, and all can be read."), *warnings]
 
 
 def _fault(sentence: str) -> Finding:

@@ -5,12 +5,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.app.checks.channels import check_admin, check_channels
 from bot.app.checks.database import check_database
+from bot.app.checks.files import file_findings
 from bot.app.checks.job_api import check_job_api
 from bot.app.checks.manifest import MANIFEST, Receiving, check_manifest
 from bot.app.checks.running import Check, run_all
@@ -57,6 +59,7 @@ async def examine(
     *,
     configuration_token: str = "",
     further: Iterable[str] = (),
+    env_files: Iterable[Path] = (),
     more: Sequence[Check] = (),
     now: Callable[[], float] = time.time,
 ) -> tuple[Finding, ...]:
@@ -66,11 +69,13 @@ async def examine(
         environ: The environment with the settings.
         configuration_token: Gives access to the app's manifest; if empty, that is not checked.
         further: Sentences about other faults of the settings.
+        env_files: The files that variables came from.
         more: Additional checks.
         now: Returns the time, in seconds since the epoch.
     """
     read = check_settings(environ, further)
-    findings, hidden = list(read.findings), [configuration_token]
+    findings = [*read.findings, *file_findings(environ, read.config, env_files)]
+    hidden = [configuration_token]
     if read.config is None:
         rest = await run_all(more)
         return tuple(without_secrets([*findings, *rest], hidden))

@@ -48,6 +48,9 @@ class Rotating(Generic[Value]):
     A file that can no longer be read, or is empty or malformed, changes nothing: the last good values stay valid, the
     log says so once, and `warning` says so as long as it lasts.
 
+    Attributes:
+        file: The file, if there is one.
+
     Args:
         text: The setting's text; a `FileText` if it comes from a file.
         parse: Reads a text. Raises ValueError, whose message does not quote it.
@@ -69,7 +72,7 @@ class Rotating(Generic[Value]):
         self._parse = parse
         self._secrets_in = secrets_in
         self._monotonic = monotonic
-        self._file = text.file if isinstance(text, FileText) else None
+        self.file = text.file if isinstance(text, FileText) else None
         self._looked_at = monotonic() - LOOK_EVERY
         self._seen: _Fingerprint | None = None
         self._fault = ""
@@ -103,15 +106,15 @@ class Rotating(Generic[Value]):
     def _look(self) -> None:
         """Reads the file if it has changed, but looks at it at most once a second."""
         now = self._monotonic()
-        if self._file is None or now - self._looked_at < LOOK_EVERY:
+        if self.file is None or now - self._looked_at < LOOK_EVERY:
             return
         self._looked_at = now
         try:
-            seen = _fingerprint(self._file.path)
+            seen = _fingerprint(self.file.path)
             # After a fault, it is read even if it looks unchanged: its permissions may have been corrected.
             if seen == self._seen and not self._fault:
                 return
-            text = _text(self._file.path)
+            text = _text(self.file.path)
             before, self._current = self._current, self._take(text) if text else self._current
             self._seen = seen  # from before the reading, so that a later change is noticed
         except OSError as error:
@@ -124,14 +127,14 @@ class Rotating(Generic[Value]):
             self._note_read(changed=before != self._current) if text else self._keep("is empty")
 
     def _keep(self, why: str) -> None:
-        setting = self._file.setting if self._file else ""
+        setting = self.file.setting if self.file else ""
         fault = f"The file that {setting} names {why}. The values that were in it before stay valid until a restart."
         if fault != self._fault:
             logger.error("%s", fault)
         self._fault = fault
 
     def _note_read(self, *, changed: bool) -> None:
-        setting = self._file.setting if self._file else ""
+        setting = self.file.setting if self.file else ""
         if changed:
             logger.info("The file that %s names has changed: its new content is in use.", setting)
         elif self._fault:

@@ -138,6 +138,51 @@ async def test_an_archived_channel_is_reported_but_not_a_joinable_one(setup: Set
     assert "is archived" in fault.found
 
 
+PROJECTS = """
+[[projects]]
+name = "docs"
+project = "%s"
+key_file = "job-api-key"
+cancel = true
+files = true
+"""
+
+
+async def test_a_file_with_secrets_that_everybody_may_read_is_told(setup: Setup, tmp_path: Path) -> None:
+    env_file, token, key = (tmp_path / name for name in (".env", "bot-token", "job-api-key"))
+    token.write_text(setup.environ.pop("SLACK_BOT_TOKEN"))
+    key.write_text(setup.environ["JOB_API_KEY"])
+    env_file.touch()
+    projects = tmp_path / "projects.toml"
+    projects.write_text(PROJECTS % PROJECT)
+    setup.env_files = [env_file]
+    files = {"SLACK_BOT_TOKEN_FILE": str(token), "PAGEHAND_PROJECTS": str(projects), "JOB_API_PROJECT": ""}
+    for file in (env_file, token, key):
+        file.chmod(0o640)
+    assert await setup.faults(**files) == {}
+    assert setup.found["files"].found == "3 of the 3 files with settings and secrets are private."
+    for file in (env_file, token, key):
+        file.chmod(0o644)
+        fault = await setup.fault(f"files.{file}", **files)
+        assert fault.status is FindingStatus.WARNING
+        assert f"`chmod o-r {file}`" in fault.fix
+        file.chmod(0o600)
+
+
+async def test_a_key_file_that_cannot_be_read_is_told(setup: Setup, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    files = {"JOB_API_KEY": "", "JOB_API_KEY_FILE": str(key)}
+    for words in ("No such file", "Is a directory"):
+        fault = await setup.fault("settings.JOB_API_KEY", **files)
+        assert f"JOB_API_KEY_FILE names a file that cannot be read: {words}" in fault.found
+        assert setup.found["job_api"].status is FindingStatus.NOT_CHECKED
+        key.mkdir(mode=0o700, exist_ok=True)
+    key.rmdir()
+    key.write_text(setup.environ["JOB_API_KEY"])
+    key.chmod(0o600)
+    assert await setup.faults(**files) == {}
+
+
 # what only the manifest shows
 
 CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [

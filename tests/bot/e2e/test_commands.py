@@ -26,6 +26,7 @@ from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, a
 from bot import __version__
 from bot.cli.demo_services import manifest
 from bot.cli.forget import BATCH_SIZE
+from bot.cli.starting import HOW_TO_BEGIN
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import CARD_CHANGED, NewNotice, PromptRequested
 from bot.domain.requests.request import Person, Reply
@@ -219,6 +220,8 @@ async def test_each_command_explains_its_failures(shell: Shell) -> None:
     answers = await asyncio.gather(*(shell.run(*command, **given) for command, (given, _) in tried.items()))
     for (code, said), (_, words) in zip(answers, tried.values(), strict=True):
         assert (code, said[: len(words)]) == (2, words)
+    assert answers[0][1].endswith(f"\n{HOW_TO_BEGIN}\n")
+    assert "pagehand setup" not in answers[2][1]
     assert "environment" not in answers[-1][1]
     assert not (shell.directory / "pagehand.sqlite3").exists()
     assert "taken.sqlite3 already exists: name a new file." in answers[-1][1]
@@ -589,13 +592,19 @@ async def test_start_up_failures_are_explained(shell: Shell) -> None:
 async def test_the_doctor_reports_the_state_and_exits_accordingly(shell: Shell) -> None:
     async with town(shell) as here:
         good = here.settings() | {"SLACK_APP_TOKEN": APP_TOKEN}
-        (well, said), (ill, faults), (bad, usage) = await asyncio.gather(
+        (shell.directory / ".env").write_text("PAGEHAND_COMMAND=/docs\n")
+        (shell.directory / ".env").chmod(0o644)
+        (well, said), (ill, faults), (bad, usage), (none, begin) = await asyncio.gather(
             shell.run("doctor", **good),
             shell.run("doctor", "--json", **(good | {"SLACK_APP_TOKEN": "xoxb-planted-bot-token"})),
             shell.run("doctor", "--loudly"),
+            shell.run("doctor"),
         )
-    assert (well, ill, bad) == (0, 1, 2), said
+    assert (well, ill, bad, none) == (0, 1, 2, 1), said
     assert "0 errors" in said.splitlines()[-1]
+    assert said.count("may read .env") == 1
+    assert "`chmod o-r .env`" in said
+    assert begin.splitlines()[-1] == HOW_TO_BEGIN
     assert "\x1b" not in said
     assert "--loudly" in usage
     document = json.loads(faults)
@@ -610,8 +619,8 @@ async def test_an_app_installed_with_fewer_scopes_is_reported(shell: Shell) -> N
     async with town(shell, fewer) as here:
         code, said = await shell.run("run", **here.settings(), SLACK_APP_TOKEN=APP_TOKEN)
     assert code == 1
-    assert "channels:history: without it, replies in public channels never arrive" in said
-    assert "reactions:write: without it, replies get no marks" in said
+    assert "not granted the scope channels:history. Without it, replies in public channels never arrive" in said
+    assert "not granted the scope reactions:write. Without it, replies get no marks" in said
     assert "api.slack.com/apps" in said
     assert "Reinstall to Workspace" in said
     assert "chat:write" not in said
