@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from bot.errors import ConfigError
 from bot.runtime.private_files import warn_of_readers
-from bot.runtime.secrets.rotation import FileText, SecretFile
+from bot.runtime.secrets.rotation import FileText, Rotating, SecretFile
 
 _UNREADABLE = "unreadable_file"
 
@@ -87,9 +87,15 @@ class Environment(PydanticBaseSettingsSource):
         self._environ = environ
 
     def __call__(self) -> dict[str, Any]:
-        """Returns the values that are set, by the fields' keys; for an unreadable file, the ConfigError about it."""
-        found = (self.get_field_value(field, name) for name, field in self.settings_cls.model_fields.items())
-        return {key: value for value, key, _ in found if value}
+        """Returns the values that are set, by the fields' keys; for an unreadable file, the ConfigError about it. An
+        empty file counts where it can be filled later.
+        """
+        values: dict[str, Any] = {}
+        for name, field in self.settings_cls.model_fields.items():
+            value, key, _ = self.get_field_value(field, name)
+            if value or (isinstance(value, FileText) and isinstance(field.default, Rotating)):
+                values[key] = value
+        return values
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str | ConfigError, str, bool]:
         """Returns a field's value, its key, and False, because the value is not JSON."""

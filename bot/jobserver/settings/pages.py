@@ -17,6 +17,7 @@ from bot.runtime.settings import Settings
 
 SHORTEST_REVIEWER_KEY = 16
 _LONGEST_NAME = 80
+_NOBODY = "nobody may merge or close pull requests, and everybody is logged out"
 _MOST_KEYS = 2
 Network = IPv4Network | IPv6Network
 
@@ -58,8 +59,11 @@ Reviewers = Rotating[tuple[Reviewer, ...]]
 
 
 def reviewers_in(text: str, *, monotonic: Callable[[], float] = time.monotonic) -> Reviewers:
-    """Returns the reviewers of a setting's text. Raises ValueError."""
-    return Rotating(text, _reviewers, _keys, monotonic=monotonic)
+    """Returns the reviewers of a setting's text. Raises ValueError.
+
+    An empty file removes the last reviewer at once: whoever empties it must not find that an old key still merges.
+    """
+    return Rotating(text, _reviewers, _keys, nobody=_NOBODY, monotonic=monotonic)
 
 
 def _rotating_reviewers(value: object) -> Reviewers:

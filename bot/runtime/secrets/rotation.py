@@ -46,7 +46,7 @@ class Rotating(Generic[Value]):
     """Secrets in a setting. If they come from a file, it is read again when it changes.
 
     A file that can no longer be read, or is empty or malformed, changes nothing: the last good values stay valid, the
-    log says so once, and `warning` says so as long as it lasts.
+    log says so once, and `warning` says so as long as it lasts. With `nobody`, an empty file is valid.
 
     Attributes:
         file: The file, if there is one.
@@ -55,6 +55,7 @@ class Rotating(Generic[Value]):
         text: The setting's text; a `FileText` if it comes from a file.
         parse: Reads a text. Raises ValueError, whose message does not quote it.
         secrets_in: Returns the secrets in what `parse` returns, for masking.
+        nobody: The log's words about an empty file, if that is valid; otherwise empty.
         monotonic: A clock, in seconds.
 
     Raises:
@@ -67,10 +68,12 @@ class Rotating(Generic[Value]):
         parse: Callable[[str], Value],
         secrets_in: Callable[[Value], Iterable[str]],
         *,
+        nobody: str = "",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._parse = parse
         self._secrets_in = secrets_in
+        self._nobody = nobody
         self._monotonic = monotonic
         self.file = text.file if isinstance(text, FileText) else None
         self._looked_at = monotonic() - LOOK_EVERY
@@ -115,7 +118,11 @@ class Rotating(Generic[Value]):
             if seen == self._seen and not self._fault:
                 return
             text = _text(self.file.path)
-            before, self._current = self._current, self._take(text) if text else self._current
+            if text or self._nobody:
+                before, self._current = self._current, self._take(text)
+                self._note_read(text, changed=before != self._current)
+            else:
+                self._keep("is empty")
             self._seen = seen  # from before the reading, so that a later change is noticed
         except OSError as error:
             self._keep(f"cannot be read: {error.strerror}")
@@ -123,8 +130,6 @@ class Rotating(Generic[Value]):
             self._keep("cannot be read: it is not text")
         except ValueError as error:
             self._keep(f"is malformed: its value {error}")
-        else:
-            self._note_read(changed=before != self._current) if text else self._keep("is empty")
 
     def _keep(self, why: str) -> None:
         setting = self.file.setting if self.file else ""
@@ -133,9 +138,11 @@ class Rotating(Generic[Value]):
             logger.error("%s", fault)
         self._fault = fault
 
-    def _note_read(self, *, changed: bool) -> None:
+    def _note_read(self, text: str, *, changed: bool) -> None:
         setting = self.file.setting if self.file else ""
-        if changed:
+        if changed and not text:
+            logger.warning("The file that %s names is empty now: %s.", setting, self._nobody)
+        elif changed:
             logger.info("The file that %s names has changed: its new content is in use.", setting)
         elif self._fault:
             logger.info("The file that %s names can be read again.", setting)

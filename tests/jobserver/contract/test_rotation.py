@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from support.secret_files import SecretFileWorld
 from support.worlds.jobserver_world import JOB, make_bare, running
 
@@ -78,6 +79,31 @@ async def test_a_reviewer_whose_key_was_removed_is_logged_out_at_once(tmp_path: 
         assert not await is_logged_in()
         assert (await world.log_in(NEW)).status_code == 403
         assert (await world.log_in(BEN)).status_code == 303
+
+
+async def test_an_emptied_file_leaves_no_reviewer_and_a_lost_one_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = SecretFileWorld(tmp_path / "reviewers")
+    file.put(f"Ada: {OLD}")
+    reviewers = reviewers_in(file.text(), monotonic=file.monotonic)
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    async with running(repository, tmp_path / "data", reviewers=reviewers) as world:
+
+        async def is_logged_in() -> bool:
+            return "Ada" in (await world.client.get("/pulls")).text
+
+        assert (await world.log_in(OLD)).status_code == 303
+        file.remove()
+        assert await is_logged_in()
+        caplog.clear()
+        file.put("\n")
+        assert not await is_logged_in()
+        assert (await world.log_in(OLD)).status_code == 403
+        (record,) = [record for record in caplog.records if "is empty now: nobody may merge" in record.message]
+        assert record.levelname == "WARNING"
+        file.put(f"Ada: {NEW}")
+        assert (await world.log_in(NEW)).status_code == 303
 
 
 async def test_a_session_ends_with_the_key_it_was_opened_with(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from bot.errors import ConfigError
 from bot.jobserver.sandbox.job_users import forget_secrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
+from bot.runtime.secrets.rotation import SecretFile
 
 ADA, BEN = "planted-key-of-ada", "planted-key-of-ben"
 REQUIRED = {f"{PREFIX}REPOSITORY": "/srv/docs.git", f"{PREFIX}API_KEY": "planted-key-of-the-api"}
@@ -25,6 +26,16 @@ def test_reviewers_are_read_from_a_file_line_by_line(tmp_path: Path) -> None:
     assert ADA not in repr(settings.reviewer_list)
     assert made(REVIEWERS=f"Ada:{ADA}, Ben:{BEN}").reviewer_list[1].name == "Ben"
     assert made().reviewer_list == ()
+
+
+def test_an_empty_file_has_nobody_until_it_has_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "reviewers"
+    file.touch()
+    settings = made(REVIEWERS_FILE=str(file))
+    assert settings.reviewer_list == ()
+    assert settings.reviewers.file == SecretFile(file, f"{PREFIX}REVIEWERS_FILE"), "it is read again"
+    with pytest.raises(ConfigError, match="API_KEY is missing"):
+        JobServerSettings.from_environment({f"{PREFIX}REPOSITORY": "/srv/docs.git", f"{PREFIX}API_KEY_FILE": str(file)})
 
 
 @pytest.mark.parametrize(
