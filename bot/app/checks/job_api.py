@@ -1,7 +1,7 @@
 """Checks a project's job API: address, key, project, and abilities beyond the specification."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from bot.app.settings.projects.variables import ProjectSettings
 from bot.domain.findings import Finding
@@ -9,6 +9,7 @@ from bot.domain.projects import JobApiAbilities
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.jobs.client import HttpJobApi
 from bot.jobs.probe import NO_JOB, FoundAbilities, JobApiProbe
+from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.text import printable_line
 
 _WHY = "No job can be started, and those at work cannot be followed."
@@ -22,24 +23,52 @@ _GIVES = {
 
 
 async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
-    """Checks a project's job API by reading a job that does not exist."""
+    """Checks a project's job API by reading a job that does not exist, with each key."""
     name = f"job_api.{project.project.name}"
+    newest, *older = [_with_key(project, key) for key in project.job_api.api_key.values]
+    answered = await _answer(name, newest)
+    if answered.passing:
+        return [answered]
+    others = [await _answer(f"{name}.older_key", each) for each in older]
+    findings = [_while_the_older_works(answered, others), *map(_older_key, others)]
+    for each, answer in zip([newest, *older], [answered, *others], strict=True):
+        if not answer.is_fault:
+            async with JobApiProbe(each.job_api, each.id) as probe:
+                return [*findings, *ability_findings(name, each.project.abilities, await probe.abilities())]
+    return findings
+
+
+def _with_key(project: ProjectSettings, key: str) -> ProjectSettings:
+    return replace(project, job_api=project.job_api.model_copy(update={"api_key": RotatingSecret(key)}))
+
+
+async def _answer(name: str, project: ProjectSettings) -> Finding:
     api = HttpJobApi(project.job_api)
     try:
         await api.get(project.id, NO_JOB)
     except JobGone as error:
-        answered = _gone(name, project, error)
+        return _gone(name, project, error)
     except JobApiError as error:
-        return [_fault(name, project, error)]
-    else:
-        answered = Finding.ok(name, f"{project.job_api.base_url} answers.")
+        return _fault(name, project, error)
     finally:
         await api.aclose()
+    return Finding.ok(name, f"{project.job_api.base_url} answers.")
+
+
+def _while_the_older_works(newest: Finding, others: Sequence[Finding]) -> Finding:
+    if not newest.is_fault or all(each.is_fault for each in others):
+        return newest
+    found = f"{newest.found} This is about the newest key; Pagehand goes on with the older one."
+    return replace(newest, found=found, why="Without the older key, no job works.", passing=True)
+
+
+def _older_key(answered: Finding) -> Finding:
+    """An older key may be refused: it is there for the time in which the job API does not know the newest."""
+    if answered.passing:
+        return Finding.not_checked(answered.check, f"Whether the older key works is not known. {answered.found}")
     if answered.is_fault:
-        return [answered]
-    async with JobApiProbe(project.job_api, project.id) as probe:
-        found = await probe.abilities()
-    return [answered, *ability_findings(name, project.project.abilities, found)]
+        return Finding.ok(answered.check, f"The older key does not work, and can be removed. {answered.found}")
+    return Finding.ok(answered.check, "The older key works as well.")
 
 
 def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.servers.fake_job_api import PROJECT, Operation, refusing, slow
+from support.servers.fake_job_api import KEY, PROJECT, Operation, refusing, slow
 from support.worlds.doctor_world import REQUEST_URL, SIGNING_SECRET, Setup, hurried, note, set_up
 from support.worlds.jobserver_world import make_bare, running
 
@@ -126,6 +126,21 @@ async def test_a_job_api_without_a_configured_ability_is_reported(setup: Setup) 
     assert set(faults) == {"job_api.docs.cancel", "job_api.docs.files"}
     assert "JOB_API_CANCEL=true, but the job API does not have that." in faults["job_api.docs.cancel"].found
     assert await setup.faults(JOB_API_CANCEL="", JOB_API_FILES="") == {}
+
+
+async def test_each_key_of_a_rotation_is_checked(setup: Setup) -> None:
+    unknown = "planted-key-that-is-not-known"
+    assert await setup.faults(JOB_API_KEY=f"{KEY} {unknown}") == {}
+    assert "older key does not work, and can be removed" in setup.found["job_api.docs.older_key"].found
+    assert "takes the key" in setup.found["job_api.docs"].found
+    fault = await setup.fault("job_api.docs", JOB_API_KEY=f"{unknown} {KEY}")
+    assert fault.status is FindingStatus.ERROR
+    assert "about the newest key; Pagehand goes on with the older one" in fault.found
+    assert setup.found["job_api.docs.older_key"].found == "The older key works as well."
+    assert setup.found["job_api.docs.cancel"].status is FindingStatus.OK, "asked with the key that works"
+    fault = await setup.fault("job_api.docs", JOB_API_KEY=f"{unknown} {unknown}-1")
+    assert "goes on" not in fault.found
+    assert "job_api.docs.older_key" not in await setup.examine()
 
 
 @pytest.mark.either_database
