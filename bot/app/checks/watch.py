@@ -29,7 +29,7 @@ class WatchTimings:
         first: From the start to the first run.
         every: Between two runs of all checks.
         slack: Between two runs of those of Slack's tokens and scopes.
-        retry: The same while there is an error, or after Slack rejected a token.
+        retry: The same while there is an error, or after Slack rejected a token; the check that found the error, too.
     """
 
     first: float = 60.0
@@ -83,7 +83,7 @@ class SetupWatch:
             whole = self._monotonic() >= whole_at
             if whole:
                 whole_at = self._monotonic() + self._timings.every
-            await self.look(self._checks if whole else self._slack_checks)
+            await self.look(self._checks if whole else [*self._slack_checks, *self._failed_checks()])
             await self._pause(self._timings.retry if self._errors() else self._timings.slack)
 
     async def look(self, checks: Sequence[Check]) -> None:
@@ -109,6 +109,12 @@ class SetupWatch:
 
     def _errors(self) -> list[tuple[Finding, float]]:
         return [(each, at) for each, at in self._faults.values() if each.status is FindingStatus.ERROR]
+
+    def _failed_checks(self) -> list[Check]:
+        """Returns the checks that found an error, apart from those that run often anyway."""
+        found = [f"{error.check}." for error, _ in self._errors()]
+        others = (check for check in self._checks if check not in self._slack_checks)
+        return [check for check in others if any(name.startswith(f"{check.name}.") for name in found)]
 
     def _note(self, findings: Sequence[Finding]) -> None:
         for each in findings:

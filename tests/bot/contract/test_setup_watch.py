@@ -309,6 +309,38 @@ async def test_a_revoked_token_turns_the_health_red_and_explains_itself(
     assert instance.health().report()["ok"] is True
 
 
+async def test_an_error_is_looked_at_again_soon_until_it_is_fixed(world: World) -> None:
+    errors = [Finding.error("job_api.docs", "Refused.", why="No job works.", fix="Fix it.")]
+    looks = asyncio.Queue[str]()
+
+    def check(name: str, found: Sequence[Finding]) -> Check:
+        async def look() -> Sequence[Finding]:
+            looks.put_nowait(name)
+            return [*found] or [Finding.ok(name, "Well.")]
+
+        return Check(name, look)
+
+    timings = WatchTimings(first=0.0, every=3_600.0, slack=3_600.0, retry=0.01)
+    watch = SetupWatch(
+        [check("job_api.docs", errors), check("job_api.other", [])],
+        None,
+        tells=False,
+        secrets=[],
+        missing_scopes=MissingScopes(),
+        token_refused=asyncio.Event(),
+        monotonic=world.clock.monotonic,
+        timings=timings,
+    )
+    running = asyncio.create_task(watch.run())
+    async with asyncio.timeout(10):
+        assert [await looks.get() for _ in range(4)] == ["job_api.docs", "job_api.other", *["job_api.docs"] * 2]
+        assert not watch.status().ok()
+        errors.clear()
+        while not watch.status().ok():  # noqa: ASYNC110 - it tells nobody when it has noted what it found
+            await asyncio.sleep(0.005)
+    running.cancel()
+
+
 async def test_a_refused_call_triggers_a_check_at_once(world: World) -> None:
     refused, looked = asyncio.Event(), asyncio.Event()
 
