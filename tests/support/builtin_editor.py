@@ -1,4 +1,4 @@
-"""The built-in editor without its process."""
+"""The built-in editor, run without its process."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Deals the tests to the workers of pytest-xdist, each of which starts with an equal part of their list."""
+"""Distributes the tests over the workers of pytest-xdist, each of which starts with an equal part of the list."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -6,7 +6,7 @@ from itertools import groupby
 import pytest
 
 SLOW = 0.1
-"""Seconds. A file whose average test takes longer is dealt first."""
+"""Seconds. Files whose average test takes longer are distributed first."""
 
 
 def deal(items: Sequence[pytest.Item], workers: int, seconds_of: Callable[[pytest.Item], float]) -> list[pytest.Item]:

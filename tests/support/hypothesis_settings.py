@@ -11,7 +11,7 @@ from hypothesis import settings
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 """Thousands of runs instead of tens."""
 QUARTER, ALL = 25, 100
-"""Examples of a test that gives no number."""
+"""The number of examples of a test that gives none."""
 
 
 def look(*, at_all: bool) -> None:

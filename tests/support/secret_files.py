@@ -1,4 +1,4 @@
-"""Files with secrets, as an orchestrator replaces them, and a clock that lets the next look be now."""
+"""Files with secrets, replaced as by an orchestrator, and a clock that makes the next check due."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ class SecretFileWorld:
         return self.at
 
     def put(self, content: str | bytes) -> None:
-        """Replaces the file, and lets enough time pass for the next look."""
+        """Replaces the file, and lets enough time pass for the next check."""
         self._number += 1
         made = self.directory / f"version-{self._number}"
         made.mkdir(parents=True)
@@ -38,16 +38,16 @@ class SecretFileWorld:
         self.at += LOOK_EVERY
 
     def text(self) -> FileText:
-        """The setting's text."""
+        """Returns the setting's text."""
         return FileText(self.path.read_text().strip(), SecretFile(self.path, SETTING))
 
     def secret(self) -> RotatingSecret:
-        """A secret of one or two words."""
+        """Returns a secret of one or two words."""
         return RotatingSecret(self.text(), words, monotonic=self.monotonic)
 
 
 def words(text: str) -> tuple[str, ...]:
-    """One or two words of at least eight characters."""
+    """Returns one or two words of at least eight characters."""
     found = tuple(text.split())
     if len(found) > 2 or any(len(word) < 8 for word in found):
         raise ValueError("must be one or two words of at least 8 characters")

@@ -1,4 +1,4 @@
-"""The table of all words that people read in Slack, as it stands in its modules, and as a page to look at."""
+"""The table of all texts that people read in Slack, from its modules, and as a page."""
 
 import ast
 import html
@@ -14,12 +14,12 @@ from bot.slack.rendering.words.template import PlainTemplate, Template
 
 WORDS = Path(__file__).parents[2] / "bot/slack/rendering/words"
 PAGES = ("names", "at_once", "help", "forms", "questions", "answers", "requests", "card", "job_news", "home")
-"""The table's modules, in the order in which they are read."""
+"""The table's modules, in reading order."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the table. `name` is its constant, `key` its key where that is a table of its own."""
+    """A row of the table. `name` is its constant, `key` its key if that is a table itself."""
 
     page: str
     name: str

@@ -1,4 +1,4 @@
-"""What an agent's program says that it can do, at its start and in a turn: a row of the job server's README."""
+"""What an agent's program says it can do, at its start and in a turn: a row of the job server's README."""
 
 import os
 import re
@@ -44,11 +44,11 @@ QUESTIONS = {
     "codex": ToolCall("request_user_input", {"questions": [{**_QUESTION, "id": "spelling"}]}),
 }
 _LIKE_A_QUESTION = re.compile(r"ask_?user|question|user_input|elicit", re.IGNORECASE)
-"""How a tool is called with which a model would ask."""
+"""How a model calls a tool to ask a question."""
 
 
 class _Listener:
-    """Allows nothing, and declines questions."""
+    """Allows nothing and declines questions."""
 
     def __init__(self) -> None:
         self.is_asked = False
@@ -71,7 +71,7 @@ class _Listener:
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a program said of itself and of a session, how its turn ended, and what was heard meanwhile."""
+    """What a program said about itself and a session, how its turn ended, and what was heard meanwhile."""
 
     real: RealAgent
     said: InitializeResponse
@@ -80,7 +80,7 @@ class Abilities:
     heard: _Listener
 
     def row(self) -> str:
-        """The line of the table."""
+        """Returns the line of the table."""
         offered = self.said.agent_capabilities
         sessions = offered.session_capabilities if offered else None
         cells = (
@@ -105,7 +105,7 @@ def _those(found: Iterable[tuple[str, bool]]) -> str:
 
 
 async def abilities_of(real: RealAgent, folder: Path) -> Abilities:
-    """Starts the program, and has it take a turn in which its model asks something, where it has a tool for that.
+    """Starts the program and runs a turn in which its model asks a question, if it has a tool for that.
 
     Raises:
         NotInstalled: it cannot be had here.

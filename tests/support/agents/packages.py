@@ -14,17 +14,17 @@ from pathlib import Path
 from bot.jobserver.agents.named import Agent
 
 _INSTALL_LIMIT_S = 60
-"""A test that waits for another's attempt still has the time to say that it failed."""
+"""Seconds; a test that waits for another's attempt still has time to report the failure."""
 _TRY_AGAIN_S = 600
 
 
 class NotInstalled(Exception):
-    """The program cannot be had here, with the reason."""
+    """The program is not available here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A program in a package; a library has none."""
+    """A program in a package. A library has no program."""
 
     name: str
     version: str
@@ -32,7 +32,7 @@ class Package:
 
 
 def package_of(agent: Agent) -> Package:
-    """What the job server tells people to install, in the version that it was tried with."""
+    """Returns the package that the job server tells people to install, in the tested version."""
     name, _, version = agent.install.rpartition(" ")[2].rpartition("@")
     return Package(name, version, agent.command[0])
 
@@ -44,7 +44,7 @@ def cache() -> Path:
 
 
 def program_folder(package: Package) -> Path:
-    """The folder with the package's programs, for a PATH; installs the package first where that was not done before.
+    """Returns the folder with the package's programs, for a PATH. Installs the package if needed.
 
     Raises:
         NotInstalled: npm is missing, or could not install it in time.
@@ -53,7 +53,7 @@ def program_folder(package: Package) -> Path:
 
 
 def installed_folder(package: Package) -> Path:
-    """The folder in which a script finds the package, which is installed first where that was not done before.
+    """Returns the folder in which a script finds the package. Installs the package if needed.
 
     Raises:
         NotInstalled: npm is missing, or could not install it in time.
@@ -67,7 +67,7 @@ def installed_folder(package: Package) -> Path:
 
 
 def python_program_folder(package: Package) -> Path:
-    """The same for a package from PyPI.
+    """Does the same for a package from PyPI.
 
     Raises:
         NotInstalled: pip could not install it in time.
@@ -94,7 +94,9 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _install(package: Package, folder: Path, installer: str, run: Callable[[Package, Path], None]) -> None:
-    """Whole or not at all: it gets its name when it is complete. What failed just now is not tried again at once."""
+    """Installs completely or not at all: the folder gets its name when it is complete. A
+    recent failure is not retried.
+    """
     failure = Path(f"{folder}.failed")
     if failure.exists() and time.time() - failure.stat().st_mtime < _TRY_AGAIN_S:
         raise NotInstalled(failure.read_text(encoding="utf-8"))
@@ -107,7 +109,7 @@ def _install(package: Package, folder: Path, installer: str, run: Callable[[Pack
 
 
 def _run_pip(package: Package, folder: Path) -> None:
-    """A virtual environment knows its own path: it is made where it stays."""
+    """Creates a virtual environment in place, since it contains its own path."""
     try:
         for command in (
             (sys.executable, "-m", "venv", str(folder)),

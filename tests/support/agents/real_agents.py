@@ -1,4 +1,4 @@
-"""The agents that are tried as real programs, and what makes them ask the test's model only."""
+"""The agents that are tested as real programs, and the settings that make them call only the test's model."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ KEY = "planted-key-of-the-model"
 
 @dataclass(frozen=True)
 class RealAgent:
-    """`variables` are what whoever runs the server would set, by the model's address; `model` and `effort` the settings
-    of these names.
+    """`variables` are what an operator would set, given the model's address; `model` and `effort` are
+    the settings of that name.
     """
 
     agent: Agent
@@ -27,7 +27,7 @@ REAL_AGENTS = {
     "claude": RealAgent(
         named.CLAUDE, lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}, model="opus", effort="max"
     ),
-    # The model's name is one that Codex knows: it adds a warning to its answers otherwise.
+    # Codex knows this model; with an unknown one it adds a warning to its answers.
     "codex": RealAgent(
         named.CODEX,
         lambda url: {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": KEY},
@@ -40,7 +40,7 @@ REAL_AGENTS = {
         lambda url: {"GOOSE_PROVIDER": "openai", "OPENAI_HOST": url, "OPENAI_API_KEY": KEY},
         model="gpt-4o",
     ),
-    # One of those that it knows without asking for their list.
+    # Codex knows this model without asking for the list.
     "opencode": RealAgent(
         named.OPENCODE,
         lambda url: {"ANTHROPIC_BASE_URL": f"{url}/v1", "ANTHROPIC_API_KEY": KEY},
@@ -48,13 +48,13 @@ REAL_AGENTS = {
     ),
 }
 _DEFAULT = "codex"
-"""It takes half of Claude's CPU for the same turns."""
+"""Takes half of Claude's CPU time for the same turns."""
 _SLOW = pytest.mark.timeout(300)
-"""opencode needs seven seconds of a core for each start."""
+"""opencode takes seven seconds of CPU for each start."""
 
 
 def tried(*names: str, default: Collection[str] = (_DEFAULT,)) -> pytest.MarkDecorator:
-    """A test for each of these agents, by `name`; all where none is named. The default lane has those of `default`."""
+    """Runs a test for each of these agents, by `name`, or for all. The default lane runs those in `default`."""
 
     def marks(name: str) -> list[pytest.MarkDecorator]:
         return [*([] if name in default else [pytest.mark.full]), *([_SLOW] if name == "opencode" else [])]

@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
 STOPPED, MUTED = 0.2, 0.2
-"""How often a job is stopped instead of ending, and is muted for a while."""
+"""How often a job is stopped instead of ending, and how often it is muted for a while."""
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
-"""How often it fails at last and is retried, is switched to the other project, and is followed by another job."""
+"""How often a job fails at last and is retried, is switched to the other project, or is followed by another job."""
 DISCARDED, EXAMPLES = 0.5, 0.4
-"""How often what a failed job got done is thrown away, and a button pressed that says a follow-up."""
+"""How often partial work of a failed job is discarded, and how often a follow-up button is pressed."""
 EDITED, DELETED = 0.12, 0.08
-"""How often a reply is edited, or deleted, at once."""
+"""How often a reply is edited or deleted at once."""
 OF_HELD = (SEND_HELD, SEND_HELD, SEND_HELD, SEND_ALL_HELD, DISCARD_HELD)
-"""What whoever is asked answers."""
+"""The answers of the person who is asked."""
 _SWITCH = "Switch project…"
 _OPEN = "SELECT id FROM requests WHERE thread_id = '{}' AND kind IN ({}) AND due_at IS NOT NULL"
 
 
 async def end(scenario: "UserScenario", turn: int, *, is_last: bool) -> None:
-    """Has the job end: with a link, by a stop, or, at last, badly, and then it is retried."""
+    """Ends the job: with a link, by a stop, or finally with a failure, and then it is retried."""
     if scenario.rng.random() < MUTED:
         await _do(scenario, RequestKind.MUTE, "!mute")
         await _do(scenario, RequestKind.UNMUTE, "!unmute")
@@ -74,20 +74,20 @@ async def choose_project(scenario: "UserScenario") -> None:
 
 
 async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
-    """Answers for a reply about which its person is asked, once that question is there: it can come late, too,
-    as what a process recorded that was stopped meanwhile.
+    """Answers the question about a held reply once it is there. It may be late, for example if the process that
+    recorded the reply was paused.
     """
     asked = scenario.person if reply.is_answer else scenario.other
     question = _question(scenario, asked, SEND_HELD, reply.request_id)
     if question is not None:
         reply.answered, action_id = True, scenario.rng.choice(OF_HELD)
-        # With that answer all of theirs go, also one that was discarded before in vain.
+        # This answer sends all their replies, also one that was discarded before without effect.
         reply.discarded = action_id == DISCARD_HELD
         await _press(scenario, ABOUT_REQUESTS[action_id], asked, question, action_id)
 
 
 async def change(scenario: "UserScenario", reply: Reply) -> None:
-    """Edits a reply, or deletes it, while it may not have been sent."""
+    """Edits or deletes a reply that may not have been sent yet."""
     writer, chance = scenario.other if reply.held else scenario.person, scenario.rng.random()
     if chance < EDITED:
         reply.edited = f"{reply.text[:-1]}-edited."
@@ -99,7 +99,7 @@ async def change(scenario: "UserScenario", reply: Reply) -> None:
 
 
 async def press_example(scenario: "UserScenario") -> Reply | None:
-    """Presses a button that says a follow-up, till that was acknowledged and perhaps once more: it goes out once."""
+    """Presses a follow-up button until that is acknowledged, and perhaps once more. The follow-up is sent once."""
     example = _example(scenario)
     found = [message for message in scenario.thread() if f"/{example}" in str(message.blocks)]
     if not (found and scenario.answers) or scenario.rng.random() > EXAMPLES:
@@ -113,7 +113,7 @@ def _example(scenario: "UserScenario") -> str:
 
 
 async def ask_in_vain(scenario: "UserScenario") -> None:
-    """Somebody replies who may not: a guest, who presses the button for a stop, too, or who has asked for too much."""
+    """Has a person reply who may not: a guest, who also presses the stop button, or a person over the hourly limit."""
     scenario.where, name = "is refused", scenario.rng.choice((GUEST, AT_THE_LIMIT))
     person = scenario.world.workspace.people[name]
     words = f"scenario-{scenario.number} {name}-{len(scenario.refused_words) + 1}."
@@ -126,7 +126,7 @@ async def ask_in_vain(scenario: "UserScenario") -> None:
 
 
 async def finish(scenario: "UserScenario", turn: int) -> None:
-    """The agent is done: with a link at once, or with one that comes a little later."""
+    """Completes the job with a link, either at once or a little later."""
     await scenario.dither(0.5)
     link = f"https://git.example/e{scenario.number}/r{turn}"
     scenario.where = f"waits for {link}"
@@ -140,7 +140,7 @@ async def finish(scenario: "UserScenario", turn: int) -> None:
 
 
 def _announced(scenario: "UserScenario", link: str) -> bool:
-    """Whether the thread has the link; what arrives late takes the agent up again, which then ends the same way."""
+    """Returns whether the link is in the thread. A late reply resumes the job, which then ends the same way."""
     jobs = [scenario.world.fake_job_api.jobs[job_id] for job_id in scenario.jobs]
     if any(job["prLink"] != link or job["status"] != "completed" for job in jobs):
         _show(scenario, link)
@@ -162,14 +162,14 @@ async def _fail(scenario: "UserScenario") -> None:
 
 
 def _failed(scenario: "UserScenario") -> bool:
-    """Whether the thread tells of the failure; what arrives late takes the agent up again, which then fails again."""
+    """Returns whether the thread reports the failure. A late reply resumes the job, which then fails again."""
     if any(scenario.world.fake_job_api.jobs[job_id]["status"] != "failed" for job_id in scenario.jobs):
         _ends_without_answer(scenario, "failed")
     return any(key_in_thread(message).endswith("/failed") for message in scenario.thread())
 
 
 def _ends_without_answer(scenario: "UserScenario", status: str | None) -> None:
-    """Such an end names the pull request that there was before it."""
+    """Such an end names the earlier pull request."""
     scenario.ends.update(scenario.links[-1:])
     for job_id in scenario.jobs:
         details = {"partialWork": {"files": 2}} if status == "failed" else {}
@@ -177,7 +177,7 @@ def _ends_without_answer(scenario: "UserScenario", status: str | None) -> None:
 
 
 async def _discard(scenario: "UserScenario") -> None:
-    """Throws away what the job got done, by the card's button if it is there already."""
+    """Discards the partial work, by the card's button if it is there already."""
     scenario.where, card = "discards", scenario.card
     assert card is not None
     if scenario.rng.random() < 0.5 and DISCARD_WORK in str(card.blocks):
@@ -188,14 +188,14 @@ async def _discard(scenario: "UserScenario") -> None:
 
 
 async def _retry(scenario: "UserScenario") -> None:
-    """The same job once more, which then ends well; where that could not be, its person was told so, privately."""
+    """Retries the job, which then ends well. If that was impossible, its person was told privately."""
     scenario.where = "retries"
     await _by_button_or_word(scenario, RequestKind.RETRY, RETRY_JOB, "!retry")
     await _end_followers(scenario, "retried")
 
 
 async def _switch(scenario: "UserScenario") -> None:
-    """The same for the other project, while the job is at work; then that one ends well."""
+    """Switches an active job to the other project. The new job then ends well."""
     scenario.where, card = "switches", scenario.card
     assert card is not None
     ((project,),) = await scenario.world.rows(f"SELECT project FROM threads WHERE id = '{scenario.thread_id}'")  # noqa: S608 - in hexadecimal
@@ -214,14 +214,14 @@ async def _switch(scenario: "UserScenario") -> None:
 
 
 async def _ask_for_another(scenario: "UserScenario") -> None:
-    """Another job in the same thread, which ends well, too."""
+    """Asks for another job in the same thread. It ends well, too."""
     scenario.where = "asks for another job"
     await _do(scenario, RequestKind.START, f"!new another-{scenario.number}: tidy the guides")
     await _end_followers(scenario, "another")
 
 
 async def _end_followers(scenario: "UserScenario", name: str) -> None:
-    """Waits for the jobs that follow the scenario's, and has them end well."""
+    """Waits for the jobs that follow the scenario's and lets them end well."""
     follow = (
         "SELECT requests.id, requests.way_in, requests.state FROM requests JOIN threads ON threads.id = thread_id"  # noqa: S608 - in hexadecimal
         f" WHERE follows = '{scenario.thread_id}' AND kind = 'start'"
@@ -229,14 +229,14 @@ async def _end_followers(scenario: "UserScenario", name: str) -> None:
     scenario.followers |= {row[0]: WayIn(row[1]) for row in await scenario.world.rows(follow)}
     await scenario.see_in_database(f"{follow} AND requests.state NOT IN ('accepted', 'rejected')")
     link = f"https://git.example/e{scenario.number}/{name}"
-    # Where one was sent again, the thread knows the last of them only.
+    # If one was sent again, the thread knows only the last of them.
     created = [one for one in scenario.world.fake_job_api.created if one.key in scenario.followers]
     scenario.where = f"waits for {link}"
     await scenario.see(lambda: _ended(scenario, [job.job_id for job in created], link))
 
 
 def _ended(scenario: "UserScenario", job_ids: list[str], link: str) -> bool:
-    """Whether the thread has the link of these jobs; a reply that went along takes one up again, which then ends so."""
+    """Returns whether the thread has the link of these jobs. A reply can resume one, which then ends the same way."""
     job_api = scenario.world.fake_job_api
     for job_id in job_ids:
         if (job_api.jobs[job_id]["status"], job_api.jobs[job_id]["prLink"]) != ("completed", link):
@@ -245,7 +245,9 @@ def _ended(scenario: "UserScenario", job_ids: list[str], link: str) -> bool:
 
 
 async def _stop(scenario: "UserScenario") -> bool:
-    """Whether that was the job's end: a job API that can cancel ends it; otherwise the agent ends when it likes."""
+    """Returns whether the stop ended the job: a job API that can cancel ends it; otherwise
+    the agent ends on its own.
+    """
     scenario.where = "stops the job"
     _ends_without_answer(scenario, None)
     await _by_button_or_word(scenario, RequestKind.STOP, STOP_JOB, scenario.rng.choice(STOP_SAID))
@@ -255,7 +257,7 @@ async def _stop(scenario: "UserScenario") -> bool:
         return False
     cancelled = scenario.world.fake_job_api.cancelled
     if not any(job_id in cancelled for job_id in scenario.jobs):
-        return False  # an answer of the job API that came twice told that it had ended: there was nothing to stop
+        return False  # a duplicated answer of the job API already reported the end: there was nothing to stop
     scenario.end = End.STOPPED
     await scenario.see(lambda: any(key_in_thread(message).endswith("/stopped") for message in scenario.thread()))
     return True
@@ -273,7 +275,7 @@ async def _by_button_or_word(scenario: "UserScenario", kind: RequestKind, action
 
 
 async def _do(scenario: "UserScenario", kind: RequestKind, word: str) -> None:
-    """Says a word till that was acknowledged, and waits till it is done."""
+    """Writes a control word until it is acknowledged, and waits until it takes effect."""
     action = PersonsAction(kind)
     scenario.actions.append(action)
     while not action.acked:
@@ -294,7 +296,7 @@ async def _press(
     *,
     value: str | None = None,
 ) -> None:
-    """Presses a button till that was acknowledged; one that is not there any more did what it was to do."""
+    """Presses a button until it is acknowledged. A button that is gone has done its work."""
     action = PersonsAction(kind)
     scenario.actions.append(action)
     while not action.acked:
@@ -307,7 +309,9 @@ async def _press(
 
 
 def _button_with(scenario: "UserScenario", value: str) -> tuple[Message, str] | None:
-    """The newest question to the scenario's person with a button of this value, and what the button is called."""
+    """Returns the newest question to the scenario's person that has a button with this
+    value, and the button's label.
+    """
     for message in reversed(scenario.person.ephemerals(scenario.channel)):
         for block in message.blocks or []:
             for element in block.get("elements", []):
@@ -317,7 +321,7 @@ def _button_with(scenario: "UserScenario", value: str) -> tuple[Message, str] | 
 
 
 def _question(scenario: "UserScenario", person: Actor, action_id: str, about: str) -> Message | None:
-    """What only this person sees: the newest message with a button, about a job or a reply."""
+    """Returns what only this person sees: the newest message with a button about a job or a reply."""
     for message in reversed(person.ephemerals(scenario.channel)):
         blocks = str(message.blocks)
         if action_id in blocks and about in f"{message.text} {blocks}":

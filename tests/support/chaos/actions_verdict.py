@@ -1,4 +1,4 @@
-"""What must have become of all that is no job and no reply: stops, retries, choices; who did what; and Homes."""
+"""Checks stops, retries, choices, the audit trail and Homes: everything that is neither a job nor a reply."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ _LINK = re.compile(r" · <[^<>|]*\|thread>")
 
 @dataclass(frozen=True)
 class Row:
-    """A request as the database has it."""
+    """A request as it is in the database."""
 
     id: str
     thread_id: str
@@ -39,7 +39,7 @@ class Row:
 
 
 async def actions_broken(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> list[Broken]:
-    """What of it broke a promise."""
+    """Returns the promises that were broken."""
     rows = [
         Row(request_id, thread_id, RequestKind(kind), RequestState(state), WayIn(way_in), person_id)
         for request_id, thread_id, kind, state, way_in, person_id in await world.rows(
@@ -57,7 +57,7 @@ async def actions_broken(world: ProcessWorld, scenarios: Sequence[UserScenario])
 
 
 def _actions(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
-    """What was acknowledged was recorded, once for each try at most, and has come to an end."""
+    """Every acknowledged action was recorded, at most once for each try, and has ended."""
     recorded = Counter((row.thread_id, row.kind, row.person_id) for row in rows if row.way_in is not WayIn.SWITCH)
     for scenario in scenarios:
         for kind in {action.kind for action in scenario.actions if scenario.card}:
@@ -68,7 +68,7 @@ def _actions(scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterat
                 for thread_id in (
                     scenario.thread_id,
                     *scenario.followers,
-                )  # what waits goes along
+                )  # waiting replies move along
                 for person in (scenario.person, scenario.other)
             )
             if kind is RequestKind.START:
@@ -97,7 +97,7 @@ def _stops(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collect
 
 
 def _discards(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Collection[Row]) -> Iterator[Broken]:
-    """Who is told that work was discarded had the job API do it, and it did so for nobody else."""
+    """The job API discarded work for everyone who was told so, and for nobody else."""
     discarded, by_thread = {*world.fake_job_api.discarded}, {each.thread_id: each for each in scenarios if each.card}
     wanted = {row.thread_id for row in rows if row.kind is RequestKind.DISCARD}
     for thread_id, scenario in by_thread.items():
@@ -113,8 +113,8 @@ def _discards(world: ProcessWorld, scenarios: Sequence[UserScenario], rows: Coll
 def _audit(
     rows: Collection[Row], noted_of_threads: Counter[tuple[str, AuditAction]], follows: Mapping[str, str]
 ) -> Iterator[Broken]:
-    """Each thing done is noted once: at least what was sent or carried out, at most what was asked for. Of jobs that
-    follow each other all counts together: what waits goes along.
+    """Each action is audited once: at least those that were sent or carried out, at most those that were requested.
+    Jobs that follow each other are counted together, since waiting replies move along.
     """
 
     def first(thread_id: str) -> str:
@@ -150,7 +150,7 @@ def _audit(
 
 
 async def ends_unseen(world: ProcessWorld) -> int:
-    """How many jobs on people's Homes have ended, while a poll has yet to tell."""
+    """Returns how many jobs on people's Homes have ended without a poll that has seen it."""
     threads = [thread for jobs in (await _newest_jobs(world)).values() for thread in jobs]
     jobs = [thread.state.job for thread in threads if thread.state.job is not None]
     known = world.fake_job_api.jobs
@@ -158,7 +158,7 @@ async def ends_unseen(world: ProcessWorld) -> int:
 
 
 async def homes_broken(world: ProcessWorld) -> list[Broken]:
-    """Each Home shows the newest state of its person's jobs. Addresses of threads and the time apart."""
+    """Each Home shows the newest state of its person's jobs, apart from permalinks and times."""
     found = list[Broken]()
     context = MessageContext(bot_user_id=world.workspace.app.bot_user_id, several_projects=True)
     for person_id, jobs in (await _newest_jobs(world)).items():
@@ -176,7 +176,7 @@ async def homes_broken(world: ProcessWorld) -> list[Broken]:
 
 
 async def _newest_jobs(world: ProcessWorld) -> dict[str, Sequence[Thread]]:
-    """The jobs on the first page of each Home, by its person."""
+    """Returns the jobs on the first page of each Home, by person."""
     store = await open_store(world.database_url)
     try:
         return {
@@ -190,6 +190,6 @@ async def _newest_jobs(world: ProcessWorld) -> dict[str, Sequence[Thread]]:
 
 
 def _texts(content: HomeContent, context: MessageContext) -> list[str]:
-    """The texts of its jobs."""
+    """Returns the texts of its jobs."""
     blocks = home_view(content, {}, context)["blocks"]
     return [block["text"]["text"] for block in blocks if block["type"] == "section"][:1]

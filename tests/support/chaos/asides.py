@@ -1,4 +1,6 @@
-"""What a person says in a job's thread that is no instruction as it stands: thanks, near words, forwarded, emoji."""
+"""What a person says in a job's thread that is not an instruction: thanks, near misses of control words,
+forwarded messages, emoji.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -15,17 +17,17 @@ if TYPE_CHECKING:
 INVITED = 0.2
 """How often somebody invites Pagehand to another channel."""
 THANKED, HINTED, FORWARDED, FORWARDED_ALONE, ANSWERED, PRESSED = 0.4, 0.1, 0.15, 0.1, 0.2, 0.5
-"""How often somebody thanks at last, mistypes a word for Pagehand, replies with somebody else's message, passes one on
-without saying what to do, and answers the agent's question: by a button, or with nothing but emoji.
+"""How often somebody says thanks at the end, mistypes a control word, replies with another person's message, forwards
+one without words, and answers the agent's question by a button or with emoji alone.
 """
 THANKS = "Thanks a lot!"
 MISTYPED, MEANT = "!statsu", "`!status`"
 STOP_SAID = ("!stop", "!stop now", "! cancel", "!stopp")
-"""All of it is understood."""
+"""All of these are understood."""
 
 
 async def thank(scenario: "UserScenario") -> None:
-    """Where a job ended well, and nothing that may still arrive takes it up again."""
+    """Says thanks for a job that ended well and that nothing in flight can resume."""
     if scenario.followers or scenario.end is not End.LINK or not await _is_quiet(scenario):
         return
     scenario.where = "thanks"
@@ -38,7 +40,7 @@ async def thank(scenario: "UserScenario") -> None:
 
 
 async def _is_quiet(scenario: "UserScenario") -> bool:
-    """Whether all that was written has come to its end, so that nothing of it can still reach the agent."""
+    """Returns whether everything written has ended, so that nothing can still reach the agent."""
     if not all(reply.at_first and reply.acked and not reply.changes for reply in scenario.replies):
         return False
     of_thread = f"SELECT id FROM requests WHERE thread_id = '{scenario.thread_id}' AND state"  # noqa: S608 - in hexadecimal
@@ -55,7 +57,7 @@ def shown_on(scenario: "UserScenario", reply: Reply) -> list[str]:
 
 
 async def mistype(scenario: "UserScenario") -> None:
-    """A word that is nearly one of Pagehand's: its writer is told so, and nobody else."""
+    """Writes a near miss of a control word. Its author alone is told."""
     scenario.where, before = f"waits to be told what {MISTYPED} means", _hints(scenario)
     said = await _say(scenario, MISTYPED)
     await scenario.see(lambda: said.acked is not None)
@@ -67,14 +69,14 @@ def _hints(scenario: "UserScenario") -> int:
 
 
 async def pass_on_alone(scenario: "UserScenario") -> None:
-    """A message of somebody else's without a word: its sender is asked what to do with it, and no job begins."""
+    """Forwards a message without words. The sender is asked what to do with it, and no job starts."""
     original = await scenario.other.say(scenario.channel, f"Seen by {scenario.number} alone.")
     scenario.passed_on_alone.append(original.text)
     await scenario.person.forward(scenario.channel, original.ts, scenario.channel, text=MENTION)
 
 
 async def invite(scenario: "UserScenario") -> None:
-    """Into a channel of its own, where it introduces itself."""
+    """Invites Pagehand to a new channel, where it introduces itself."""
     scenario.where, scenario.invited_to = "invites", scenario.world.new_channel(f"invited{scenario.number}")
     await scenario.person.invite(scenario.invited_to, "pagehand")
     joins = joins_of(scenario.world, scenario.invited_to)
@@ -82,7 +84,7 @@ async def invite(scenario: "UserScenario") -> None:
 
 
 async def forward(scenario: "UserScenario", words: str) -> Message:
-    """A reply that holds somebody else's message besides its own words."""
+    """Replies with words and a forwarded message."""
     original = await scenario.other.say(scenario.channel, f"Seen with {words}")
     scenario.passed_on[words] = original.text
     return await scenario.person.forward(
@@ -91,9 +93,7 @@ async def forward(scenario: "UserScenario", words: str) -> Message:
 
 
 async def answer(scenario: "UserScenario") -> None:
-    """The agent asks, with choices; the person presses one of them, or answers with emoji and is asked whether those
-    are the answer.
-    """
+    """Answers a multiple-choice question of the agent, by a button or with emoji, which have to be confirmed."""
     scenario.where = "waits for the agent's question"
     number = f"{scenario.number}-{len(scenario.replies) + 1}"
     question, label = f"Is it meant, {number}?", f"scenario-{number} answer."
@@ -120,7 +120,7 @@ async def _say(scenario: "UserScenario", words: str) -> Reply:
 
 
 async def before_the_end(scenario: "UserScenario") -> None:
-    """Now and then, before a job ends."""
+    """Sometimes acts before a job ends."""
     if scenario.rng.random() < HINTED:
         await mistype(scenario)
     if scenario.rng.random() < ANSWERED and await _is_quiet(scenario):
@@ -128,7 +128,7 @@ async def before_the_end(scenario: "UserScenario") -> None:
 
 
 async def press_words(scenario: "UserScenario", ts: str, action_id: str, words: str) -> Reply:
-    """Presses a button that says these words, till that was acknowledged and perhaps once more."""
+    """Presses the button with these words until that is acknowledged, and perhaps once more."""
     for _ in range(scenario.rng.choice((1, 2))):
         while not (await scenario.person.press(scenario.channel, ts, action_id)).ok:
             await scenario.dither(0.5)

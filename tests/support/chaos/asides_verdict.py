@@ -1,4 +1,4 @@
-"""What must have become of what was said beside a job, and how the thread tells of beginnings and ends."""
+"""Checks what was said beside a job, and how the thread announces starts and ends."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _BEGINNINGS, _ENDS = ("started", "/active"), ("/completed", "/failed", "/stopped
 
 
 def asides_broken(world: ProcessWorld, scenario: UserScenario) -> Iterator[Broken]:
-    """Thanks carry their reaction; what is no instruction reaches nobody; what was passed on goes along."""
+    """Thanks get their reaction, other non-instructions reach nobody, and forwarded messages are sent along."""
     taken = [message.prompt for message in world.fake_job_api.messages]
     created = [entry.prompt for entry in world.fake_job_api.created]
     for thanks in scenario.thanks:
@@ -46,7 +46,7 @@ def _introduced_once(world: ProcessWorld, scenario: UserScenario) -> Iterator[Br
 
 
 def wrongly_told(scenario: UserScenario) -> Iterator[Broken]:
-    """A beginning mentions nobody, and an end one person at most; where only ends are wanted there is no beginning."""
+    """A start mentions nobody and an end one person at most. In ends-only mode there is no start."""
     for message in scenario.slack_thread():
         key, mentions = key_in_thread(message), message.text.count("<@")
         begins, ends = key.endswith(_BEGINNINGS), key.endswith(_ENDS)

@@ -16,7 +16,7 @@ _PROMPT = re.compile(r"scenario-\d+-\d+:")
 
 
 class End(StrEnum):
-    """What a job came to last."""
+    """The final outcome of a job."""
 
     LINK = "link"
     STOPPED = "stopped"
@@ -25,8 +25,8 @@ class End(StrEnum):
 
 @dataclass
 class Ask:
-    """What asked for a job: a slash command, or a mention. Without `acked`, Slack told the person that it failed, or
-    brought the message in vain.
+    """A request for a job: a slash command or a mention. Without `acked`, Slack told the person that it failed, or
+    delivered the message without success.
     """
 
     prompt: str
@@ -35,10 +35,10 @@ class Ask:
 
 @dataclass
 class Reply:
-    """A reply in the thread; `request_id` is what Pagehand calls it. `held`: its person is to be asked first (the
-    requester, if it `is_answer`, else somebody else), and `answered` that, `discarded` with no. `edited` is what it
-    says by now where that differs; `deleted`: it is gone, and `gone_at` is when Pagehand had acknowledged that for
-    certain, in seconds of the loop. `pressed`: it is no message, but what a button says, which was acknowledged.
+    """A reply in the thread; `request_id` is Pagehand's id of it. `held`: its person is asked first (the requester, if
+    it `is_answer`, otherwise another person), and has `answered` that, with no if `discarded`. `edited` is its current
+    text if that differs; `deleted` means that it is gone, and `gone_at` is when Pagehand certainly acknowledged that,
+    in seconds of the loop. `pressed`: it is the text of a button, which was acknowledged, and not a message.
     """
 
     text: str
@@ -57,27 +57,27 @@ class Reply:
 
     @property
     def texts(self) -> set[str]:
-        """What it said at one time or another."""
+        """Every text that it had at any time."""
         return {self.text, self.edited} - {""}
 
     def times_in(self, taken: Sequence[str]) -> int:
-        """How often the job API took it, in whichever words."""
+        """Returns how often the job API took it, in any of its texts."""
         return sum(words in self.texts for words in taken)
 
     @property
     def acked(self) -> bool | None:
-        """Whether the bot acknowledged it to Slack; None while Slack is still at it."""
+        """Whether the bot acknowledged it to Slack; None while Slack is still delivering."""
         return self.pressed or acked(self.deliveries)
 
     @property
     def at_first(self) -> bool:
-        """Whether Slack had to bring it but once."""
+        """Whether Slack delivered it only once."""
         return not self.pressed and all(delivery.attempts == 1 for delivery in self.deliveries)
 
 
 @dataclass
 class PersonsAction:
-    """Something that a person wants done about the job, by a button or a word: tried until it was acknowledged."""
+    """An action about the job, by button or word, repeated until it is acknowledged."""
 
     kind: RequestKind
     tries: int = 0
@@ -85,7 +85,7 @@ class PersonsAction:
 
 
 class Cards:
-    """Every card that was ever posted, by the prompt it shows."""
+    """Every card ever posted, by the prompt that it shows."""
 
     def __init__(self, world: ProcessWorld) -> None:
         self.by_prompt: dict[str, list[Message]] = {}
@@ -99,26 +99,26 @@ class Cards:
 
 
 def changes_of(world: ProcessWorld, ts: str) -> list[DeliveryRecord]:
-    """What Slack brings of the edits of a message and of its deletion."""
+    """Returns what Slack delivers for a message's edits and deletion."""
     events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
     return [record for record, event in events if ts in {event.get("deleted_ts"), event.get("message", {}).get("ts")}]
 
 
 def deliveries_of(world: ProcessWorld, said: Message) -> list[DeliveryRecord]:
-    """What Slack brings of a message: one event, or two where it mentions the app."""
+    """Returns what Slack delivers for a message: one event, or two if it mentions the app."""
     records = world.workspace.deliveries.records
     return [record for record in records if record.envelope.payload.get("event", {}).get("ts") == said.ts]
 
 
 def joins_of(world: ProcessWorld, channel: str) -> list[DeliveryRecord]:
-    """What Slack brings of those who joined a channel."""
+    """Returns what Slack delivers about people who joined a channel."""
     wanted = ("member_joined_channel", world.workspace.channels[channel].id)
     events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
     return [record for record, event in events if (event.get("type"), event.get("channel")) == wanted]
 
 
 def acked(deliveries: Sequence[DeliveryRecord]) -> bool | None:
-    """Whether all that Slack brought of a message was acknowledged; None while Slack is still at it."""
+    """Whether everything that Slack delivered for a message was acknowledged; None while Slack is still delivering."""
     if all(delivery.acked for delivery in deliveries):
         return True
     return False if any(delivery.given_up for delivery in deliveries) else None

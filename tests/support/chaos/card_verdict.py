@@ -1,4 +1,4 @@
-"""What a card must show when all is quiet again: how its job ended."""
+"""What a card must show once all is quiet: how its job ended."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ from bot.domain.requests.request import RequestKind, WayIn
 
 
 def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
-    """Of a job that came to an end: of jobs that were asked for twice, the end of any is right."""
+    """If a job was requested twice, the end of either is right."""
     if scenario.card is None or scenario.end is None:
         return
     stopped = any(action.kind is RequestKind.STOP for action in scenario.actions)
     asked_to_stop = stopped or WayIn.SWITCH in scenario.followers.values()
     right: list[tuple[str, ...]] = []
     for job in (world.fake_job_api.jobs[job_id] for job_id in scenario.jobs):
-        # A link is null again in a new round; the pull request that there was stays on the card.
+        # A link is null again in a new round; the earlier pull request stays on the card.
         for link in [job["prLink"]] if job["prLink"] else [*scenario.links, ""]:
             right += _ends(job["status"], link, asked_to_stop=asked_to_stop)
     text = scenario.card.text
@@ -26,8 +26,8 @@ def end_on_card(world: ProcessWorld, scenario: UserScenario) -> Iterator[Shown]:
 
 
 def _ends(status: str, link: str, *, asked_to_stop: bool) -> Iterator[tuple[str, ...]]:
-    """What a card may say of a job with this status, each in parts; one that was stopped may have ended by itself
-    before it heard of that.
+    """What a card may say about a job with this status, in parts. A stopped job may have ended
+    before it heard of the stop.
     """
     if status == "failed":
         yield ("Failed.",)

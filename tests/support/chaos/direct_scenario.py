@@ -1,5 +1,5 @@
-"""What a person does in their direct message with Pagehand: asks for a job, and writes on outside its thread while that
-is at work. Each line is a job of its own, or for the one above, as the person says.
+"""What a person does in their direct message with Pagehand: they ask for a job and write more lines outside its thread
+while it is running. Each line is its own job or is for the one above, as the person decides.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from bot.workspace.people import Actor
 
 DIRECT = "pagehand"
 AT_ONCE = (1, 1, 2, 1, 2)
-"""How many lines are written before their outcome is waited for."""
+"""How many lines are written before their outcome is awaited."""
 _ROWS = "SELECT id, kind, state, merged_into FROM requests WHERE id IN ({})"
 
 
 @dataclass
 class Line:
-    """Something that was written. `answered`: its person said what it is."""
+    """A line that was written. `answered`: its author decided what it is."""
 
     text: str
     request_id: str
@@ -40,24 +40,24 @@ class Line:
 
 @dataclass
 class DirectScenario:
-    """One person's business, from the first line to the last."""
+    """One person's conversation, from the first line to the last."""
 
     world: ProcessWorld
     name: str
     rng: random.Random
     lines: list[Line] = field(default_factory=list)
     presses: Counter[str] = field(default_factory=Counter)
-    """How often each request was asked to be sent again, by itself or with the one that it is part of."""
+    """How often each request was asked to be sent again, alone or with the one that it is merged into."""
     pressed: set[str] = field(default_factory=set)
     where: str = "begins"
 
     @property
     def person(self) -> Actor:
-        """Whose direct message it is."""
+        """The person whose direct message it is."""
         return self.world.workspace.people[self.name]
 
     async def run(self) -> None:
-        """Does it all, however long the bot takes."""
+        """Plays the scenario, however long the bot takes."""
         for number in AT_ONCE:
             for _ in range(number):
                 await self._write()
@@ -73,7 +73,7 @@ class DirectScenario:
         self.lines.append(Line(text, key, deliveries_of(self.world, said)))
 
     async def _settled(self) -> bool:
-        """Whether all lines came to an end, or Slack gave them up; answers what the person is asked meanwhile."""
+        """Returns whether all lines have ended or Slack gave them up. Answers questions meanwhile."""
         rows = await self.rows()
         for message in self.person.ephemerals(DIRECT):
             await self._answer(message, rows)
@@ -86,24 +86,24 @@ class DirectScenario:
         await asyncio.sleep(self.rng.uniform(0.1, 0.5))
 
     async def rows(self) -> dict[str, "Row"]:
-        """What the database has of the lines."""
+        """Returns the lines' rows in the database."""
         listed = ", ".join(f"'{line.request_id}'" for line in self.lines)
         found = await self.world.rows(_ROWS.format(listed))
         return {row[0]: Row(RequestKind(row[1]), RequestState(row[2]), row[3]) for row in found}
 
     async def _answer(self, message: Message, rows: dict[str, "Row"]) -> None:
-        """Says what a line is, once it is known to be recorded and to wait."""
+        """Decides about a line once it is known to be recorded and waiting."""
         asked = [line for line in self.lines if not line.answered and line.request_id in str(message.blocks)]
         for line in asked:
             row = rows.get(line.request_id)
             if row is None or row.state is not RequestState.AWAITING_PERSON:
                 continue
-            with suppress(SlackError):  # it is not there any more: it did what it was to do
+            with suppress(SlackError):  # it is gone: it has done its work
                 pressed = await self.person.press(DIRECT, message.ts, self.rng.choice((SEND_HELD, DISCARD_HELD)))
                 line.answered = pressed.ok
 
     async def _send_again(self, message: Message) -> None:
-        """Where it is not known whether something arrived, the person has it sent again."""
+        """Has a request in doubt sent again."""
         _, request, *rest = f"{key_of(message)}//".split("/")
         if rest[0] != "unsure" or message.ts in self.pressed:
             return
@@ -115,7 +115,7 @@ class DirectScenario:
 
 @dataclass(frozen=True)
 class Row:
-    """A request as the database has it."""
+    """A request as it is in the database."""
 
     kind: RequestKind
     state: RequestState
@@ -128,7 +128,7 @@ def _is_over(line: Line, rows: dict[str, Row]) -> bool:
 
 
 async def lines_broken(scenario: DirectScenario) -> list[Broken]:
-    """What broke a promise: each line was taken once, as a job or by one."""
+    """Returns the promises that were broken: each line was taken once, as a job or by one."""
     world, rows = scenario.world, await scenario.rows()
     created = Counter(entry.prompt for entry in world.fake_job_api.created)
     told, taken, found = explained(all_keys(world.workspace)), Counter(world.fake_job_api.words_taken()), list[Broken]()

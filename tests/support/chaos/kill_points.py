@@ -1,4 +1,4 @@
-"""The points at which processes are killed or stopped: before and after each remote call and each commit."""
+"""The points at which processes are killed or paused: before and after each remote call and each commit."""
 
 from inspect import iscoroutinefunction
 
@@ -11,7 +11,7 @@ _POLLING, _UPLOADING = "get", "upload"
 
 
 def _calls(*ports: type) -> tuple[str, ...]:
-    """What is called remotely: whatever is awaited."""
+    """The remote calls: everything awaited."""
     return tuple(name for port in ports for name, call in vars(port).items() if iscoroutinefunction(call))
 
 
@@ -23,7 +23,7 @@ CALLED = {
     "outbox": _calls(Chat),
     "home_publisher": _calls(HomeViews),
 }
-"""By worker, the remote calls that it makes."""
+"""The remote calls that each worker makes."""
 POINTS = (
     *(f"{worker}.{call}.{moment}" for worker, calls in CALLED.items() for call in calls for moment in _CALLS),
     *(f"{worker}.{kind}.{moment}" for worker in CALLED for kind in ("take", "record") for moment in _TRANSACTIONS),
@@ -46,10 +46,10 @@ SELDOM = frozenset(
         "discard",
     }
 )
-"""Calls that a process makes so seldom that it ends at the first of them."""
+"""Calls so rare that a process ends at the first of them."""
 
 
 def ending_at(how: str, point: str, occurrence: int) -> str:
-    """Has a process kill or stop itself when it passes a point so often; the first time where that is seldom."""
+    """Makes a process kill or pause itself at the given passing of a point; at the first one if that is rare."""
     _, call, _ = point.split(".")
     return f"{how}:{point}#{1 if call in SELDOM else occurrence}"

@@ -1,14 +1,14 @@
-"""The real application in a process that kills or stops itself at a named point, to show what that harms.
+"""The real application in a process that kills or pauses itself at a named point, to test the consequences.
 
 `python tests/support/chaos/kill_target.py` runs it once, with the settings of its environment. With `--fork-server` it
 imports everything once and then forks a process for each line on its standard input, since an import costs over a
-second of CPU and a run of hundreds of kills has as many starts; what happens to them it tells on its standard output.
+second of CPU and a run of hundreds of kills has as many starts. It reports what happens to them on its standard output.
 
 A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
-outbox, home_publisher, and listener for whatever Slack sets off. The calls are those of the job API, the chat, what is
-read of Slack, and Homes, with the moments before and after; and `take` and `record`, the transactions that claim work
-and all others, with the moments committing and committed. PAGEHAND_END_AT is
-`<kill or stop>:<point>#<occurrence, from 1>`.
+outbox, home_publisher, and listener for anything that Slack triggers. The calls are those of the job API, the chat,
+the Slack look-ups and Homes, with the moments before and after; and `take` and `record`, the transactions that claim
+work and all others, with the moments committing and committed. PAGEHAND_END_AT is `<kill or
+stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 END_AT = "PAGEHAND_END_AT"
 SLACK_PACE = "PAGEHAND_SLACK_PACE"
-"""How many times as short Slack's minute is, of whose limits the process keeps a budget; unset: they are no limits."""
+"""The factor by which Slack's minute is shortened for the process's budget of rate limits; unset: no limits."""
 WORKERS = {
     "RequestPreparer": "request_preparer",
     "FileUploader": "file_uploader",
@@ -53,18 +53,18 @@ WORKERS = {
     "Outbox": "outbox",
     "HomePublisher": "home_publisher",
 }
-"""By the name of the task that runs a worker, its name in a point; whatever it starts inherits its context."""
+"""The worker's name in a point, by the name of its task. Everything it starts inherits its context."""
 BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe"})
-"""The names of the tasks that nobody in Slack sets off and that take no requests: their points are their own."""
+"""The names of tasks that nobody in Slack triggers and that handle no requests: they have their own points."""
 LATE = frozenset({"post", "post_card", "get"})
-"""The calls that a process could be seen to repeat if they went out late; the last argument says of what."""
+"""The calls whose late repetition would be visible; the last argument says of what."""
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 _within: ContextVar[str] = ContextVar("worker", default="listener")
 
 
 class Points:
-    """Counts the points that are passed, and ends or stops this process at the one that was asked for."""
+    """Counts the points that are passed, and kills or pauses this process at the requested one."""
 
     def __init__(self, ending: str) -> None:
         how, _, where = ending.partition(":")
@@ -73,11 +73,11 @@ class Points:
         self._point = point
         self._left = int(occurrence or 1)
         self.under_way: list[str] = []
-        """The calls that have begun: a post by its key, a poll by its job."""
+        """The calls in progress: a post by its key, a poll by its job."""
         self._passed_any = False
 
     def reach(self, point: str) -> None:
-        """Tells of the end before it comes, since afterwards there is nobody to tell."""
+        """Reports the end before it happens, since nobody could report it afterwards."""
         if not self._passed_any and self._signal is not None:
             self._passed_any = True
             tell(at_work=True)
@@ -91,7 +91,7 @@ class Points:
 
 
 def tell(**facts: Any) -> None:
-    """One line in one write: the pipe is shared with other processes."""
+    """Writes one line at once: the pipe is shared with other processes."""
     line = {"pid": os.getpid(), "at": time.monotonic(), **facts}
     os.write(_report_to, json.dumps(line).encode() + b"\n")
 
@@ -127,7 +127,7 @@ class Pointed:
 
 @dataclass
 class PointedStore:
-    """A store whose every transaction that did something passes a point before and after its commit."""
+    """A store whose every writing transaction passes a point before and after its commit."""
 
     store: Store
     points: Points
@@ -152,7 +152,7 @@ class PointedStore:
 
 
 def _worker() -> str:
-    """The worker, or whatever else, on whose behalf this runs."""
+    """Returns the worker, or other origin, on whose behalf this runs."""
     name = _task_name()
     if name in WORKERS or name in BY_ITSELF:
         _within.set(WORKERS.get(name, name.lower()))
@@ -194,7 +194,9 @@ def run(environment: Mapping[str, str]) -> None:
 
 
 def serve_forks() -> None:
-    """Forks a process for each line (environment and log file as JSON) until the input ends; then kills the rest."""
+    """Forks a process for each line (environment and log file as JSON) until the input ends; then
+    kills the remaining ones.
+    """
     alive: set[int] = set()
     children, waker = os.pipe()
     os.set_blocking(waker, False)
@@ -239,7 +241,7 @@ def _report(line: dict[str, Any]) -> None:
 
 
 def _become_target(environment: dict[str, str], log_file: str) -> None:
-    """Makes the forked process what a freshly started one would be, runs it, and never returns."""
+    """Turns the forked process into what a fresh one would be, runs it, and never returns."""
     global _report_to  # noqa: PLW0603 - the process's own
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

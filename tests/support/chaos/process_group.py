@@ -1,4 +1,4 @@
-"""Processes that run the bot and can be killed, forked from one that has imported everything."""
+"""Bot processes that can be killed, forked from one that has imported everything."""
 
 import asyncio
 import contextlib
@@ -26,17 +26,17 @@ class TargetProcess:
     pid: int
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     at_work: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it has passed its first point: until then a busy machine lets it start only."""
+    """Set when it has passed its first point: until then a busy machine may only be starting it."""
     at_point: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it has told that it kills or stops itself."""
+    """Set when it has reported that it kills or pauses itself."""
     went_on: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it has told that it goes on after it stopped itself."""
+    """Set when it has reported that it continues after a pause."""
     ending: dict[str, Any] = field(default_factory=dict)
-    """What it told then."""
+    """What it reported then."""
     exit_code: int | None = None
 
     def signal(self, number: signal.Signals) -> None:
-        """Does nothing to one that has ended, though nobody may have been told of that yet."""
+        """Does nothing to a process that has ended, even if nobody was told yet."""
         if not self.ended.is_set():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -53,7 +53,7 @@ class ProcessGroup:
         self._reading = asyncio.create_task(self._read())
 
     async def start(self, name: str, environment: Mapping[str, str], ending: str = "") -> TargetProcess:
-        """Starts a process; `ending` is where it kills or stops itself, if anywhere."""
+        """Starts a process; `ending` is where it kills or pauses itself, if anywhere."""
         expected: asyncio.Future[TargetProcess] = asyncio.get_running_loop().create_future()
         self._expected[name] = expected
         order = {
@@ -68,7 +68,7 @@ class ProcessGroup:
         return await expected
 
     async def close(self) -> None:
-        """Kills all that still live."""
+        """Kills all that are still alive."""
         for target in self._targets.values():
             target.signal(signal.SIGKILL)
         stdin = self._fork_server.stdin
@@ -104,7 +104,7 @@ class ProcessGroup:
 
 @asynccontextmanager
 async def open_process_group(directory: Path) -> AsyncIterator[ProcessGroup]:
-    """A group whose processes know of this one's environment only where Python is, and these sources."""
+    """Opens a group whose processes inherit from this environment only the paths of Python and these sources."""
     fork_server = await asyncio.create_subprocess_exec(
         sys.executable,
         str(KILL_TARGET),

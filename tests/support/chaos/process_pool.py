@@ -1,4 +1,4 @@
-"""The instances of the bot in one world: which live, which were killed or stopped where, and which come next."""
+"""The instances of the bot in one world: which are alive, which were killed or paused where, and which come next."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from support.chaos.kill_points import POINTS, ending_at
 from support.chaos.process_group import ProcessGroup, TargetProcess
 
 TO_GO_ON = 30.0
-"""Seconds after SIGCONT in which a process on a busy machine is at work again."""
+"""Seconds after SIGCONT within which a process on a busy machine works again."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Pause:
     name: str
     point: str = ""
     under_way: tuple[str, ...] = ()
-    """What the process was calling: it may have looked at the lease before, and sent the call after."""
+    """The call in progress: it may have checked the lease before and sent the call after."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class ProcessPool:
     kills: list[Kill] = field(default_factory=list)
     pauses: list[Pause] = field(default_factory=list)
     deaths: list[str] = field(default_factory=list)
-    """Processes that ended by themselves, which none should."""
+    """Processes that ended by themselves, which must not happen."""
     _points: list[str] = field(default_factory=list)
     _started: int = 0
 
@@ -66,8 +66,8 @@ class ProcessPool:
         return target
 
     async def kill_repeatedly(self, instance: str, until: asyncio.Event, *, longest: float = 3.0) -> None:
-        """Kills and restarts an instance till `until`, then leaves it alive. About two kills of three come at a named
-        point; a process that does not get there within `longest` seconds from its first work is killed all the same.
+        """Kills and restarts an instance until `until`, then leaves it alive. About two of three kills are at a named
+        point; a process that does not get there within `longest` seconds of its first work is killed anyway.
         """
         while not until.is_set():
             named = self.rng.random() < 0.65
@@ -80,7 +80,9 @@ class ProcessPool:
         await self.start(instance)
 
     async def pause(self, target: TargetProcess, seconds: float) -> None:
-        """Lets a process that stops itself go on after so long; it is a pause only if it lived to see the end."""
+        """Continues a process that paused itself after this time. It counts as a pause only
+        if the process survived it.
+        """
         began = time.monotonic()
         await asyncio.sleep(seconds)
         if not target.ended.is_set():
@@ -91,18 +93,18 @@ class ProcessPool:
             self.pauses.append(Pause(began, ended, target.name, told["at_point"], tuple(told["under_way"])))
 
     def _next_point(self) -> str:
-        """Each point comes up before any comes up again."""
+        """Returns each point once before any is repeated."""
         if not self._points:
             self._points = self.rng.sample(POINTS, len(POINTS))
         return self._points.pop()
 
     async def kill(self, target: TargetProcess, within: float = 0.0) -> None:
-        """Waits so many seconds for a process to kill itself, then does it."""
+        """Waits up to these seconds for a process to kill itself, then kills it."""
         facts: dict[str, Any] = {}
         try:
             await asyncio.wait_for(target.ended.wait(), within)
             facts = target.ending
-        except TimeoutError:  # what it told, if anything, is where it stopped itself before
+        except TimeoutError:  # if it reported anything, it is where it paused itself before
             target.signal(signal.SIGKILL)
             await target.ended.wait()
         if target.exit_code != -signal.SIGKILL:

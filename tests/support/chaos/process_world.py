@@ -1,4 +1,4 @@
-"""A world to do harm in: a Slack workspace, a job API that keeps books, a database, and the bot as processes."""
+"""A world for chaos tests: a Slack workspace, a job API that keeps records, a database, and the bot as processes."""
 
 import asyncio
 import random
@@ -29,26 +29,26 @@ from bot.workspace.model.sample_data import HOME
 
 CHANNELS = ("docs", "general", "ends")
 AMONG_PARTICIPANTS = "general"
-"""The channel in which a reply of somebody who has no part in the job is held till they say whom it is for."""
+"""The channel in which replies of non-participants are held until their author says whom they are for."""
 ENDS_ALONE = "ends"
 """The channel in which only ends are posted."""
 NEW_CHANNEL = 0.3
-"""How often a scenario begins in a channel of its own, that the bot is not in."""
+"""How often a scenario starts in a new channel that the bot has not joined."""
 REACTION_SCOPES = frozenset({"reactions:write"})
 PEOPLE = ("ana", "ben")
 GUEST = "gia"
-"""Who may ask for nothing."""
+"""A person who may not ask for anything."""
 AT_THE_LIMIT, HOURLY_LIMIT = "dan", 2_000
-"""Who has asked for as much as one may in an hour; nobody else gets there."""
+"""A person who has used up the hourly limit; nobody else reaches it."""
 MENTION = "@pagehand "
 RETRY_DELAYS = (0.0, 1.0, 3.0)
-"""Seconds before Slack brings an event again: as often as the real one, but sooner."""
+"""Seconds before Slack redelivers an event: as often as the real one, but sooner."""
 JOB_API_TIMEOUT = 5.0
 REQUEST_LEASE = JOB_API_TIMEOUT + 10.0
 LEASE = 30.0
-"""Seconds: the longest lease there is, that of what is said in Slack."""
+"""Seconds: the longest lease, that of Slack calls."""
 WITHOUT_CANCEL = "handbook"
-"""The project whose job API cannot cancel: the agent is asked in words to stop. That of PROJECT can."""
+"""The project whose job API cannot cancel: its agent is asked to stop in words. That of PROJECT can cancel."""
 _OPEN = (
     "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
@@ -79,7 +79,7 @@ posts = "ends"
 
 @dataclass
 class ProcessWorld:
-    """What surrounds the bot, and the bot itself."""
+    """The bot and everything around it."""
 
     name: str
     idempotent: bool
@@ -93,21 +93,21 @@ class ProcessWorld:
     lacks_reactions: bool = False
     """Whether the app was installed without the scope for reactions."""
     faults: int = 0
-    """How many faults of Slack and of the job API were ordered."""
+    """How many faults of Slack and the job API were injected."""
 
     def new_channel(self, name: str) -> str:
-        """Opens a public channel in which the people are, and the bot is not. Returns its name."""
+        """Opens a public channel with the people but without the bot, and returns its name."""
         state = self.workspace.state
         people = [self.workspace.people[person].id for person in (*PEOPLE, GUEST, AT_THE_LIMIT)]
         state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
         return name
 
     async def work_left(self) -> int:
-        """How many requests, notices and Homes are due, now or later."""
+        """Returns how many requests, notices and Homes are due, now or later."""
         return int((await self.rows(_OPEN))[0][0])
 
     async def rows(self, statement: str) -> Sequence[Any]:
-        """Reads the database past the application."""
+        """Reads the database without the application."""
         async with self._engine.connect() as connection:
             return (await connection.execute(text(statement))).all()
 
@@ -125,10 +125,10 @@ async def world(
     slack_pace: float | None = None,
     without: Collection[str] = (),
 ) -> AsyncIterator[ProcessWorld]:
-    """A world without processes as yet; its database is new or has tables without rows. With `http`, Slack calls a port
-    that all of its processes share, which one at a time can listen on; else they open Socket Mode connections. With
-    `slack_pace`, Slack keeps its limits, of which a minute is so many times as short. `without`: scopes that the app
-    was not installed with.
+    """Opens a world without processes; its database is new or has empty tables. With `http`, Slack calls a port
+    that all its processes share and one at a time can listen on; otherwise they open Socket Mode connections.
+    With `slack_pace`, Slack enforces its limits, with a minute shortened by this factor. `without`: scopes that
+    the app was not installed with.
     """
     rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
     port = free_port() if http else None
@@ -180,7 +180,7 @@ async def _use_up_the_limit(engine: AsyncEngine, person_id: str) -> None:
 
 
 async def until(condition: Callable[[], Awaitable[object]], seconds: float, every: float = 0.2) -> bool:
-    """Whether an (asynchronous) condition came true in time."""
+    """Returns whether an (asynchronous) condition became true in time."""
     try:
         async with asyncio.timeout(seconds):
             while not await condition():  # noqa: ASYNC110 - what other processes do to a database tells nobody
@@ -191,7 +191,7 @@ async def until(condition: Callable[[], Awaitable[object]], seconds: float, ever
 
 
 def _reading(database_url: str) -> AsyncEngine:
-    """For looking on: unlike the application's, its connections to SQLite keep nobody from writing."""
+    """Opens a read connection that, unlike the application's, does not block writers of SQLite."""
     path = sqlite_path(database_url)
     if path is None:
         return engine_for(database_url)
@@ -199,7 +199,7 @@ def _reading(database_url: str) -> AsyncEngine:
 
 
 def _app(port: int | None) -> AppConfig:
-    """The app as manifest.yml describes it, or as the README changes it for HTTP."""
+    """Returns the app described by manifest.yml, or as the README changes it for HTTP."""
     if port is None:
         return manifest()
     url = f"http://127.0.0.1:{port}/slack/events"
@@ -234,7 +234,7 @@ def _environment(
 
 
 def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str) -> Path:
-    """Two projects, of which a job's is asked for where no word of it tells; and a channel with a mode of replies."""
+    """Two projects, between which a job asks if no keyword decides; and a channel with a reply mode."""
     file = directory / f"{name}.toml"
     channel_id = workspace.channels[AMONG_PARTICIPANTS].id
     ends_id = workspace.channels[ENDS_ALONE].id

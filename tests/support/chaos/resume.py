@@ -1,4 +1,4 @@
-"""How long it took after a kill until work went on, and until others had taken over what the killed process held."""
+"""How long it took after a kill until work resumed, and until others had taken over what the killed process held."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ _SAYING = frozenset(
 class Claims:
     """When each claim was last seen in the database, and last seen behind another, in monotonic seconds.
 
-    A thread's work is done one after the other: while somebody is at it, the rest waits, claims of the dead included.
+    A thread's work is done one by one: while one item is claimed the rest waits, including claims of the dead.
     """
 
     world: ProcessWorld
@@ -42,7 +42,7 @@ class Claims:
     _last_behind: dict[tuple[Any, ...], float] = field(default_factory=dict)
 
     async def watch(self) -> None:
-        """Looks for ever."""
+        """Observes the database forever."""
         while True:
             claims = [tuple(row) for row in await self.world.rows(_HELD)]
             now, at_a_thread = time.monotonic(), Counter(claim[:2] for claim in claims)
@@ -51,31 +51,33 @@ class Claims:
             await asyncio.sleep(_LOOK_EVERY)
 
     def outlasted(self, pid: int, death: float) -> list[float]:
-        """For how many seconds each claim of a process kept others away after its death."""
+        """Returns for how many seconds each claim of a process blocked others after its death."""
         mine = {claim: seen for claim, seen in self._last_seen.items() if f"-{pid}-" in claim[3] and seen > death}
         return [seen - max(self._last_behind.get(claim, death), death) for claim, seen in mine.items()]
 
 
 @dataclass(frozen=True)
 class Resume:
-    """Seconds from a kill to the first sign of target of any process; to the taking over of each thing it held."""
+    """Seconds from a kill to the first activity of its target or any process, and to the
+    takeover of each item it held.
+    """
 
     anywhere: tuple[float, ...]
     taken_over: tuple[float, ...]
 
 
 def longest(seconds: Sequence[float]) -> float:
-    """0 where there are none."""
+    """0 if there are none."""
     return max(seconds, default=0.0)
 
 
 def typical(seconds: Sequence[float]) -> float:
-    """The median; 0 where there are none."""
+    """The median; 0 if there are none."""
     return median(seconds) if seconds else 0.0
 
 
 def resumed(world: ProcessWorld, claims: Claims) -> Resume:
-    """Measures it for every kill after which there was anything left to do."""
+    """Measures this for every kill that left work to do."""
     times, kills = sorted(_signs(world)), world.process_pool.kills
     anywhere = (_next(times, kill.at) for kill in kills)
     taken_over = (seconds for kill in kills for seconds in claims.outlasted(kill.pid, kill.at))
@@ -88,13 +90,13 @@ def _next(times: Sequence[float], after: float) -> float | None:
 
 
 def doings(world: ProcessWorld) -> int:
-    """How much has been done: asked of the job API, polls apart, and said in Slack."""
+    """Returns how many calls were made to the job API, except polls, and how many posts to Slack."""
     asked = sum(attempt.operation is not Operation.GET for attempt in world.fake_job_api.attempts)
     return asked + sum(call.method in _SAYING for call in world.workspace.web_api.calls)
 
 
 def _signs(world: ProcessWorld) -> Iterator[float]:
-    """When something was done, in monotonic seconds."""
+    """Returns when something was done, in monotonic seconds."""
     yield from (attempt.at for attempt in world.fake_job_api.attempts)
     offset = time.monotonic() - time.time()
     yield from (call.at + offset for call in world.workspace.web_api.calls if call.method in _SAYING)

@@ -15,20 +15,20 @@ from support.servers.fake_job_api import KEY, Operation, cut, refusing, truncate
 from bot.store.schema.migration import migrate
 
 PAUSE_POINTS = tuple(point for point in POINTS if not point.endswith(".before"))
-"""All but those between the last look at the lease and the call: nothing can keep a call from going out late there. For
-the same reason nobody is stopped at a random moment.
+"""All but those between the last check of the lease and the call: nothing can keep such a call from going out late. For
+the same reason no process is paused at a random moment.
 """
 PATIENCE = 8.0
-"""Seconds to wait for a process to reach its point: some are seldom reached."""
+"""Seconds to wait for a process to reach its point: some are rarely reached."""
 
 
 async def one_instance(world: ProcessWorld, over: asyncio.Event) -> None:
-    """One process, killed and started again and again."""
+    """One process is killed and restarted repeatedly."""
     await world.process_pool.kill_repeatedly("a", over)
 
 
 async def three_instances(world: ProcessWorld, over: asyncio.Event) -> None:
-    """Two are killed and started again and again; the third is killed once, and never started again."""
+    """Two are killed and restarted repeatedly; the third is killed once and not restarted."""
     await asyncio.gather(
         world.process_pool.kill_repeatedly("a", over),
         world.process_pool.kill_repeatedly("b", over),
@@ -37,12 +37,12 @@ async def three_instances(world: ProcessWorld, over: asyncio.Event) -> None:
 
 
 async def three_instances_and_a_paused_one(world: ProcessWorld, over: asyncio.Event) -> None:
-    """And a fourth that is stopped for longer than any lease, over and over."""
+    """The same with a fourth that is repeatedly paused for longer than any lease."""
     await asyncio.gather(three_instances(world, over), _pause_repeatedly(world, over))
 
 
 async def paused_instances(world: ProcessWorld, over: asyncio.Event) -> None:
-    """Two processes work on while three stop themselves, each at a point of its own, for longer than any lease."""
+    """Two processes keep working while three pause themselves, each at its own point, for longer than any lease."""
     for instance in ("running-1", "running-2"):
         await world.process_pool.start(instance)
     points = world.rng.sample(PAUSE_POINTS, len(PAUSE_POINTS))
@@ -53,7 +53,7 @@ async def paused_instances(world: ProcessWorld, over: asyncio.Event) -> None:
 async def _pause_once(
     world: ProcessWorld, over: asyncio.Event, instance: str, points: list[str], seconds: float
 ) -> None:
-    """Has a process stop itself at the first of the points that one reaches; one that does not is replaced."""
+    """Makes a process pause itself at the first point that it reaches; one that does not is replaced."""
     while not over.is_set():
         target = await world.process_pool.start(instance, ending_at("stop", points.pop(), 2))
         try:
@@ -113,11 +113,11 @@ async def _pause_repeatedly(world: ProcessWorld, over: asyncio.Event) -> None:
 
 @dataclass(frozen=True)
 class Round:
-    """A world and what is done to it, till so many kills (so many of them at named points) or pauses are done, or so
-    many seconds have passed.
+    """A world and what is done to it, until the given numbers of kills, of kills at named points or of pauses are
+    reached, or the time has passed.
 
-    `pace` is in seconds from one scenario to the next. `database` is the URL of one with tables and without rows. With
-    `http`, Slack calls the one process that there is. `slack_pace` and `without`: see `world`.
+    `pace` is the number of seconds between scenarios. `database` is the URL of one with empty tables. With `http`,
+    Slack calls the only process. `slack_pace` and `without`: see `world`.
     """
 
     name: str
@@ -165,7 +165,7 @@ async def play_round(process_group: ProcessGroup, directory: Path, wanted: Round
 
 
 def _logged(directory: Path, world: ProcessWorld) -> list[str]:
-    """What the processes of a world printed that they should not have."""
+    """Returns what the processes of a world printed but should not have."""
     slack = world.workspace
     secrets = (KEY, slack.credentials.bot_token, slack.credentials.app_token, slack.credentials.signing_secret)
     return faults_in_logs(directory.glob(f"{world.name}-*.log"), secrets)

@@ -1,4 +1,4 @@
-"""A run in one world: people at work, processes killed and paused under them, and quiet at the end."""
+"""A run in one world: people at work, processes killed and paused under them, and a quiet end."""
 
 import asyncio
 import random
@@ -15,27 +15,27 @@ from support.chaos.verdict import Verdict, judge
 from support.oracles.promises import Broken, Promise
 
 STILL_FOR = LEASE + 15.0
-"""Seconds without anything new after which nothing more is to come: a lease, and what a retry may wait."""
+"""Seconds without anything new after which nothing more is expected: a lease, and the longest wait of a retry."""
 AT_ONCE = 25
-"""Scenarios under way: more would only make everything slow."""
+"""Concurrent scenarios: more would only slow everything down."""
 Disruption = Callable[[ProcessWorld, asyncio.Event], Awaitable[None]]
-"""Does harm till the event is set, and leaves at least one process alive."""
+"""Injects kills or pauses until the event is set, and leaves at least one process alive."""
 
 
 @dataclass
 class RoundResult:
-    """What a run came to."""
+    """The result of a run."""
 
     world: ProcessWorld
     scenarios: list[UserScenario]
     verdict: Verdict
     resume: Resume
     quiet_after: float
-    """Seconds from the last kill till nothing was left to do."""
+    """Seconds from the last kill until no work was left."""
 
 
 async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[[], bool], pace: float) -> RoundResult:
-    """Lets a new scenario begin every `pace` seconds while there is trouble, until `enough`; then waits for quiet."""
+    """Starts a scenario every `pace` seconds while there are kills or pauses, until `enough`; then waits for quiet."""
     cards, claims, over = Cards(world), Claims(world), asyncio.Event()
     watching = asyncio.create_task(claims.watch())
     scenarios: list[UserScenario] = []
@@ -78,11 +78,11 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
     last = max(
         (*(kill.at + LEASE + 2.0 for kill in process_pool.kills), *(pause.ended + 5.0 for pause in process_pool.pauses))
     )
-    # What a killed process had claimed comes to light when its lease has run out, a paused one's late calls at once.
+    # A killed process's claims show once its lease has expired, a paused one's late calls at once.
     await asyncio.sleep(max(last - asyncio.get_running_loop().time(), 0.0))
 
     async def idle() -> bool:
-        # A reply that arrives when its scenario is over, since Slack or a person sent it again, takes the job up again.
+        # A reply that arrives after its scenario, because Slack or a person sent it again, resumes the job.
         _finish_active(world, world.fake_job_api.jobs)
         if (
             await ends_unseen(world)
@@ -103,7 +103,7 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
 
 
 async def _while_it_moves(world: ProcessWorld, condition: Callable[[], Awaitable[bool]]) -> bool:
-    """Whether a condition came true before nothing new happened any more: a slow machine only takes longer."""
+    """Returns whether a condition became true before progress stopped: a slow machine only takes longer."""
     done = seen = 0
     while not (met := await until(condition, STILL_FOR)) and (done := doings(world)) != seen:
         seen = done
@@ -111,7 +111,7 @@ async def _while_it_moves(world: ProcessWorld, condition: Callable[[], Awaitable
 
 
 def _finish_jobs_of_failed_commands(world: ProcessWorld, scenarios: list[UserScenario]) -> None:
-    """Nobody goes on with these: Slack told the person that the command failed, though it had been recorded."""
+    """Completes jobs that nobody continues: Slack told the person that the command failed, although it was recorded."""
     failed = {ask.prompt for scenario in scenarios for ask in scenario.asks if not ask.acked}
     _finish_active(world, {entry.job_id for entry in world.fake_job_api.created if _name(entry.prompt) in failed})
 

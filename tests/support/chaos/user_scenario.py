@@ -1,4 +1,4 @@
-"""What a person does with Pagehand: asks for a job, steers it, presses where the thread asks for it."""
+"""What a person does with Pagehand: asks for a job, steers it, and presses buttons in the thread."""
 
 import asyncio
 import random
@@ -27,21 +27,23 @@ from bot.workspace.model.entities import Message
 from bot.workspace.model.files import Upload
 
 PRESSED = 0.7
-"""How often a person presses where a button offers to send a request again."""
+"""How often a person presses a button that offers to send a request again."""
 BY_MENTION, WITH_FILE, OF_NO_PROJECT, BY_SOMEBODY_ELSE = 0.35, 0.5, 0.2, 0.4
-"""How often a job is asked for in a message, and that with a file, how often without a word of its project, and, where
-that person is asked whether it is for the agent, how often somebody else replies.
+"""How often a job is requested by message, with a file, and without a project keyword; and, where non-participants are
+asked whether a reply is for the agent, how often another person replies.
 """
 QUICK = 0.3
-"""How often a job without replies ends while the line about its beginning is held back."""
+"""How often a job without replies ends while its start notice is still held."""
 IN_VAIN = 0.15
-"""How often somebody wants something who may not."""
+"""How often a person asks who may not."""
 _LOOK_EVERY = 0.15
 
 
 @dataclass
 class UserScenario:
-    """One person's business from the command to the last pull request, in `rounds` of replies after the first."""
+    """One person's conversation, from the command to the last pull request, with `rounds`
+    of replies after the first.
+    """
 
     world: ProcessWorld
     cards: Cards
@@ -52,11 +54,11 @@ class UserScenario:
     actions: list[PersonsAction] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     presses: Counter[str] = field(default_factory=Counter)
-    """How often each request was asked to be sent again, by itself or with the one that it is part of."""
+    """How often each request was asked to be sent again, alone or with the one that it is merged into."""
     ends: Counter[str] = field(default_factory=Counter)
-    """How often the agent really ended with each link known, and with each answer."""
+    """How often the agent really ended with each link, and with each answer."""
     answers: list[str] = field(default_factory=list)
-    """What the agent said at each end."""
+    """The agent's answer at each end."""
     answered: Counter[str] = field(default_factory=Counter)
     """How many notices about each request the person answered by pressing."""
     pressed: set[str] = field(default_factory=set)
@@ -64,22 +66,22 @@ class UserScenario:
     left: set[str] = field(default_factory=set)
     """The requests that were not asked to be sent again."""
     followers: dict[str, WayIn] = field(default_factory=dict)
-    """What Pagehand calls the jobs that came after this one, or in its place, and how they were asked for."""
+    """Pagehand's ids of the jobs that followed or replaced this one, and how they were requested."""
     refused_words: list[str] = field(default_factory=list)
     refused_requests: list[str] = field(default_factory=list)
-    """What those wrote who may not, and what Pagehand calls that."""
+    """What people wrote who may not, with Pagehand's ids of it."""
     thanks: list[Reply] = field(default_factory=list)
     passed_on: dict[str, str] = field(default_factory=dict)
-    """What somebody else's message says that was passed on, by the words that it went along with."""
+    """The text of a forwarded message, by the words that it was sent with."""
     invited_to: str = ""
     """The channel that Pagehand was invited to; empty: none."""
     passed_on_alone: list[str] = field(default_factory=list)
     start_left: bool = False
-    """Whether the person left it at not knowing whether the job was started."""
+    """Whether the person accepted not knowing whether the job was started."""
     card: Message | None = None
     end: End | None = None
     where: str = "asks"
-    """How far it has come."""
+    """The current stage."""
 
     def __post_init__(self) -> None:
         self.mentions = self.rng.random() < BY_MENTION
@@ -96,7 +98,7 @@ class UserScenario:
         self.quick = not (self.eager or self.rounds) and self.rng.random() < QUICK
 
     async def run(self) -> None:
-        """Does it all, however long the bot takes."""
+        """Plays the scenario, however long the bot takes."""
         await self.person.views.open_home()
         if self.rng.random() < asides.INVITED:
             await asides.invite(self)
@@ -139,17 +141,17 @@ class UserScenario:
 
     @property
     def thread_id(self) -> str:
-        """What Pagehand calls the thread; empty while there is no card."""
+        """Pagehand's id of the thread; empty while there is no card."""
         return key_of(self.card).partition("/")[0] if self.card else ""
 
     @property
     def root_ts(self) -> str:
-        """The message that the Slack thread begins with; empty while there is no card."""
+        """The root message of the Slack thread; empty while there is no card."""
         return (self.card.thread_ts or self.card.ts) if self.card else ""
 
     @property
     def jobs(self) -> list[str]:
-        """The jobs that were created for it: more than one only where a person had it sent again."""
+        """The jobs created for it: more than one only if a person sent it again."""
         created = self.world.fake_job_api.created
         return [one.job_id for one in created if one.prompt.startswith(self.prompt) and one.key not in self.followers]
 
@@ -163,7 +165,7 @@ class UserScenario:
         return [self.card, *(one for one in said if key_in_thread(one) != "card")] if self.card else []
 
     def unsure_about(self, request_id: str) -> int:
-        """How often the thread says that it is not known whether a request arrived."""
+        """Returns how often the thread says that it is unknown whether a request arrived."""
         return sum(key_in_thread(message).startswith(f"{request_id}/unsure/") for message in self.thread())
 
     async def _ask(self) -> None:
@@ -178,7 +180,7 @@ class UserScenario:
         return answer.ok and answer.text == RECORDED
 
     async def _mention(self, words: str) -> bool:
-        """In a message of its own, or in a conversation of others."""
+        """Mentions the bot in a new message or in an existing thread."""
         begins = await self.other.say(self.channel, "Who knows the guides?") if self.in_conversation else None
         said = await self.person.say(
             self.channel, f"{MENTION}{words}", thread_ts=begins.ts if begins else None, files=self.files
@@ -188,7 +190,7 @@ class UserScenario:
         return acked(deliveries) is True
 
     async def _started(self) -> None:
-        """Waits for the job, or for words that it may not have started and that the person leaves alone."""
+        """Waits for the job, or for a doubt about its start that the person leaves open."""
         self.where = "waits for the job"
         if self.quick or self.channel == ENDS_ALONE:
             await self._accepted()
@@ -196,7 +198,7 @@ class UserScenario:
         await self.see(lambda: self.start_left or "started" in map(key_in_thread, self.thread()))
 
     async def _accepted(self) -> None:
-        """The same where nothing is said of a beginning."""
+        """Waits for the same where starts are not announced."""
         open_start = (
             f"SELECT id FROM requests WHERE thread_id = '{self.thread_id}' AND kind = 'start' AND state != 'accepted'"  # noqa: S608 - in hexadecimal
         )
@@ -232,11 +234,11 @@ class UserScenario:
         return await person.say(self.channel, self.addressed(text), thread_ts=self.root_ts)
 
     def addressed(self, words: str) -> str:
-        """Words that count in this thread."""
+        """Returns words that count in this thread."""
         return f"{MENTION}{words}" if self.in_conversation else words
 
     def settled(self, reply: Reply) -> bool:
-        """Whether nothing more is to come of a reply."""
+        """Returns whether nothing more can happen to a reply."""
         over = reply.deleted or reply.discarded
         return over or self._taken(reply) or reply.request_id in self.left or reply.acked is False
 
@@ -244,12 +246,12 @@ class UserScenario:
         return reply.times_in(self.world.fake_job_api.words_taken()) > 0
 
     async def see(self, condition: Callable[[], object]) -> None:
-        """Waits for a condition, and presses what the thread offers to press meanwhile."""
+        """Waits for a condition, and presses what the thread offers meanwhile."""
         while not condition():
             await self._look()
 
     async def see_in_database(self, statement: str) -> None:
-        """Waits till a statement has no rows any more."""
+        """Waits until a statement returns no rows."""
         while await self.world.rows(statement):
             await self._look()
             await self.dither(0.5)
@@ -265,7 +267,7 @@ class UserScenario:
                 await actions.answer_held(self, reply)
 
     async def _consider(self, message: Message) -> None:
-        """Presses the button of an unsure notice or leaves it, once and for all."""
+        """Presses the button of a notice in doubt or leaves it, once and for all."""
         thread_id, _, rest = key_of(message).partition("/")
         request_id, _, rest = rest.partition("/")
         if thread_id not in {self.thread_id, *self.followers} or not rest.startswith("unsure/"):
@@ -290,5 +292,5 @@ class UserScenario:
             answered = (await self.person.press(self.channel, message.ts, SEND_AGAIN)).ok
 
     async def dither(self, longest: float) -> None:
-        """Takes a moment."""
+        """Hesitates for a moment."""
         await asyncio.sleep(self.rng.uniform(0.05, longest))

@@ -1,4 +1,4 @@
-"""What must be true when all is quiet again: looked for in the books of the job API, of Slack, and in the threads."""
+"""Checks what must be true once all is quiet, against the records of the job API, Slack and the threads."""
 
 import re
 from collections import Counter
@@ -25,29 +25,29 @@ _ROUND = re.compile(r"r(\d+)/")
 
 @dataclass
 class Verdict:
-    """What was found to be wrong: promises that were broken, and what else these worlds tell, in words."""
+    """The faults that were found: broken promises, and others that these worlds can show."""
 
     broken: list[Broken] = field(default_factory=list)
     double_sends: list[str] = field(default_factory=list)
     deaths: list[str] = field(default_factory=list)
     logged: list[str] = field(default_factory=list)
-    """Secrets and tracebacks in what the processes printed."""
+    """Secrets and tracebacks in the output of the processes."""
 
     @property
     def faults(self) -> list[str]:
-        """All of it."""
+        """All of them."""
         others = {name: found for name, found in vars(self).items() if name != "broken"}
         return [*map(str, self.broken), *(f"{name}: {fault}" for name, faults in others.items() for fault in faults)]
 
     def count(self, *promises: Promise) -> int:
-        """How often these were broken."""
+        """Returns how often these were broken."""
         return sum(found.promise in promises for found in self.broken)
 
 
 @dataclass(frozen=True)
 class Records:
-    """What the database holds: of each job by its words, and of each reply, its id, that with which it went out as one
-    message, and its state; of each thread the keys of its posts, in their order, and those of them that are done.
+    """What the database contains: each job by its words; each reply's id, the id it was sent as, and its state; each
+    thread's notice keys in order, and those that are done.
     """
 
     asks: Mapping[str, tuple[str, str, RequestState]]
@@ -60,7 +60,7 @@ class Records:
 
     @classmethod
     async def read(cls, world: ProcessWorld) -> "Records":
-        """As they are now."""
+        """Reads the current records."""
         requests = await world.rows("SELECT text, id, merged_into, state, way_in, problem FROM requests")
         posts: dict[str, list[str]] = {}
         done: set[str] = set()
@@ -81,7 +81,7 @@ class Records:
 
 
 async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdict:
-    """Judges a world in which nothing is under way any more."""
+    """Judges a world in which nothing is in progress any more."""
     records = await Records.read(world)
     happened = history(world, scenarios, records)
     verdict = Verdict([*broken(happened), *_handed_back(world, happened)], deaths=list(world.process_pool.deaths))
@@ -96,7 +96,7 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
 
 
 def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Records) -> History:
-    """What happened, for the oracle; what comes late from a process that was stopped is left out."""
+    """Returns what happened, for the oracle, without late calls of a paused process."""
     late = _late(world)
     with_card = [scenario for scenario in scenarios if scenario.card is not None]
     return History(
@@ -117,7 +117,7 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
 
 
 def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[AskedFor]:
-    """Each request was taken once; or, where it cannot be known, at most once more than a person asked for."""
+    """Each request was taken once, or where that cannot be known at most once more than a person asked."""
     entries = world.fake_job_api.created
     created = Counter(entry.prompt.partition(" ")[0] for entry in entries if entry.key not in scenario.followers)
     taken = world.fake_job_api.words_taken()
@@ -146,7 +146,7 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
         )
     for follower, way_in in scenario.followers.items():
         state, problem = records.states[follower]
-        if problem != RejectionReason.REPLACED:  # by the same, asked for twice
+        if problem != RejectionReason.REPLACED:  # by the same person, requested twice
             yield AskedFor(
                 f"the {way_in} of {scenario.prompt}",
                 acknowledged=True,
@@ -158,12 +158,12 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
 
 
 def _waits_for_a_choice(request_id: str, state: RequestState | None, keys: Sequence[str]) -> bool:
-    """Whether its card, which is called after the request that started it, asks for the project."""
+    """Returns whether its card, whose key is that of the starting request, asks for the project."""
     return state is RequestState.AWAITING_PERSON and f"{request_id}/card" in keys
 
 
 def _turn(scenario: UserScenario, reply: Reply, taken: Sequence[str]) -> Turn | None:
-    """Neither one that a person had sent again nor one that Slack had to bring again keeps its place."""
+    """A request that was sent again by a person or redelivered by Slack does not keep its place."""
     places = [place for place, words in enumerate(taken) if words in reply.texts]
     if not places or scenario.presses[reply.request_id] or reply.held or reply.changes or not reply.at_first:
         return None
@@ -177,7 +177,7 @@ def _said(scenario: UserScenario, records: Records, thread_id: str) -> Said:
 
 
 def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Shown]:
-    """One reaction on each reply that was acknowledged, and the right one."""
+    """Each acknowledged reply has one reaction, and the right one."""
     bot, channel = world.workspace.app.bot_user_id, world.workspace.channels[scenario.channel]
     for reply in scenario.replies:
         if not reply.acked or reply.deleted or reply.pressed:
@@ -187,7 +187,7 @@ def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) ->
         open_question = scenario.unsure_about(first) > scenario.answered[reply.request_id]
         right = {Reaction.PROBLEM if open_question else Reaction.ACCEPTED}
         if world.process_pool.pauses and reply.times_in(world.fake_job_api.words_taken()):
-            # Who was stopped between the answer and its record comes back with the truth.
+            # A process paused between the answer and its record comes back with the truth.
             right.add(Reaction.ACCEPTED)
         shown = sorted(name for name, people in message.reactions.items() if bot in people)
         none = state is RequestState.WITHDRAWN or world.lacks_reactions
@@ -195,7 +195,7 @@ def _reactions(world: ProcessWorld, scenario: UserScenario, records: Records) ->
 
 
 def _posts(world: ProcessWorld) -> Iterator[str]:
-    """Over all channels and threads, known to a scenario or not."""
+    """All channels and threads are checked, whether a scenario knows them or not."""
     late = _late(world)
     yield from (key for key in all_keys(world.workspace) if key not in late)
 
@@ -209,11 +209,11 @@ def _cards_of(scenario: UserScenario) -> Iterator[str]:
         yield from (f"a card of {ask.prompt}" for card in own if key_of(card) not in late)
 
 
-# -- what only the words in a thread can tell -------------------------------------------------------------------------
+# -- what only the text of a thread can show --------------------------------------------------------------------------
 
 
 def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
-    """Where the job API runs a request once, none is handed back."""
+    """Where the job API honours idempotency keys, no request is handed back."""
     for request in happened.requests:
         waits_for_a_choice = request.state is RequestState.AWAITING_PERSON
         if world.idempotent and request.explained and not waits_for_a_choice:
@@ -222,10 +222,10 @@ def _handed_back(world: ProcessWorld, happened: History) -> Iterator[Broken]:
 
 
 def _told(scenario: UserScenario) -> Iterator[Broken]:
-    """Each thing once, by what it says."""
+    """Each notice is posted once, by its text."""
     said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
     started = sum(message.text == "Started." for message in said)
-    # Who was stopped between the answer and its record comes back with the truth, which a person did not wait for.
+    # A process paused between the answer and its record comes back with the truth, which a person did not wait for.
     unexpected = scenario.start_left and not scenario.world.process_pool.pauses
     may_be_left_out = scenario.quick or scenario.channel == ENDS_ALONE
     if started not in {not scenario.start_left, not unexpected, *([0] if may_be_left_out else [])}:
@@ -246,14 +246,14 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
 
 
 def ends_told_again(scenario: UserScenario) -> int:
-    """News of an end that had been told."""
+    """Returns ends that were announced again."""
     said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
     told = {link: sum(link in message.text for message in said) for link in scenario.links}
     return sum(max(times - scenario.ends[link], 0) for link, times in told.items())
 
 
 def _without_its_files(world: ProcessWorld, scenario: UserScenario) -> Iterator[Broken]:
-    """What was attached went along, each time that the job was asked for, and had arrived before."""
+    """Attached files were sent each time the job was requested, and had been uploaded before."""
     for created in world.fake_job_api.created:
         mine = created.prompt.startswith(scenario.prompt)
         sent = [world.fake_job_api.files.get(file_id) for file_id in created.files]
@@ -262,9 +262,10 @@ def _without_its_files(world: ProcessWorld, scenario: UserScenario) -> Iterator[
 
 
 def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Broken]:
-    """Nothing of what was refused is done, and nothing goes out that was deleted before."""
+    """Nothing that was refused is done, and nothing is sent that was deleted before."""
     attempts = world.fake_job_api.attempts
-    for text in {*scenario.refused_words} & {*world.fake_job_api.words_taken()}:  # as others' words they may go along
+    # as context by others they may be sent
+    for text in {*scenario.refused_words} & {*world.fake_job_api.words_taken()}:
         yield Broken(Promise.DONE_ONCE, f"{text} went out")
     for request_id in scenario.refused_requests:
         state, _ = records.states.get(request_id, (RequestState.REJECTED, ""))
@@ -286,7 +287,7 @@ def _count(scenario: UserScenario, what: str, times: int) -> Broken:
 
 
 def _sent_twice(world: ProcessWorld) -> Iterator[str]:
-    """A request that is sent again without a person asking was first held back for the lease of whoever sent it."""
+    """A request that is repeated without a person's request was first held for the lease of its sender."""
     sent: dict[str, list[float]] = {}
     for attempt in world.fake_job_api.attempts:
         if attempt.key:
@@ -299,7 +300,7 @@ def _sent_twice(world: ProcessWorld) -> Iterator[str]:
 
 
 def _other_bodies(world: ProcessWorld) -> Iterator[str]:
-    """A key that comes again has the body it had: a server that runs it once may refuse another."""
+    """A repeated key has the same body: a server that honours keys may refuse another one."""
     bodies: dict[str, set[bytes]] = {}
     for attempt in world.fake_job_api.attempts:
         if attempt.key:
@@ -308,12 +309,12 @@ def _other_bodies(world: ProcessWorld) -> Iterator[str]:
 
 
 def _late(world: ProcessWorld) -> set[str]:
-    """What a process was calling when it was stopped: the one thing that may come late, as the README says."""
+    """Returns the calls in progress when a process was paused: only these may arrive late, as the README says."""
     return {what for pause in world.process_pool.pauses for what in pause.under_way}
 
 
 def _timely(scenario: UserScenario) -> list[Message]:
-    """The Slack thread without cards, and without repetitions of what was being posted when a process was stopped."""
+    """Returns the Slack thread without cards and without repetitions of a post in progress at a pause."""
     late, seen, timely = _late(scenario.world), set[str](), list[Message]()
     for message in scenario.slack_thread():
         key = key_of(message)

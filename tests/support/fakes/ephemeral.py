@@ -1,4 +1,4 @@
-"""Words for one person in tests that have no Slack around them."""
+"""Private messages in tests without Slack."""
 
 import aiohttp
 
@@ -7,7 +7,7 @@ from bot.slack.sending.web_api import new_client
 
 
 def ephemeral_to_nobody(session: aiohttp.ClientSession) -> EphemeralSender:
-    """Where Slack can't be reached."""
+    """Sends nothing, as if Slack could not be reached."""
     return EphemeralSender(
         new_client("xoxb-x", session, base_url="http://127.0.0.1:9/api/"), KnownResponseUrls(session)
     )

@@ -1,4 +1,4 @@
-"""An executor's ear, for tests of editors."""
+"""Records progress in tests of editors."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from bot.jobserver.usage import Spent
 
 
 class FakeProgress:
-    """Keeps what an editor told of its progress, in its order."""
+    """Keeps the progress reported by an editor, in order."""
 
     def __init__(self) -> None:
         self.plans: list[tuple[PlanStep, ...]] = []
@@ -18,7 +18,7 @@ class FakeProgress:
         self.questions: list[Question] = []
         self.has_asked = asyncio.Event()
         self.reply: str | None = ""
-        """What is answered; empty: nothing in time, None: nothing ever."""
+        """The answer; empty: none in time, None: never."""
 
     def plan(self, steps: Sequence[PlanStep]) -> None:
         self.plans.append(tuple(steps))

@@ -1,4 +1,4 @@
-"""A store in which transactions stand still, as while a database does not answer."""
+"""A store in which transactions block, as while a database does not answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 class HeldStore:
-    """Lets `free` transactions through, and holds those that follow until `release`.
+    """Lets `free` transactions through and holds those that follow until `release`.
 
-    `reached` is set once one is held; `cancelled` counts those that were given up while they were held.
+    `reached` is set once one is held; `cancelled` counts those that were cancelled while held.
     """
 
     def __init__(self, store: Store, *, free: int = 0) -> None:

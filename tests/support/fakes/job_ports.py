@@ -1,4 +1,4 @@
-"""What an instruction's execution meets, as fakes: an editor, checks, and a keeper of pull requests."""
+"""Fakes that an instruction's execution uses: an editor, checks, and a host of pull requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -17,7 +17,7 @@ Edit = Callable[[EditTask, EditProgress], Awaitable[EditResult | None]]
 
 
 class ScriptedEditor:
-    """Does what a test says, and keeps the tasks it was given."""
+    """Does what a test says, and keeps its tasks."""
 
     def __init__(self, edit: Edit | None = None) -> None:
         self.script = edit or append_prompt
@@ -51,7 +51,7 @@ class NoLeaks:
 
 @dataclass(frozen=True)
 class FixedValues:
-    """Masks what it is given, and by the rules."""
+    """Masks the values given, and by the rules."""
 
     values: tuple[str, ...] = ()
 
@@ -78,7 +78,7 @@ def _status(problems: tuple[str, ...]) -> CheckStatus:
 
 @dataclass
 class FakePullRequests:
-    """Keeps them in memory, the newest last."""
+    """Keeps pull requests in memory, the newest last."""
 
     kept: list[OpenedPullRequest] = field(default_factory=list)
     opened: list[NewPullRequest] = field(default_factory=list)
@@ -87,7 +87,7 @@ class FakePullRequests:
     tries: int = 0
     looks: int = 0
     looking: asyncio.Event = field(default_factory=asyncio.Event)
-    """A look at a state waits for it."""
+    """A look-up of a state waits for it."""
     refused_extras: dict[Extra, str] = field(default_factory=dict)
     extras: list[Extra] = field(default_factory=list)
 
@@ -123,5 +123,5 @@ class FakePullRequests:
         return missing
 
     def end(self, state: PullRequestState) -> None:
-        """The newest one was merged or closed."""
+        """Merges or closes the newest one."""
         self.kept[-1] = replace(self.kept[-1], state=state)

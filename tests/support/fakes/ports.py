@@ -1,4 +1,4 @@
-"""Fakes at the ports: they keep the ports' promises, and remember what they were asked."""
+"""Fakes at the ports: they keep the ports' promises and record their calls."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ M = TypeVar("M")
 
 
 def seen_unless(job: Job, unless: bytes) -> SeenJob | None:
-    """What a look shows: a job's fingerprint is all that it tells."""
+    """What a poll returns: only a job's fingerprint matters."""
     fingerprint = repr(job).encode()
     return None if fingerprint == unless else SeenJob(job, fingerprint)
 
@@ -43,11 +43,11 @@ class FakeClock:
 
 
 class FakeJobApi:
-    """A job API in memory. `faults` are raised first, in turn; those in `after` once the call was carried out.
+    """A job API in memory. `faults` are raised first, in order; those in `after` once the call was carried out.
 
-    `requesters` are those that came with the calls, `files` those that came with each prompt. `outdated_answers` are
-    what the next messages are answered with, in turn, in place of the job as it then is. `cancels` and `files_taken`:
-    what this job API can do beyond its specification; `uploads` is what it was given, by id.
+    `requesters` came with the calls, `files` with each prompt. `outdated_answers` are returned for the next messages
+    instead of the current job. `cancels` and `files_taken` are what this job API can do beyond its specification;
+    `uploads` are the uploaded files, by id.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class FakeJobApi:
         return file
 
     def show(self, job_id: str, status: str, link: str | None = None, details: JobDetails | None = None) -> None:
-        """From now on the job has this status and link, and tells these details."""
+        """From now on the job has this status, link and details."""
         self.jobs[job_id] = replace(self.jobs[job_id], status=status, pr_link=link, details=details)
 
     @staticmethod
@@ -145,7 +145,7 @@ class FakeJobApi:
 
 
 class FakePeople:
-    """People's names in memory, remembering who was asked for."""
+    """People's names in memory, with a record of the look-ups."""
 
     def __init__(self) -> None:
         self.state: dict[str, str] = {}
@@ -157,7 +157,7 @@ class FakePeople:
 
 
 class FakeRequesters:
-    """Who asked, in memory: a new address each time, so that a body that is not kept shows."""
+    """Requesters in memory, with a new permalink each time, so that a body that is not kept is noticed."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -179,7 +179,7 @@ class Posted:
 
     @property
     def kind(self) -> str:
-        """Of the message."""
+        """The kind of the message."""
         return self.message.kind
 
 
@@ -190,12 +190,12 @@ class FakeChat:
         self.messages: list[Posted] = []
         self.cards: dict[str, Thread] = {}
         self.follow_ups: dict[str, FollowUpCounts] = {}
-        """As each card shows them."""
+        """As shown on each card."""
         self.all_reactions: dict[str, list[Reaction]] = {}
-        """On each message, the newest last."""
+        """The reactions on each message, the newest last."""
         self.told: list[NoticeMessage] = []
         self.told_in: list[PrivatePlace] = []
-        """Where each of these was told."""
+        """Where each of these was posted."""
         self.joined = {"C1"}
         self.public = {"C1", "C2"}
         self.calls: list[str] = []
@@ -234,7 +234,7 @@ class FakeChat:
 
     @property
     def reactions(self) -> dict[str, Reaction]:
-        """The newest reaction on each message."""
+        """Returns the newest reaction on each message."""
         return {message_ts: there[-1] for message_ts, there in self.all_reactions.items() if there}
 
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
@@ -251,23 +251,23 @@ class FakeChat:
         self.joined.add(channel_id)
 
     def told_to(self) -> list[tuple[str, str]]:
-        """Who was told what, in order."""
+        """Returns the private messages and their recipients, in order."""
         return [(message.about, message.kind) for message in self.told]
 
     def told_as(self, kind: type[M]) -> list[M]:
-        """What of this kind people were told, in order."""
+        """Returns the private messages of this kind, in order."""
         return [message for message in self.told if isinstance(message, kind)]
 
     def answers(self) -> list[str]:
-        """How clicks, and replies that are not sent, were answered, in order."""
+        """Returns the answers to clicks and to replies that are not sent, in order."""
         return [message.answer for message in self.told_as(ActionAnswered)]
 
     def posted_as(self, kind: type[M]) -> list[M]:
-        """What of this kind was posted, in order."""
+        """Returns the posts of this kind, in order."""
         return [posted.message for posted in self.messages if isinstance(posted.message, kind)]
 
     def said(self, thread_ts: str | None = None) -> list[str]:
-        """What was posted in threads, in order."""
+        """Returns the posts in threads, in order."""
         posts = [message for message in self.messages if not isinstance(message.message, CardChanged)]
         return [message.kind for message in posts if thread_ts in {None, message.thread_ts}]
 

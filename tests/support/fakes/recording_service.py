@@ -1,4 +1,4 @@
-"""The service's interface for tests of what is received: it keeps what it was asked."""
+"""The service's interface for tests of the listeners: it records its calls."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ _WORDS = frozenset({"start", "receive"})
 
 @dataclass
 class RecordingService:
-    """Keeps each call as a tuple: its name, then what it was given. `fault` is raised, `gate` waited for; `knows`: the
-    thread of each reply is that of a job.
+    """Keeps each call as a tuple of its name and arguments. `fault` is raised, `gate` awaited; `knows`: every
+    reply's thread belongs to a job.
     """
 
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     asked: int = 0
-    """How often it was called, with or without success."""
+    """How often it was called, successfully or not."""
     fault: Exception | None = None
     gate: asyncio.Event | None = None
     knows: bool = True
@@ -93,45 +93,45 @@ class RecordingService:
             raise self.fault
         self.calls.append(call)
 
-    # -- what it was asked ----------------------------------------------------------------------------------------
+    # -- the recorded calls ---------------------------------------------------------------------------------------
 
     @property
     def started(self) -> list[NewJob]:
-        """The jobs that were asked for."""
+        """The requested jobs."""
         return [call[1] for call in self.calls if call[0] == "start"]
 
     @property
     def starts(self) -> set[str]:
-        """The commands by their source keys: the store refuses one that comes again."""
+        """The commands by source key: the store refuses a repeated one."""
         return {asked.source_key for asked in self.started}
 
     @property
     def received(self) -> list[Reply]:
-        """The messages that came, as often as they did."""
+        """The messages received, as often as they came."""
         return [call[1] for call in self.calls if call[0] == "receive"]
 
     @property
     def replies(self) -> set[tuple[str, str]]:
-        """When each reply was written, and what it says."""
+        """The time and text of each reply."""
         return {(reply.message_ts, reply.text) for reply in self.received}
 
     @property
     def edits(self) -> list[Reply]:
-        """What replies came to say."""
+        """The new texts of edited replies."""
         return [call[1] for call in self.calls if call[0] == "revise"]
 
     @property
     def actions(self) -> list[Action]:
-        """What buttons, words and reactions asked for."""
+        """The actions requested by buttons, words and reactions."""
         return [call[1] for call in self.calls if call[0] == "act"]
 
     @property
     def clicks(self) -> list[tuple[str, str]]:
-        """Each button in a thread, and what it is about."""
+        """Each button in a thread and its subject."""
         return [(action.kind.value, action.argument or action.thread_id) for action in self.actions]
 
     @property
     def words(self) -> list[str]:
-        """The words of commands and replies, as people read them."""
+        """The text of commands and replies in readable form."""
         texts = [call[1].prompt if call[0] == "start" else call[1].text for call in self.calls if call[0] in _WORDS]
         return [with_names(text, {}) for text in texts]

@@ -1,4 +1,4 @@
-"""Slack's limits as tests want them: none to speak of, or all of them in a time that passes faster."""
+"""Slack's limits for tests: practically none, or all of them with a shortened minute."""
 
 import math
 import time
@@ -10,11 +10,11 @@ _ANY_NUMBER = Limit(6_000_000, 10_000)
 ANY_NUMBER = SlackLimits(
     dict.fromkeys(SLACK_LIMITS.methods, _ANY_NUMBER), dict.fromkeys(SLACK_LIMITS.channel, _ANY_NUMBER)
 )
-"""Anything may be called as often as a test likes; what Slack refuses it still wants to wait."""
+"""Any method may be called as often as a test likes; Slack's own 429s still count."""
 
 
 def faster(limits: SlackLimits, pace: float) -> SlackLimits:
-    """The same bursts, and so many times as many calls a minute."""
+    """The same bursts, with this many times as many calls a minute."""
 
     def each(limit: Limit) -> Limit:
         return Limit(limit.per_minute * pace, limit.burst)
@@ -24,7 +24,7 @@ def faster(limits: SlackLimits, pace: float) -> SlackLimits:
 
 
 class FasterRateLimits(RateLimits):
-    """What the workspace enforces, where Slack's minute is so many times as short."""
+    """The limits that the workspace enforces, with Slack's minute shortened by this factor."""
 
     def __init__(self, pace: float) -> None:
         super().__init__(lambda: time.time() * pace)

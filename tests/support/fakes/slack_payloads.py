@@ -1,4 +1,4 @@
-"""What Slack sends, as short as the listeners need it: a command, a reply and its edits, a press of a button."""
+"""Slack's payloads, reduced to what the listeners need: a command, a reply and its edits, a press of a button."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def click(action_id: str, value: str = "r1", **changes: Any) -> dict[str, Any]:
 
 
 def edit(text: Any = "New words", *, before: Any = "Old words", **changes: Any) -> dict[str, Any]:
-    """As Slack reports an edit. `changes` are those of the message."""
+    """An edit as Slack delivers it. `changes` are those of the message."""
     message = {
         "type": "message",
         "user": "U0ANA",

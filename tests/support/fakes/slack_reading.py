@@ -1,4 +1,4 @@
-"""What is read of Slack before a request is sent, in memory."""
+"""The Slack look-ups before a request is sent, in memory."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,8 +11,8 @@ from bot.ports.slack import SlackReading
 
 @dataclass
 class FakeSlackReading:
-    """Slack as it is read. Everybody is a member of T1, and every channel is our own, but for what `members` and
-    `channels` say; `faults` are raised first, in turn. `asked` remembers what was asked.
+    """Slack for reading. Everybody is a member of T1 and every channel is internal, except for what `members` and
+    `channels` say; `faults` are raised first, in order. `asked` records the look-ups.
     """
 
     members: dict[str, Member | None] = field(
@@ -69,7 +69,7 @@ class FakeSlackReading:
 
     @property
     def ports(self) -> SlackReading:
-        """This as the preparer is given it."""
+        """Returns this as the preparer's ports."""
         return SlackReading(self, self, self, self, self)
 
     def _ask(self, what: str) -> None:

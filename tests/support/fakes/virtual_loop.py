@@ -1,4 +1,4 @@
-"""An event loop in which nothing sleeps: time moves to the next timer as soon as nothing else can happen."""
+"""An event loop in which nothing sleeps: time jumps to the next timer as soon as nothing else can happen."""
 
 import asyncio
 import selectors
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class _Selector(selectors.DefaultSelector):
-    """Instead of waiting for a timer, moves the time to it; waits really while a database is at work."""
+    """Moves the time instead of waiting for a timer; really waits while a database is busy."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,11 +36,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.selector.now
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, as while nothing runs."""
+        """Advances the time, as if nothing ran."""
         self.selector.now += seconds
 
     async def in_real_time(self, work: Awaitable[T]) -> T:
-        """Awaits work of the database, which no jump in time may overtake."""
+        """Awaits database work, which no jump in time may overtake."""
         self.selector.databases_at_work += 1
         try:
             return await work

@@ -1,4 +1,4 @@
-"""How people ask for jobs: every way in, for whatever project, delivered at once, later, or again."""
+"""How people ask for jobs: every way in, for any project, delivered at once, later, or again."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -17,7 +17,7 @@ TOPIC = st.sampled_from(["", "guide", "manual", "guide and manual"])
 
 
 class Asking(PeopleMachine):
-    """Jobs are asked for."""
+    """Rules by which people ask for jobs."""
 
     @precondition(lambda self: len(self.people.messages) < MOST)
     @rule(
@@ -29,7 +29,7 @@ class Asking(PeopleMachine):
         at=AT,
     )
     def ask(self, *, way_in: WayIn, person: Person, channel: str, said: str, topic: str, at: int) -> None:
-        """By the command, or its modal: the card begins a thread."""
+        """Uses the command or its modal: the card begins a thread."""
         mark, key = self.next_mark()
         words = f"Do [{mark}.0] {topic}"
         self.written(
@@ -45,7 +45,7 @@ class Asking(PeopleMachine):
         at=st.sampled_from([0, 1, None]),
     )
     def mention(self, *, person: Person, channel: str, said: str, topic: str, at: int | None) -> None:
-        """By a mention that begins a thread, or by a direct message."""
+        """Mentions the bot in a root message, or writes a direct message."""
         mark, key = self.next_mark()
         ts = self.outside.chat.next_ts()
         way_in = WayIn.DIRECT_MESSAGE if channel.startswith("D") else WayIn.MENTION
@@ -67,16 +67,16 @@ class Asking(PeopleMachine):
     @precondition(lambda self: self.direct_messages() and len(self.people.messages) < MOST)
     @rule(which=st.integers(0, 9), topic=TOPIC, at=st.sampled_from([0, 1, 0, 1, None]))
     def write_another_line(self, *, which: int, topic: str, at: int | None) -> None:
-        """Somebody goes on in their direct message, outside the threads."""
+        """Writes on in a direct message, outside the threads."""
         earlier = self.direct_messages()
         self.write_directly(earlier[which % len(earlier)].person, topic, at)
 
     def direct_messages(self) -> list[Message]:
-        """What was written there."""
+        """Returns the direct messages."""
         return [message for message in self.people.messages if message.way_in is WayIn.DIRECT_MESSAGE]
 
     def write_directly(self, person: Person, topic: str, at: int | None) -> None:
-        """A line in somebody's direct message."""
+        """Writes a line in a direct message."""
         (mark, key), ts = self.next_mark(), self.outside.chat.next_ts()
         words, project = f"Do [{mark}.0] {topic}", self.meant("", "D1", topic)
         self.written(Message(mark, key, person, WayIn.DIRECT_MESSAGE, "D1", words, ts=ts, root=ts, project=project), at)
@@ -90,7 +90,7 @@ class Asking(PeopleMachine):
         at=AT,
     )
     def ask_in_conversation(self, *, way_in: WayIn, person: Person, again: bool, topic: str, at: int) -> None:
-        """In a thread of other people, where there may be a job already."""
+        """Mentions the bot in an existing thread, where there may be a job already."""
         if not (again and self.conversations):
             self.conversations.append(Place("C1", self.outside.chat.next_ts()))
         place = self.conversations[-1]
@@ -103,7 +103,7 @@ class Asking(PeopleMachine):
     @precondition(lambda self: self.places() and len(self.people.messages) < MOST)
     @rule(which=st.integers(0, 9), person=PERSON, said=SAID, at=st.sampled_from([0, 1, None]))
     def ask_for_another(self, *, which: int, person: Person, said: str, at: int | None) -> None:
-        """By `!new` in the thread of a job."""
+        """Writes `!new` in the thread of a job."""
         place = self.places()[which % len(self.places())]
         mark, key = self.next_mark()
         option = f"project:{said} " if said else ""
@@ -123,7 +123,7 @@ class Asking(PeopleMachine):
         self.written(message, at)
 
     def meant(self, said: str, channel: str, topic: str) -> str:
-        """The project that a request is for by what it says and where; empty: its person has to be asked."""
+        """Returns the project of a request by its text and place; empty: its person has to be asked."""
         if not self.several:
             return "docs" if said in {"", "docs"} else ""
         if said:

@@ -1,4 +1,4 @@
-"""What people press, and the words that they have for Pagehand."""
+"""The buttons and control words that people use."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -22,7 +22,7 @@ def _room(machine: PeopleMachine) -> bool:
 
 
 class Controlling(PeopleMachine):
-    """Jobs are stopped, muted, retried, switched; questions are answered."""
+    """Rules by which jobs are stopped, muted, retried and switched, and questions answered."""
 
     @precondition(lambda self: self.outside.cards() and _room(self))
     @rule(
@@ -48,7 +48,7 @@ class Controlling(PeopleMachine):
     @precondition(lambda self: self.several and self.outside.cards() and _room(self))
     @rule(which=WHICH, person=PERSON, project=st.sampled_from(ALL_PROJECTS), at=AT)
     def switch(self, *, which: int, person: Person, project: str, at: int) -> None:
-        """Somebody chooses another project in the menu of a card."""
+        """Chooses another project in the menu of a card."""
         card = self.card(which)
         thread_id = card.key.removesuffix("/card")
         self.press(
@@ -88,7 +88,7 @@ class Controlling(PeopleMachine):
     @precondition(lambda self: self.outside.chat.told_as(ProjectAsked) and _room(self))
     @rule(which=WHICH, other=st.sampled_from([None, None, ANA, BEN]), project=st.sampled_from(ALL_PROJECTS), at=AT)
     def choose_the_project(self, *, which: int, other: Person | None, project: str, at: int) -> None:
-        """Whoever was asked chooses, or somebody else does."""
+        """Chooses the project, as the person asked or as another one."""
         asked = self.outside.chat.told_as(ProjectAsked)
         question = asked[which % len(asked)]
         person = other or self.person(question.person_id)
@@ -114,7 +114,7 @@ class Controlling(PeopleMachine):
         at=AT,
     )
     def say_what_a_direct_message_is(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
-        """A job of its own, or for the one above."""
+        """Makes a line a job of its own, or sends it to the one above."""
         asked = self.outside.chat.told_as(JobOrReplyAsked)
         question = asked[which % len(asked)]
         self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
@@ -140,6 +140,6 @@ class Controlling(PeopleMachine):
         self.deliver_press(presses[which % len(presses)], at)
 
     def uncertain_posts(self) -> list[str]:
-        """The requests that threads tell to be uncertain."""
+        """Returns the requests that threads report as in doubt."""
         posted = self.outside.chat.posted_as(RequestUncertain)
         return [message.request.request_id for message in posted]

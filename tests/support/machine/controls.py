@@ -1,4 +1,4 @@
-"""How a run with all that people can do begins and ends."""
+"""How a run with all controls begins and ends."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         jobs: int,
         channel: str,
     ) -> None:
-        """Most runs begin with a job or two under way, or with a job and a line in a direct message."""
+        """Starts most runs with a job or two, or with a job and a line in a direct message."""
         outside = self.outside
         self.several = several
         projects = (
@@ -108,8 +108,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self.settle_down()
 
     def _answer_lines(self) -> None:
-        """Every line that still waits goes to the job above, if that takes it, or else becomes a job; in every other
-        case it becomes one at once. Those of an outsider, who may not answer, wait on.
+        """Sends every waiting line to the job above if that accepts it; otherwise the line becomes a job at once. Lines
+        of an outsider, who may not answer, keep waiting.
         """
         for number, question in enumerate(self.outside.chat.told_as(JobOrReplyAsked)):
             for kind in (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD)[number % 2 :]:
@@ -121,7 +121,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         assert not [row for row in lines if row["person_id"] != EVA.id]
 
     def _places_with_a_job(self) -> list[Place]:
-        """The threads in which a job lives: one that was started, and that the job API knows."""
+        """Returns the threads with a live job: one that was started and that the job API knows."""
         live = [self.live_in(place) for place in self.places()]
         return [place for place, thread in zip(self.places(), live, strict=True) if thread and self._is_well(thread)]
 
@@ -130,7 +130,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         return thread.state.failure.problem is None and not any(row["thread_id"] == thread.id for row in uncertain)
 
     def live_in(self, place: Place) -> Thread | None:
-        """The newest job of a Slack thread that was started."""
+        """Returns the newest started job of a Slack thread."""
         created = {call.job_id for call in self.outside.job_api.calls if call.operation == "create"}
         here = [
             thread
@@ -143,8 +143,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         return max(here, key=lambda thread: thread.number, default=None)
 
     def _thank(self, place: Place) -> None:
-        """Thanks for a job that has ended carry their reaction, and go nowhere; those where another one is about to
-        begin are not looked at.
+        """Thanks for an ended job get their reaction and are not sent. Threads in which another job is
+        about to start are skipped.
         """
         live = self.live_in(place)
         assert live is not None
@@ -162,14 +162,14 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         assert len(self.outside.job_api.calls) == before
 
     def _is_newest(self, live: Thread) -> bool:
-        """Whether no other job is about to begin in its Slack thread."""
+        """Returns whether no other job is about to start in its Slack thread."""
         return not any(
             (other.channel_id, other.ts) == (live.channel_id, live.ts) and other.number > live.number
             for other in self.stored_threads().values()
         )
 
     def _answer_with_emoji(self, place: Place) -> None:
-        """Emoji alone may be the answer to what the agent asks: whoever wrote them says so, and then they go out."""
+        """Emoji alone may answer the agent's question: their author confirms that, and then they are sent."""
         live = self.live_in(place)
         assert live is not None
         assert live.state.job is not None
@@ -188,7 +188,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         assert [call.prompt for call in self.outside.job_api.calls[before:]] == [cheer.text]
 
     def _discard(self, place: Place) -> None:
-        """What a failed job got done is thrown away by one call, and its person is told that once."""
+        """Partial work of a failed job is discarded by one call, and its person is told once."""
         live = self.live_in(place)
         assert live is not None
         assert live.state.job is not None
@@ -206,8 +206,8 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         assert [call.operation for call in calls] == ["discard"], f"{calls}, and {told} was told"
 
     def _retry_and_switch(self, place: Place) -> None:
-        """Whatever was refused before: once there is nothing against it, a job that failed is started again, and one
-        for another project takes its place.
+        """Whatever was refused before: once nothing prevents it, a failed job is retried, and a job for
+        another project replaces it.
         """
         live = self.live_in(place)
         assert live is not None
@@ -236,13 +236,13 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         assert newest.follows == live.id, f"{kind}: {newest} is not in the place of {live}"
 
     def _look_at(self, thread: Thread) -> None:
-        """The job is looked at once more, as after a webhook."""
+        """Polls the job once more, as after a webhook."""
         state = replace(thread.state, work=replace(thread.state.work, poll_until=self.outside.clock.time + 60.0))
         self.read(lambda tx: tx.threads.save_state(thread.id, state, poll_in=0.0))
         self.in_process(0, self.processes[0].settle())
 
     def verdict(self) -> ControlVerdict:
-        """What has come of it all."""
+        """Checks the results."""
         tables = {name: self.rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
         return ControlVerdict(self.outside, self.people, tables, self.stored_threads())
 

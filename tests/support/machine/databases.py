@@ -1,4 +1,4 @@
-"""The databases that a state machine runs on: each run has one with the tables and nothing in it."""
+"""The databases that a state machine runs on: each run has its own, with empty tables."""
 
 import shutil
 import sqlite3
@@ -18,17 +18,17 @@ class Database(Protocol):
     """The database of one run."""
 
     async def open(self) -> str:
-        """Makes it, and returns its URL."""
+        """Creates it and returns its URL."""
 
     async def rows(self, table: str) -> list[Row]:
-        """What a table holds."""
+        """Returns the rows of a table."""
 
     async def close(self) -> None:
         """Removes it."""
 
 
 class SqliteDatabase:
-    """A copy of a file with the tables and nothing in them."""
+    """A copy of a file with empty tables."""
 
     def __init__(self, template: Path) -> None:
         self._template = template
@@ -53,7 +53,7 @@ class SqliteDatabase:
 
 
 class PostgresDatabase:
-    """A database of a server that runs."""
+    """A database of a running server."""
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""What can happen in the world outside: calls go wrong, jobs change, channels are shut, time passes."""
+"""Events outside the bot: calls fail, jobs change, channels are archived, time passes."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
@@ -23,7 +23,7 @@ DETAILS = (
 
 
 class Traps(Machine):
-    """Calls go wrong."""
+    """Rules by which calls fail."""
 
     @rule(trap=st.sampled_from(TRAPS))
     def something_will_go_wrong(self, trap: Trap) -> None:
@@ -32,7 +32,7 @@ class Traps(Machine):
 
 
 class Environment(Machine):
-    """Jobs, channels and time go their ways."""
+    """Rules by which jobs, channels and time change."""
 
     @precondition(lambda self: self.outside.job_api.jobs)
     @rule(

@@ -1,4 +1,4 @@
-"""What an instance does, piece by piece, and what can happen to it."""
+"""What an instance does step by step, and what can happen to it."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -6,7 +6,7 @@ from support.machine.machine import Machine
 
 
 class Instances(Machine):
-    """Instances work, hang, die and start anew."""
+    """Rules by which instances work, hang, die and restart."""
 
     @rule(
         at=st.integers(0, 1),

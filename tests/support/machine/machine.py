@@ -1,6 +1,6 @@
-"""What all state machines stand on: processes on one database, in a world outside that misbehaves, in virtual time.
+"""The base of all state machines: processes on one database, in an unreliable world outside, in virtual time.
 
-Rules are in the modules beside: each is a class of its own, and a machine is made of those that it wants.
+The rules are in the neighbouring modules: each is a class, and a machine combines those that it wants.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ LINKS = ("https://git.example/pull/1", "https://git.example/pull/2")
 
 
 class Machine(RuleBasedStateMachine):
-    """Two instances on one database. Each rule is something that can happen in the world outside or to an instance."""
+    """Two instances on one database. Each rule is an event outside or in an instance."""
 
     make_database: Callable[[], Database]
 
@@ -51,34 +51,34 @@ class Machine(RuleBasedStateMachine):
             self.run(self.loop.in_real_time(self.database.close()))
             self.loop.close()
 
-    # -- what a machine says --------------------------------------------------------------------------------------
+    # -- for the machines -----------------------------------------------------------------------------------------
 
     def end_well(self) -> None:
-        """All faults end; then everything has to come to its end, and to have kept what is promised."""
+        """Ends all faults; then everything must finish and every promise be kept."""
         raise NotImplementedError
 
     def after_step(self) -> None:
-        """Looks at the database after something was run in a process."""
+        """Checks the database after a process ran something."""
 
     # -- processes ------------------------------------------------------------------------------------------------
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs something until it has ended."""
+        """Runs something to its end."""
         return self.loop.run_until_complete(work)
 
     def read(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Runs a transaction of nobody's."""
+        """Runs a transaction that belongs to no process."""
         return self.run(self.loop.in_real_time(self.outside.store.transact(work)))
 
     def born(self) -> Process:
-        """A process that has just started."""
+        """Starts a process."""
         self.births += 1
         return Process(
             self.outside, f"process-{self.births}", idempotent=self.idempotent, merge_seconds=self.merge_seconds
         )
 
     def in_process(self, at: int, work: Coroutine[Any, Any, Any]) -> bool:
-        """Runs something in a process; False where that failed or killed it (another one takes its place)."""
+        """Runs something in a process; False if that failed or killed it (another one replaces it)."""
         process, done = self.processes[at], True
         self.outside.step += 1
         try:
@@ -93,26 +93,26 @@ class Machine(RuleBasedStateMachine):
         return done
 
     def dies(self, at: int) -> None:
-        """A process is dead; of what it had claimed nobody knows whether it was sent."""
+        """Kills a process; its claims may or may not have been sent."""
         process = self.processes[at]
         self.run(process.kill())
         held = {row["id"] for row in self.rows("requests") if row["claimed_by"] == process.owner}
         self.outside.in_doubt |= held
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass."""
+        """Advances the time."""
         self.outside.clock.advance(seconds)
         self.loop.advance(seconds)
 
     def resume_all(self) -> None:
-        """Lets every call that hangs go on."""
+        """Resumes every hanging call."""
         for at, process in enumerate(self.processes):
             while process.pauses:
                 self.in_process(at, process.resume(0))
 
     def settle_down(self) -> None:
-        """Lets time pass, from one due time to the next, till nothing more happens by itself. A notice that is due and
-        left alone waits for a method that a 429 of Slack's holds back.
+        """Advances the time from one due time to the next until nothing more happens by itself. A due notice that is
+        not delivered waits for a method that is held back by Slack's 429.
         """
         for _ in range(200):
             for at in (0, 1):
@@ -130,22 +130,22 @@ class Machine(RuleBasedStateMachine):
         raise AssertionError("it never comes to rest")
 
     def all_jobs_end(self) -> None:
-        """All agents get done with what they are at."""
+        """Ends all jobs."""
         for job_id, job in list(self.outside.job_api.jobs.items()):
             if job.status != "completed" or self.outside.job_api.slow:
                 self.outside.job_api.show(job_id, "completed", LINKS[0])
 
     def job(self, which: int) -> str:
-        """One of the jobs that there are."""
+        """Chooses one of the jobs."""
         jobs = list(self.outside.job_api.jobs)
         return jobs[which % len(jobs)]
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """What a table holds."""
+        """Returns the rows of a table."""
         return self.run(self.loop.in_real_time(self.database.rows(table)))
 
     def stored_threads(self) -> dict[str, Thread]:
-        """The threads as the store tells of them."""
+        """Returns the threads as stored."""
         return {row["id"]: self.read(_thread(row["id"])) for row in self.rows("threads")}
 
     def _due(self, table: str) -> Iterator[float]:
@@ -154,7 +154,7 @@ class Machine(RuleBasedStateMachine):
                 yield max(row["due_at"], row["claimed_until"] or 0.0)
 
     async def _kill_all(self) -> None:
-        """And ends whatever else still runs, so that nobody is at work in a store that is closed."""
+        """Also ends everything else that is running, so that nothing uses a closed store."""
         for process in self.processes:
             await process.kill()
         left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -173,6 +173,6 @@ def _thread(thread_id: str) -> Callable[[Transaction], Awaitable[Thread]]:
 
 
 def _complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A dead process leaves tasks with a Crash behind; anything else is a fault."""
+    """A dead process leaves tasks with a Crash behind; anything else is an error."""
     error = context.get("exception")
     assert isinstance(error, Crash), context

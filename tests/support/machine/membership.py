@@ -1,4 +1,4 @@
-"""Who people are, and whether Slack tells it: both change while requests wait."""
+"""Who people are, and whether Slack can be asked: both change while requests wait."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -10,7 +10,7 @@ from bot.domain.requests.request import Person
 
 
 class Membership(PeopleMachine):
-    """People become guests and members again, Slack cannot be read for a while, jobs take their time."""
+    """Rules by which people become guests and members again, Slack cannot be read for a while, and jobs take time."""
 
     @rule(person=st.sampled_from([ANA, BEN]), guest=st.sampled_from([True, False, False]))
     def becomes_a_guest_or_a_member(self, *, person: Person, guest: bool) -> None:
@@ -25,16 +25,16 @@ class Membership(PeopleMachine):
         self.advance(3_700.0)
 
     def is_guest(self, person: Person) -> bool:
-        """Whether somebody is a guest now."""
+        """Returns whether a person is a guest now."""
         member = self.outside.reading.members.get(person.id)
         return member is not None and member.is_guest
 
     def set_guest(self, person: Person, *, guest: bool) -> None:
-        """From now on somebody is a guest, or a member."""
+        """Makes a person a guest or a member."""
         self.outside.reading.members[person.id] = Member(person.id, person.id, person.team_id, is_guest=guest)
         self.people.guests.setdefault(person.id, []).append((self.outside.step, guest))
 
     def set_away(self, *, away: bool) -> None:
-        """From now on Slack cannot be read, or can."""
+        """Makes Slack unreadable or readable."""
         self.outside.reading.away = away
         self.people.away.append((self.outside.step, away))

@@ -1,4 +1,4 @@
-"""What all rules of people stand on: what is written, delivered, edited and pressed, and where there are threads."""
+"""The base of all rules about people: what is written, delivered, edited and pressed, and in which threads."""
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ ALL_PROJECTS = ("guides", "manual", "api")
 
 @dataclass(frozen=True)
 class Place:
-    """A Slack thread in which there is, or will be, a job."""
+    """A Slack thread that has or will have a job."""
 
     channel_id: str
     root: str
 
 
 class PeopleMachine(Machine):
-    """People ask for jobs by every way in, and steer them."""
+    """Rules by which people ask for jobs in every way, and steer them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,30 +38,30 @@ class PeopleMachine(Machine):
     # -- where ----------------------------------------------------------------------------------------------------
 
     def places(self) -> list[Place]:
-        """The threads in which people see a card, or wait for one."""
+        """Returns the threads in which people see a card or wait for one."""
         carded = [Place(card.channel_id, card.thread_ts or card.ts) for card in self.outside.cards()]
         asked = [Place(each.channel_id, each.root) for each in self.people.messages if each.starts and each.root]
         return list(dict.fromkeys([*carded, *asked]))
 
     def card(self, which: int) -> Posted:
-        """One of the cards that people see."""
+        """Chooses one of the visible cards."""
         cards = self.outside.cards()
         return cards[which % len(cards)]
 
     @staticmethod
     def person(person_id: str) -> Person:
-        """Who has this id."""
+        """Returns the person with this id."""
         return next(person for person in (ANA, BEN, EVA) if person.id == person_id)
 
     # -- what is written ------------------------------------------------------------------------------------------
 
     def next_mark(self) -> tuple[str, str]:
-        """A mark that nothing else has, and a key made of it."""
+        """Returns a new unique mark, and a key made of it."""
         mark = f"w{len(self.people.messages)}"
         return mark, f"key-{mark}"
 
     def written(self, message: Message, at: int | None) -> None:
-        """Somebody wrote this; `at` which process it is delivered, None: later."""
+        """Records that a person wrote this; `at` is the process that it is delivered to, None: later."""
         if message.ts:
             message = replace(message, key=f"message/{message.channel_id}/{message.ts}")
         self.people.messages.append(message)
@@ -69,7 +69,7 @@ class PeopleMachine(Machine):
             self.deliver_message(message, at)
 
     def deliver_message(self, message: Message, at: int) -> None:
-        """Slack brings a message, perhaps again."""
+        """Delivers a message, perhaps again."""
         service = self.processes[at].service
         if message.thread_id:
             way_in = WayIn.BUTTON if message.pressed else WayIn.MODAL
@@ -87,8 +87,8 @@ class PeopleMachine(Machine):
             message.known = message.known or answer
 
     def deliver_version(self, message: Message, version: Version, at: int) -> None:
-        """Slack brings an edit or a deletion, perhaps again. One of a message that is not known is answered as one that
-        was just written, if it came soon; later, its writer is told that it asks for nothing.
+        """Delivers an edit or a deletion, perhaps again. One of an unknown message is handled like a new message if it
+        came soon; later, its author is told that it asks for nothing.
         """
         revised = message.revised(version)
         answer = self.answer_of(at, self.processes[at].service.revise(revised))
@@ -107,7 +107,7 @@ class PeopleMachine(Machine):
         return service.receive(message.revised(version))
 
     def answer_of(self, at: int, work: Coroutine[Any, Any, object]) -> bool | None:
-        """What the service answered (nothing is a yes); None where it came to no answer."""
+        """Returns the service's answer (None counts as yes); None if there was no answer."""
         answers: list[object] = []
 
         async def answered() -> None:
@@ -118,12 +118,12 @@ class PeopleMachine(Machine):
     # -- what is pressed ------------------------------------------------------------------------------------------
 
     def press(self, person: Person, kind: RequestKind, at: int, **about: str) -> None:
-        """Somebody presses a button."""
+        """Presses a button."""
         key = f"press-{len(self.people.presses)}"
         self._pressed(Press(key, person, Action(person, kind, key, way_in=WayIn.BUTTON, **about)), at)
 
     def react(self, person: Person, card: Posted, at: int) -> None:
-        """Somebody puts an ❌ on a card."""
+        """Adds an ❌ to a card."""
         key = f"reaction/press-{len(self.people.presses)}"
         action = Action(
             person, RequestKind.STOP, key, way_in=WayIn.REACTION, channel_id=card.channel_id, card_ts=card.ts
@@ -131,7 +131,7 @@ class PeopleMachine(Machine):
         self._pressed(Press(key, person, action), at)
 
     def say(self, person: Person, place: Place, word: Any, at: int, *, text: str = "") -> None:
-        """Somebody writes a word for Pagehand; with HELP, `text` is the one that was probably meant, if any."""
+        """Writes a control word; with HELP, `text` is the one that was probably meant, if any."""
         ts = self.outside.chat.next_ts()
         in_direct_message = place.channel_id.startswith("D")
         reply = Reply(person, place.channel_id, place.root, ts, text, word=word, in_direct_message=in_direct_message)
@@ -142,7 +142,7 @@ class PeopleMachine(Machine):
         self.deliver_press(press, at)
 
     def deliver_press(self, press: Press, at: int) -> None:
-        """Slack brings a press, perhaps again."""
+        """Delivers a press, perhaps again."""
         service, wants = self.processes[at].service, press.wants
         answer = self.answer_of(at, service.act(wants) if isinstance(wants, Action) else service.receive(wants))
         if answer is not None:
@@ -150,7 +150,7 @@ class PeopleMachine(Machine):
             press.known = press.known or answer
 
     def after_step(self) -> None:
-        """Notes since when there is what."""
+        """Records since when each row exists."""
         for row in self.rows("requests"):
             self.people.recorded.setdefault(row["id"], self.outside.step)
             if row["state"] in _PASSED and row["kind"] in {"start", "follow_up"}:
@@ -164,7 +164,7 @@ class PeopleMachine(Machine):
 
 
 def _job(message: Message) -> NewJob:
-    """As the listener of each way in makes it."""
+    """Builds what the listener of each way in builds."""
     context = RequestContext("What was said.") if message.way_in is WayIn.SHORTCUT else None
     return NewJob(
         message.person,

@@ -1,4 +1,4 @@
-"""How a state machine is run: how far it looks, and on which database."""
+"""How a state machine is run: how many steps, and on which database."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from support.machine.databases import Database
 from support.machine.machine import Machine
 
 AS_LONG_AS_IT_TAKES = pytest.mark.timeout(0 if LONG else 300)
-"""A test in the long profile runs for longer than any other may."""
+"""A test in the long profile runs longer than any other may."""
 
 
 def run_machine(machine: type[Machine], make_database: Callable[[], Database], *, runs: int, steps: int) -> None:
-    """Tries so many runs of so many steps in the full lane; many more, and longer ones, in the long profile. What is
-    found is printed as a list of steps, which the long profile shortens before.
+    """Tries this many runs of this many steps in the full lane; many more, and longer ones, in the long profile.
+    Failures are printed as a list of steps, which the long profile shortens first.
     """
     machine.make_database = staticmethod(make_database)
     shortened = (Phase.shrink,) if LONG else ()

@@ -1,4 +1,4 @@
-"""What people write that is no task: words near those for Pagehand, and emoji alone."""
+"""What people write that is no task: near misses of control words, and emoji alone."""
 
 from dataclasses import replace
 
@@ -13,13 +13,13 @@ from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Person, Reply
 
 NEARLY = ("!stop now", "!stopp", "! cancel", "!sotp it", "!statsu", "!retyr please", "!mute it for me")
-"""Some are understood, of the others their writers are told what they probably meant."""
+"""Some are understood; for the others their authors are told what they probably meant."""
 MOST_CHEERS = 3
-"""Emoji alone in one run."""
+"""Messages of emoji alone in one run."""
 
 
 class ShortWords(PeopleMachine):
-    """Near words; emoji, which are an answer where the agent has asked something."""
+    """Rules for near misses, and for emoji, which are an answer if the agent asked a question."""
 
     @precondition(lambda self: self.places() and len(self.people.presses) < MOST)
     @rule(which=WHICH, person=PERSON, words=st.sampled_from(NEARLY), at=AT)
@@ -43,7 +43,7 @@ class ShortWords(PeopleMachine):
         self.deliver_cheer(self.people.cheers[which % len(self.people.cheers)], at)
 
     def cheers(self, person: Person, place: Place, *, mentions: bool) -> Reply:
-        """Somebody writes emoji alone, which nobody else writes."""
+        """Writes emoji alone, which no other rule writes."""
         words = f":cheer-{len(self.people.cheers)}:"
         cheer = Reply(person, place.channel_id, place.root, self.outside.chat.next_ts(), words, mentions_us=mentions)
         cheer = replace(cheer, in_direct_message=place.channel_id.startswith("D"))
@@ -51,5 +51,5 @@ class ShortWords(PeopleMachine):
         return cheer
 
     def deliver_cheer(self, cheer: Reply, at: int) -> None:
-        """Slack brings emoji, perhaps again."""
+        """Delivers emoji, perhaps again."""
         self.answer_of(at, self.processes[at].service.receive(cheer))

@@ -1,4 +1,4 @@
-"""Jobs by the command, and all that steers them: replies, their edits, stops, presses of what asks about them."""
+"""Jobs by the command, and how they are steered: replies, edits, stops, and presses of questions about them."""
 
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +20,7 @@ from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayI
 
 
 class Steering(Machine):
-    """People ask for jobs by the command, in one project, and steer them."""
+    """Rules by which people ask for jobs by the command, in one project, and steer them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Steering(Machine):
         posts: PostMode,
         traps: tuple[Trap, ...],
     ) -> None:
-        """Most runs begin with a job or two under way: what goes wrong at its start is a small part of what can."""
+        """Starts most runs with a job or two: failures at the start are a small part of what can fail."""
         self.outside.job_api.honours_keys = idempotent
         self.outside.job_api.cancels, self.outside.hold_back = cancels, hold_back
         self.outside.projects = replace(self.outside.projects, any_channel=ChannelSettings(posts=posts))
@@ -74,14 +74,14 @@ class Steering(Machine):
 
     @rule(channel=st.sampled_from(["C1", "C2", "CPRIVATE"]), at=st.integers(0, 1))
     def invite(self, channel: str, at: int) -> None:
-        """Somebody invites Pagehand, perhaps again; it may have been removed meanwhile."""
+        """Invites Pagehand, perhaps again; it may have been removed meanwhile."""
         recorded = self.in_process(at, self.processes[at].service.introduce("T1", channel))
         self.model.invitations[channel] = recorded or self.model.invitations.get(channel, False)
 
     @precondition(lambda self: self.outside.cards() and len(self.model.replies) < 8)
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]), at=st.sampled_from([0, 1, None]))
     def reply(self, which: int, person: Person, at: int | None) -> None:
-        """Somebody replies below a card; Slack delivers it at once, or later, or again (`deliver`)."""
+        """Replies below a card; Slack delivers it at once, or later, or again (`deliver`)."""
         written = self._write(which, person)
         if at is not None:
             self._deliver_reply(written, at)
@@ -94,7 +94,7 @@ class Steering(Machine):
     @precondition(lambda self: self.model.replies)
     @rule(which=st.integers(0, 9), words=st.sampled_from([True, True, False]), at=st.sampled_from([0, 1, None]))
     def edit(self, *, which: int, words: bool, at: int | None) -> None:
-        """Somebody edits or deletes a reply; Slack delivers that at once, or later, or again (`deliver_edit`)."""
+        """Edits or deletes a reply; Slack delivers that at once, or later, or again (`deliver_edit`)."""
         written = self.model.replies[which % len(self.model.replies)]
         moment = self.outside.chat.next_ts()
         version = Version(moment, f"{written.text} as of {moment}" if words else "")
@@ -130,7 +130,7 @@ class Steering(Machine):
     @precondition(lambda self: self.model.pressed)
     @rule(which=st.integers(0, 9), at=st.integers(0, 1))
     def a_press_comes_again(self, which: int, at: int) -> None:
-        """However late: it does something only where it was not recorded before."""
+        """Repeats a press, however late: it has an effect only if it was not recorded before."""
         key = list(self.model.pressed)[which % len(self.model.pressed)]
         request, channel, person, acked = self.model.pressed[key]
         before = [row["id"] for row in self.rows("requests")]
@@ -140,7 +140,7 @@ class Steering(Machine):
     @precondition(lambda self: self.outside.cards() and len(self.model.stops) < 4)
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN]), at=st.integers(0, 1))
     def stop(self, which: int, person: Person, at: int) -> None:
-        """Somebody presses the button of a card."""
+        """Presses the stop button of a card."""
         card = self.outside.cards()[which % len(self.outside.cards())]
         self._deliver_stop(f"stop-{len(self.model.stops)}", card.key.removesuffix("/card"), person, at)
 
@@ -164,7 +164,7 @@ class Steering(Machine):
     # -- the end --------------------------------------------------------------------------------------------------
 
     def end_well(self) -> None:
-        """All faults end; then everything has to come to its end by itself, and what is unsure by a person's press."""
+        """Ends all faults; then everything must finish by itself, and doubts by a person's press."""
         self._calm()
         self.verdict().check(pressed=False)
         unsure = [row for row in self.rows("requests") if row["state"] == "uncertain" and not row["merged_into"]]
@@ -175,7 +175,7 @@ class Steering(Machine):
         self.verdict().check(pressed=True)
 
     def verdict(self) -> Verdict:
-        """What has come of it all."""
+        """Checks the results."""
         tables = {name: self.rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
         return Verdict(self.outside, self.model, tables, self.stored_threads())
 
@@ -198,10 +198,10 @@ class Steering(Machine):
             self.model.recorded.setdefault(row["id"], self.outside.step)
         self._count_presses()
 
-    # -- how it is done -------------------------------------------------------------------------------------------
+    # -- implementation -------------------------------------------------------------------------------------------
 
     def _count_presses(self) -> None:
-        """Those that had a request sent again: their people were told so."""
+        """Counts the presses that sent a request again, whose people were told so."""
         answered = {row["key"]: row["message"] for row in self.rows("notices") if row["delivery"] == "ephemeral"}
         self.model.presses.clear()
         for row in self.rows("requests"):
@@ -247,7 +247,7 @@ class Steering(Machine):
         self.model.pressed[key] = (request, channel, person, acked)
 
     def _uncertain_posts(self) -> list[tuple[str, str]]:
-        """The requests that threads tell to be uncertain, with their channels."""
+        """Returns the requests that threads report as in doubt, with their channels."""
         return [
             (posted.message.request.request_id, posted.channel_id)
             for posted in self.outside.chat.messages

@@ -1,4 +1,4 @@
-"""What people write in the threads of jobs, and how they change their minds about it."""
+"""What people write in the threads of jobs, and how they edit it."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
@@ -13,7 +13,7 @@ MOST_THANKS = 3
 
 
 class Writing(PeopleMachine):
-    """Replies, edits, deletions; Slack brings them in any order, and again."""
+    """Rules for replies, edits and deletions, which Slack delivers in any order, and again."""
 
     @precondition(lambda self: self.places() and len(self.people.messages) < MOST)
     @rule(
@@ -24,7 +24,7 @@ class Writing(PeopleMachine):
         at=st.sampled_from([0, 1, None]),
     )
     def reply(self, *, which: int, person: Person, mentions: bool, forwards: str | None, at: int | None) -> None:
-        """In words of their own, or with somebody else's message, or with nothing but that."""
+        """Replies with words, a forwarded message, or both."""
         place = self.places()[which % len(self.places())]
         mark, key = self.next_mark()
         ts = self.outside.chat.next_ts()
@@ -42,7 +42,7 @@ class Writing(PeopleMachine):
     @precondition(lambda self: len(self.people.thanks) < MOST_THANKS)
     @rule(person=PERSON, at=AT)
     def thank_outside_a_thread(self, person: Person, at: int) -> None:
-        """In the direct message."""
+        """Writes thanks in the direct message."""
         self.deliver_thanks(self.thanks(person, Place("D1", ""), mentions=False), at)
 
     @precondition(lambda self: self.people.thanks)
@@ -51,7 +51,7 @@ class Writing(PeopleMachine):
         self.deliver_thanks(self.people.thanks[which % len(self.people.thanks)], at)
 
     def thanks(self, person: Person, place: Place, *, mentions: bool) -> Reply:
-        """Somebody thanks in a thread."""
+        """Writes thanks in a thread."""
         ts, direct = self.outside.chat.next_ts(), place.channel_id.startswith("D")
         words = "Thanks a lot!"
         thanks = Reply(person, place.channel_id, place.root, ts, words, mentions_us=mentions, in_direct_message=direct)
@@ -59,14 +59,14 @@ class Writing(PeopleMachine):
         return thanks
 
     def deliver_thanks(self, thanks: Reply, at: int) -> None:
-        """Slack brings thanks, perhaps again."""
+        """Delivers thanks, perhaps again."""
         service = self.processes[at].service
         self.answer_of(at, service.receive(thanks) if thanks.thread_ts else service.thank(thanks))
 
     @precondition(lambda self: self.outside.cards() and len(self.people.messages) < MOST)
     @rule(which=st.integers(0, 9), person=PERSON, presses=st.booleans(), at=AT)
     def reply_in_a_modal(self, *, which: int, person: Person, presses: bool, at: int) -> None:
-        """Somebody types a follow-up, or presses a button that says one."""
+        """Types a follow-up in a modal, or presses a follow-up button."""
         card = self.card(which)
         mark, key = self.next_mark()
         root = card.thread_ts or card.ts
@@ -82,7 +82,7 @@ class Writing(PeopleMachine):
     @precondition(lambda self: any(message.ts for message in self.people.messages))
     @rule(which=st.integers(0, 9), deletes=st.booleans(), at=st.sampled_from([0, 1, 0, 1, None]))
     def edit(self, *, which: int, deletes: bool, at: int | None) -> None:
-        """Somebody edits or deletes a message."""
+        """Edits or deletes a message."""
         messages = [message for message in self.people.messages if message.ts]
         message = messages[which % len(messages)]
         if message.versions and not message.versions[-1].words:

@@ -1,6 +1,8 @@
-"""A filter of system calls, run as the kernel runs it: what it answers to a call, and whether it would be taken at all.
+"""A filter of system calls, run as the kernel runs it: how it answers a call, and whether
+the kernel would accept it.
 
-Written from the kernel's Documentation/networking/filter.rst and seccomp(2), not from what makes the filters.
+Written from the kernel's Documentation/networking/filter.rst and seccomp(2), independently of the
+code that builds the filters.
 """
 
 import operator
@@ -11,7 +13,9 @@ from dataclasses import dataclass
 KILL, ALLOW = "killed", "allowed"
 _MOST = 4096
 _WORDS = 16
-"""Of struct seccomp_data: the number, the machine, two of the instruction's address, and two for each argument."""
+"""The fields of struct seccomp_data: the number, the architecture, two for the instruction's address,
+and two for each argument.
+"""
 _LOAD_WORD, _JUMP, _RETURN = 0x20, 0x05, 0x06
 _COMPARISONS: dict[int, Callable[[int, int], bool]] = {
     0x15: operator.eq,
@@ -23,7 +27,7 @@ _COMPARISONS: dict[int, Callable[[int, int], bool]] = {
 
 @dataclass(frozen=True)
 class Call:
-    """A system call: its number, the machine as AUDIT_ARCH_… names it, and up to six arguments."""
+    """A system call: its number, the architecture as an AUDIT_ARCH_… constant, and up to six arguments."""
 
     number: int
     machine: int
@@ -59,7 +63,7 @@ def faults(program: bytes) -> Iterator[str]:
 
 
 def answer(program: bytes, call: Call) -> str | int:
-    """Returns `ALLOW`, `KILL`, or the number of the error that the call ends with."""
+    """Returns `ALLOW`, `KILL`, or the error number that the call fails with."""
     instructions, words = _instructions(program), call.words()
     place, loaded = 0, 0
     while True:

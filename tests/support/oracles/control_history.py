@@ -1,4 +1,6 @@
-"""What the verdict on people's controls looks up: what belongs together of what they did, what was taken, and told."""
+"""Look-ups for the verdict on people's controls: which actions belong together, what was taken,
+and what people were told.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,12 +17,12 @@ from bot.service.start import request_id
 
 Row = Mapping[str, Any]
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")
-"""How the keys end of what explains nothing."""
+"""The suffixes of keys of notices that explain nothing."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as the job API has it, with the Slack thread that it belongs to."""
+    """A job of the job API, with the Slack thread that it belongs to."""
 
     call: Call
     thread: Thread
@@ -28,7 +30,7 @@ class Job:
 
 
 class ControlHistory:
-    """What happened in a run."""
+    """The events of a run."""
 
     def __init__(
         self, outside: Outside, people: People, tables: Mapping[str, Sequence[Row]], threads: Mapping[str, Thread]
@@ -67,7 +69,7 @@ class ControlHistory:
         return bool(message.versions) and not message.versions[-1].words
 
     def discarded(self, message: Message) -> bool:
-        """Its writer, who was asked, did not want it sent."""
+        """Its author was asked and did not want it sent."""
         return any(
             isinstance(press.wants, Action)
             and (press.wants.kind, press.wants.argument) == (RequestKind.DISCARD_HELD, request_id(message.key))
@@ -76,7 +78,7 @@ class ControlHistory:
         )
 
     def is_for_the_agent(self, message: Message) -> bool:
-        """Where only mentions count, nothing else is."""
+        """In mentions mode, only mentions are for the agent."""
         if message.starts or message.mentions or message.in_direct_message or message.thread_id:
             return True
         conversation = message.root not in {card.ts for card in self.outside.cards()} and message.root not in {
@@ -85,8 +87,8 @@ class ControlHistory:
         return not conversation and self.outside.projects.any_channel.replies != "mentions"
 
     def was_nobodys(self, message: Message) -> bool:
-        """A reply that named nobody, in a thread that was other people's as far as anybody knew, also when all cards
-        were there: Slack brought what began that thread later.
+        """A reply without a mention in a thread that was an ordinary one as far as was known, even with all cards
+        posted: Slack delivered the root message later.
         """
         began = next((each for each in self.people.messages if each.ts == message.root and each is not message), None)
         to_us = message.starts or message.mentions or message.in_direct_message
@@ -114,7 +116,7 @@ class ControlHistory:
         return any(f"/{first}/" in key and self.explains(key) for key in self.notices)
 
     def stopped_it_themselves(self, message: Message, start: Row) -> bool:
-        """Who stops what they have asked for before it is sent is answered, and needs no further words."""
+        """A person who stops their own request before it is sent is answered and needs no further explanation."""
         return any(
             press.person == message.person
             and self.answer(press) == "stopped_unsent"
@@ -123,7 +125,7 @@ class ControlHistory:
         )
 
     def waits_visibly(self, row: Row) -> bool:
-        """For a question that was asked, or for a start of which nobody knows whether it arrived."""
+        """It waits for the answer to a question, or for a start in doubt."""
         start = next(
             (r for r in self.rows.values() if (r["kind"], r["thread_id"]) == ("start", row["thread_id"])), None
         )
@@ -141,11 +143,11 @@ class ControlHistory:
         return {name: row[name] for name in ("state", "problem", "kind", "text", "due_at")} if row else None
 
     def replaced_by(self, other: Job) -> set[str]:
-        """The threads of the jobs in whose place this one is."""
+        """Returns the threads of the jobs that this one replaces."""
         return {other.thread.follows} if other.thread.options.way_in in {"switch", "retry"} else set()
 
     def told(self, thread: Thread) -> list[str]:
-        """What was said about a job, for whoever looks for a fault."""
+        """Returns everything that people were told about a job, for the error message."""
         own = (row for key, row in self.notices.items() if key.startswith(f"{thread.id}/"))
         return [thread.options.way_in, *(row["message"] for row in own)]
 

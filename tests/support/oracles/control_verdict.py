@@ -1,7 +1,7 @@
-"""What must be true of all that people did by every way in and every control, as the specification has it.
+"""Checks everything that people did by every way in and every control, as the specification requires.
 
-It is written from what people did (`people_model`), from what the job API took, and from what people were told; of the
-database it takes only which job belongs to which Slack thread, and what belongs together by its id.
+It compares what people did (`people_model`) with what the job API took and what people were told; from the database it
+takes only which job belongs to which Slack thread, and which ids belong together.
 """
 
 import json
@@ -22,19 +22,19 @@ from bot.domain.requests.request import Action, Reply, RequestKind, RequestState
 from bot.service.start import request_id
 
 _NO_WORDS = ("/mark", "/cut", "/project", "/out")
-"""How the keys end of what explains nothing."""
+"""The suffixes of keys of notices that explain nothing."""
 HOUR = 3_600.0
 
 
 _REPEATED = {"started_again", "project_switched", "sent_again", "new_words_sent"}
-"""Answers to what has something done once more."""
+"""Answers that repeat an action."""
 
 
 class ControlVerdict(LineVerdict):
-    """Holds what people did against what came of it; `check` fails with all that is wrong."""
+    """Compares what people did with the results; `check` fails with all faults."""
 
     def check(self) -> None:
-        """Fails with all that is broken."""
+        """Fails with all broken promises."""
         found = self.found()
         assert not found, "\n".join(found)
         for notice in self.notices.values():
@@ -44,7 +44,7 @@ class ControlVerdict(LineVerdict):
         self.stored.nothing_is_left_open()
 
     def found(self) -> list[str]:
-        """All that is broken."""
+        """Returns all broken promises."""
         return [
             *self.lost(),
             *self.done_too_often(),
@@ -67,7 +67,7 @@ class ControlVerdict(LineVerdict):
     # -- 1. taken once, or explained ------------------------------------------------------------------------------
 
     def lost(self) -> Iterator[str]:
-        """Whatever was acknowledged, and not withdrawn, was taken or explained."""
+        """Everything acknowledged and not withdrawn was taken or explained."""
         for message in self.people.messages:
             if message.acked is None or not message.known or self.withdrawn(message) or self.taken(message):
                 continue
@@ -83,7 +83,7 @@ class ControlVerdict(LineVerdict):
         return waits and self.is_line(message) and self.is_asked_about(message)
 
     def done_too_often(self) -> Iterator[str]:
-        """And not more often than people asked for."""
+        """Nothing was done more often than people asked for."""
         for message in self.people.messages:
             for mark, _ in message.marks():
                 taken = [call for call in self.calls if mark in call.prompt]
@@ -93,7 +93,7 @@ class ControlVerdict(LineVerdict):
                     yield f"done too often: {mark} was taken {len(taken)} times, and asked for again {again} times"
 
     def _repeats(self, message: Message) -> int:
-        """How often people had something done once more in its Slack thread."""
+        """Returns how often people had something repeated in its Slack thread."""
         return self._repeats_in(self.root_of(message))
 
     def _repeats_in(self, root: tuple[str, str]) -> int:
@@ -105,7 +105,7 @@ class ControlVerdict(LineVerdict):
     # -- 2. for the job that it was written for -------------------------------------------------------------------
 
     def misdirected(self) -> Iterator[str]:
-        """What is written in a thread goes to the job that lives there, in the project that it is for."""
+        """What is written in a thread goes to its live job, in the right project."""
         for message in self.people.messages:
             for call in self.taken(message):
                 job = self.jobs[call.job_id]
@@ -129,7 +129,7 @@ class ControlVerdict(LineVerdict):
             yield f"misdirected: {message} was started in {job.call.project}, not {meant | chosen}"
 
     def _projects_of(self, job: Job) -> set[str]:
-        """Where nobody said, that of the thread's earlier jobs, or the channel's."""
+        """If nobody named one, the project is that of the thread's earlier jobs, or the channel's."""
         earlier = {other.call.project for other in self.jobs.values() if other.root == job.root and other is not job}
         return earlier | {"docs"} if len(self.outside.projects.all) == 1 else earlier | {"api"}
 
@@ -147,7 +147,7 @@ class ControlVerdict(LineVerdict):
     # -- 4. as it was when it was sent ----------------------------------------------------------------------------
 
     def not_as_it_was_written(self) -> Iterator[str]:
-        """What was edited or withdrawn before it was claimed to be sent is not sent as it was."""
+        """What was edited or withdrawn before it was claimed is not sent in its old form."""
         for message in self.people.messages:
             for mark, version in message.marks():
                 for call in self.calls:
@@ -164,14 +164,14 @@ class ControlVerdict(LineVerdict):
                 yield f"outdated: {message} was {how} in step {later.acked}, and sent in {sent} as {call.prompt!r}"
 
     def _first_of_its_words(self, call: Call, message: Message) -> bool:
-        """What is started once more, or for another project, is as it was: only the first is looked at."""
+        """A retry or a switch repeats the old words, so only the first request is checked."""
         taken = self.taken(message)
         return bool(taken) and taken[0].key == call.key
 
     # -- who may --------------------------------------------------------------------------------------------------
 
     def by_whom_may_not(self) -> Iterator[str]:
-        """Nothing of an outsider is taken, nor of somebody who was a guest all the time."""
+        """Nothing by an outsider is taken, nor by a person who was a guest all the time."""
         for message in self.people.messages:
             for call in self.taken(message):
                 if message.person == EVA or self.was_guest(message.person.id, message.acked or 0, call.step) == {True}:
@@ -180,7 +180,7 @@ class ControlVerdict(LineVerdict):
                         yield f"who may: {message} was taken, and its person may not ask"
 
     def over_the_limit(self) -> Iterator[str]:
-        """Nobody has more done in an hour than they may."""
+        """Nobody exceeds the hourly limit."""
         limit = self.outside.rules.hourly_limit
         by_person: dict[str, list[float]] = defaultdict(list)
         for request, at in self.people.passed.items():
@@ -192,7 +192,7 @@ class ControlVerdict(LineVerdict):
                     yield f"limit: {person} had {limit + 1} requests pass within {last - first} s"
 
     def though_muted(self) -> Iterator[str]:
-        """What was written while a job was muted is not sent to it."""
+        """A message written while a job was muted is not sent to it."""
         for message in self.people.messages:
             for call in self.taken(message):
                 thread, written = self.jobs[call.job_id].thread.id, self.people.recorded[call.key]
@@ -202,7 +202,7 @@ class ControlVerdict(LineVerdict):
                     yield f"muted: {message} went to {call.job_id}"
 
     def _muted(self, thread_id: str) -> list[tuple[int, bool]]:
-        """From which step on a job was muted, or not, as people were told."""
+        """Returns from which step on a job was muted or not, as people were told."""
         told = (
             (self.people.noted[key], json.loads(row["message"]))
             for key, row in self.notices.items()
@@ -217,7 +217,7 @@ class ControlVerdict(LineVerdict):
     # -- 3. a refusal changes nothing -----------------------------------------------------------------------------
 
     def stopped_by_nobody(self) -> Iterator[str]:
-        """A job is stopped only if somebody stopped it, or another one has taken its place."""
+        """A job is stopped only if somebody stopped it or another one replaced it."""
         for call in self.calls:
             if call.operation != "cancel" and call.prompt != STOP_WORDS:
                 continue
@@ -230,7 +230,7 @@ class ControlVerdict(LineVerdict):
                 yield f"refusal: {call.job_id} was stopped, and nobody had it stopped; after it: {after}"
 
     def discarded_by_nobody(self) -> Iterator[str]:
-        """What a job got done is thrown away only if somebody wanted that."""
+        """Partial work is discarded only if somebody wanted that."""
         for call in self.calls:
             if call.operation == "discard" and not any(
                 self._wants(press, self.jobs[call.job_id], RequestKind.DISCARD, ThreadWord.DISCARD)
@@ -250,7 +250,7 @@ class ControlVerdict(LineVerdict):
     # -- every press has its answer -------------------------------------------------------------------------------
 
     def unanswered(self) -> Iterator[str]:
-        """Whatever somebody pressed has an answer, or does what it says."""
+        """Every press has an answer or an effect."""
         for press in self.people.presses.values():
             if press.acked is not None and press.known and not self._answered(press):
                 yield f"unanswered: {press} ({dict(self.rows.get(request_id(press.key), {}))})"
@@ -272,7 +272,7 @@ class ControlVerdict(LineVerdict):
     # -- thanks are no instruction --------------------------------------------------------------------------------
 
     def thanked_wrongly(self) -> Iterator[str]:
-        """Thanks for what was done carry their reaction and went nowhere; any others went out once at most."""
+        """Thanks for a finished job get their reaction and are not sent; others are sent at most once."""
         for thanks in self.people.thanks:
             request = request_id(f"message/{thanks.channel_id}/{thanks.message_ts}")
             row, taken = self.rows.get(request), [call for call in self.calls if call.key == request]
@@ -283,7 +283,9 @@ class ControlVerdict(LineVerdict):
                 yield f"thanks: {thanks} carry {shown}, and were taken {len(taken)} times"
 
     def cheered_wrongly(self) -> Iterator[str]:
-        """Emoji alone go out once at most, and only if whoever wrote them said so; till then they are asked."""
+        """Emoji alone are sent at most once, and only if their author confirmed them; until
+        then the question is open.
+        """
         for cheer in self.people.cheers:
             request, root = request_id(f"message/{cheer.channel_id}/{cheer.message_ts}"), cheer.thread_ts
             taken, row = [call for call in self.calls if cheer.text in call.prompt], self.rows.get(request)
@@ -298,7 +300,7 @@ class ControlVerdict(LineVerdict):
     # -- words for Pagehand, and what others wrote ----------------------------------------------------------------
 
     def words_to_the_agent(self) -> Iterator[str]:
-        """No word for Pagehand is an instruction. What was probably meant as one is told to its writer alone."""
+        """No control word is an instruction. Only its author is told about a probable one."""
         for press in self.people.presses.values():
             if not isinstance(press.wants, Reply) or press.wants.word is ThreadWord.NEW:
                 continue
@@ -311,7 +313,7 @@ class ControlVerdict(LineVerdict):
                 yield f"word: somebody else was told what {press} means: {hints}"
 
     def forwarded_in_part(self) -> Iterator[str]:
-        """What was passed on goes along with its words, unless somebody is told that it does not."""
+        """A forwarded message is sent along with its words, unless somebody is told that it is not."""
         for message in self.people.messages:
             for call in self.taken(message) if message.forwarded else ():
                 if message.forwarded not in call.prompt and not any("/cut" in key for key in self.notices):
@@ -320,7 +322,7 @@ class ControlVerdict(LineVerdict):
     # -- true words -----------------------------------------------------------------------------------------------
 
     def false_words(self) -> Iterator[str]:
-        """What people are told is so."""
+        """What people are told is true."""
         for key, row in self.notices.items():
             message, told = json.loads(row["message"]), self.people.noted[key]
             if message.get("refusal") == "guest" and self.was_guest(message["person_id"], 0, told) == {False}:
@@ -342,8 +344,8 @@ class ControlVerdict(LineVerdict):
                     yield f"false: {key} says {message['answer']}, and that had come to nothing before"
 
     def _started_after_all(self, key: str, row: Row, message: dict[str, Any]) -> Iterator[str]:
-        """A reply is told that there is no job, in a thread where one lives that was there before the reply. One that
-        was written for another job, which somebody stopped before it began, is told so.
+        """A reply is told that there is no job, although its thread had a live one before the reply. A reply to another
+        job that was stopped before it began is told so, too.
         """
         starts = [
             each for each in self.rows.values() if (each["kind"], each["thread_id"]) == ("start", row["thread_id"])

@@ -1,5 +1,5 @@
-"""What the state machine's world writes down for the oracle, and what only its tables can tell: that nothing is left
-open, that what went out is the newest of what a reply said, that each thread's state says how things stand.
+"""The records that the state machine's world keeps for the oracle, and what only the tables can show: nothing is left
+open, the newest words of each reply were sent, and each thread's state is current.
 """
 
 from collections import Counter
@@ -35,22 +35,22 @@ REACTIONS = {
 
 
 KEYS = {RequestState.REJECTED: "refused", RequestState.UNCERTAIN: "unsure"}
-"""What the keys of notices call these: they stay as they are, since messages in Slack carry them."""
+"""The names of these in notice keys: they do not change, since messages in Slack carry them."""
 
 
 @dataclass
 class Version:
-    """What an edit made of a reply; no words: it was deleted, or is for other people now."""
+    """The result of an edit; no words: it was deleted, or is for other people now."""
 
     at: str
     text: str
     acked: int | None = None
-    """The step in which it was acknowledged first."""
+    """The step in which it was first acknowledged."""
 
 
 @dataclass
 class Written:
-    """A reply that a person wrote below a card, and its edits, in their order."""
+    """A reply that a person wrote below a card, and its edits, in order."""
 
     person: Person
     channel_id: str
@@ -61,23 +61,23 @@ class Written:
 
     @property
     def text(self) -> str:
-        """What it said first."""
+        """The first text."""
         return f"Change {self.ts}"
 
     def texts(self) -> dict[str, str]:
-        """When it came to say what; the first words have no time."""
+        """The texts and their times; the first one has no time."""
         return {self.text: "", **{version.text: version.at for version in self.versions}}
 
 
 @dataclass
 class Model:
-    """What people did, and what of it was acknowledged."""
+    """What people did, and which of it was acknowledged."""
 
     starts: dict[str, tuple[str, bool]] = field(default_factory=dict)
     """By source key: the channel, and whether it was acknowledged."""
     replies: list[Written] = field(default_factory=list)
     presses: Counter[str] = field(default_factory=Counter)
-    """By request: how often somebody had it sent again."""
+    """By request: how often a person had it sent again."""
     pressed: dict[str, tuple[str, str, Person, bool]] = field(default_factory=dict)
     """By the click's own key: the request, its channel, who pressed, and whether it was acknowledged."""
     stops: dict[str, tuple[str, Person, bool]] = field(default_factory=dict)
@@ -85,11 +85,11 @@ class Model:
     invitations: dict[str, bool] = field(default_factory=dict)
     """By channel: whether one was acknowledged."""
     recorded: dict[str, int] = field(default_factory=dict)
-    """By request: the step after which its row was seen first."""
+    """By request: the step after which its row was first seen."""
 
 
 class Verdict:
-    """Compares what the database holds, what people did, and what the world outside saw."""
+    """Compares the database, what people did, and what the world outside saw."""
 
     def __init__(
         self, outside: Outside, model: Model, tables: Mapping[str, Sequence[Row]], threads: Mapping[str, Thread]
@@ -104,7 +104,7 @@ class Verdict:
         self.notices: dict[str, Row] = {row["key"]: row for row in tables["notices"]}
 
     def check(self, *, pressed: bool) -> None:
-        """`pressed`: somebody had all that was unsure sent again."""
+        """`pressed`: a person had all requests in doubt sent again."""
         check(broken(self.history()))
         self._nothing_is_open(pressed=pressed)
         for notice in self.notices.values():
@@ -119,7 +119,7 @@ class Verdict:
     # -- for the oracle -------------------------------------------------------------------------------------------
 
     def history(self) -> History:
-        """What happened, at rest."""
+        """Returns what happened, at rest."""
         return History(
             requests=[*self._not_recorded(), *map(self._asked_for, self.requests)],
             posts=[message.key for message in self.outside.chat.messages],
@@ -128,8 +128,8 @@ class Verdict:
         )
 
     def _not_recorded(self) -> Iterator[AskedFor]:
-        """What was acknowledged and has no row. A reply to a card that could not be recorded, because its channel was
-        shut at once, has no job to go to.
+        """Returns what was acknowledged and has no row. A reply to a card that could not be recorded because its
+        channel was archived at once has no job to go to.
         """
         sources = {row["source_key"] for row in self.requests}
         yield from (
@@ -155,9 +155,9 @@ class Verdict:
         )
 
     def _stopped(self, row: Row) -> int:
-        """How often the agent was asked to stop; once, however often the job was cancelled, which may be repeated.
-        Where several stopped a job, the first one's cancel is that of all. A job that was not sent is stopped by
-        Pagehand alone, which answers. Where a cancel may have arrived, and the job has ended, nobody knows better.
+        """Returns how often the agent was asked to stop; once, however often the job was cancelled, since a cancel may
+        be repeated. If several people stopped a job, the first one's cancel counts for all. Pagehand alone stops a job
+        that was not sent, and answers. If a cancel may have arrived and the job has ended, the truth is unknown.
         """
         if f"{row['thread_id']}/{row['source_key']}" in self.notices:
             return 1
@@ -170,7 +170,7 @@ class Verdict:
         return asked or int(cancelled and row["state"] != "rejected")
 
     def _explained(self, row: Row) -> bool:
-        """By words about how it ended; or it waits for a start of which nobody knows whether it arrived."""
+        """It was explained by its end, or it waits for a start in doubt."""
         thread_id, state = row["thread_id"], RequestState(row["state"])
         if state is RequestState.WAITING:
             return thread_id in self._uncertain_starts()
@@ -184,7 +184,7 @@ class Verdict:
         return in_words or (called_off and state is RequestState.REJECTED)
 
     def _turn(self, row: Row) -> Turn | None:
-        """What was withdrawn may be sent after all, when its turn is over."""
+        """A withdrawn request may be sent after all when its turn is over."""
         request_id, written_at = _sent_as(row), row["written_at"]
         withdrawn = {written.ts for written in self.model.replies if not all(v.text for v in written.versions)}
         if row["kind"] != "follow_up" or request_id not in self.outside.job_api.effects or written_at in withdrawn:
@@ -211,11 +211,11 @@ class Verdict:
                 yield Shown(f"{thread.id}/card", _on_card(shown), {_on_card(thread.state)})
 
     def _reactions(self) -> Iterator[Shown]:
-        """Where new words went out after an edit, the reaction is that of one of the two."""
+        """If edited words were sent, the reaction may be that of either version."""
         of_reply = Counter(row["written_at"] for row in self.requests)
         for row in self.requests:
             if row["kind"] == "stop":
-                continue  # a button carries no marks
+                continue  # a button has no marks
             notice = self.notices.get(f"{row['thread_id']}/{row['id'].partition('.')[0]}/mark")
             refused = row["problem"] == RejectionReason.NOT_PERMITTED
             right = None if refused else REACTIONS[RequestState(row["state"])]
@@ -225,14 +225,14 @@ class Verdict:
                 assert len(shown) <= 1, f"{row['id']} shows {shown}"
                 yield Shown(f"{row['id']}/mark", shown[0] if shown else None, {right})
 
-    # -- what only the tables can tell ----------------------------------------------------------------------------
+    # -- what only the tables can show ----------------------------------------------------------------------------
 
     def _nothing_is_open(self, *, pressed: bool) -> None:
         self.nothing_is_left_open()
         unsure = self._uncertain_starts()
         assert not (pressed and unsure)
         for row in self.requests:
-            # Follow-ups wait for a start of which nobody knows whether it arrived: a person decides.
+            # Follow-ups wait for a start in doubt: a person decides.
             waits = row["thread_id"] in unsure and row["state"] == "waiting"
             assert row["due_at"] is None or waits, dict(row)
         for row in self.actions:
@@ -248,11 +248,11 @@ class Verdict:
         assert not list(self.tables["early_replies"])
 
     def _uncertain_starts(self) -> set[str]:
-        """The threads of which nobody knows whether their job was started."""
+        """Returns the threads whose start is in doubt."""
         return {row["thread_id"] for row in self.requests if (row["kind"], row["state"]) == ("start", "uncertain")}
 
     def _recorded(self, written: Written) -> None:
-        """Every reply is a request; that of somebody who may not steer is refused, or was withdrawn before that."""
+        """Every reply is a request; that of a person who may not steer is refused, or was withdrawn before."""
         thread = self._thread_of(written)
         request = next((row for row in self.requests if row["source_key"] == _source(written)), None)
         allowed = not is_outsider(written.person, thread)
@@ -263,7 +263,7 @@ class Verdict:
             self._newest(written)
 
     def _newest(self, written: Written) -> None:
-        """What a reply says at last is sent, or offered to its author, or withdrawn; what went out was the newest."""
+        """The final text of a reply is sent, offered to its author, or withdrawn; the newest text was sent."""
         of_reply = [row for row in self.requests if row["written_at"] == written.ts]
         if not of_reply:
             return
@@ -278,7 +278,7 @@ class Verdict:
             self._up_to_date(written, row)
 
     def _up_to_date(self, written: Written, request: Row) -> None:
-        """What was acknowledged before a request was claimed is in it, unless that may have arrived before."""
+        """Everything acknowledged before a request was claimed is in it, unless an earlier version may have arrived."""
         words = self.outside.job_api.words.get(_sent_as(request))
         if words is None or request["uncertain"]:
             return
@@ -288,13 +288,13 @@ class Verdict:
         assert not late, f"{request['id']} went out as {words!r}, after {late}"
 
     def _words_of(self, request_id: str) -> str:
-        """What a request says, with all that goes out with it as one message, in the order it was written."""
+        """Returns the words of a request with all requests merged into it, in written order."""
         together = [row for row in self.requests if _sent_as(row) == request_id]
         together.sort(key=lambda row: (row["written_at"], row["recorded_at"], row["id"]))
         return "\n\n".join(row["text"] for row in together)
 
     def notice(self, notice: Row) -> None:
-        """What was given up in the thread was told to the person; what was told is told, and is as meant."""
+        """A notice given up in the thread was sent to the person; delivered ones have the right content."""
         delivery, done = Delivery(notice["delivery"]), notice["state"] == "done"
         message = message_from(notice["message"], delivery)
         match delivery:
@@ -302,14 +302,14 @@ class Verdict:
                 posted = [posted for posted in self.outside.chat.messages if posted.key == notice["key"]]
                 assert [each.message for each in posted] == [message], dict(notice)
             case Delivery.POST if isinstance(message, Introduction):
-                pass  # given up without a word: Pagehand is not in the channel
+                pass  # given up silently: Pagehand is not in the channel
             case Delivery.POST:
                 assert f"{notice['key']}/told" in self.notices, dict(notice)
             case Delivery.EPHEMERAL:
                 assert not done or self.outside.chat.told_keys[notice["key"]] >= 1, dict(notice)
                 assert notice["person_id"] == message.about, "a message for somebody whom nobody can find"
             case Delivery.CARD | Delivery.REACTION:
-                pass  # they may have been brought up to date since
+                pass  # they may have been updated since
             case _:
                 assert_never(delivery)
 
@@ -337,7 +337,7 @@ class Verdict:
         assert not wrong, "\n".join(wrong)
 
     def _ends_of(self, thread: Thread) -> int:
-        """How often the jobs of a thread came to an end, of themselves or by a cancel."""
+        """Returns how often the jobs of a thread ended, by themselves or by a cancel."""
         starts = {row["id"] for row in self.requests if (row["kind"], row["thread_id"]) == ("start", thread.id)}
         calls, at_work = self.outside.job_api.calls, self.outside.job_api.at_work
         jobs = {call.job_id for call in calls if call.operation == "create" and call.key in starts}
@@ -345,8 +345,8 @@ class Verdict:
         return by_itself + sum(call.operation == "cancel" and call.job_id in jobs for call in calls)
 
     def _may_be_left_out(self, keys: Collection[str], told: Collection[str]) -> bool:
-        """A beginning, where lines are held back and the end of its round or a later one was told; an end never. In a
-        channel that wants ends alone, beginnings are not told of at all.
+        """A start may be left out if lines are held and the end of its round or a later one was announced; an end
+        never. A channel in ends-only mode gets no starts.
         """
         last = max((_round(key) for key in told if key.endswith(_ENDS)), default=-1) if self.outside.hold_back else -1
         return all(key.endswith(_BEGINNINGS) and _round(key) <= last for key in keys)
@@ -357,17 +357,17 @@ class Verdict:
 
 
 def _sent_as(row: Row) -> str:
-    """The id of the request as which this one goes out: its own, or that of the first of a message."""
+    """Returns the id of the request that this one is sent as: its own, or that of the first merged one."""
     return str(row["merged_into"] or row["id"])
 
 
 def _source(written: Written) -> str:
-    """The source key of a reply's first request."""
+    """Returns the source key of a reply's first request."""
     return f"message/{written.channel_id}/{written.ts}"
 
 
 def _on_card(state: ThreadState) -> object:
-    """What of a thread's state its card shows."""
+    """Returns the part of a thread's state that its card shows."""
     times = state.work.work_began_at, state.work.work_ended_at
     told = (
         state.failure.problem,
@@ -381,5 +381,5 @@ def _on_card(state: ThreadState) -> object:
 
 
 def _round(key: str) -> int:
-    """Which round of its job a beginning or an end is of."""
+    """Returns the round of its job that a start or an end belongs to."""
     return int(key.partition("/")[0].removeprefix("r")) if "/" in key else 0

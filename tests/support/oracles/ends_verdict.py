@@ -1,4 +1,4 @@
-"""How the beginnings and ends of a job are told: an end in one post, with at most one mention; a beginning without."""
+"""Checks how a job's starts and ends are announced: an end in one post with at most one mention; a start without."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from bot.slack.rendering.notices import messages
 
 
 def wrongly_told(thread: Thread, posts: Sequence[Posted], mode: PostMode, ends: int) -> Iterator[str]:
-    """Of the posts about one job. `mode` is what its channel wants; `ends` is how often the job came to an end."""
+    """Checks the posts about one job. `mode` is that of its channel; `ends` is how often the job ended."""
     of_ends = [post.key for post in posts if isinstance(post.message, JobEnd)]
     if len(of_ends) > ends:
         yield f"{ends} ends were told in {len(of_ends)} posts: {of_ends}"
@@ -36,7 +36,7 @@ def _new_links(posts: Sequence[Posted]) -> Iterator[str]:
 
 
 def _mentions(thread: Thread, post: Posted) -> int:
-    """How many people a post of a beginning or an end mentions, as Slack gets it."""
+    """Returns how many people a start or end notice mentions, as Slack gets it."""
     if not isinstance(post.message, JobStarted | JobActiveAgain | PullRequestFound | JobEnd):
         return 0
     notice = Notice(0, post.key, thread.id, post.message, 0.0)

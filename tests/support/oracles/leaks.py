@@ -1,4 +1,4 @@
-"""Looks for secrets where nobody may read them: in log records as they are made, and in files that processes wrote."""
+"""Looks for secrets where they must not be: in log records as they are made, and in files that processes wrote."""
 
 import base64
 import json
@@ -15,31 +15,33 @@ import pytest
 from bot.runtime.logging import NOISY, fields_of
 
 PLANTED = re.compile(r"planted[-_](?:secret|admin_key|key-of|bot-token|app-token|signing)")
-"""How the secrets that tests use are to be recognised; new ones contain `planted-secret-`."""
+"""How the secrets of the tests are recognized; new ones contain `planted-secret-`."""
 PLANT = "planted-secret-"
 WORKSPACE_SECRETS = ("web_api.credentials", "delivery.socket_mode", "delivery.response_urls")
-"""The modules of the workspace that make tokens, tickets, and addresses that let their holder in."""
+"""The workspace's modules that create tokens, tickets, and addresses that grant access."""
 LINES_TOLD = 12
 _NOISY = tuple(f"{name}." for name in NOISY)
 
 
 class SecretWatch:
-    """Sees every record of the test run, as talkative as `pagehand run` at level DEBUG, before anything is masked."""
+    """Sees every record of the test run, with the verbosity of `pagehand run` at level DEBUG,
+    before anything is masked.
+    """
 
     def __init__(self) -> None:
         self.found: list[str] = []
         self._format = logging.Formatter().format
 
     def see(self, record: logging.LogRecord) -> None:
-        """Keeps a record that has a secret."""
+        """Keeps a record that contains a secret."""
         text = f"{self._format(record)} {fields_of(record)}"
         if PLANTED.search(text):
             self.found.append(f"{record.name}: {text}")
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Sees the records that levels would keep from being made; all others get what the levels let through, which
-        they would not if the level of the root logger were another.
+        """Sees the records that levels would suppress; all other handlers get what the levels allow, which a changed
+        level of the root logger would not ensure.
         """
         let_through, pass_on = logging.Logger.isEnabledFor, logging.Logger.callHandlers
 
@@ -59,7 +61,7 @@ class SecretWatch:
 
 
 def _own_level(logger: logging.Logger) -> int:
-    """The level that the sources give a logger; DEBUG where they leave that to the settings."""
+    """Returns the level that the sources give a logger; DEBUG where they leave that to the settings."""
     at: logging.Logger | None = logger
     while at is not None and at.parent is not None:
         if at.level:
@@ -69,7 +71,7 @@ def _own_level(logger: logging.Logger) -> int:
 
 
 class _Planting:
-    """The module `secrets`, whose tokens can be recognised."""
+    """The module `secrets` with recognizable tokens."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -81,7 +83,7 @@ class _Planting:
 
 @contextmanager
 def planting() -> Iterator[None]:
-    """Has every workspace make tokens, tickets and addresses that can be recognised."""
+    """Makes every workspace create recognizable tokens, tickets and addresses."""
     import secrets  # noqa: PLC0415 - the one that is replaced
 
     with pytest.MonkeyPatch.context() as patch:
@@ -91,7 +93,7 @@ def planting() -> Iterator[None]:
 
 
 def encoded(secret: str) -> Iterator[bytes]:
-    """A secret as it may lie about."""
+    """Returns the encodings in which a secret may appear."""
     yield secret.encode()
     yield quote(secret, safe="").encode()
     yield base64.b64encode(secret.encode()).rstrip(b"=")[:-1]
@@ -99,13 +101,13 @@ def encoded(secret: str) -> Iterator[bytes]:
 
 
 def leaks(secrets: Iterable[str], places: Mapping[str, bytes]) -> list[str]:
-    """Where a secret can be read."""
+    """Returns where a secret can be read."""
     forms = dict.fromkeys(form for secret in secrets for form in encoded(secret))
     return [f"{place} holds {form!r}" for place, content in places.items() for form in forms if form in content]
 
 
 def faults_in_logs(logs: Iterable[Path], secrets: Iterable[str]) -> list[str]:
-    """What must not be in what processes printed: secrets and tracebacks. No log at all is a fault too."""
+    """Returns faults in the output of processes: secrets and tracebacks. An empty log is a fault, too."""
     places = {log.name: log.read_bytes() for log in logs}
     if not any(places.values()):
         return ["nothing was logged"]
@@ -113,10 +115,12 @@ def faults_in_logs(logs: Iterable[Path], secrets: Iterable[str]) -> list[str]:
 
 
 def tracebacks(log: bytes) -> Iterator[str]:
-    """The first lines of each traceback, after the line that announces it; of JSON, the part that has it."""
+    """Returns the first lines of each traceback, after the line that announces it; for JSON,
+    the part that contains it.
+    """
     lines = log.decode(errors="replace").splitlines()
     for number, line in enumerate(lines):
         if line.startswith("{") and '"exception": "' in line:
             yield str(json.loads(line)["exception"])
-        if line.lstrip().startswith("Traceback "):  # Python prints one at the margin, our log within its record
+        if line.lstrip().startswith("Traceback "):  # Python prints one without indentation, our log within its record
             yield "\n".join(lines[max(number - 1, 0) : number + LINES_TOLD])

@@ -1,5 +1,5 @@
-"""What must be true of what people write in direct messages outside the threads: each line is a job, or for the one
-above, as its writer said; and while nobody said so, there is a question about it.
+"""Checks what people write in direct messages outside the threads: each line is a job, or is for the one above, as its
+author decided; until then there is a question about it.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ _ANSWERS = {RequestKind.SEND_HELD, RequestKind.DISCARD_HELD}
 
 
 class LineVerdict(ControlHistory):
-    """Looks at lines: what has no project in front, and begins a thread of its own."""
+    """Checks lines: messages without a leading project that begin their own thread."""
 
     def lines_gone_wrong(self) -> Iterator[str]:
-        """All that is wrong about them."""
+        """Returns all faults about them."""
         for message in self.people.messages:
             if self.is_line(message):
                 yield from self._unasked(message)
@@ -31,14 +31,14 @@ class LineVerdict(ControlHistory):
         return message.way_in is WayIn.DIRECT_MESSAGE and message.root == message.ts and not message.said
 
     def root_of(self, message: Message) -> tuple[str, str]:
-        """A line that is no job is for the job that it was asked about: in the thread of that."""
+        """A line that is no job goes to the thread of the job that it was asked about."""
         row = self.rows.get(request_id(message.key))
         if row is not None and self.is_line(message) and row["kind"] == RequestKind.FOLLOW_UP:
             return self.place(self.threads[row["thread_id"]])
         return super().root_of(message)
 
     def became_a_job(self, press: Press) -> bool:
-        """Whether a press had a line become a job, which is all the answer that it needs."""
+        """Returns whether a press made a line a job, which answers it completely."""
         wants = press.wants
         if not isinstance(wants, Action) or wants.kind is not RequestKind.DISCARD_HELD:
             return False
@@ -47,7 +47,7 @@ class LineVerdict(ControlHistory):
         return any(self.is_line(each) and self._kind_of(each) == RequestKind.START for each in began)
 
     def in_one_go_with(self, line: Message) -> list[Message]:
-        """The others that somebody wrote shortly before or after, each a few seconds from the next."""
+        """Returns the other lines of the same author shortly before or after, each a few seconds from the next."""
         own = [each for each in self.people.messages if self.is_line(each) and each.person == line.person]
         own = sorted((each for each in own if each.channel_id == line.channel_id), key=lambda each: float(each.ts))
         at = own.index(line)
@@ -55,7 +55,7 @@ class LineVerdict(ControlHistory):
         return [*_unbroken([line, *before]), *_unbroken([line, *after])]
 
     def is_asked_about(self, line: Message) -> bool:
-        """By a question of its own, or by that of one in the same go."""
+        """Returns whether it is asked about by its own question or by one in its group."""
         ids = [request_id(each.key) for each in (line, *self.in_one_go_with(line))]
         return any(f"/{each}/held/" in key for each in ids for key in self.notices)
 
@@ -78,7 +78,7 @@ class LineVerdict(ControlHistory):
                 yield f"both: {line} was for a job, and became one"
 
     def _unsaid(self, line: Message) -> Iterator[str]:
-        """It went nowhere before its writer said where."""
+        """It was sent nowhere before its author decided."""
         taken = [call for call in self.calls if call.key == request_id(line.key)]
         was_held = f"/{request_id(line.key)}/held/"
         if not taken or not any(was_held in key for key in self.notices):
@@ -103,7 +103,7 @@ class LineVerdict(ControlHistory):
 
 
 def _unbroken(lines: list[Message]) -> list[Message]:
-    """Those after the first, up to where the time to the next one is longer."""
+    """Returns the lines after the first up to the first longer pause."""
     found: list[Message] = []
     for before, after in pairwise(lines):
         if abs(float(after.ts) - float(before.ts)) > IN_ONE_GO:

@@ -1,4 +1,4 @@
-"""The lines that the log has of some work, as programs read them."""
+"""The log lines of some work, as programs read them."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ class _Collector(logging.Handler):
 
 @contextmanager
 def log_lines(level: int = logging.INFO) -> Iterator[Lines]:
-    """Collects what Pagehand logs in this block, at this level and above."""
+    """Collects Pagehand's log records in this block, at this level and above."""
     logger, collector = logging.getLogger("bot"), _Collector()
     before = logger.level
     logger.addHandler(collector)

@@ -1,4 +1,4 @@
-"""Texts in MDX, and the place of the fault in those that MDX's compiler refuses."""
+"""Texts in MDX, with the position of the error in those that MDX's compiler refuses."""
 
 GOOD = (
     "# Title\n\nText with `{` and `<b>` in code.\n",

@@ -1,4 +1,4 @@
-"""What people did, in whatever way, as they would tell it: what they wrote where, what they pressed, who they were."""
+"""What people did, by every way in, as they would report it: what they wrote and pressed, where, and who they were."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from bot.domain.requests.request import Action, Attachments, Person, Reply, WayI
 
 @dataclass
 class Version:
-    """What a message says since it was edited; no words: it was deleted. `acked`: the step that acknowledged it."""
+    """The text of a message since an edit; no words: it was deleted. `acked`: the step that acknowledged it."""
 
     at: str
     words: str
@@ -21,11 +21,11 @@ class Version:
 
 @dataclass
 class Message:
-    """Something that somebody wrote, by whatever way in. `mark` is in its words, and in no others.
+    """A message by any way in. `mark` is in its words, and in no others.
 
-    `ts` is empty where it is no message of Slack's, `root` where its job's card begins a thread. `project` is the one
-    that it has to be for, as far as that is known by what it says and where; `said` the one that it names; `likely` the
-    one that it is for if there is no job in its thread. With `thread_id` it was typed into a modal, or `pressed`.
+    `ts` is empty if it is not a Slack message, `root` if its job's card begins a thread. `project` is its required
+    project as far as that is known from its text and place; `said` the one that it names; `likely` the one that it has
+    if its thread has no job. With `thread_id` it was typed into a modal, or `pressed`.
     """
 
     mark: str
@@ -44,31 +44,31 @@ class Message:
     project: str = ""
     likely: str = ""
     forwarded: str = ""
-    """What somebody else's message says that was passed on with it."""
+    """The text of a message forwarded with it."""
     acked: int | None = None
     known: bool = False
-    """Pagehand did not say that it has nothing to do with it."""
+    """Pagehand did not answer that the message is not for it."""
     told_too_late: bool = False
-    """Its writer was told that it asks for nothing, since it was edited late."""
+    """Its author was told that it asks for nothing, since it was edited late."""
     versions: list[Version] = field(default_factory=list)
 
     @property
     def in_direct_message(self) -> bool:
-        """Whether it was written to Pagehand alone."""
+        """Whether it was a direct message to Pagehand."""
         return self.channel_id.startswith("D")
 
     @property
     def starts(self) -> bool:
-        """Whether it asks for a job of its own."""
+        """Whether it asks for a new job."""
         return self.way_in not in {WayIn.REPLY, WayIn.WORD} or self.word is ThreadWord.NEW
 
     @property
     def attachments(self) -> Attachments:
-        """What it holds besides words."""
+        """Its files and forwarded messages."""
         return Attachments(forwarded=(ForwardedMessage("Cy", self.forwarded),) if self.forwarded else ())
 
     def reply(self) -> Reply:
-        """As the event of it."""
+        """Returns the event of it."""
         return Reply(
             self.person,
             self.channel_id,
@@ -82,7 +82,7 @@ class Message:
         )
 
     def revised(self, version: Version) -> Reply:
-        """As the event of its edit or deletion; that of what begins a thread names none."""
+        """Returns the event of its edit or deletion; that of a root message names none."""
         return Reply(
             self.person,
             self.channel_id,
@@ -100,14 +100,14 @@ class Message:
         )
 
     def marks(self) -> Iterator[tuple[str, Version | None]]:
-        """The words by which each version is known, the first first; those of a deletion are none."""
+        """The words by which each version is known, the first one first; those of a deletion are none."""
         yield f"[{self.mark}.0]", None
         yield from ((version.mark, version) for version in self.versions if version.words)
 
 
 @dataclass
 class Press:
-    """A press of a button, a reaction, or a word for Pagehand."""
+    """A press of a button, a reaction, or a control word."""
 
     key: str
     person: Person
@@ -118,7 +118,7 @@ class Press:
 
 @dataclass
 class People:
-    """All that people did, and what they were when."""
+    """Everything that people did, and who they were when."""
 
     messages: list[Message] = field(default_factory=list)
     presses: dict[str, Press] = field(default_factory=dict)
@@ -130,19 +130,19 @@ class People:
     away: list[tuple[int, bool]] = field(default_factory=list)
     """From which step on Slack cannot be read, or can."""
     noted: dict[str, int] = field(default_factory=dict)
-    """By a notice's key: the step after which it was seen first."""
+    """By notice key: the step after which it was first seen."""
     recorded: dict[str, int] = field(default_factory=dict)
-    """The same of requests, by their ids."""
+    """The same for requests, by id."""
     ended: dict[str, int] = field(default_factory=dict)
-    """By a start that came to nothing: the step after which that was seen first."""
+    """By a start without result: the step after which that was seen first."""
     kept: dict[str, int] = field(default_factory=dict)
-    """By a message's key: the step after which it was last seen to wait till it is known where a card is."""
+    """By message key: the step after which it was last seen waiting for the place of a card."""
     passed: dict[str, float] = field(default_factory=dict)
-    """By request: at which time it had passed its checks."""
+    """By request: the time at which it had passed its checks."""
 
 
 def between(history: list[tuple[int, bool]], since: int, until: int, *, first: bool) -> set[bool]:
-    """What held at any time from one step to another; `first`: what held before anything was noted."""
+    """Returns the values that held at any time between two steps; `first` held before the first record."""
     now, found = first, set[bool]()
     for step, value in [*history, (until + 1, first)]:
         if step > since:

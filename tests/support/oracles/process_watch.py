@@ -1,7 +1,7 @@
-"""Looks at the arguments and environments of all processes for a text, as anybody of the same user could.
+"""Looks at the arguments and environments of all processes for a text, as any process of the same user could.
 
 `python process_watch.py <name of a file with the text>` prints a line when it looks, and when its standard input ends a
-JSON object: `commands`, the arguments of the git processes that were met, and `found`, where the text was.
+JSON object: `commands`, the arguments of the observed git processes, and `found`, where the text was.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Watched:
 
 @asynccontextmanager
 async def watching(text: str, scratch: Path) -> AsyncIterator[Watched]:
-    """What was met is there afterwards."""
+    """Yields an object that holds the observations afterwards."""
     (scratch / "watched-text").write_text(text)
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(

@@ -1,7 +1,7 @@
-"""What Pagehand promises, held against what was seen to happen: one oracle for every world that tests put it in.
+"""Pagehand's promises, compared with what happened: one oracle for every world that tests put it in.
 
-A world writes down what people asked for, what the job API saw, and what stands in Slack (a `History`), when nothing is
-under way any more; `broken` says which promises that breaks. The state machine, the bot among faults and the bot as
+A world records what people asked for, what the job API saw, and what is in Slack (a `History`), once nothing is in
+progress; `broken` returns the promises that this breaks. The state machine, the bot under faults and the bot as
 processes that are killed are each a world.
 """
 
@@ -16,7 +16,7 @@ from bot.domain.requests.request import RequestState
 
 
 class Promise(StrEnum):
-    """What `broken` finds."""
+    """The kinds of promises that `broken` reports."""
 
     NOTHING_LOST = "lost"
     DONE_ONCE = "done too often"
@@ -28,7 +28,7 @@ class Promise(StrEnum):
 
 @dataclass(frozen=True)
 class Broken:
-    """A promise that was broken, and how."""
+    """A broken promise with the details."""
 
     promise: Promise
     how: str
@@ -39,10 +39,10 @@ class Broken:
 
 @dataclass(frozen=True)
 class Turn:
-    """When a follow-up was written (as text that sorts), and the place at which the job API first took it.
+    """When a follow-up was written (as text that sorts), and the position at which the job API first took it.
 
-    `recorded` and `sent` tell since when it was known and when it was on its way, in any unit: one that became known
-    once a later one was on its way was overtaken by right.
+    `recorded` and `sent` are when it was known and when it was sent, in any unit: a follow-up that became known after a
+    later one was sent was rightly overtaken.
     """
 
     thread: str
@@ -54,10 +54,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class AskedFor:
-    """A command or a reply: whether Slack was told that it was recorded, and what came of it.
+    """A command or a reply: whether Slack was told that it was recorded, and its outcome.
 
     `taken` is how often the job API carried it out, `sent_again` how often a person had that done, `explained` whether
-    people were told that it was not taken, or perhaps not. `state` is what the bot believes, where it can be asked.
+    people were told that it was not taken, or may not have been. `state` is what the bot believes, if it can be asked.
     Without a `turn` it may be overtaken.
     """
 
@@ -72,8 +72,8 @@ class AskedFor:
 
 @dataclass(frozen=True)
 class Said:
-    """The notices' keys in a thread: those that people see below its card, in their order; those that were to be said,
-    in theirs; and those of them that the bot believes to be there.
+    """The notice keys of a thread: the visible ones below its card, in order; the expected ones, in order; and those
+    that the bot believes to be delivered.
     """
 
     thread: str
@@ -84,7 +84,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Shown:
-    """A card, or the reaction on a reply: what people see, and all that would be right."""
+    """A card, or the reaction on a reply: what is visible, and every right value."""
 
     name: str
     shown: object
@@ -93,7 +93,7 @@ class Shown:
 
 @dataclass
 class Poll:
-    """A look at a job, in seconds; `ended` is None while it is under way."""
+    """A poll of a job, in seconds; `ended` is None while it is in progress."""
 
     job_id: str
     started: float
@@ -102,7 +102,7 @@ class Poll:
 
 @dataclass(frozen=True)
 class History:
-    """What happened in a world. `posts` names every message that may be there but once."""
+    """What happened in a world. `posts` names every message that may exist only once."""
 
     requests: Sequence[AskedFor] = ()
     posts: Iterable[str] = ()
@@ -112,7 +112,7 @@ class History:
 
 
 def broken(history: History) -> list[Broken]:
-    """All that breaks a promise; empty is what we want."""
+    """Returns all broken promises; empty is right."""
     return [
         *lost(history.requests),
         *undelivered(history.threads),
@@ -126,13 +126,13 @@ def broken(history: History) -> list[Broken]:
 
 
 def check(found: Iterable[Broken]) -> None:
-    """Fails with all that was found."""
+    """Fails with all broken promises."""
     words = [str(one) for one in found]
     assert not words, "\n".join(words)
 
 
 def lost(requests: Iterable[AskedFor]) -> Iterator[Broken]:
-    """What was acknowledged is done or explained, and what the bot believes is so."""
+    """Everything acknowledged is done or explained, and what the bot believes is true."""
     for request in requests:
         if request.acknowledged and not (request.taken or request.explained or _taken_back(request)):
             yield Broken(Promise.NOTHING_LOST, f"{request.name} was acknowledged, not taken, and nothing was said")
@@ -143,7 +143,7 @@ def lost(requests: Iterable[AskedFor]) -> Iterator[Broken]:
 
 
 def undelivered(threads: Iterable[Said]) -> Iterator[Broken]:
-    """What the bot believes to have said is there."""
+    """Every notice that the bot believes delivered is there."""
     for thread in threads:
         for key in thread.delivered:
             if key not in thread.seen:
@@ -151,7 +151,7 @@ def undelivered(threads: Iterable[Said]) -> Iterator[Broken]:
 
 
 def done_too_often(requests: Iterable[AskedFor]) -> Iterator[Broken]:
-    """Nothing is carried out more often than people asked for it; what was refused or taken back, not at all."""
+    """Nothing is carried out more often than people asked for; refused or withdrawn requests never."""
     for request in requests:
         once = request.state is not RequestState.REJECTED
         most = 0 if _taken_back(request) else once + request.sent_again
@@ -167,7 +167,7 @@ def said_too_often(posts: Iterable[str]) -> Iterator[Broken]:
 
 
 def said_out_of_order(threads: Iterable[Said]) -> Iterator[Broken]:
-    """What is said stands in the order in which it happened, and nothing else with it."""
+    """Notices are in the order in which things happened, without others between."""
     for thread in threads:
         places = {key: place for place, key in enumerate(thread.meant)}
         seen = list(dict.fromkeys(thread.seen))
@@ -182,7 +182,7 @@ def said_out_of_order(threads: Iterable[Said]) -> Iterator[Broken]:
 
 
 def taken_out_of_order(requests: Iterable[AskedFor]) -> Iterator[Broken]:
-    """A follow-up overtakes an earlier one only where that became known, or was sent again, later."""
+    """A follow-up overtakes an earlier one only if that became known, or was sent again, later."""
     with_turns = [(request, request.turn) for request in requests if request.turn is not None]
     for (early, before), (late, after) in permutations(with_turns, 2):
         overtaken = before.thread == after.thread and before.written < after.written and after.taken < before.taken
@@ -191,14 +191,14 @@ def taken_out_of_order(requests: Iterable[AskedFor]) -> Iterator[Broken]:
 
 
 def out_of_date(shown: Iterable[Shown]) -> Iterator[Broken]:
-    """Cards and reactions show how things stand."""
+    """Cards and reactions are up to date."""
     for one in shown:
         if one.shown not in one.right:
             yield Broken(Promise.UP_TO_DATE, f"{one.name} shows {one.shown!r}, not {list(one.right)!r}")
 
 
 def polled_by_two(polls: Iterable[Poll]) -> Iterator[Broken]:
-    """No job is looked at by two at the same time."""
+    """No job is polled by two processes at the same time."""
     latest: dict[str, Poll] = {}
     for poll in sorted(polls, key=lambda poll: poll.started):
         before = latest.get(poll.job_id)

@@ -1,4 +1,4 @@
-"""Prometheus's own program, which checks the format of metrics, and what alert rules do."""
+"""Prometheus's own program, which checks the format of metrics and evaluates alert rules."""
 
 import shutil
 import subprocess

@@ -1,8 +1,8 @@
-"""How many steps a regular expression takes on a text: counted by walking the tree that `re` itself parsed.
+"""Counts the steps that a regular expression takes on a text, by walking the tree that `re` itself parsed.
 
-Python's own engine can't be asked, and time says more about the machine than about the pattern. This walks the same
-tree in the same order, backtracking where the engine would, and counts; the engine's shortcuts only save some steps.
-Texts to try are made from the pattern itself: something that it matches, with a piece of it repeated.
+Python's own engine cannot be asked, and time says more about the machine than about the pattern. This walks the same
+tree in the same order, backtracks where the engine would, and counts; the engine's shortcuts only save some steps.
+Texts to try are made from the pattern itself: something that it matches, with a part of it repeated.
 """
 
 import importlib
@@ -25,7 +25,7 @@ class TooManySteps(Exception):
 
 
 class Counter:
-    """Searches like `finditer`; `count` says at what cost, and gives up where it is more than `most`."""
+    """Searches like `finditer`; `count` is the cost, and more than `most` steps raise an error."""
 
     def __init__(self, pattern: re.Pattern[Any], text: str, most: int) -> None:
         self.steps = 0
@@ -36,7 +36,7 @@ class Counter:
         self._groups: dict[int, str] = {}
 
     def count(self, *, anywhere: bool) -> int:
-        """Looks for all matches, from each position on; or only from the first, as `match` and `fullmatch` do."""
+        """Looks for all matches from each position; or only from the first, as `match` and `fullmatch` do."""
         at = 0 if anywhere else len(self._text)
         if not anywhere:
             self._match(list(self._tree), 0, 0, lambda _: True)
@@ -161,12 +161,12 @@ def _noting(ends: list[int]) -> Go:
 
 
 def tree_of(pattern: re.Pattern[Any]) -> Any:
-    """The pattern as `re` parsed it."""
+    """Returns the pattern as parsed by `re`."""
     return _parser.parse(pattern.pattern, pattern.flags)
 
 
 def one_matches(kind: Any, value: Any, sign: str, flags: int) -> bool:
-    """Whether a node that takes one character takes this one."""
+    """Returns whether a node for one character matches this one."""
     signs = {sign, sign.lower(), sign.upper()} if flags & re.IGNORECASE else {sign}
     if kind is _names.ANY:
         return sign != "\n" or bool(flags & re.DOTALL)
@@ -202,7 +202,7 @@ def _stands(where: str, text: str, at: int, flags: int) -> bool:
 
 
 def example(tree: Any, flags: int, chance: random.Random, groups: dict[int, str]) -> str:
-    """Something that a pattern is likely to match, or nearly: what it only looks at is left out."""
+    """Returns a text that a pattern probably matches, or nearly: lookarounds are left out."""
     return "".join(_example(kind, value, flags, chance, groups) for kind, value in tree)
 
 
@@ -225,7 +225,7 @@ def _example(kind: Any, value: Any, flags: int, chance: random.Random, groups: d
 
 
 def grown(pattern: re.Pattern[Any], chance: random.Random, sizes: tuple[int, ...]) -> list[str]:
-    """The same text in several sizes: an example with a piece of it, or a character that it knows, repeated."""
+    """Returns the same text in several sizes: an example with a part of it, or a character of the pattern, repeated."""
     text = example(tree_of(pattern), pattern.flags, chance, {}) or " "
     start = chance.randrange(len(text) + 1)
     end = chance.randrange(start, len(text) + 1)
@@ -237,8 +237,8 @@ def grown(pattern: re.Pattern[Any], chance: random.Random, sizes: tuple[int, ...
 
 
 def pumped(pattern: re.Pattern[Any], chance: random.Random, sizes: tuple[int, ...]) -> Iterator[list[str]]:
-    """For each repetition of the pattern: what leads there, and it repeated, with an end that fits and one that does
-    not; in several sizes.
+    """Returns for each repetition in the pattern the text that leads there and the repeated text, with an end that fits
+    and one that does not; in several sizes.
     """
     for before, inner in _repetitions(list(tree_of(pattern)), []):
         head = example(before, pattern.flags, chance, {})
@@ -248,7 +248,7 @@ def pumped(pattern: re.Pattern[Any], chance: random.Random, sizes: tuple[int, ..
 
 
 def _repetitions(nodes: list[Node], before: list[Node]) -> Iterator[tuple[list[Node], Any]]:
-    """Each repeated piece of a pattern with what stands before it, those within others included."""
+    """Yields each repeated part of a pattern with the part before it, nested ones included."""
     for index, (kind, value) in enumerate(nodes):
         so_far = before + nodes[:index]
         if kind in _REPEATS:
@@ -266,7 +266,7 @@ def _within(kind: Any, value: Any) -> list[Any]:
 
 
 def _alphabets(tree: Any, flags: int) -> Iterator[list[str]]:
-    """For each class of characters that a pattern repeats, some of them."""
+    """Yields some characters of each class that a pattern repeats."""
     for kind, value in tree:
         if kind in _ONE_CHARACTER:
             yield [sign for sign in _SIGNS if one_matches(kind, value, sign, flags)]
@@ -279,10 +279,10 @@ def _alphabets(tree: Any, flags: int) -> Iterator[list[str]]:
 
 @contextmanager
 def deep() -> Iterator[None]:
-    """Room for a step within a step within a step."""
+    """Provides stack space for deeply nested steps."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200_000)
     try:
         yield
     finally:
-        sys.setrecursionlimit(limit)  # with room for it, C code that recurses would overflow the stack
+        sys.setrecursionlimit(limit)  # C code that recurses would overflow a small stack

@@ -1,5 +1,5 @@
-"""What secrets look like, from the rules of gitleaks 8 (github.com/gitleaks/gitleaks, MIT) and named as they are there:
-formats and lengths, written in our own way. `<a-f0-9*40>` stands for 40 characters of that alphabet, drawn anew.
+"""The formats of secrets, from the rules of gitleaks 8 (github.com/gitleaks/gitleaks, MIT) under the same names:
+formats and lengths in our own notation. `<a-f0-9*40>` is 40 random characters of that alphabet.
 """
 
 import random
@@ -122,7 +122,7 @@ PREFIXED = (
     ("vault-batch-token", "hvb.<a-zA-Z0-9_-*138>"),
     ("vault-service-token", "hvs.<a-zA-Z0-9_-*90>"),
 )
-"""They are known wherever they stand."""
+"""They are recognized anywhere."""
 NAMED = (
     ("adafruit-api-key", "adafruit", "<a-z0-9_-*32>"),
     ("adobe-client-id", "adobe", "<a-f0-9*32>"),
@@ -223,13 +223,13 @@ NAMED = (
     ("yandex-aws-access-token", "yandex", "YC<a-zA-Z0-9_-*38>"),
     ("zendesk-secret-key", "zendesk", "<a-z0-9*40>"),
 )
-"""They are known behind the issuer's name, which stands in the middle."""
+"""They are recognized behind the issuer's name, which is in the middle."""
 _DRAWN = re.compile(r"<([^<>*]+)\*([0-9]+)>")
 _RANGE = re.compile("(.)-(.)")
 
 
 def fake(template: str, chance: random.Random) -> str:
-    """A secret of that look; every alphabet with digits gives at least one."""
+    """Returns a secret of that format; every alphabet with digits contributes at least one."""
     return _DRAWN.sub(lambda match: _draw(match[1], int(match[2]), chance), template)
 
 

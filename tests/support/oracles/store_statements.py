@@ -1,4 +1,4 @@
-"""Every statement that the store runs, as it runs: a session that uses all of it, and what it sent to the database."""
+"""Every statement that the store runs: a session that uses all of it, and what it sent to the database."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 @dataclass
 class Statements:
-    """What was sent, each text once with the parameters it first had; `ran` holds the statements before compilation."""
+    """What was sent, each text once with its first parameters; `ran` holds the statements before compilation."""
 
     sent: dict[str, Any] = field(default_factory=dict)
     ran: list[object] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Statements:
 
 @contextmanager
 def seen_statements() -> Iterator[Statements]:
-    """All that any engine of this process runs meanwhile."""
+    """Records the statements of every engine in this process."""
     statements = Statements()
     event.listen(Engine, "before_cursor_execute", statements.see)
     try:
@@ -93,7 +93,7 @@ def seen_statements() -> Iterator[Statements]:
 
 @dataclass(frozen=True)
 class CountingStore:
-    """A store that remembers which methods of its transactions were called."""
+    """A store that records which methods of its transactions were called."""
 
     store: Store
     called: set[str] = field(default_factory=set)
@@ -108,7 +108,7 @@ class CountingStore:
 
 
 class _Counting:
-    """A transaction, or a port of one, that notes what is asked of it: "now", or "threads.add"."""
+    """A transaction, or one of its ports, that records its calls: "now", or "threads.add"."""
 
     def __init__(self, real: object, called: set[str], prefix: str = "") -> None:
         self._real = real
@@ -124,7 +124,7 @@ class _Counting:
 
 
 def _ports() -> dict[str, type]:
-    """The ports of a transaction, by the names that they have there."""
+    """The ports of a transaction, by name."""
     properties = {name: getattr(Transaction, name) for name in dir(Transaction) if not name.startswith("_")}
     returned = {name: get_type_hints(each.fget)["return"] for name, each in properties.items()}
     return {name: port for name, port in returned.items() if port is not float}
@@ -136,7 +136,7 @@ def methods_of_transaction() -> set[str]:
 
 
 async def use_all(url: str, clock: FakeClock) -> set[str]:
-    """Opens a store, uses all that it can do, and stops; returns the methods of Transaction that were called."""
+    """Opens a store, uses all its methods, and closes it; returns the methods of Transaction that were called."""
     store = CountingStore(await open_store(url, clock=clock))
     parts = (
         _record,
@@ -321,7 +321,7 @@ async def _operator(store: Store, clock: FakeClock) -> None:
 
     async def work(tx: Transaction) -> None:
         await tx.last_times.note([LastTime.EVENT])
-        await tx.faults.record([well], tell=True)  # what the first look finds is known
+        await tx.faults.record([well], tell=True)  # faults found at the first check are known
         await tx.faults.record([fault], tell=True)
         (claimed,) = await tx.faults.claim("one", lease=LEASE, limit=1)
         await tx.faults.postpone(claimed.key, "one", due_in=0.0)
@@ -444,7 +444,7 @@ async def _run(store: Store, statement: str) -> None:
 
 
 def of_the_store(sent: Mapping[str, Any], tables: Sequence[str]) -> dict[str, Any]:
-    """Those about the given tables, without what this module itself did."""
+    """Returns the statements about the given tables, without those of this module."""
     kinds = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
     return {
         statement: values

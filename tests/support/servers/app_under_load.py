@@ -1,4 +1,4 @@
-"""An app in a process of its own, and signed commands that arrive there by a schedule: for benchmarks."""
+"""An app in its own process, and signed commands that arrive there by a schedule, for benchmarks."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from bot.slack.receiving.transports.http_receiver import signature_of
 SECRET = "benchmark-signing-secret"
 PATH = "/slack/events"
 BOT_WITHOUT_LIMITS = str(Path(__file__).with_name("bot_without_limits.py"))
-"""What is run for figures of the bot by itself, which Slack would slow down."""
+"""Runs the bot for measurements without Slack's rate limits."""
 
 
 class Load:
@@ -30,7 +30,7 @@ class Load:
         self._url = f"http://127.0.0.1:{port}{PATH}"
 
     async def run(self, rate: float, count: int) -> list[float]:
-        """The latency of each in milliseconds."""
+        """Returns the latency of each in milliseconds."""
         begin = time.perf_counter()
         tasks = []
         for number in range(count):
@@ -45,7 +45,7 @@ class Load:
         return (time.perf_counter() - at) * 1000
 
     async def send(self, **fields: str) -> None:
-        """One command, with what it says of itself."""
+        """Sends one command, with its own number in the text."""
         told = {"command": "/docs", "team_id": "T1", "response_url": "https://hooks.slack.com/commands/1"}
         body = urlencode(told | {"trigger_id": secrets.token_hex(16)} | fields).encode()
         now = str(int(time.time()))
@@ -61,7 +61,7 @@ class Load:
 
 
 def environment(address: str, port: int, database_url: str, directory: str) -> dict[str, str]:
-    """The bot's settings: jobs are hardly polled, for this is about starts."""
+    """Returns the bot's settings: jobs are rarely polled, since this is about starts."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": directory,
@@ -81,7 +81,7 @@ def environment(address: str, port: int, database_url: str, directory: str) -> d
 
 @contextlib.asynccontextmanager
 async def process(port: int, *arguments: str, env: dict[str, str] | None = None) -> AsyncIterator[psutil.Process]:
-    """A process that listens on the port."""
+    """Starts a process that listens on the port."""
     child = await asyncio.create_subprocess_exec(sys.executable, *arguments, env=env)
     try:
         while True:

@@ -1,4 +1,4 @@
-"""The bot as `pagehand run` runs it, beside a Slack that may be called as often as one likes: for benchmarks."""
+"""The bot as `pagehand run` runs it, with a Slack without rate limits, for benchmarks."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from bot.runtime.logging import configure_logging
 
 
 def lift(edges: Edges) -> None:
-    """Lets Slack be called as often as one likes."""
+    """Removes Slack's rate limits."""
     edges.timings = replace(edges.timings, slack_limits=ANY_NUMBER)
 
 

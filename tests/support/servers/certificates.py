@@ -15,7 +15,7 @@ _DAY = dt.timedelta(days=1)
 
 @dataclass(frozen=True)
 class CompanyCa:
-    """`file` is its certificate, as SSL_CERT_FILE names it; `server` is for a server at localhost."""
+    """`file` is its certificate, as SSL_CERT_FILE names it; `server` is the context of a server at localhost."""
 
     file: Path
     server: ssl.SSLContext

@@ -1,4 +1,4 @@
-"""A company's proxy, on loopback: it connects by CONNECT to where a test says that each target is."""
+"""A company's proxy on loopback: it connects by CONNECT to the place that a test gives for each target."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class CompanyProxy:
-    """`leads_to` are targets, as `name:port`, and their ports here; `answer` is said instead, where it is set."""
+    """`leads_to` are targets, as `name:port`, and their local ports; `answer` is sent instead, if set."""
 
     leads_to: dict[str, int] = field(default_factory=dict)
     answer: bytes | None = None
@@ -54,7 +54,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def company_proxy(tls: ssl.SSLContext | None = None, **leads_to: int) -> AsyncIterator[CompanyProxy]:
-    """With `tls`, clients talk to the proxy itself in TLS; `url` names it by localhost then."""
+    """With `tls`, clients use TLS to the proxy itself; `url` then names it by localhost."""
     proxy = CompanyProxy(dict(leads_to))
     async with await asyncio.start_server(proxy.serve, "127.0.0.1", 0, ssl=tls) as server:
         port = server.sockets[0].getsockname()[1]

@@ -1,5 +1,5 @@
-"""A job API for tests, over real HTTP: does what the specification says, keeps books of all it was asked, and
-answers wrongly where a test says so.
+"""A job API for tests, over real HTTP: it follows the specification, records all calls, and answers
+wrongly where a test says so.
 
 Times are monotonic seconds, the same in all processes of the machine. Jobs progress only when the test shows it
 (`show`) or lets them (`autopilot`).
@@ -38,7 +38,7 @@ class Operation(StrEnum):
 
 
 class Cut(StrEnum):
-    """Where a connection ends without warning."""
+    """Where a connection breaks without warning."""
 
     UNANSWERED = "unanswered"
     MIDWAY = "midway"
@@ -49,8 +49,8 @@ class Cut(StrEnum):
 class Fault:
     """One way to answer wrongly.
 
-    `applied`: the call is carried out all the same. `status` and `body` None: as they would have been. `fields` replace
-    the job's own in this answer only. `delay` is in seconds, and comes after the call was carried out.
+    `applied`: the call is carried out anyway. `status` and `body` None: unchanged. `fields` replace the job's own in
+    this answer only. `delay` is in seconds, after the call was carried out.
     """
 
     applied: bool = False
@@ -63,13 +63,13 @@ class Fault:
 
 
 def refusing(status: int, words: str = "", *, applied: bool = False, **headers: str) -> Fault:
-    """A status with the API's own words; header names are given with underscores."""
+    """Answers with a status and the API's own words; header names are given with underscores."""
     body = json.dumps({"error": words}).encode() if words else b""
     return Fault(applied, status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def web_page(status: int = 200, *, applied: bool = True) -> Fault:
-    """A proxy's or a login's page."""
+    """Answers with a page of a proxy or a login."""
     return Fault(applied, status, b"<!doctype html><html><body>Sign in</body></html>", {"Content-Type": "text/html"})
 
 
@@ -94,7 +94,7 @@ def slow(seconds: float, *, applied: bool = True) -> Fault:
 
 
 def answering(**fields: Any) -> Fault:
-    """A job with other values in this answer only; MISSING leaves a field out."""
+    """Answers with other values of a job in this answer only; MISSING leaves a field out."""
     return Fault(applied=True, fields=fields)
 
 
@@ -106,7 +106,7 @@ class Created:
     at: float
     project: str = PROJECT
     files: tuple[str, ...] = ()
-    """The ids of those that came along."""
+    """The ids of the attached files."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Message:
 
 @dataclass
 class Attempt:
-    """A call as it came in, carried out or not."""
+    """A received call, carried out or not."""
 
     operation: Operation
     job_id: str
@@ -154,8 +154,8 @@ class _Autopilot:
 
 
 class FakeJobApiServer:
-    """The job API and its books. `honours_keys`: a repeated Idempotency-Key runs once, and gets the first answer, as
-    with ours.
+    """The job API and its records. `honours_keys`: a repeated Idempotency-Key runs once and gets the first
+    answer, as with our job server.
     """
 
     def __init__(self, *, honours_keys: bool = False) -> None:
@@ -166,13 +166,13 @@ class FakeJobApiServer:
         self.cancelled: list[str] = []
         """Ids of jobs, each as often as it was cancelled."""
         self.discarded: list[str] = []
-        """The same, of those whose kept work was thrown away."""
+        """The same, of those whose partial work was discarded."""
         self.polls: list[Poll] = []
-        """Each ends when it is answered, or the client goes away."""
+        """Each ends when it is answered or the client disconnects."""
         self.attempts: list[Attempt] = []
         self.jobs: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
-        """What was uploaded, by its id."""
+        """Uploaded files, by id."""
         self._taken: dict[str, dict[str, Any]] = {}
         self._switches: list[_Switch] = []
         self._autopilot: _Autopilot | None = None
@@ -185,7 +185,7 @@ class FakeJobApiServer:
     # -- running --------------------------------------------------------------------------------------------------
 
     async def start(self) -> str:
-        """Starts, after a `stop` too, and returns the base URL, which stays the same."""
+        """Starts, also after a `stop`, and returns the base URL, which stays the same."""
         app = web.Application(client_max_size=GIANT)
         app.router.add_post("/v2/agent/{project}/job", self._create)
         app.router.add_post("/v2/agent/{project}/job/{id}/message", self._message)
@@ -193,7 +193,7 @@ class FakeJobApiServer:
         app.router.add_post("/v2/agent/{project}/job/{id}/discard", self._discard)
         app.router.add_get("/v2/agent/{project}/job/{id}", self._get)
         app.router.add_put("/v2/agent/{project}/file/{id}", self._upload)
-        # A client that goes away cancels its handler: so a poll ends when the process that polled was killed.
+        # A disconnecting client cancels its handler: so a poll ends when the polling process was killed.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
@@ -205,13 +205,13 @@ class FakeJobApiServer:
         return f"http://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:
-        """Goes away; the books and the jobs stay."""
+        """Stops; the records and the jobs are kept."""
         if self._runner is not None:
             runner, self._runner = self._runner, None
             await runner.cleanup()
 
     async def until(self, condition: Callable[[], Any], seconds: float = 30.0) -> None:
-        """Waits till the books fulfil a condition; TimeoutError after `seconds`."""
+        """Waits until the records fulfil a condition; TimeoutError after `seconds`."""
         async with asyncio.timeout(seconds):
             while not condition():
                 self._changed.clear()
@@ -228,7 +228,7 @@ class FakeJobApiServer:
         job.update(fields)
 
     def autopilot(self, *, polls: int = 2, seconds: float = 0.0) -> None:
-        """Jobs complete with a link by themselves, once polled so often and active for so long."""
+        """Jobs complete with a link by themselves, once polled and active for this long."""
         self._autopilot = _Autopilot(polls, seconds)
 
     def fail(
@@ -240,38 +240,38 @@ class FakeJobApiServer:
         job_id: str | None = None,
         prompt: str | None = None,
     ) -> None:
-        """Answers the next calls that fit like this; `times` None: till `heal`. Older switches come first."""
+        """Answers the next matching calls like this; `times` None: until `heal`. Older faults come first."""
         self._switches.append(_Switch(operation, job_id, prompt, times, fault))
 
     def heal(self) -> None:
-        """Takes all faults back."""
+        """Removes all faults."""
         self._switches.clear()
 
     def pending(self, job_id: str) -> int:
-        """How many switches still wait for a call to this job."""
+        """Returns how many faults still wait for a call to this job."""
         return sum(switch.job_id == job_id for switch in self._switches)
 
-    # -- what the books tell --------------------------------------------------------------------------------------
+    # -- the records ----------------------------------------------------------------------------------------------
 
     def job_of(self, prompt: str) -> str:
-        """The id of the one job that was created with this prompt."""
+        """Returns the id of the only job created with this prompt."""
         ids = [entry.job_id for entry in self.created if entry.prompt == prompt]
         assert len(ids) == 1, f"{len(ids)} jobs were created for {prompt!r}"
         return ids[0]
 
     def told(self, job_id: str) -> list[str]:
-        """The follow-ups that a job took, in their order."""
+        """Returns the follow-ups that a job took, in order."""
         return [message.prompt for message in self.messages if message.job_id == job_id]
 
     def words_taken(self) -> list[str]:
-        """The follow-ups that all jobs took, in their order: each by itself, where several came as one message."""
+        """Returns the follow-ups that all jobs took, in order, each separately even if several were merged."""
         return [words for message in self.messages for words in message.prompt.split("\n\n")]
 
     def polls_of(self, job_id: str) -> int:
         return sum(poll.job_id == job_id for poll in self.polls)
 
     def tried(self, operation: Operation, prompt: str | None = None) -> int:
-        """How many calls came in, carried out or not."""
+        """Returns how many calls came in, carried out or not."""
         return sum(attempt.operation is operation and prompt in {None, attempt.prompt} for attempt in self.attempts)
 
     # -- the operations -------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class FakeJobApiServer:
         return await asyncio.shield(self._take(request, Operation.MESSAGE))
 
     async def _cancel(self, request: web.Request) -> web.StreamResponse:
-        """Ends a job as our own job server does, at once; it is not of the specification."""
+        """Ends a job at once, like our own job server; it is not in the specification."""
         attempt = Attempt(Operation.CANCEL, request.match_info["id"], "", "", time.monotonic())
         return await asyncio.shield(self._answer(request, attempt, self._end))
 
@@ -298,7 +298,7 @@ class FakeJobApiServer:
         return 200, job
 
     async def _discard(self, request: web.Request) -> web.StreamResponse:
-        """Throws kept work away as our own job server does; it is not of the specification."""
+        """Discards partial work, like our own job server; it is not in the specification."""
         attempt = Attempt(Operation.DISCARD, request.match_info["id"], "", "", time.monotonic())
         return await asyncio.shield(self._answer(request, attempt, self._forget))
 
@@ -313,7 +313,7 @@ class FakeJobApiServer:
         return 200, job
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
-        """Takes a file as our own job server does; it is not of the specification."""
+        """Takes a file, like our own job server; it is not in the specification."""
         file_id, content = request.match_info["id"], await request.read()
         attempt = Attempt(Operation.UPLOAD, "", file_id, "", time.monotonic(), content)
         return await asyncio.shield(self._answer(request, attempt, self._keep))
@@ -432,7 +432,7 @@ class FakeJobApiServer:
         await answer.prepare(request)
         await answer.write(body[: len(body) // 2])
         if transport is not None:
-            transport.close()  # after what was written has gone out
+            transport.close()  # after everything written was sent
         return answer
 
     def _fault(self, attempt: Attempt) -> Fault | None:

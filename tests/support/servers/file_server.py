@@ -1,4 +1,4 @@
-"""A server in the place of Slack's files: answers as it is told, and remembers what it was asked with."""
+"""A server in place of Slack's files: gives set answers, and records the requests."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,14 +11,14 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class FileServer:
-    """`answers` are by path; `asked` has each request's path and header Authorization."""
+    """`answers` are by path; `asked` has each request's path and Authorization header."""
 
     address: str = ""
     answers: dict[str, Answer] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     def gives(self, path: str, body: bytes = b"", *, status: int = 200, **headers: str) -> str:
-        """Sets what is at a path, and returns its address. Underscores in the names of headers stand for hyphens."""
+        """Sets the content of a path, and returns its address. Underscores in header names stand for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
 
         async def answer(_: web.Request) -> web.StreamResponse:

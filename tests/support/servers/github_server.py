@@ -1,7 +1,7 @@
-"""A GitHub of the tests' own on loopback: the REST calls that Pagehand makes, and real git over http.
+"""A GitHub for tests on loopback: the REST calls that Pagehand makes, and real git over http.
 
-Status codes, error bodies and headers are those of GitHub's REST API documentation; it lives where GitHub Enterprise
-Server has it, below /api/v3. People act through `merge`, `close` and `repository`.
+Status codes, error bodies and headers are those of GitHub's REST API documentation; its paths are those of GitHub
+Enterprise Server, below /api/v3. People act through `merge`, `close` and `repository`.
 """
 
 import base64
@@ -39,7 +39,7 @@ Handler = Callable[[web.Request, str], Awaitable[web.Response]]
 
 @dataclass(frozen=True)
 class Asked:
-    """A call as it came in; `path` is below the API's own."""
+    """A received call; `path` is below the API's own."""
 
     method: str
     path: str
@@ -93,7 +93,7 @@ class GitHubServer:
     def close(self, number: int) -> None:
         self.pull_request(number).state = "closed"
 
-    # -- the doors --------------------------------------------------------------------------------------------------
+    # -- the entry points -------------------------------------------------------------------------------------------
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=50_000_000)
@@ -143,7 +143,7 @@ class GitHubServer:
         )
 
     def _tail(self, request: web.Request, path: str) -> str | web.Response:
-        """What is asked of the repository; a redirect for a former name, 404 for any other."""
+        """Returns the requested part of the repository; a redirect for a former name, 404 for any other."""
         by_id, by_name = f"/repositories/{REPOSITORY_ID}", f"/repos/{self.repository.full_name}"
         for prefix in (by_id, by_name):
             if path == prefix or path.startswith(f"{prefix}/"):
@@ -305,7 +305,7 @@ class GitHubServer:
 
 @asynccontextmanager
 async def github_server(directory: Path, files: dict[str, str] | None = None) -> AsyncIterator[GitHubServer]:
-    """A server that listens, with `acme/docs` as its repository."""
+    """Starts a server with `acme/docs` as its repository."""
     server = GitHubServer(directory, files)
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
@@ -318,7 +318,7 @@ async def github_server(directory: Path, files: dict[str, str] | None = None) ->
 
 
 def _matched(pattern: str, path: str) -> str | None:
-    """What stands for the star; empty where there is none, and None where they do not match."""
+    """Returns the text that the star matches; empty if there is none, and None if they do not match."""
     start, star, end = pattern.partition("*")
     if not star:
         return "" if path == pattern else None

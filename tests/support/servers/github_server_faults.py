@@ -1,4 +1,4 @@
-"""How a GitHub of the tests' own answers wrongly, where a test says so."""
+"""How a GitHub for tests answers wrongly, where a test says so."""
 
 import json
 import re
@@ -11,8 +11,8 @@ from aiohttp import web
 
 @dataclass(frozen=True)
 class Fault:
-    """One wrong answer. `applied`: the call is carried out all the same. `status` None: the connection is cut.
-    `happens` comes before the answer.
+    """One wrong answer. `applied`: the call is carried out anyway. `status` None: the connection is cut. `happens` is
+    called before the answer.
     """
 
     status: int | None
@@ -30,7 +30,7 @@ class Fault:
 
 
 def error(status: int, message: str, *, applied: bool = False, headers: Mapping[str, str] | None = None) -> Fault:
-    """As GitHub words its errors."""
+    """An error in GitHub's format."""
     body = {"message": message, "documentation_url": "https://docs.github.com/rest", "status": str(status)}
     given = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
     return Fault(status, json.dumps(body).encode(), given, applied)
@@ -61,13 +61,13 @@ def nonsense(content: bytes = b'{"number": "', *, applied: bool = False, status:
 
 
 class Faults:
-    """Those that are armed: each answers the next calls that it is for."""
+    """The armed faults: each answers the next matching calls."""
 
     def __init__(self) -> None:
         self._armed: list[tuple[str, re.Pattern[str], Fault]] = []
 
     def arm(self, method: str, path: str, fault: Fault, *, times: int = 1) -> None:
-        """For calls whose path, below the API's own, matches from its start to its end."""
+        """Arms a fault for calls whose whole path, below the API's own, matches."""
         self._armed += [(method, re.compile(path), fault)] * times
 
     def take(self, method: str, path: str) -> Fault | None:

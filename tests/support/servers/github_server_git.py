@@ -1,4 +1,4 @@
-"""The git half of a GitHub of the tests' own: a real bare repository, served by git's own http-backend."""
+"""The git half of a GitHub for tests: a real bare repository, served by git's own http-backend."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ class BareRepository:
 
     @classmethod
     def make(cls, path: Path, files: Mapping[str, str]) -> "BareRepository":
-        """With one commit on main."""
+        """Creates it with one commit on main."""
         repository = cls(path)
         path.mkdir(parents=True)
         repository.git("init", "--quiet", "--bare", "--template=", "--initial-branch=main")
@@ -65,7 +65,7 @@ class BareRepository:
         return found or None
 
     def commit(self, branch: str, files: Mapping[str, str], message: str) -> str:
-        """A person's commit on a branch, which is made at main where there is none."""
+        """Makes a person's commit on a branch, which is created at main if needed."""
         heads = dict(
             line.split() for line in self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         )
@@ -77,7 +77,7 @@ class BareRepository:
         return self.git("fast-import", "--quiet", "--force", stdin=commit)
 
     def merge(self, branch: str, base: str, message: str) -> str:
-        """A real merge, as the button makes it; CalledProcessError where there are conflicts."""
+        """Makes a real merge, like the button; CalledProcessError on conflicts."""
         ours, theirs = self.head(base), self.head(branch)
         assert ours
         assert theirs
@@ -93,14 +93,14 @@ class BareRepository:
         return self.git("rev-list", "--count", f"refs/heads/{base}..refs/heads/{branch}") == "0"
 
     def protect(self, pattern: str) -> None:
-        """Refuses pushes to branches of this pattern of the shell's, in GitHub's words."""
+        """Refuses pushes to branches that match this shell pattern, in GitHub's words."""
         hook = self.path / "hooks" / "pre-receive"
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(_PROTECTING_HOOK % pattern)
         hook.chmod(0o755)
 
     async def serve(self, request: web.Request, tail: str) -> web.Response:
-        """Answers a request of git's, of someone who may make it."""
+        """Answers a git request of a permitted client."""
         given = await request.read()
         process = await asyncio.create_subprocess_exec(
             "git", "http-backend",
@@ -110,7 +110,7 @@ class BareRepository:
         try:
             output, _ = await process.communicate(given)
         finally:
-            if process.returncode is None:  # the client went away
+            if process.returncode is None:  # the client disconnected
                 process.kill()
                 await process.wait()
         head, _, body = output.partition(b"\r\n\r\n")

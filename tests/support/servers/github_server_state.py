@@ -1,4 +1,4 @@
-"""What a GitHub of the tests' own remembers, and how it shows that. Field names are those of GitHub's REST API."""
+"""The state of a GitHub for tests, and its representation. Field names are those of GitHub's REST API."""
 
 import functools
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class RepositoryRecord:
         self.owner, self.name = owner, name
 
     def refresh(self) -> None:
-        """A pull request follows its branch as long as it is open."""
+        """Moves a pull request with its branch while it is open."""
         for record in self.pull_requests:
             if record.state == "open":
                 record.sha = self.git.head(record.branch) or record.sha

@@ -1,4 +1,4 @@
-"""A git that stands still at one of its commands, so that a test can look, cancel or kill at that moment."""
+"""A git that blocks at one of its commands, so that a test can look, cancel or kill at that moment."""
 
 import contextlib
 import os
@@ -24,14 +24,14 @@ exec '{git}' "$@"
 
 @dataclass(frozen=True)
 class Moment:
-    """Before or after git does this command, a word of its arguments with the shell's wildcards."""
+    """Before or after git runs this command, a word of its arguments with shell wildcards."""
 
     command: str
     is_after: bool = False
 
 
 class HeldGit:
-    """`directory` holds a program `git` for the PATH; it stands still at a moment while there is a file `hold`."""
+    """`directory` holds a program `git` for the PATH; it blocks at a moment while there is a file `hold`."""
 
     def __init__(self, directory: Path) -> None:
         self._hold = directory / "hold"
@@ -53,7 +53,7 @@ class HeldGit:
         self._hold.unlink()
 
     def kill(self) -> None:
-        """Ends what is held, and what it started; it may have ended by itself."""
+        """Kills the blocked process and its children; it may have ended by itself."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(int(self._held.read_text()), signal.SIGKILL)
         self.release()

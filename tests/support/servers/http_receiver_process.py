@@ -1,5 +1,5 @@
-"""The HTTP receiver as a process of its own, so that its memory can be looked at: it writes its port to standard
-output, and ends with its standard input.
+"""The HTTP receiver in its own process, so that its memory can be measured: it writes its port to standard output, and
+ends with its standard input.
 """
 
 import asyncio

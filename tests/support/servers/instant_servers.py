@@ -1,8 +1,8 @@
-"""Slack's Web API and a job API that answer at once, in a process of their own.
+"""Slack's Web API and a job API that answer at once, in their own process.
 
-`python tests/support/servers/instant_servers.py <seconds> <look-ups>` prints its address, counts what it is asked (GET
-/counts), tells when jobs were created (GET /created), and goes when its standard input ends. The job API's answers take
-so many seconds, and so many Slack's on who somebody is and what a channel is.
+`python tests/support/servers/instant_servers.py <seconds> <look-ups>` prints its address, counts its requests (GET
+/counts), lists when jobs were created (GET /created), and ends with its standard input. The job API's answers take the
+first number of seconds, and Slack's about people and channels the second.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ CHANNEL = {"name": "docs", "is_ext_shared": False, "is_private": False}
 
 
 class InstantServers:
-    """Answers every call well. Everybody is a member, and every channel our own."""
+    """Answers every call successfully. Everybody is a member, and every channel is internal."""
 
     def __init__(self, delay: float, look_up_delay: float) -> None:
         self._delay = delay
@@ -35,7 +35,7 @@ class InstantServers:
         self._numbers = itertools.count(1)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """One answer, by the path."""
+        """Returns one answer, by path."""
         body = await request.read()
         if request.path == "/counts":
             return _json(self._counts)
@@ -79,13 +79,13 @@ async def _serve(delay: float, look_up_delay: float) -> None:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     sys.stdout.write(f"http://127.0.0.1:{runner.addresses[0][1]}\n")
     sys.stdout.flush()
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # till the parent goes
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the parent exits
     await runner.cleanup()
 
 
 @contextlib.asynccontextmanager
 async def instant_servers(delay: float = 0.0, *, look_ups: float = 0.0) -> AsyncIterator[str]:
-    """The address of a process that answers, to look-ups after so many seconds."""
+    """Yields the address of a process that answers look-ups after this many seconds."""
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(
         sys.executable, __file__, str(delay), str(look_ups), stdin=pipe, stdout=pipe

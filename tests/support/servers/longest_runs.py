@@ -1,4 +1,6 @@
-"""How long an event loop, and SQLite's thread, run without a pause: in CPU time, which a busy machine does not blur."""
+"""Measures how long an event loop, and SQLite's thread, run without a pause: in CPU time, which does
+not depend on other load.
+"""
 
 import asyncio
 import gc
@@ -17,11 +19,11 @@ import psutil  # type: ignore[import-untyped]  # it has no types of its own
 from bot.store.database.sqlite_thread import UnitOfWork
 
 FILE = "BENCHMARK_LONGEST_RUNS"
-"""The variable that names the file where a process tells of its longest runs when it gets SIGUSR1."""
+"""The variable that names the file to which a process writes its longest runs on SIGUSR1."""
 
 
 class LongestRuns:
-    """The longest runs by what ran, in milliseconds of the thread's CPU time; told once, and begun anew."""
+    """The longest runs by what ran, in milliseconds of the thread's CPU time; read once and reset."""
 
     def __init__(self) -> None:
         self._began = 0.0
@@ -64,7 +66,7 @@ class LongestRuns:
 
 
 def _name(handle: Any) -> str:
-    """The coroutine of a task's step, innermost last; else the callback."""
+    """Returns the coroutine of a task's step, innermost last; otherwise the callback."""
     task = getattr(handle._callback, "__self__", None)
     if not isinstance(task, asyncio.Task):
         return _where(handle._callback)
@@ -72,7 +74,7 @@ def _name(handle: Any) -> str:
 
 
 def _where(what: Any) -> str:
-    """What a unit of the store is for stands in the closure of what runs it."""
+    """The purpose of a unit of the store is in the closure of its caller."""
     closure = inspect.getclosurevars(what).nonlocals if inspect.isfunction(what) else {}
     if "work" in closure:
         return _where(closure["work"])
@@ -80,7 +82,7 @@ def _where(what: Any) -> str:
 
 
 async def told_by(app: psutil.Process, path: Path) -> Mapping[str, float]:
-    """The longest runs of a process since it was asked last, the longest first."""
+    """Returns the longest runs of a process since the last request, the longest first."""
     before = _read(path)
     os.kill(app.pid, signal.SIGUSR1)
     async with asyncio.timeout(30.0):

@@ -1,4 +1,4 @@
-"""What the scripted model is asked, and what it says: the same for all wire formats."""
+"""What the scripted model is asked and what it answers: the same for all wire formats."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 
 class Speaker(StrEnum):
-    """Whose part of a conversation it is; what an agent adds as instructions is the user's, too."""
+    """The speaker of a part of the conversation; instructions that an agent adds are the user's, too."""
 
     USER = "user"
     MODEL = "model"
@@ -16,7 +16,7 @@ class Speaker(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a conversation, its text as it was sent."""
+    """One part of a conversation, with its text as sent."""
 
     speaker: Speaker
     text: str
@@ -24,9 +24,9 @@ class Part:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """What an agent sent. `tools`: what the model may call, with the JSON schema of the arguments, or None for a tool
-    that takes plain text. `answer_schema`: the JSON schema that the answer has to follow. `effort`: how much the model
-    is to think, where that is told.
+    """A request of an agent. `tools`: what the model may call, with the JSON schema of the arguments, or None for a
+    tool that takes plain text. `answer_schema`: the JSON schema that the answer has to follow. `effort`: how much the
+    model should think, if given.
     """
 
     parts: Sequence[Part]
@@ -49,7 +49,7 @@ class Say:
 
 @dataclass(frozen=True)
 class WriteFile:
-    """The model calls the agent's own tool for writing a file; the path is absolute, as the agent sees it."""
+    """The model calls the agent's own tool for writing a file; the path is absolute, from the agent's view."""
 
     path: str
     text: str
@@ -77,7 +77,9 @@ class Hang:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool that the agent announced. `takes_text`: it gets the argument `input` as it is, not as JSON."""
+    """A call of a tool that the agent announced. `takes_text`: it gets the argument `input`
+    as plain text, not as JSON.
+    """
 
     name: str
     arguments: Mapping[str, Any]
@@ -91,17 +93,17 @@ Reply: TypeAlias = Say | ToolCall
 
 
 class Script:
-    """Knows what the model says to which prompt."""
+    """The model's answers by prompt."""
 
     def __init__(self) -> None:
         self._turns: dict[str, tuple[Step, ...]] = {}
 
     def on(self, prompt: str, *steps: Step) -> None:
-        """Whoever sends a prompt with this text gets these steps, one for each result of a tool that came since."""
+        """A prompt with this text gets these steps, one for each later result of a tool."""
         self._turns[prompt] = steps
 
     def next_step(self, parts: Sequence[Part]) -> Step | None:
-        """What comes next in the newest turn, the same when asked again; None where the script has nothing of it."""
+        """Returns the next step in the newest turn, the same when asked again; None if the script has no answer."""
         for index in reversed(range(len(parts))):
             part = parts[index]
             if part.speaker is Speaker.USER and (prompt := self._newest_in(part.text)) is not None:

@@ -1,6 +1,7 @@
-"""A model for coding agents, on loopback: speaks the four wire formats that they use, and says what a test scripts.
+"""A model for coding agents, on loopback: it speaks the four wire formats that they use, and
+answers as a test scripts.
 
-What an agent asks beside its work (titles, routing, counting) is answered harmlessly.
+Requests beside the agent's work (titles, routing, counting) get harmless answers.
 """
 
 import asyncio
@@ -47,20 +48,20 @@ _GEMINI_STREAM = _Format(partial(gemini.parse, stream=True), gemini.whole, gemin
 
 
 class ModelServer:
-    """The server and its books. `requests` holds what was asked for the work itself, the oldest first."""
+    """The server and its records. `requests` holds the requests of the work itself, the oldest first."""
 
     def __init__(self) -> None:
         self.script = Script()
         self.requests: list[ModelRequest] = []
         self.side_calls: list[ModelRequest] = []
         self.unknown: list[str] = []
-        """Paths that nobody answers here."""
+        """Requested paths that are not served here."""
         self.url = ""
         self._changed = asyncio.Event()
         self._hanging = 0
 
     async def until_hanging(self, seconds: float = 60.0) -> None:
-        """Waits until an agent waits for an answer that does not come.
+        """Waits until an agent waits for an answer that never comes.
 
         Raises:
             TimeoutError: none did.
@@ -151,7 +152,7 @@ def _harmless(request: ModelRequest) -> str:
 
 
 def _example(schema: Mapping[str, Any]) -> Any:
-    """The smallest value that a schema of a side call allows."""
+    """Returns the smallest value that fits the schema of a side call."""
     if "enum" in schema:
         return schema["enum"][0]
     match str(schema.get("type", "string")).lower():

@@ -1,4 +1,4 @@
-"""How the scripted model does a thing with the tools that an agent announced."""
+"""How the scripted model acts with the tools that an agent announced."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -24,11 +24,11 @@ _SHELLS: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
 
 
 class NoSuchTool(Exception):
-    """The agent announced no tool that the model here knows for the purpose."""
+    """The agent announced no known tool for the purpose."""
 
 
 def tool_call(step: WriteFile | RunCommand, request: ModelRequest) -> ToolCall:
-    """Chooses the tool by its name among those announced, and keeps to the arguments that it knows.
+    """Chooses the tool by name among those announced, and uses only arguments that it declares.
 
     Raises:
         NoSuchTool: none of them is announced.

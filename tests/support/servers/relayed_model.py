@@ -20,7 +20,7 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class Upstream:
-    """The API. `asked` are the requests that came, with their bodies."""
+    """The API. `asked` are the received requests, with their bodies."""
 
     url: str = ""
     asked: list[tuple[web.Request, bytes]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Upstream:
 
 @dataclass
 class RelayWorld:
-    """A run's relay, and a client that speaks to it."""
+    """A run's relay, and a client for it."""
 
     upstream: Upstream
     run: RelayedModel
@@ -47,7 +47,7 @@ class RelayWorld:
     refused: list[str]
 
     async def raw(self, data: bytes) -> bytes:
-        """Sends bytes as they are, and returns all that comes back until the relay closes."""
+        """Sends raw bytes, and returns everything received until the relay closes."""
         reader, writer = await asyncio.open_unix_connection(self.run.socket)
         writer.write(data)
         async with asyncio.timeout(10):

@@ -1,4 +1,4 @@
-"""An agent that does what a script says: a program that speaks the Agent Client Protocol, without any library.
+"""An agent that follows a script: a program that speaks the Agent Client Protocol, without any library.
 
     python scripted_agent.py SCRIPT
 
@@ -9,8 +9,8 @@ SCRIPT is a Python file that is given `agent` and defines what to do in a turn, 
     capabilities = {...}                  of `initialize`
     options = [...]                       what can be chosen for a session, as `configOptions`
 
-Everything it receives is kept in HOME/received.jsonl, and its sessions in HOME/sessions.json, so that tests can look
-and a later process can go on.
+Everything it receives is kept in HOME/received.jsonl, and its sessions in HOME/sessions.json, so that tests can look at
+them and a later process can resume.
 """
 
 import json
@@ -35,7 +35,7 @@ class Refused(Exception):
 
 
 class Agent:
-    """What a script can do."""
+    """What a script can use."""
 
     def __init__(self, script: Path) -> None:
         self.home = Path(os.environ["HOME"])
@@ -48,7 +48,7 @@ class Agent:
         self._answers: Queue[Message] = Queue()
         self._asked = 0
 
-    # what a turn can use
+    # for a turn
 
     def update(self, kind: str, /, **fields: Any) -> None:
         """Sends a `session/update`."""
@@ -61,7 +61,7 @@ class Agent:
         self.update("tool_call", toolCallId=call_id, title=title, kind=kind, status="pending", **fields)
 
     def ask(self, call_id: str, *kinds: str, **fields: Any) -> str:
-        """Asks for permission; returns the kind of the option that was chosen, or `cancelled`."""
+        """Asks for permission; returns the kind of the chosen option, or `cancelled`."""
         kinds = kinds or ("allow_always", "allow_once", "reject_once")
         options = [{"optionId": f"id-{kind}", "name": kind, "kind": kind} for kind in kinds]
         call = {"toolCallId": call_id, **fields}
@@ -85,7 +85,7 @@ class Agent:
         sys.stdout.flush()
 
     def memory(self) -> list[str]:
-        """The prompts of this session so far."""
+        """The earlier prompts of this session."""
         memory: list[str] = self._sessions()[self.session_id]
         return memory
 

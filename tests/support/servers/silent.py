@@ -1,16 +1,16 @@
-"""Addresses at which nobody answers."""
+"""Addresses at which nothing answers."""
 
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 _ENOUGH = 8
-"""Connections that fill the shortest queue of any system."""
+"""Connections that fill the shortest backlog of any system."""
 
 
 @contextmanager
 def mute_port() -> Iterator[int]:
-    """A port at which connections are accepted, and nothing is ever said."""
+    """Returns a port that accepts connections and never sends anything."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -19,7 +19,7 @@ def mute_port() -> Iterator[int]:
 
 @contextmanager
 def black_hole_port() -> Iterator[int]:
-    """A port at which attempts to connect get no answer, as behind a firewall: its queue is full."""
+    """Returns a port at which connection attempts get no answer, as behind a firewall: its backlog is full."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))

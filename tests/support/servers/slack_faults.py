@@ -73,7 +73,7 @@ AnyFault = TypeVar("AnyFault", CallFault, EnvelopeFault)
 
 @dataclass
 class Faults(Interference):
-    """What is to go wrong. The methods that add a fault return it; its ``hits`` tell how often it has struck."""
+    """The faults in force. The methods that add a fault return it; its ``hits`` count how often it has struck."""
 
     calls: list[CallFault] = field(default_factory=list)
     envelopes: list[EnvelopeFault] = field(default_factory=list)
@@ -127,7 +127,7 @@ class Faults(Interference):
         return self._add_envelope(EnvelopeFault("duplicate", envelope_type, count))
 
     def reorder_envelope(self, envelope_type: str | None = None, count: int | None = 1) -> EnvelopeFault:
-        """Holds an envelope back until the next one has gone out, or for half a second."""
+        """Holds an envelope back until the next one was sent, or for half a second."""
         return self._add_envelope(EnvelopeFault("reorder", envelope_type, count))
 
     def drop_ack(self, envelope_type: str | None = None, count: int | None = 1) -> EnvelopeFault:
@@ -143,12 +143,12 @@ class Faults(Interference):
         self.refused_handshakes += count
 
     def remove(self, fault: CallFault | EnvelopeFault) -> None:
-        """Switches one fault off; calls that it holds back go on."""
+        """Removes one fault; calls that it holds back continue."""
         fault.remaining = 0
         self._release()
 
     def clear(self) -> None:
-        """Switches every fault off; calls that are held back go on."""
+        """Removes every fault; calls that are held back continue."""
         self.calls.clear()
         self.envelopes.clear()
         self.refused_handshakes = 0
@@ -185,11 +185,11 @@ class Faults(Interference):
         return refused
 
     def take_envelope_fault(self, kind: EnvelopeFaultKind, envelope_type: str) -> EnvelopeFault | None:
-        """Returns the fault that this envelope meets, and counts it as having struck."""
+        """Returns the fault that applies to this envelope, and counts it as a hit."""
         return self._counted(next((f for f in self.envelopes if f.matches(kind, envelope_type)), None))
 
     async def _hold(self, seconds: float) -> None:
-        """Waits a delay out, or until the faults are switched off."""
+        """Waits for a delay, or until the faults are removed."""
         try:
             await asyncio.wait_for(self._released.wait(), seconds)
         except TimeoutError:

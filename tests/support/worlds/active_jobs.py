@@ -1,4 +1,4 @@
-"""Fills a database with jobs that are at work and have been at rest for long, past the store."""
+"""Fills a database with active jobs that have been unchanged for long, without the store."""
 
 import time
 
@@ -13,7 +13,7 @@ from bot.store.schema.tables import polls, threads
 
 
 async def fill_with_active_jobs(url: str, count: int, *, due_over: float = 0.0) -> None:
-    """So many jobs; they fall due one after the other over so many seconds, or all at once."""
+    """Adds these jobs; they fall due one by one over this many seconds, or all at once."""
     now = time.time() - 10.0
     state = ThreadState(
         job=JOB,

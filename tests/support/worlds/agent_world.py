@@ -26,7 +26,7 @@ PROGRAM = Path(__file__).parents[1] / "servers" / "scripted_agent.py"
 
 @dataclass
 class AgentWorld:
-    """One job: its folders, its editor, and what was told of its progress."""
+    """One job: its folders, its editor, and its reported progress."""
 
     root: Path
     editor: AgentEditor
@@ -53,13 +53,13 @@ class AgentWorld:
         is_from_person: bool = True,
         attachments: Sequence[TaskFile] = (),
     ) -> EditResult:
-        """One instruction; `session` is the last one that was told, unless it is given."""
+        """Runs one instruction; `session` is the last one reported, unless it is given."""
         known = session or (self.progress.sessions[-1] if self.progress.sessions else None)
         task = EditTask(prompt, self.workspace, self.root / "log", conversation, known, is_from_person, attachments)
         return await self.editor.edit(task, self.progress)
 
     def received(self, method: str) -> list[dict[str, Any]]:
-        """The parameters of the calls that the agent got."""
+        """Returns the parameters of the calls that the agent got."""
         lines = (self.workspace.home / "received.jsonl").read_text().splitlines()
         return [message["params"] for message in map(json.loads, lines) if message.get("method") == method]
 
@@ -68,7 +68,7 @@ class AgentWorld:
 
 
 def scripted(root: Path, script: str, *arguments: str, **traits: Any) -> Agent:
-    """An agent that follows this script."""
+    """Returns an agent that follows this script."""
     path = root / "script.py"
     path.write_text(textwrap.dedent(script), encoding="utf-8")
     command = (sys.executable, str(PROGRAM), str(path), *arguments)

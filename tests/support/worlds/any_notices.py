@@ -1,4 +1,4 @@
-"""Any message of any kind, for tests that hold for all of them: made from the types, so that none is forgotten."""
+"""Any message of any kind, for tests that hold for all of them: built from the types, so that none is missing."""
 
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_type_hints
@@ -16,7 +16,7 @@ ANY_TEXT = st.text(st.characters(), max_size=40)
 
 
 def any_messages(texts: st.SearchStrategy[str] = ANY_TEXT) -> st.SearchStrategy[NoticeMessage]:
-    """Messages of all kinds, whose texts are among these."""
+    """Returns messages of all kinds with these texts."""
     return st.sampled_from(KINDS).flatmap(lambda kind: messages_of(kind, texts))
 
 
@@ -37,7 +37,7 @@ def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st
 
 
 def _values(hint: Any, texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
-    """Values for a field of this type."""
+    """Returns values for a field of this type."""
     simple = {str: texts, int: st.integers(0, 999), tuple[str, ...]: st.lists(texts, max_size=4).map(tuple)}
     if hint in simple:
         return simple[hint]

@@ -1,5 +1,5 @@
-"""The whole bot in the test's process, over a real workspace, a real job API and a real database, and what must be true
-of it whatever goes wrong.
+"""The whole bot in the test's process, over a real workspace, a real job API and a real database, and what must be
+true of it under any fault.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ from bot.workspace.web_api.endpoint import RateLimits
 Found = TypeVar("Found")
 
 UNWATCHED = HealthTimings(watch=WatchTimings(first=3_600.0))
-"""Calls that go wrong are those of the test, and no check's."""
+"""Failing calls are the test's, not those of a check."""
 AT_ONCE = EdgeTimings(slack_limits=ANY_NUMBER, hold_back=0.0)
 """Slack may be called at any time, and no line is held back."""
 PATIENCE = 60.0
-"""Seconds to wait for what takes a few, on a busy machine."""
+"""Seconds to wait for something that takes a few, on a busy machine."""
 _DEADLOCKS = 20
-"""So many times in a row is no bad luck."""
+"""This many consecutive failures are not bad luck."""
 LONGEST_PAUSE = 75.0
 """Seconds: no wait that Pagehand chooses by itself is longer (60 with jitter)."""
 WATCHED = (
@@ -59,7 +59,7 @@ OPEN = "SELECT count(*) FROM {} WHERE due_at IS NOT NULL"
 
 @dataclass
 class Instance:
-    """A bot at work."""
+    """A running bot."""
 
     app: App
     edges: Edges
@@ -107,7 +107,7 @@ class AppWorld:
         return load(self.environment(**settings))
 
     async def start(self, role: Role = Role.RUN, *, timings: HealthTimings | None = None, **settings: str) -> Instance:
-        """Starts one more bot, or that part of one."""
+        """Starts one more bot, or this role of one."""
         config = self.config(**settings)
         edges = await open_edges(config, self.edge_timings)
         instance = Instance(App(config, edges, role, timings=timings or UNWATCHED), edges)
@@ -123,20 +123,20 @@ class AppWorld:
     # -- what people do -------------------------------------------------------------------------------------------
 
     async def ask(self, prompt: str, *, channel: str = "docs", person: str = "ana") -> InteractionResult:
-        """`/docs <prompt>`; every prompt of a test is unlike the others."""
+        """Runs `/docs <prompt>`; every prompt of a test is unique."""
         answer = await self.workspace.people[person].command(channel, "/docs", prompt)
         if answer.text == RECORDED:
             self.asked.append(prompt)
         return answer
 
     async def reply(self, prompt: str, words: str, *, channel: str = "docs", person: str = "ana") -> Message:
-        """A reply in the thread of the job that was asked for with `prompt`."""
+        """Replies in the thread of the job with this `prompt`."""
         ts = await self.card(prompt, channel=channel)
         self.replied.append(words)
         return await self.workspace.people[person].say(channel, words, thread_ts=ts)
 
     async def begin(self, *prompts: str, channel: str = "docs") -> list[str]:
-        """Asks for these, waits till each thread was told that it has started, and returns the jobs' ids."""
+        """Asks for these, waits until each thread announced its start, and returns the jobs' ids."""
         for prompt in prompts:
             await self.ask(prompt, channel=channel)
         for prompt in prompts:
@@ -144,7 +144,7 @@ class AppWorld:
         return [self.fake_job_api.job_of(prompt) for prompt in prompts]
 
     def complete(self, *jobs: str, link: str = "https://git.example/pull/{}") -> None:
-        """The jobs finish, each with a link."""
+        """Completes the jobs, each with a link."""
         for job in jobs:
             self.fake_job_api.show(job, "completed", link.format(job))
 
@@ -174,22 +174,22 @@ class AppWorld:
         return self.workspace.channels.thread(channel, ts) if ts else []
 
     def said(self, prompt: str, *, channel: str = "docs") -> list[str]:
-        """What the bot said in a thread after its card, in order: the keys within the thread, without hashes."""
+        """Returns the bot's posts in a thread after its card, in order: the keys within the thread, without hashes."""
         return [_short(key_of(message)) for message in self.thread(prompt, channel=channel)[1:] if key_of(message)]
 
     async def until_said(self, prompt: str, *keys: str, channel: str = "docs", seconds: float = PATIENCE) -> None:
-        """Waits till the bot has said just this in a thread; what it did say is told when the time is up."""
+        """Waits until these are the bot's posts in a thread; the error at the timeout lists the actual ones."""
         try:
             await self.workspace.changes.wait_for(lambda: self.said(prompt, channel=channel) == list(keys), seconds)
         except TimeoutError:
             raise AssertionError(f"{prompt!r}: said {self.said(prompt, channel=channel)}, not {list(keys)}") from None
 
     async def until_steered(self, job_id: str, *words: str, seconds: float = PATIENCE) -> None:
-        """Waits till a job has taken just these follow-ups, in this order."""
+        """Waits until a job has taken exactly these follow-ups, in this order."""
         await self.fake_job_api.until(lambda: self.fake_job_api.told(job_id) == list(words), seconds)
 
     async def until_ended(self, *prompts: str, seconds: float = PATIENCE) -> None:
-        """Waits till each thread was told of an end after its one follow-up went out."""
+        """Waits until each thread announced an end after its one follow-up was sent."""
 
         def ended(prompt: str) -> bool:
             return any(re.search(r"/r[1-9]\d*/completed$", key_of(message)) for message in self.thread(prompt))
@@ -197,15 +197,15 @@ class AppWorld:
         await self.workspace.changes.wait_for(lambda: all(ended(prompt) for prompt in prompts), seconds)
 
     async def until_marked(self, message: Message, reaction: Reaction) -> None:
-        """Waits till a message carries this mark alone."""
+        """Waits until a message has this mark alone."""
         await self.workspace.changes.wait_for(lambda: self.reactions(message) == [reaction.value])
 
     def reactions(self, message: Message, *, channel: str = "docs") -> list[str]:
-        """The bot's reactions on a message."""
+        """Returns the bot's reactions on a message."""
         return list(self.workspace.state.message(self.workspace.channels[channel], message.ts).reactions)
 
     def told(self, person: str) -> str:
-        """All that only this person was told, in any channel and in their direct messages."""
+        """Returns all private messages to this person, in any channel and in their direct messages."""
         state, who = self.workspace.state, self.workspace.people[person].id
         alone = [message for channel in state.channels.values() for message in state.ephemerals(channel, who)]
         direct = [m for m in self.workspace.channels.messages(person) if m.user == self.workspace.app.bot_user_id]
@@ -219,7 +219,7 @@ class AppWorld:
             return [tuple(row) for row in result] if result.returns_rows else []
 
     async def hurry(self) -> None:
-        """Makes all that waits due now, once it is seen that none of it waits for long: time travel."""
+        """Makes everything that waits due now, after checking that nothing waits for long."""
         now = await self.instances[0].edges.store.transact(_now)
         for table in ("requests", "notices", "polls"):
             late = await self.sql(f"SELECT due_at FROM {table} WHERE due_at > :late", late=now + LONGEST_PAUSE)  # noqa: S608 - our own names
@@ -229,7 +229,7 @@ class AppWorld:
             instance.app.wake()
 
     async def _hurry_rows(self, table: str, now: float) -> None:
-        """Again where the bot, which changes them in another order, was in the way: PostgreSQL ends one of the two."""
+        """Repeats if the bot, which updates in another order, interfered: PostgreSQL aborts one of the two."""
         statement = f"UPDATE {table} SET due_at = :now WHERE due_at > :now"  # noqa: S608 - our own names
         for _ in range(_DEADLOCKS):
             try:
@@ -242,7 +242,7 @@ class AppWorld:
         pytest.fail(f"{table} cannot be changed for deadlocks")
 
     async def settled(self, seconds: float = PATIENCE) -> None:
-        """Waits till each job that is watched has been seen as it is, and no request and no notice is open."""
+        """Waits until each watched job has been polled in its current state, and no request or notice is open."""
 
         async def idle() -> bool:
             for job_id, state in await self.sql(WATCHED):
@@ -255,11 +255,11 @@ class AppWorld:
         await until(idle, seconds)
 
     async def until_true(self, condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE) -> None:
-        """Waits till the database says so."""
+        """Waits until a statement on the database returns true."""
         await until(condition, seconds)
 
     async def state(self, prompt: str) -> Thread:
-        """The thread as the database has it."""
+        """Returns the thread as stored."""
         rows = await self.sql("SELECT id FROM threads WHERE prompt = :prompt", prompt=prompt)
         return await self._thread(str(rows[0][0]))
 
@@ -271,11 +271,13 @@ class AppWorld:
     # -- what must be true ----------------------------------------------------------------------------------------
 
     async def check(self) -> None:
-        """Nothing lost, nothing said twice, in order, one owner, and every card at the newest state."""
+        """Checks that nothing is lost or posted twice, the order, one owner, and that every
+        card shows the newest state.
+        """
         check(broken(await self.history()))
 
     async def history(self) -> History:
-        """What happened, for the oracle."""
+        """Returns what happened, for the oracle."""
         requests, threads = await self._requests(), await self._threads()
         return History(
             requests=[*(self._asked_for(words, requests) for words in (*self.asked, *self.replied)), *self._unasked()],
@@ -286,7 +288,7 @@ class AppWorld:
         )
 
     async def _requests(self) -> dict[str, tuple[str, RequestState, str]]:
-        """By their words: id, state, and whose they are."""
+        """Returns by their words: id, state, and author."""
         rows = await self.sql("SELECT text, id, state, person_id FROM requests")
         return {words: (request_id, RequestState(state), person) for words, request_id, state, person in rows}
 
@@ -304,19 +306,19 @@ class AppWorld:
         )
 
     def _taken(self) -> Counter[str]:
-        """How often the job API carried out what: tests give every request words of its own."""
+        """Returns how often the job API carried each out: tests give every request unique words."""
         created, taken = self.fake_job_api.created, self.fake_job_api.messages
         return Counter([*(entry.prompt for entry in created), *(entry.prompt for entry in taken)])
 
     def _unasked(self) -> Iterator[AskedFor]:
-        """What the job API carried out though no acknowledgement of it was seen."""
+        """Returns what the job API carried out although its acknowledgement was not seen."""
         known = {*self.asked, *self.replied}
         for words, times in self._taken().items():
             if words not in known:
                 yield AskedFor(words, acknowledged=False, taken=times)
 
     async def _threads(self) -> list[Thread]:
-        """Those with a card."""
+        """Returns those with a card."""
         return [await self._thread(row[0]) for row in await self.sql("SELECT id FROM threads WHERE ts IS NOT NULL")]
 
     async def _said(self, threads: Sequence[Thread]) -> list[Said]:
@@ -342,7 +344,7 @@ class AppWorld:
         return shown
 
     async def _follow_ups(self, thread_id: str) -> FollowUpCounts:
-        """How many follow-ups the job API took, and how many wait."""
+        """Returns how many follow-ups the job API took, and how many wait."""
         rows = await self.sql(
             "SELECT state, due_at IS NOT NULL FROM requests WHERE kind = 'follow_up' AND thread_id = :thread",
             thread=thread_id,
@@ -355,7 +357,7 @@ async def _now(tx: Any) -> float:
 
 
 async def until(condition: Callable[[], Awaitable[Found]], seconds: float) -> Found:
-    """Waits for what only asking can tell."""
+    """Polls a condition that cannot be awaited."""
     async with asyncio.timeout(seconds):
         while not (found := await condition()):  # noqa: ASYNC110 - a database tells nobody of its changes
             await asyncio.sleep(0.05)
@@ -363,8 +365,8 @@ async def until(condition: Callable[[], Awaitable[Found]], seconds: float) -> Fo
 
 
 def _short(key: str) -> str:
-    """`<thread>/<request>/refused/1`, `<thread>/link/<hash>` and `<thread>/r<round>/active` without what no test can
-    know; a round for each time that a follow-up went out.
+    """Shortens `<thread>/<request>/refused/1`, `<thread>/link/<hash>` and `<thread>/r<round>/active` by the parts that
+    no test can know; there is a round for each follow-up sent.
     """
     parts = key.split("/")[1:]
     return "/".join(part for part in parts if len(part) < 16 and not re.fullmatch(r"r\d+", part))
@@ -381,9 +383,9 @@ async def a_world(
     rate_limited: bool = False,
     **settings: str,
 ) -> AsyncIterator[AppWorld]:
-    """A workspace and a job API that run; no bot yet. What a test leaves running is stopped. `trigger_lifetime`:
-    seconds for opening a modal. `without`: scopes that the app was not installed with. `rate_limited`: Slack enforces
-    its limits.
+    """Opens a running workspace and job API, without a bot. Bots that a test leaves running are stopped.
+    `trigger_lifetime`: seconds for opening a modal. `without`: scopes that the app was not installed with.
+    `rate_limited`: Slack enforces its limits.
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))

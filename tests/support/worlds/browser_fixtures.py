@@ -1,4 +1,6 @@
-"""A real browser at the workspace's page. One browser a module; everything a test does runs in the module's loop."""
+"""A real browser at the workspace's page. There is one browser per module; everything a test does
+runs in the module's loop.
+"""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -41,7 +43,7 @@ async def slack(workspace: WorkspaceServer) -> AsyncIterator[AsyncWebClient]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def app(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterator[AsyncApp]:
-    """A real Bolt app over a real Socket Mode connection; each test gives it the listeners that it needs."""
+    """A real Bolt app over a real Socket Mode connection; each test adds the listeners that it needs."""
     app = AsyncApp(client=slack, signing_secret=workspace.credentials.signing_secret)
     handler: Any = AsyncSocketModeHandler(app, workspace.credentials.app_token, web_client=slack)
     await handler.connect_async()
@@ -53,7 +55,7 @@ async def app(workspace: WorkspaceServer, slack: AsyncWebClient) -> AsyncIterato
 async def tabs(
     request: pytest.FixtureRequest, browser: Browser, workspace: WorkspaceServer
 ) -> AsyncIterator[WorkspaceTabs]:
-    """Somebody at the page; the test fails for whatever the page must not do."""
+    """People at the page; the test fails for anything that the page must not do."""
     context = await browser.new_context(color_scheme=request.param, locale="en-US", timezone_id="UTC")
     tabs = WorkspaceTabs(context, workspace.origin)
     yield tabs

@@ -1,4 +1,4 @@
-"""Somebody at the workspace's page in a real browser, with a note of whatever the page must not do."""
+"""A person at the workspace's page in a real browser, with a record of everything that the page must not do."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ QUIET = (
 
 
 INSTALLED = ("chromium-headless-shell", "chromium", "chromium-browser")
-"""Programs to look for, the best first: the shell, which has no window, opens a page with half the CPU."""
+"""Programs to look for, the best first: the headless shell opens a page with half the CPU time."""
 
 
 class NoChromium(Exception):

@@ -1,4 +1,4 @@
-"""The menu of a card, as whoever presses it needs it."""
+"""The menu of a card, for pressing its items."""
 
 from typing import TypedDict
 

@@ -1,4 +1,4 @@
-"""The core in one process, driven step by step: what is due is worked on until nothing is due."""
+"""The core in one process, driven step by step: due work is done until none is due."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ EVA = Person("UEVA", "T2")
 
 
 class CoreWorld:
-    """The service and the workers, as the application wires them."""
+    """The service and the workers, wired as in the application."""
 
     store: Store
 
@@ -55,7 +55,7 @@ class CoreWorld:
         self.hold_back = 0.0
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
-        """Builds the parts; called again for a process that starts anew. `max_attempts`: of a notice;
+        """Builds the parts; called again for a restarted process. `max_attempts`: of a notice;
         `polling_options`: those of the job poller.
         """
         calls = WorkerSettings(self.owner, self.clock, lease=30.0, call_timeout=20.0, on_commit=lambda _: None)
@@ -99,24 +99,24 @@ class CoreWorld:
         return self
 
     def reply_mode(self, channel_id: str) -> ReplyMode:
-        """Whose replies count in a channel."""
+        """Sets whose replies count in a channel."""
         return self.projects.channel(channel_id).replies
 
     def post_mode(self, channel_id: str) -> PostMode:
-        """What of a job is posted in a channel."""
+        """Sets what of a job is posted in a channel."""
         return self.projects.posts(channel_id)
 
     def abilities(self) -> JobApiAbilities:
-        """What the job API can do beyond its specification."""
+        """Sets what the job API can do beyond its specification."""
         return JobApiAbilities(idempotent=self.idempotent, requester=self.requesters is not None)
 
     def restart(self, owner: str) -> None:
-        """A new process, on the same database."""
+        """Starts a new process on the same database."""
         self.owner = owner
         self.assemble()
 
     async def step(self, loop: Worker[Any]) -> int:
-        """One round of one loop."""
+        """Runs one round of one loop."""
         claimed_at = self.clock.monotonic()
         items = await loop.claim(100)
         for item in items:
@@ -125,58 +125,58 @@ class CoreWorld:
         return len(items)
 
     async def settle(self) -> None:
-        """Works until nothing is due at this moment."""
+        """Works until nothing is due now."""
         while sum([await self.step(loop) for loop in self.loops]):
             pass
 
     @property
     def loops(self) -> tuple[Worker[Any], ...]:
-        """The workers, in the order in which a round has them work."""
+        """Returns the workers in the order of a round."""
         return (self.request_preparer, self.outbox, self.file_uploader, self.request_sender, self.job_poller)
 
     async def start(self, prompt: str = "Do it", *, person: Person = ANA, channel: str = "C1", key: str = "k1") -> None:
-        """Somebody runs the slash command; recorded, and prepared."""
+        """Runs the slash command; recorded and prepared."""
         await self.service.start(NewJob(person, channel, prompt, key, WayIn.COMMAND))
         await self.prepare()
 
     async def prepare(self) -> None:
-        """Looks at what was received."""
+        """Prepares what was received."""
         while await self.step(self.request_preparer):
             pass
 
     async def pass_time(self, seconds: float) -> None:
-        """Lets time pass, working whenever something falls due."""
+        """Advances the time, working whenever something falls due."""
         until, every = self.clock.time + seconds, max(seconds / 20, 1.0)
         while self.clock.time < until:
             self.clock.advance(min(every, until - self.clock.time))
             await self.settle()
 
     async def started(self, prompt: str = "Do it", *, channel: str = "C1", key: str = "k1") -> str:
-        """A job whose card is posted and whose id is known; returns the thread's ts."""
+        """Starts a job whose card is posted and whose id is known; returns the thread's ts."""
         await self.start(prompt, channel=channel, key=key)
         await self.settle()
         return next(message.ts for message in reversed(self.chat.messages) if message.kind == "card_changed")
 
     async def reply(self, thread_ts: str, text: str, at: str, person: Person = ANA, channel: str = "C1") -> None:
-        """A reply, recorded, and prepared."""
+        """Replies; recorded and prepared."""
         await self.service.receive(Reply(person, channel, thread_ts, at, text))
         await self.prepare()
 
     async def press(self, kind: RequestKind, person: Person, argument: str, *, key: str, thread_id: str = "") -> None:
-        """Somebody presses a button about a request, or about the job of a thread; recorded, and looked at."""
+        """Presses a button about a request, or about the job of a thread; recorded and prepared."""
         await self.service.act(Action(person, kind, key, argument=argument, thread_id=thread_id))
         await self.prepare()
 
     async def press_send_again(self, person: Person, request_id: str, *, key: str) -> None:
-        """Somebody has a request sent again of which it is not known whether it arrived."""
+        """Has a request in doubt sent again."""
         await self.press(RequestKind.SEND_AGAIN, person, request_id, key=key)
 
     async def press_send_new_words(self, person: Person, request_id: str, *, key: str) -> None:
-        """Somebody has the words sent that a reply has since it was edited."""
+        """Has the edited words of a reply sent."""
         await self.press(RequestKind.SEND_NEW_WORDS, person, request_id, key=key)
 
     async def thread(self, ts: str, channel: str = "C1") -> Thread:
-        """The thread as the store knows it."""
+        """Returns the thread as stored."""
         thread = await self.store.transact(lambda tx: tx.threads.find_by_card(channel, ts))
         assert thread is not None
         return thread

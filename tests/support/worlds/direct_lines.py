@@ -1,4 +1,4 @@
-"""What Ana writes in her direct message with Pagehand, outside its threads, and what she answers about it."""
+"""What Ana writes in her direct message with Pagehand, outside its threads, and how she answers questions about it."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ NEW_JOB, ADD = RequestKind.DISCARD_HELD, RequestKind.SEND_HELD
 
 
 def a_line(text: str, ts: str, **changed: Any) -> NewJob:
-    """As the listener has it; `changed` are fields of it."""
+    """Returns a line as the listener builds it; `changed` are its fields."""
     job = NewJob(
         ANA,
         "D1",
@@ -31,22 +31,22 @@ def a_line(text: str, ts: str, **changed: Any) -> NewJob:
 
 
 async def write_line(world: CoreWorld, text: str, ts: str, **changed: Any) -> None:
-    """Ana writes it, and what follows of that is done."""
+    """Writes it as Ana, and does the work that follows."""
     await world.service.start(a_line(text, ts, **changed))
     await world.settle()
 
 
 def an_edit(text: str, ts: str, at: str, **changed: Any) -> Reply:
-    """Of a line, as the listener has it."""
+    """Returns an edit of a line, as the listener builds it."""
     return replace(Reply(ANA, "D1", "", ts, text, edited_at=at, in_direct_message=True), **changed)
 
 
 def asked(world: CoreWorld) -> list[str]:
-    """What people were asked about."""
+    """Returns what people were asked about."""
     return [question.text for question in world.chat.told_as(JobOrReplyAsked)]
 
 
 async def answer(world: CoreWorld, kind: RequestKind, key: str = "p1", *, which: int = 0, person: Person = ANA) -> None:
-    """Somebody presses a button of one of the questions, and time passes."""
+    """Presses a button of one of the questions, and lets time pass."""
     await world.press(kind, person, world.chat.told_as(JobOrReplyAsked)[which].request_id, key=key)
     await world.pass_time(8)

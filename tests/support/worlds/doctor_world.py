@@ -33,7 +33,7 @@ class Setup:
     found: dict[str, Finding] = field(default_factory=dict)
 
     async def examine(self, **settings: str) -> dict[str, Finding]:
-        """The findings by check; none of them may contain a secret."""
+        """Returns the findings by check; none of them may contain a secret."""
         credentials = self.workspace.credentials
         environ = {name: value for name, value in (self.environ | settings).items() if value}
         findings = await examine(
@@ -54,7 +54,7 @@ class Setup:
         return {check: finding for check, finding in (await self.examine(**settings)).items() if finding.is_fault}
 
     async def fault(self, check: str, **settings: str) -> Finding:
-        """The only fault."""
+        """Returns the only fault."""
         faults = await self.faults(**settings)
         assert list(faults) == [check]
         assert faults[check].why

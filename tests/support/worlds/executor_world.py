@@ -1,4 +1,4 @@
-"""Jobs executed on a real repository and a real store, with an editor and a keeper of pull requests by hand."""
+"""Jobs executed on a real repository and a real store, with a scripted editor and a scripted host of pull requests."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -43,7 +43,7 @@ TEMPLATE = JobTemplate("docs", "main", "fake")
 
 @dataclass(frozen=True)
 class Secrets:
-    """What the server knows, and whether it looks through changes, in a real process."""
+    """What the server knows, and whether it scans changes, in a real process."""
 
     known: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class ExecutorWorld:
         )
 
     async def restarted(self) -> None:
-        """Begins anew with what is in the tables, as the server does."""
+        """Restarts from the tables, as the server does."""
         await self.runner.stop()
         self.runner = self._new_runner()
         await self.runner.start()
@@ -148,7 +148,7 @@ class ExecutorWorld:
         return await until(check)
 
     async def done(self, prompt: str, job_id: str | None = None, requester: Requester | None = None) -> AgentJob:
-        """Asks, and waits for the job's end."""
+        """Sends a prompt, and waits for the job's end."""
         return await self.ended((await self.submit(prompt, job_id, requester)).id)
 
     def subjects(self, branch: str) -> list[str]:
@@ -161,7 +161,7 @@ class ExecutorWorld:
         return set(git(self.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").split())
 
     def push_as_somebody(self, branch: str, name: str, text: str) -> None:
-        """Somebody else pushes a commit to a branch."""
+        """Pushes a commit of another person to a branch."""
         theirs = self.data.parent / "theirs"
         git(self.data, "clone", "--quiet", "--branch", branch, str(self.bare), str(theirs))
         (theirs / name).write_text(text)

@@ -56,7 +56,7 @@ TRAPS = [
     *(Trap("store", "", moment, Crash) for moment in ("before", "after") for _ in range(4)),
     *(Trap("store", "", "before", StoreUnavailable("locked")) for _ in range(4)),
 ]
-"""All that can happen to one call."""
+"""Everything that can happen to one call."""
 BAD_STARTS: list[tuple[Trap, ...]] = [
     (),
     (),

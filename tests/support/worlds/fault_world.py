@@ -1,4 +1,4 @@
-"""An outside world that misbehaves when told to, and processes that die in it: what the state machine drives.
+"""An outside world that misbehaves when told to, and processes that die in it, for the state machine.
 
 Time is virtual: nothing sleeps. A process reaches its database, the job API and Slack through `_Reach`, which springs
 the traps laid for a call: an error, a crash, or a pause, before or after the call takes effect.
@@ -40,9 +40,9 @@ from bot.scheduler.worker import Worker
 T = TypeVar("T")
 
 JOB_LIMIT, CHAT_LIMIT = 20.0, 8.0
-"""Seconds that a call may take, as the loops in core_world have it."""
+"""Seconds that a call may take, as in core_world."""
 MOST_ROUNDS = 60
-"""In which all that is due at one moment is done."""
+"""Within which everything due at one moment is done."""
 
 
 class Crash(BaseException):
@@ -51,7 +51,7 @@ class Crash(BaseException):
 
 @dataclass
 class Pause:
-    """A call that hangs till it is resumed."""
+    """A call that hangs until it is resumed."""
 
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -68,7 +68,7 @@ class Trap:
 
 @dataclass(frozen=True)
 class Call:
-    """What the job API took: a job to create, a message to one, the cancel of one; `step`: when."""
+    """What the job API took: a job to create, or a message to or cancel of one; `step`: when."""
 
     operation: str
     project: str
@@ -79,9 +79,10 @@ class Call:
 
 
 class JobApiOutside(FakeJobApi):
-    """The job API, with its books by Idempotency-Key: a repeated one gets the first answer. `hidden` is 404.
+    """The job API, with its records by Idempotency-Key: a repeated key gets the first
+    answer. `hidden` jobs are 404.
 
-    `calls` are all that took effect; `slow`: a job shows that it works on a message only when it is next looked at.
+    `calls` are all that took effect; `slow`: a job shows that it works on a message only at its next poll.
     """
 
     def __init__(self, step: Callable[[], int]) -> None:
@@ -89,7 +90,7 @@ class JobApiOutside(FakeJobApi):
         self._step = step
         self.calls: list[Call] = []
         self.at_work: dict[str, list[tuple[int, bool]]] = defaultdict(list)
-        """By job: from which step on it is at work, or not."""
+        """By job: from which step on it is active, or not."""
         self.project_of: dict[str, str] = {}
         self.slow = False
         self.honours_keys = False
@@ -109,7 +110,7 @@ class JobApiOutside(FakeJobApi):
         return self._took(job, Call("create", project, job.id, call.prompt, call.idempotency_key, self._step()))
 
     def _same_body(self, key: str, *body: object) -> None:
-        """A server that runs a key once may refuse it with another body."""
+        """A server that honours keys may refuse a repeated one with another body."""
         assert self.bodies.setdefault(key, body) == body, f"{key} comes with another body than the one that arrived"
 
     async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
@@ -158,7 +159,7 @@ class JobApiOutside(FakeJobApi):
         self.at_work[job_id].append((self._step(), not self.jobs[job_id].ended))
 
     def _same_project(self, project: str, job_id: str) -> None:
-        """A job is known by its id within its project only."""
+        """A job is known by its id only within its project."""
         assert self.project_of.get(job_id, project) == project, f"{job_id} was looked for in {project}"
 
     def _took(self, job: Job, call: Call) -> Job:
@@ -169,7 +170,7 @@ class JobApiOutside(FakeJobApi):
 
 
 class SlackOutside(FakeChat):
-    """Slack, whose timestamps follow the clock. `archived` channels take no message."""
+    """Slack, whose timestamps follow the clock. `archived` channels accept no message."""
 
     def __init__(self, clock: FakeClock) -> None:
         super().__init__()
@@ -180,7 +181,7 @@ class SlackOutside(FakeChat):
         self.public = {"C1", "C2"}
 
     def next_ts(self) -> str:
-        """A timestamp that nothing else has."""
+        """Returns a unique timestamp."""
         self._written += 1
         return f"{int(self._clock.time)}.{self._written:06d}"
 
@@ -200,7 +201,7 @@ class SlackOutside(FakeChat):
 
 
 class SlackReadOutside(FakeSlackReading):
-    """Slack as it is read. `away`: it does not answer."""
+    """Slack for reading. `away`: it does not answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -213,7 +214,7 @@ class SlackReadOutside(FakeSlackReading):
 
 
 class Outside:
-    """All that outlives a process."""
+    """Everything that outlives a process."""
 
     def __init__(self, store: Store, clock: FakeClock, loop: VirtualLoop) -> None:
         self.clock = clock
@@ -227,20 +228,20 @@ class Outside:
         self.hold_back = 0.0
         self.traps: list[Trap] = []
         self.polls: dict[str, Poll] = {}
-        """The newest of each job; while it is under way it ends when its time is up."""
+        """The newest poll of each job; while in progress it ends when its time is up."""
         self.claimed: dict[str, int] = {}
         self.sent: dict[str, int] = {}
         """By request: the step in which it was claimed when it first took effect."""
         self.in_doubt: set[str] = set()
-        """The requests of which a process cannot know whether a call of it took effect."""
+        """The requests for which a process cannot know whether its call took effect."""
         self.step = 0
 
     def cards(self) -> list[Posted]:
-        """The cards that people see, recorded or not."""
+        """Returns the visible cards, recorded or not."""
         return [message for message in self.chat.messages if message.kind == "card_changed"]
 
     def trap_for(self, edge: str, operation: str, moment: str) -> Trap | None:
-        """Takes the first trap that a call runs into."""
+        """Takes the first trap that a call springs."""
         for trap in self.traps:
             if (trap.edge, trap.moment) == (edge, moment) and trap.operation in {"", operation}:
                 self.traps.remove(trap)
@@ -249,7 +250,7 @@ class Outside:
 
 
 class Process(CoreWorld):
-    """One instance of Pagehand, from its start to its death. Its loops are driven piece by piece."""
+    """One instance of Pagehand, from its start to its death. Its loops are driven step by step."""
 
     def __init__(self, outside: Outside, owner: str, *, idempotent: bool, merge_seconds: float = 0.0) -> None:
         super().__init__(owner)
@@ -271,14 +272,14 @@ class Process(CoreWorld):
         self.assemble()
 
     async def spring(self, edge: str, operation: str, moment: str) -> None:
-        """What happens to a call here; nothing happens any more in a process that is dead."""
+        """Applies a trap to a call here; nothing happens any more in a dead process."""
         if not self.alive:
             raise Crash
         trap = self.outside.trap_for(edge, operation, moment)
         if trap is None:
             return
         if isinstance(trap.does, Exception):
-            trap.does.__context__ = None  # it is raised again and again: it shall not keep the past alive
+            trap.does.__context__ = None  # it is raised repeatedly and must not keep old frames alive
             raise trap.does.with_traceback(None)
         if trap.does is Crash:
             self.alive = False
@@ -295,7 +296,7 @@ class Process(CoreWorld):
             raise Crash
 
     async def take(self, loop: Worker[Any], limit: int = 100) -> int:
-        """Claims work and keeps it in hand."""
+        """Claims work and keeps it."""
         claimed_at = self.clock.monotonic()
         items = await loop.claim(limit)
         self.in_hand += [(loop, item, claimed_at) for item in items]
@@ -304,25 +305,25 @@ class Process(CoreWorld):
         return len(items)
 
     async def work(self, index: int) -> None:
-        """Begins a piece of work in hand; returns when it ended or hangs."""
+        """Starts a piece of claimed work; returns when it ended or hangs."""
         loop, item, claimed_at = self.in_hand.pop(index % len(self.in_hand))
         self._begin(loop, item, claimed_at)
         await self._until_still()
 
     async def work_side_by_side(self) -> None:
-        """Begins all work in hand."""
+        """Starts all claimed work."""
         in_hand, self.in_hand = self.in_hand, []
         for loop, item, claimed_at in in_hand:
             self._begin(loop, item, claimed_at)
         await self._until_still()
 
     async def resume(self, index: int) -> None:
-        """Lets a call that hangs go on."""
+        """Resumes a hanging call."""
         self.pauses.pop(index % len(self.pauses)).go.set()
         await self._until_still()
 
     async def settle(self) -> None:
-        """Works until nothing is due at this moment, or it is dead."""
+        """Works until nothing is due now, or it is dead."""
         found: list[object] = []
         for _ in range(MOST_ROUNDS):
             found.clear()
@@ -335,7 +336,7 @@ class Process(CoreWorld):
         raise AssertionError(f"the same is due again and again: {found}")
 
     async def kill(self) -> None:
-        """Ends it at once, wherever it is."""
+        """Kills it at once, wherever it is."""
         self.alive = False
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         mine = {task for task in tasks if task.get_name() == self.owner} | set(self.job_poller._saves)
@@ -354,7 +355,7 @@ class Process(CoreWorld):
             return
 
     async def _until_still(self) -> None:
-        """Waits till all that is under way has ended or hangs."""
+        """Waits until everything in progress has ended or hangs."""
         while len(running := [task for task in self.under_way if not task.done()]) > len(self.pauses):
             self._paused.clear()
             paused = asyncio.create_task(self._paused.wait())
@@ -391,7 +392,7 @@ class _Reach:
         raise NotImplementedError
 
     async def _call(self, operation: str, effect: Callable[[], Awaitable[T]]) -> T:
-        """A call within its limit; one that hung before it took effect is cut off, as a real one would be."""
+        """Makes a call within its limit; one that hung before it took effect is cut off, as a real one would be."""
         clock = self._process.clock
         end = clock.monotonic() + self.limit
         await self._process.spring(self.edge, operation, "before")
@@ -420,7 +421,7 @@ class _JobApiReach(_Reach):
 
     async def cancel(self, project: str, job_id: str, *, idempotency_key: str, **extras: Any) -> Job:
         api, key = self._process.outside.job_api, idempotency_key
-        # Each try has a key of its own, which begins with the request's id.
+        # Each try has its own key, which begins with the request's id.
         request = key.rpartition(".")[0]
         return await self._ask("cancel", request, lambda: api.cancel(project, job_id, idempotency_key=key, **extras))
 

@@ -1,4 +1,4 @@
-"""Fills a database with the history of finished jobs, quickly and in SQL alone, as months of work leave it behind."""
+"""Fills a database with the history of finished jobs, quickly and in SQL alone, as after months of work."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 LONG_AGO = 1_600_000_000.0
 PEOPLE, CHANNELS = 500, 50
-"""By how many people the jobs are, and in how many channels."""
+"""How many people the jobs are by, and how many channels they are in."""
 _KNOWN = '{"job": {"id": "j", "status": "completed"}, "round": 1, "announced": ["started", "r1/completed"]}'
 _OPTIONS = '{"way_in": "command", "quiet": false, "project_said": "", "project_reason": "only_one"}'
 _NUMBERS = "WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < :count)"
 _NOTICES = (
-    # key, delivery, fields of the message, and whom it is for, where it is for somebody
+    # key, delivery, fields of the message, and its person, if any
     ("card", "card", '"kind":"card_changed"', ""),
     ("started/0", "post", '"kind":"job_started","job_id":"j"', ""),
     ("finished/0", "post", '"kind":"job_finished"', ""),
@@ -40,7 +40,7 @@ _DIALECTS = {
 
 
 def _statements(dialect: _Dialect) -> Iterator[str]:
-    # In the order of their ids, so that most indexes are filled from the left to the right.
+    # In the order of their ids, so that most indexes are filled from left to right.
     yield f"""
         INSERT INTO threads (id, team_id, channel_id, ts, card_ts, number, origin, requester_id, prompt, project,
                              options, created_at, updated_at, job_id, state, revision)
@@ -69,7 +69,7 @@ def _statements(dialect: _Dialect) -> Iterator[str]:
 
 
 async def fill(engine: AsyncEngine, count: int) -> None:
-    """Adds so many finished jobs to an empty database; all that belongs to them is done."""
+    """Adds this many finished jobs to an empty database; all their rows are done."""
     dialect = _DIALECTS[engine.dialect.name]
     async with engine.connect() as connection:
         for statement in dialect.before:
@@ -85,7 +85,7 @@ async def fill(engine: AsyncEngine, count: int) -> None:
 
 
 async def fill_request_files(connection: AsyncConnection) -> None:
-    """Adds a file to each follow-up, as those have that were handed back."""
+    """Adds a file to each follow-up, as those that were handed back have."""
     statement = """
         INSERT INTO request_files (request_id, position, file, attempts)
         SELECT id, 0, '{"id": "F1", "name": "a.png"}', 9 FROM requests WHERE kind = 'follow_up'"""
@@ -93,7 +93,7 @@ async def fill_request_files(connection: AsyncConnection) -> None:
 
 
 async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
-    """Adds so many replies that wait for a card, of many people in many channels."""
+    """Adds this many replies that wait for a card, by many people in many channels."""
     statement = f"""
         INSERT INTO early_replies (channel_id, message_ts, thread_ts, person_id, team_id, text, attachments,
                                    edited_at, withdrawn, mentions_us, word)
@@ -105,8 +105,9 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
 
 
 async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
-    """Adds so many entries of the audit trail, counted requests, versions, ids of
-    channels, calls of Slack, drafts, preferences, Homes, last times and faults of the set-up."""
+    """Adds this many audit entries, counted requests, versions, channel ids, Slack calls, drafts, preferences, Homes,
+    last times and faults of the set-up.
+    """
     people = f"{_NUMBERS} SELECT 'P' || i"
     for statement in (
         f"""

@@ -1,4 +1,4 @@
-"""A connection to a GitHub of the tests' own, with time that passes when somebody waits."""
+"""A connection to a GitHub for tests, with time that passes when somebody waits."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ def settings_for(server: GitHubServer, **values: Any) -> JobServerSettings:
 
 
 class PassingTime:
-    """A clock that goes on by what is slept, and tells how long that was."""
+    """A clock that advances by sleeping, and records how long that was."""
 
     def __init__(self, now: float) -> None:
         self.at = now
@@ -51,5 +51,5 @@ async def connected(
 
 
 def branch_with_a_commit(server: GitHubServer, branch: str = "pagehand/1", name: str = "new.md") -> str:
-    """As the job server pushed it."""
+    """Pushes a branch as the job server would."""
     return server.repository.git.commit(branch, {name: "New.\n"}, "Add a page")

@@ -1,4 +1,4 @@
-"""A job server whose editor is a program that means harm, in a real sandbox."""
+"""A job server whose editor is a hostile program, in a real sandbox."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from bot.jobserver.settings import JobServerSettings
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
 PYTHON = os.path.realpath(sys.executable)
-"""Not the one of a virtual environment: less of the machine is seen then."""
+"""Not that of a virtual environment, so that less of the machine is visible."""
 HEADER = """
 import json, os, pathlib, subprocess, sys
 found = {}
@@ -34,7 +34,7 @@ def report():
 
 
 def needs_bubblewrap() -> None:
-    """Leaves the test out, with the server's own words, where bubblewrap does not work."""
+    """Skips the test, with the server's own words, if bubblewrap does not work."""
     settings = JobServerSettings(repository="/x", api_key="a key of sixteen characters")
     try:
         asyncio.run(open_sandbox(settings, Path("/nonexistent")))
@@ -46,7 +46,7 @@ def needs_bubblewrap() -> None:
 async def hostile_world(
     tmp_path: Path, program: str, *arguments: str, **settings: Any
 ) -> AsyncIterator[JobServerWorld]:
-    """A server in the sandbox that it has by default; `program` can use what HEADER defines."""
+    """Opens a server with its default sandbox; `program` can use what HEADER defines."""
     script = tmp_path / "program.py"
     script.write_text(HEADER + textwrap.dedent(program))
     command = json.dumps([PYTHON, str(script), *arguments])
@@ -59,7 +59,7 @@ async def hostile_world(
 
 
 async def findings(world: JobServerWorld) -> dict[str, str]:
-    """Runs the program once, and returns what it reports."""
+    """Runs the program once, and returns its report."""
     return findings_of(world, await world.done("go"))
 
 
@@ -70,7 +70,7 @@ def findings_of(world: JobServerWorld, job: dict[str, Any]) -> dict[str, str]:
 
 
 def processes_naming(text: str) -> list[int]:
-    """The living processes with this text in their command line, this one left out."""
+    """Returns the living processes with this text in their command line, except this one."""
     return [
         int(entry.name)
         for entry in Path("/proc").iterdir()

@@ -34,7 +34,7 @@ FILE = "/v2/agent/docs/file"
 Named = dict[str, str]
 """A file of a prompt."""
 WITHOUT_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""For clients that speak to our own servers: to read all authorities' certificates takes longer than most tests."""
+"""For clients of our own servers: reading all authorities' certificates takes longer than most tests."""
 WAIT_S = 30.0
 T = TypeVar("T")
 
@@ -70,14 +70,14 @@ def make_bare(directory: Path, files: dict[str, str]) -> Path:
 
 
 def make_sample(directory: Path) -> Path:
-    """The sample repository, as `make_sample_repository` makes it there."""
+    """The sample repository, as `make_sample_repository` makes it."""
     made = _sample()
     return Path(shutil.copytree(made, directory / made.name))
 
 
 @cache
 def _template(files: tuple[tuple[str, str], ...]) -> Path:
-    """A repository with these files, as `copy` and as `bare`: made once, since each takes git half a dozen starts."""
+    """A repository with these files, as `copy` and as `bare`: made once, since each takes six git processes."""
     made = Path(tempfile.mkdtemp(dir=_templates()))
     copy = made / "copy"
     copy.mkdir()
@@ -114,7 +114,7 @@ def warm_modules() -> WarmModules:
 
 
 async def until(check: Callable[[], Awaitable[T | None]]) -> T:
-    """The first answer that is neither None nor empty, within WAIT_S seconds."""
+    """Returns the first answer that is neither None nor empty, within WAIT_S seconds."""
     async with asyncio.timeout(WAIT_S):
         while not (answer := await check()):  # noqa: ASYNC110 (what is awaited happens in another process)
             await asyncio.sleep(0.02)
@@ -123,7 +123,7 @@ async def until(check: Callable[[], Awaitable[T | None]]) -> T:
 
 @dataclass
 class JobServerWorld:
-    """A server, its repository, and a client that holds the key."""
+    """A server, its repository, and a client with the key."""
 
     server: JobServer
     settings: JobServerSettings
@@ -158,12 +158,12 @@ class JobServerWorld:
         return await until(check)
 
     async def done(self, prompt: str, files: Sequence[Named] = ()) -> dict[str, Any]:
-        """Create a job and wait for its end."""
+        """Creates a job and waits for its end."""
         created = (await self.create(prompt, files)).raise_for_status().json()
         return await self.ended(created["id"])
 
     def break_table(self) -> None:
-        """Takes away a table that every request for a job needs. Waits for the server; not for its event loop."""
+        """Removes a table that every request for a job needs. Waits for the server, but not for its event loop."""
         path = self.settings.data_directory / "jobs.sqlite3"
         with contextlib.closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("ALTER TABLE jobs RENAME TO gone")
@@ -172,7 +172,7 @@ class JobServerWorld:
         return await self.client.post("/login", data={"key": key}, headers={"Origin": self.url})
 
     async def press(self, link: str, button: str) -> httpx.Response:
-        """As Ada, with the form of the page as it is now."""
+        """Presses a button as Ada, with the current form of the page."""
         if "pagehand_reviewer" not in self.client.cookies:
             assert (await self.log_in()).status_code == 303
         form = hidden_fields((await self.client.get(link, timeout=WAIT_S)).text)
@@ -201,13 +201,13 @@ def hidden_fields(page: str) -> dict[str, str]:
 async def running(
     repository: Path, data: Path, *, everybody: str = "", address: str = "", **settings: Any
 ) -> AsyncIterator[JobServerWorld]:
-    """`address` is where the job server finds the repository, if not in its directory."""
+    """Starts a server; `address` is where it finds the repository, if not in its directory."""
     values: dict[str, Any] = {
         "repository": address or str(repository),
         "data_directory": data,
         "port": 0,
         "api_key": KEY,
-        "sandbox": "none",  # so that programs of tests about something else write where the test looks
+        "sandbox": "none",  # so that programs in other tests write where the test looks
         "reviewers": f"Ada Lovelace: {REVIEWER_KEY}\n",
     }
     given = values | settings

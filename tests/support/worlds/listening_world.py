@@ -1,4 +1,4 @@
-"""The listeners behind a real Bolt app, with no Slack around them: what comes in, and what the service is asked."""
+"""The listeners behind a real Bolt app, without Slack: what comes in, and how the service is called."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,14 +24,14 @@ IDENTITY = Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT")
 
 @dataclass
 class ListeningWorld:
-    """A service and the app that asks it."""
+    """A service and the app that calls it."""
 
     service: RecordingService
     app: SlackApp
     ephemeral: EphemeralSender
 
     async def take(self, payload: Any) -> BoltResponse:
-        """As it comes over Socket Mode."""
+        """Sends a payload as over Socket Mode."""
         return await self.app.handle_payload(payload)
 
     async def over_http(self, payload: dict[str, Any], content_type: str = "") -> BoltResponse:
@@ -39,7 +39,7 @@ class ListeningWorld:
         return await self.app.handle_http_body(body, content_type or kind)
 
     async def both_ways(self, payload: dict[str, Any]) -> BoltResponse:
-        """Sends it over HTTP and over Socket Mode; both are answered alike."""
+        """Sends it over HTTP and over Socket Mode; both get the same answer."""
         over_http = await self.over_http(payload)
         asked, self.service.calls = self.service.calls, []
         over_socket = await self.take(json.loads(json.dumps(payload)))
@@ -52,7 +52,7 @@ class ListeningWorld:
 async def listening(
     identity: Identity = IDENTITY, *, context: MessageContext | None = None, recording_timeout: float = 5.0
 ) -> AsyncIterator[ListeningWorld]:
-    """`recording_timeout`: seconds within which Slack gets an answer."""
+    """Opens it; `recording_timeout`: seconds within which Slack gets an answer."""
     service = RecordingService()
     async with new_session() as session:
         ephemeral = ephemeral_to_nobody(session)
@@ -68,7 +68,9 @@ async def listening(
 
 
 def as_http(payload: dict[str, Any]) -> tuple[str, str]:
-    """Body and content type, as Slack sends this kind: events as JSON, commands as fields, all else in one field."""
+    """Returns body and content type, as Slack sends this kind: events as JSON, commands as
+    fields, all else in one field.
+    """
     if payload.get("type") in {"event_callback", "url_verification", "app_rate_limited"}:
         return json.dumps(payload), JSON
     if "command" in payload or "ssl_check" in payload:

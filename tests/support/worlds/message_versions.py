@@ -1,4 +1,4 @@
-"""One message of a person's, with its edits and its deletion, as Slack tells of them through real Bolt to the core."""
+"""One message of a person, with its edits and its deletion, as Slack delivers them through real Bolt to the core."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,13 +21,13 @@ TS = "1700000005.000100"
 SOON = ("1700000016.000100", "1700000017.000100", "1700000018.000100")
 """When it was changed, first to last."""
 LATE = "1700000605.000200"
-"""When an edit asks for no job any more."""
+"""When an edit no longer asks for a job."""
 Json = dict[str, Any]
 
 
 @dataclass
 class MessageVersions:
-    """One message of Ana's: in a channel, in a thread (`thread_ts`) or in a direct message; and how it comes."""
+    """One message of Ana's: in a channel, in a thread (`thread_ts`) or in a direct message; and its delivery."""
 
     world: CoreWorld
     app: SlackApp
@@ -50,11 +50,11 @@ class MessageVersions:
         return self._changed("message_deleted", at, {"deleted_ts": TS, "previous_message": self._message(before)})
 
     def version(self, at: str) -> MessageVersion:
-        """It as of a time."""
+        """Its version as of a time."""
         return MessageVersion(self.channel, TS, "UANA", at)
 
     async def take(self, *payloads: Json, wait: float = 5) -> None:
-        """Has them come, and time pass."""
+        """Delivers them, and lets time pass."""
         for payload in payloads:
             assert (await self.app.handle_payload(payload)).status == 200
         await self.app.drain(5)
@@ -91,7 +91,7 @@ def _envelope(event: Json) -> Json:
 
 @asynccontextmanager
 async def message_versions(world: CoreWorld) -> AsyncIterator[MessageVersions]:
-    """A message that begins a thread in a channel; where there is no Slack to tell anybody anything at once."""
+    """A root message in a channel, without a Slack for immediate private answers."""
     async with new_session() as session:
         app = SlackApp(
             world.service,

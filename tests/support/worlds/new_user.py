@@ -1,4 +1,4 @@
-"""What somebody has who installs Pagehand: a Slack workspace with the app of the printed manifest, and a job API."""
+"""What a person has who installs Pagehand: a Slack workspace with the app of the printed manifest, and a job API."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ from bot.workspace.model.app_config import AppConfig
 
 SIGNING_SECRET = "planted-signing-secret-of-the-app"
 _PULL_REQUEST = "https://git.example/docs/pull/"
-"""How the links of the job API's pull requests begin."""
+"""The prefix of the job API's pull request links."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a workspace sends to its app, as it comes over a connection that nobody but the test listens on."""
+"""What a workspace sends to its app, over a connection on which only the test listens."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from bot.workspace import WorkspaceServer
 
 @asynccontextmanager
 async def payloads(workspace: WorkspaceServer) -> AsyncIterator[list[dict[str, Any]]]:
-    """Yields the list of those that came so far, each acknowledged."""
+    """Yields the list of those received so far, each acknowledged."""
     taken: list[dict[str, Any]] = []
     async with ClientSession() as session, session.ws_connect(workspace.socket_mode.open_url()) as ws:
         await ws.receive_json()

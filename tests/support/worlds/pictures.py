@@ -1,4 +1,4 @@
-"""Pictures of the page for the README: tests take them, with PAGEHAND_SCREENSHOTS=1 where the README has them."""
+"""Pictures of the page for the README: with PAGEHAND_SCREENSHOTS=1, tests write them to the README's folder."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ MOST_BYTES = 400_000
 
 
 async def take_picture(page: Page, path: Path, height: int) -> None:
-    """The page from its top, without the pointer resting on anything."""
+    """Takes the page from its top, without the pointer over anything."""
     await page.mouse.move(0, 0)
     await page.set_viewport_size({"width": 1280, "height": height})
     await page.screenshot(path=path, animations="disabled", caret="hide")

@@ -1,4 +1,4 @@
-"""A pull request with whatever contents a test wants, pushed by hand onto a job's branch."""
+"""A pull request with any contents, pushed by hand onto a job's branch."""
 
 import base64
 from pathlib import Path
@@ -13,7 +13,7 @@ TURNED = "user\u202e\u2066// admin\u2069"
 
 
 async def open_pull_request(world: JobServerWorld, copy: Path, files: dict[str, bytes | None]) -> str:
-    """Returns the page's address. None deletes a file; the job's own change is among the contents, too."""
+    """Returns the page's address. None deletes a file; the job's own change is among the contents."""
     job = await world.done("Add a page called Of The Job with the text: x")
     push_to(world, copy, f"pagehand/{job['id']}", files)
     return str(job["prLink"])
@@ -34,7 +34,7 @@ def push_to(world: JobServerWorld, copy: Path, branch: str, files: dict[str, byt
 
 
 def hostile_files() -> dict[str, bytes | None]:
-    """One change that has all of it: scripts, deceptive characters, and whatever is too large or too many."""
+    """One change with everything: scripts, deceptive characters, and files that are too large or too many."""
     many: dict[str, bytes | None] = {f"many/{n:03}.md": f"# Page {n}\n\nText.\n".encode() for n in range(500)}
     return many | {
         "a-script.md": f"# {SCRIPT}\n\n{SCRIPT}\n\n[x](javascript:alert(1)) ![p](x.png) ![q](https://evil.example/q.png)\n".encode(),

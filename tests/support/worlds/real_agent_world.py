@@ -1,4 +1,4 @@
-"""An agent's program as it comes from its registry, driven by the agent editor, with a model of the test's own."""
+"""An agent's program from its registry, driven by the agent editor, with the test's own model."""
 
 import os
 import uuid
@@ -30,7 +30,7 @@ SERVER_KEY = "planted-key-of-the-job-server"
 
 @dataclass
 class RealAgentWorld:
-    """One job's workspace, as the job server keeps it. Every edit starts the program anew.
+    """One job's workspace, as the job server keeps it. Every edit starts a new process of the program.
 
     `environment` is the server's, `mark` the value of a variable that all processes of the agent have.
     """
@@ -49,7 +49,7 @@ class RealAgentWorld:
         self.restart()
 
     def restart(self) -> None:
-        """What the server kept in memory is gone, and what it drops of a HOME after each instruction."""
+        """Drops what the server kept in memory, and what it removes from a HOME after each instruction."""
         drop_caches(self.workspace.home, agent_for(self.settings.agent).caches)
         self.editor = agent_editor(self.settings, self.sandbox, self.environment)
 
@@ -71,7 +71,7 @@ class RealAgentWorld:
         return self.workspace.copy.parent / "job.log"
 
     def attached(self, name: str, content: bytes, mimetype: str) -> TaskFile:
-        """Lays a file into the folder of attachments."""
+        """Puts a file into the folder of attachments."""
         folder = self.workspace.attachments
         assert folder is not None
         folder.mkdir(exist_ok=True)
@@ -79,21 +79,21 @@ class RealAgentWorld:
         return TaskFile(name, name, mimetype, len(content))
 
     def attachment(self, name: str) -> str:
-        """The path of an attachment, as the agent's tools have to name it."""
+        """The path of an attachment for the agent's tools."""
         return str(self.sandbox.attachments(self.workspace) / name)
 
     def path(self, name: str) -> str:
-        """A path, relative to the copy, as the agent's tools have to name it."""
+        """A path, relative to the copy, for the agent's tools."""
         return str(self.sandbox.prepare(Program(("true",)), self.workspace).copy / name)
 
     def files_holding(self, text: str) -> list[Path]:
-        """What the agent could have kept, or found, of a text."""
+        """Returns the files with a text that the agent could have kept or found."""
         folders = (self.workspace.copy, self.workspace.home)
         files = (path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         return [path for path in files if text.encode() in path.read_bytes()]
 
     def running(self) -> list[str]:
-        """What still runs of all that the agent started."""
+        """Returns the processes of the agent that are still running."""
         return marked_processes(self.mark)
 
 
@@ -101,7 +101,7 @@ class RealAgentWorld:
 async def real_agent_world(
     real: RealAgent, sandbox: Sandbox, folder: Path, **settings: Any
 ) -> AsyncIterator[RealAgentWorld]:
-    """A copy with one page, and an empty HOME. Installs the program where that was not done before.
+    """Opens a copy with one page, and an empty HOME. Installs the program if needed.
 
     Raises:
         NotInstalled: it cannot be had here.

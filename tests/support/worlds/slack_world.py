@@ -1,4 +1,4 @@
-"""A workspace in Slack's place, and the bot's own way to it: what it receives, what it says, whom it knows."""
+"""A workspace in Slack's place, and the bot's connections to it: what it receives, sends, and looks up."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,8 +32,8 @@ from bot.workspace.model.app_config import AppConfig
 
 @dataclass
 class SlackWorld:
-    """The parts are made when they are first used. `names_within`: seconds that looking up names may take; None: texts
-    show no names. `now` is the time of `people`. `projects` are the names of all.
+    """The parts are created on first use. `names_within`: seconds that looking up names may take; None: texts show no
+    names. `now` is the time of `people`. `projects` are the names of all.
     """
 
     workspace: FaultyWorkspace
@@ -63,7 +63,7 @@ class SlackWorld:
         return SocketReceiver(self.app, self.client, RotatingSecret(self.workspace.credentials.app_token), **options)
 
     async def post(self) -> str:
-        """A message of the bot's with buttons, to reply to."""
+        """Posts a message of the bot with buttons, to reply to."""
         button = {"type": "button", "text": {"type": "plain_text", "text": "Again"}, "value": "r1"}
         elements = [{**button, "action_id": "send_again"}, {**button, "action_id": "unknown"}]
         answer = await self.client.chat_postMessage(
@@ -101,7 +101,7 @@ class SlackWorld:
 
     @cached_property
     def thread(self) -> Thread:
-        """One whose card is not posted yet, in #docs."""
+        """Returns a thread whose card is not posted yet, in #docs."""
         return Thread(
             id="th1",
             team_id=self.identity.team_id,
@@ -113,7 +113,7 @@ class SlackWorld:
         )
 
     async def posted(self) -> Thread:
-        """The thread once its card is posted."""
+        """Returns the thread once its card is posted."""
         ts = await self.chat.post_card(self.thread, "th1/card")
         return replace(self.thread, ts=ts, card_ts=ts)
 
@@ -125,7 +125,7 @@ class SlackWorld:
 
     @property
     def lookups(self) -> int:
-        """How often a name was asked for."""
+        """Returns how often a name was looked up."""
         return len([call for call in self.workspace.web_api.calls if call.method == "users.info"])
 
 
@@ -137,7 +137,7 @@ async def slack_world(
     call_seconds: float = CALL_SECONDS,
     **options: Any,
 ) -> AsyncIterator[SlackWorld]:
-    """`call_seconds` is how long a call to Slack may take; `options` are those of the workspace."""
+    """Opens it; `call_seconds` is how long a call to Slack may take; `options` are those of the workspace."""
     workspace = FaultyWorkspace(config, **options)
     await workspace.start()
     async with new_session() as session:

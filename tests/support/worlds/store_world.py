@@ -1,4 +1,4 @@
-"""What the store's tests keep in it."""
+"""Data for the store's tests."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -18,9 +18,9 @@ from bot.ports.store import ClaimedNotice, ClaimedRequest
 from bot.ports.transaction import Store, Transaction
 
 Sql = Callable[..., Awaitable[Sequence[tuple[Any, ...]]]]
-"""Runs SQL in the test's database, past the store."""
+"""Runs SQL in the test's database, without the store."""
 Opener = Callable[..., Awaitable[Store]]
-"""Opens one more store on the test's database, with options of `open_store`."""
+"""Opens another store on the test's database, with options of `open_store`."""
 
 LEASE = 30.0
 CARD = CARD_CHANGED
@@ -28,7 +28,7 @@ JOB = Job("job-1", "active", repository="acme/docs", ref="main")
 
 
 def a_thread(name: str = "t1", **changes: Any) -> Thread:
-    """A thread that begins with its card, if it has a `ts`."""
+    """Returns a thread that begins with its card, if it has a `ts`."""
     card = {"card_ts": changes["ts"]} if "ts" in changes else {}
     return replace(Thread(name, "T1", "C1", "UANA", "Do it", "docs", 1_700_000_000.0), **card | changes)
 
@@ -42,7 +42,7 @@ def a_start(thread: str = "t1", **changes: Any) -> Request:
 
 
 def a_follow_up(written_at: str, thread: str = "t1", **changes: Any) -> Request:
-    """A reply whose id, source key and text are made of the thread and the time it was written."""
+    """Returns a reply whose id, source key and text are made of the thread and its time."""
     name = f"{thread}-{written_at}"
     request = Request(
         name, thread, RequestKind.FOLLOW_UP, f"message/{name}", "UBEN", written_at, written_at, 1_700_000_000.0
@@ -64,7 +64,7 @@ def an_answer(key: str, person_id: str) -> NewNotice:
 
 
 async def add(store: Store, *items: Thread | Request, say: Sequence[NewNotice] = ()) -> None:
-    """Records these in one transaction, then what is to be said in the (last) thread."""
+    """Records these in one transaction, then the notices in the (last) thread."""
 
     async def work(tx: Transaction) -> None:
         thread_id = ""
@@ -81,7 +81,7 @@ async def add(store: Store, *items: Thread | Request, say: Sequence[NewNotice] =
 
 
 async def watched(store: Store, name: str = "t1", *, poll_in: float = 0.0, **state: Any) -> Thread:
-    """Records a thread with a job that is watched."""
+    """Records a thread with a watched job."""
     await add(store, a_thread(name, ts=f"{name}.card", card_ts=f"{name}.card"))
     await save(store, name, ThreadState(job=JOB, **state), poll_in=poll_in)
     return await get_thread(store, name)
@@ -132,12 +132,12 @@ async def claim_notices(
 
 
 async def refuse(store: Store, method: str, channel_id: str, retry_after: float = 600.0) -> None:
-    """Slack answers a call with 429."""
+    """Records a 429 of Slack."""
     await store.transact(lambda tx: tx.slack_calls.refused(method, channel_id, retry_after, ANY_NUMBER))
 
 
 async def claim_polls(store: Store, owner: str = "one", limit: int = 10) -> Sequence[ClaimedPoll]:
-    """Polls of threads that nobody knows yet."""
+    """Claims polls of threads that nobody knows yet."""
     claimed = await store.transact(lambda tx: tx.polls.claim(owner, lease=LEASE, limit=limit))
     return [poll for poll in claimed if isinstance(poll, ClaimedPoll)]
 
@@ -147,7 +147,7 @@ async def done(store: Store, item: ClaimedNotice, owner: str = "one", ts: str | 
 
 
 async def deliver_all(store: Store, owner: str = "one") -> list[str]:
-    """Claims and delivers till nothing is due; the keys, in order."""
+    """Claims and delivers until nothing is due; returns the keys in order."""
     keys: list[str] = []
     while items := await claim_notices(store, owner):
         for item in items:

@@ -27,7 +27,7 @@ from bot.workspace.server import WorkspaceServer
 
 KEY = "planted-key-of-the-job-server"
 GOOSE = REAL_AGENTS["goose"]
-"""The quickest to start."""
+"""The one that starts fastest."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class TeamWorld:
 
 @asynccontextmanager
 async def team_world(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[TeamWorld]:
-    """Skips the test where the agent cannot be installed, or bubblewrap does not work."""
+    """Skips the test if the agent cannot be installed, or bubblewrap does not work."""
     try:
         monkeypatch.setenv("PATH", f"{program_folder(package_of(GOOSE.agent))}:{os.environ['PATH']}")
         await open_sandbox(SandboxSettings(sandbox="bubblewrap"), directory / "data")

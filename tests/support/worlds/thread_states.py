@@ -1,4 +1,4 @@
-"""Threads' states from the fields of all their parts."""
+"""Thread states from the fields of all their parts."""
 
 from typing import Any, get_type_hints
 
@@ -8,7 +8,7 @@ PARTS = {"failure": Failure, "told": Announcements, "work": Work, "people": Part
 
 
 def thread_state(**fields: Any) -> ThreadState:
-    """A state with these fields, whichever part each of them is in."""
+    """Returns a state with these fields, whichever part each of them is in."""
     parts: dict[str, Any] = {}
     for name, part in PARTS.items():
         parts[name] = part(**{field: fields.pop(field) for field in [*fields] if field in get_type_hints(part)})

@@ -1,4 +1,4 @@
-"""Pagehand as people in one channel meet it: what they type, what they read, and the agent's side of it.
+"""Pagehand as people in one channel see it: what they type and read, and the agent's side of it.
 
 The core is the real one, over a real database, behind the real listeners; the texts are those that Slack would show.
 Only Slack itself, the job API and the clock are fakes.
@@ -39,7 +39,7 @@ class ReadableChat(FakeChat):
 
 
 class TutorialWorld(CoreWorld):
-    """One person, Ana, in one channel, with one job. Whatever she does, the bot then works for a few seconds."""
+    """One person, Ana, in one channel, with one job. After everything she does, the bot works for a few seconds."""
 
     chat: ReadableChat
 
@@ -60,20 +60,20 @@ class TutorialWorld(CoreWorld):
     # -- what happens -----------------------------------------------------------------------------------------------
 
     async def types(self, command: str) -> str:
-        """Ana types a slash command; returns what she alone reads in answer."""
+        """Types a slash command as Ana; returns what she alone reads in answer."""
         name, _, text = command.partition(" ")
         place = {"channel_id": CHANNEL, "user_id": ANA, "team_id": "T1"}
         answer = await self._receive({"command": name, "text": text, "trigger_id": "1.2.a", **place})
         return str(answer.body)
 
     async def replies(self, text: str) -> str:
-        """Ana replies in the job's thread; returns when, which is what Slack calls a message by."""
+        """Replies as Ana in the job's thread; returns the message's ts."""
         at = self._now()
         await self._event({"user": ANA, "text": text, "ts": at, "thread_ts": self._card().ts, "team": "T1"})
         return at
 
     async def edits(self, message: str, before: str, after: str) -> None:
-        """Ana changes the words of a reply."""
+        """Edits the words of a reply as Ana."""
         now, place = self._now(), {"user": ANA, "ts": message, "thread_ts": self._card().ts, "team": "T1"}
         edited = {**place, "text": after, "edited": {"user": ANA, "ts": now}}
         previous = {**place, "text": before}
@@ -81,7 +81,7 @@ class TutorialWorld(CoreWorld):
         await self._event({**changed, "ts": now})
 
     async def presses(self, label: str) -> None:
-        """Ana presses a button in the thread."""
+        """Presses a button in the thread as Ana."""
         buttons = [button for message in self.chat.shown for button in _buttons(message)]
         pressed = next(button for button in reversed(buttons) if button["text"]["text"] == label)
         action = {"type": "button", "block_id": "b", "action_ts": "1.1", **pressed}
@@ -89,11 +89,11 @@ class TutorialWorld(CoreWorld):
         await self._receive({"type": "block_actions", "trigger_id": "1.3.a", "actions": [action], **who})
 
     async def later(self, seconds: float = 40.0) -> None:
-        """Time passes, and the bot works on what falls due."""
+        """Lets time pass; the bot works on what falls due."""
         await self.pass_time(seconds)
 
     def crash(self) -> None:
-        """The process is gone, with all that it knew; another one starts on the same database."""
+        """Kills the process with everything it knew, and starts another one on the same database."""
         self.restart("another process")
         self._listen()
 
@@ -101,19 +101,19 @@ class TutorialWorld(CoreWorld):
 
     @property
     def card(self) -> str:
-        """The card, as it is now."""
+        """The current card."""
         return card(next(iter(self.chat.cards.values())), CONTEXT).text
 
     @property
     def said(self) -> list[str]:
-        """What the bot said below it, in order."""
+        """The bot's messages below it, in order."""
         return [message.text for message in self.chat.shown]
 
     def reaction(self, message: str) -> str:
         """The bot's reaction on a reply."""
         return self.chat.reactions[message].value
 
-    # -- how it is done -----------------------------------------------------------------------------------------------
+    # -- implementation -----------------------------------------------------------------------------------------------
 
     def _listen(self) -> None:
         nobody = ephemeral_to_nobody(self._session)

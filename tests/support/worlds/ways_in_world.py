@@ -1,5 +1,5 @@
-"""People in Slack, the whole bot, and a job API: what they do, and what they then see. Waits tell, when the time is up,
-what was there instead.
+"""People in Slack, the whole bot, and a job API: what people do, and what they see. The error at a timeout
+shows what was there instead.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 PATIENCE = 30.0
 """Seconds; far more than anything here takes."""
 PEOPLE = ("ana", "ben", "gia")
-"""Those who have a direct conversation with the app."""
+"""The people who have a direct conversation with the app."""
 LINK = "https://git.example/docs/pull/1"
 
 
@@ -34,7 +34,7 @@ class OpenWorld(Protocol):
 
 @dataclass(frozen=True)
 class Job:
-    """A job by its id, and its card."""
+    """A job's id and its card."""
 
     id: str
     card: Message
@@ -46,7 +46,7 @@ class Job:
 
 @dataclass
 class WaysInWorld:
-    """What people do is done through `ana` and the others; this is what they and the job API see."""
+    """People act through `ana` and the others; this is what they and the job API see."""
 
     app: AppWorld
 
@@ -73,18 +73,18 @@ class WaysInWorld:
 
     @property
     def emil(self) -> Actor:
-        """Of another organization, in #partners."""
+        """A person of another organization, in #partners."""
         return self.workspace.people["emil"]
 
     @property
     def bot(self) -> str:
-        """How Pagehand is mentioned."""
+        """The mention of Pagehand."""
         return "@pagehand"
 
     # -- what people see ------------------------------------------------------------------------------------------
 
     async def until(self, seen: Callable[[], Found | None], what: str) -> Found:
-        """Waits till something is to be seen in Slack, and returns it."""
+        """Waits until something is visible in Slack, and returns it."""
         try:
             found = await self.workspace.changes.wait_for(seen, PATIENCE)
         except TimeoutError:
@@ -94,7 +94,7 @@ class WaysInWorld:
         return found
 
     def all_seen(self) -> str:
-        """All that stands in Slack, and all that the job API took."""
+        """Returns everything in Slack, and everything the job API took."""
         state, lines = self.workspace.state, []
         for channel in state.channels.values():
             for message in state.conversation(channel):
@@ -108,7 +108,7 @@ class WaysInWorld:
         return "\n".join(lines)
 
     async def said(self, words: str, *, channel: str = "docs", thread_ts: str = "", after: str = "") -> Message:
-        """Waits for a message of Pagehand's with these words that is no card, later than `after`, a `ts`."""
+        """Waits for a message of Pagehand with these words that is not a card, later than `after`, a `ts`."""
 
         def found() -> Message | None:
             for message in self.messages(channel, thread_ts):
@@ -132,11 +132,11 @@ class WaysInWorld:
         return await self.until(found, f"a card with {words!r} in {channel}")
 
     def cards(self, channel: str = "docs") -> list[Message]:
-        """All cards of a channel, the oldest first."""
+        """Returns all cards of a channel, the oldest first."""
         return [message for message in self.messages(channel) if _is_card(message)]
 
     async def told(self, person: Actor, words: str) -> Message:
-        """Waits for words that this person alone sees, in any channel or directly."""
+        """Waits for words that only this person sees, in any channel or directly."""
 
         def found() -> Message | None:
             told = [message for message in self.private(person) if words in message.text]
@@ -145,7 +145,7 @@ class WaysInWorld:
         return await self.until(found, f"{words!r} to {person.user.name} alone")
 
     def private(self, person: Actor) -> list[Message]:
-        """All that only this person was told, in the order of channels."""
+        """Returns all private messages to this person, by channel."""
         state, bot = self.workspace.state, self.workspace.app.bot_user_id
         alone = [message for channel in state.channels.values() for message in state.ephemerals(channel, person.id)]
         if person.is_external:
@@ -156,7 +156,7 @@ class WaysInWorld:
         ]
 
     async def marked(self, message: Message, reaction: str) -> None:
-        """Waits till a message carries this mark of Pagehand's, and no other."""
+        """Waits until a message has this mark of Pagehand, and no other."""
         await self.until(lambda: list(message.reactions) == [reaction], f":{reaction}: on {message.text!r}")
 
     async def modal(self, person: Actor, title: str) -> View:
@@ -169,7 +169,7 @@ class WaysInWorld:
         return await self.until(found, f"the modal {title!r}")
 
     async def home(self, person: Actor, words: str, *, without: str = "") -> View:
-        """Waits for a Home that has these words, and not those."""
+        """Waits for a Home with these words, and without those."""
 
         def found() -> View | None:
             home = person.views.home()
@@ -181,7 +181,7 @@ class WaysInWorld:
     # -- the job API ----------------------------------------------------------------------------------------------
 
     async def job(self, prompt: str) -> Created:
-        """Waits for the job with just this prompt, or with one that goes on in a paragraph of its own."""
+        """Waits for the job with exactly this prompt, or with it and another paragraph."""
 
         def found() -> list[Created]:
             return [
@@ -193,7 +193,7 @@ class WaysInWorld:
         return created
 
     async def steered(self, job_id: str, *words: str) -> None:
-        """Waits till a job has taken just these follow-ups; each can go on in a paragraph of its own."""
+        """Waits until a job has taken exactly these follow-ups; each may have another paragraph."""
 
         def just_these() -> bool:
             told = self.job_api.told(job_id)
@@ -209,10 +209,10 @@ class WaysInWorld:
         except TimeoutError:
             raise AssertionError(f"{what} did not come, but\n{self.all_seen()}") from None
 
-    # -- what many tests begin with -------------------------------------------------------------------------------
+    # -- the beginnings of many tests -----------------------------------------------------------------------------
 
     async def begun(self, prompt: str = "Fix the guides", *, person: Actor | None = None, channel: str = "docs") -> Job:
-        """A job that somebody asked for by the command, at work."""
+        """Starts a job by the command; it is active."""
         asking = person or self.ana
         assert (await asking.command(channel, "/docs", prompt)).ok
         created = await self.job(prompt)
@@ -221,7 +221,7 @@ class WaysInWorld:
         return Job(created.job_id, card)
 
     async def finished(self, prompt: str = "Fix the guides", *, link: str | None = LINK) -> Job:
-        """The same, ended."""
+        """Does the same and ends the job."""
         job = await self.begun(prompt)
         self.job_api.show(job.id, "completed", link)
         await self.said("Done", thread_ts=job.card.ts)
@@ -233,19 +233,19 @@ def _is_card(message: Message) -> bool:
 
 
 def labels(message: Message | View) -> list[str]:
-    """What stands on the buttons of a message, in order; a menu has none."""
+    """Returns the labels of a message's buttons, in order; a menu has none."""
     rows = [block["elements"] for block in message.blocks or [] if block["type"] == "actions"]
     return [element["text"]["text"] for row in rows for element in row if element["type"] == "button"]
 
 
 def text_of(blocks: Sequence[Block] | None) -> str:
-    """All words of some blocks."""
+    """Returns all text of some blocks."""
     return str(list(blocks or ()))
 
 
 @asynccontextmanager
 async def ways_in_world(directory: Path, *, without: Sequence[str] = (), **settings: str) -> AsyncIterator[WaysInWorld]:
-    """All of it, running. Replies go out each by itself, unless the settings say otherwise."""
+    """All of it, running. Replies are not merged, unless the settings say otherwise."""
     database_url = f"sqlite:///{directory}/pagehand.sqlite3"
     slack = a_world(database_url, redeliver_after=20.0, trigger_lifetime=60.0, without=without)
     async with slack as app:

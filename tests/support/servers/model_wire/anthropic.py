@@ -13,7 +13,7 @@ _USAGE = {"input_tokens": 1, "output_tokens": 1}
 
 
 def parse(body: Mapping[str, Any], key: str) -> ModelRequest:
-    """Reads a request; what is beside the messages is no part of the conversation."""
+    """Reads a request; text beside the messages is not part of the conversation."""
     config = body.get("output_config", {})
     schema = config.get("format", {}).get("schema")
     tools = {tool["name"]: tool.get("input_schema") for tool in body.get("tools", ())}

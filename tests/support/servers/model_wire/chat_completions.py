@@ -14,7 +14,7 @@ _SPEAKERS = {"assistant": Speaker.MODEL, "tool": Speaker.TOOL}
 
 
 def parse(body: Mapping[str, Any], key: str) -> ModelRequest:
-    """Reads a request; the system's message is no part of the conversation."""
+    """Reads a request; the system's message is not part of the conversation."""
     tools = {tool["function"]["name"]: tool["function"].get("parameters") for tool in body.get("tools") or ()}
     parts = [
         Part(_SPEAKERS.get(message["role"], Speaker.USER), text_of(message.get("content") or ""))

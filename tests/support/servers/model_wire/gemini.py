@@ -10,7 +10,7 @@ _USAGE = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2
 
 
 def parse(body: Mapping[str, Any], key: str, *, stream: bool) -> ModelRequest:
-    """Reads a request; whether the answer is streamed stands in its path."""
+    """Reads a request; its path says whether the answer is streamed."""
     declared = [tool for tools in body.get("tools", ()) for tool in tools.get("functionDeclarations", ())]
     tools = {tool["name"]: tool.get("parametersJsonSchema") or tool.get("parameters") for tool in declared}
     configuration = body.get("generationConfig", {})

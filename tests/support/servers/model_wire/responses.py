@@ -13,7 +13,7 @@ _USAGE = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "
 
 
 def parse(body: Mapping[str, Any], key: str) -> ModelRequest:
-    """Reads a request; the instructions are no part of the conversation."""
+    """Reads a request; the instructions are not part of the conversation."""
     given = body.get("input", ())
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     tools = {tool["name"]: tool.get("parameters") for tool in body.get("tools", ()) if "name" in tool}

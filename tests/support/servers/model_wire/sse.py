@@ -1,4 +1,4 @@
-"""Server-sent events, in which all four formats stream."""
+"""Server-sent events, which all four formats use for streaming."""
 
 import json
 from collections.abc import Mapping
@@ -6,18 +6,18 @@ from typing import Any
 
 
 def event(data: Mapping[str, Any], name: str = "") -> bytes:
-    """One event; its name is left out where the format has none."""
+    """One event, without its name if the format has none."""
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {json.dumps(data)}\n\n".encode()
 
 
 def typed_event(data: Mapping[str, Any]) -> bytes:
-    """An event that is named by its type."""
+    """One event named by its type."""
     return event(data, str(data["type"]))
 
 
 def text_of(content: Any) -> str:
-    """What can be read in a content that is a string, or blocks, or anything else."""
+    """Returns the text in content that is a string, blocks, or anything else."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
