@@ -1,4 +1,4 @@
-"""The job server's README says of each agent what its program says itself."""
+"""Compares the job server's README with what each agent's program says about itself."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def test_each_agent_has_a_row_in_the_table() -> None:
 
 @tried()
 async def test_each_row_matches_its_program(name: str, tmp_path: Path) -> None:
-    """Where it differs, the row that this test made goes into the README."""
+    """If it differs, the row made here belongs into the README."""
     real = REAL_AGENTS[name]
     try:
         abilities = await abilities_of(real, tmp_path)
@@ -55,7 +55,7 @@ async def test_each_row_matches_its_program(name: str, tmp_path: Path) -> None:
 async def test_a_model_comes_from_the_programs_list_and_a_wrong_one_shows_it(
     name: str, model: str, wrong: str, tmp_path: Path
 ) -> None:
-    """At its maker's own address, of which nothing is asked before a turn."""
+    """At its maker's own address, which is not called before a turn."""
     key = {"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY"}[name]
     try:
         programs = program_folder(package_of(REAL_AGENTS[name].agent))

@@ -1,4 +1,4 @@
-"""Files that came with an instruction, as an agent gets them: told of, linked, shown, and allowed to be copied."""
+"""Files attached to an instruction, from the agent's view: listed, linked, shown, and allowed to be copied."""
 
 import base64
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def turn(agent, text):
 
 
 def given(world: AgentWorld, **files: bytes) -> list[TaskFile]:
-    """Lays files into the folder of attachments: `a_png` is `a.png`."""
+    """Puts files into the folder of attachments: `a_png` is `a.png`."""
     folder = world.workspace.attachments
     assert folder is not None
     folder.mkdir(exist_ok=True)
@@ -55,7 +55,7 @@ def blocks(world: AgentWorld, kind: str) -> list[dict[str, Any]]:
 
 
 async def test_an_agent_gets_links_to_files_and_sees_images(tmp_path: Path) -> None:
-    """The first bytes say what is a picture, whatever the file is called."""
+    """The first bytes decide what is an image, not the file's name."""
     world = agent_world(tmp_path, SEES + SAYS)
     files = given(world, a_png=PNG, b_txt=b"words", c_png=b"no picture", d_bin=JPEG, e_webp=WEBP)
     await world.edit("Look", attachments=files)
@@ -76,7 +76,7 @@ TAKES_MORE = 'capabilities = {"loadSession": True, "sessionCapabilities": {"addi
 async def test_the_attachment_folder_is_separate_where_the_agent_takes_several(
     tmp_path: Path, more: str, again: str
 ) -> None:
-    """As long as there are files: also those of an earlier instruction, when the session goes on."""
+    """As long as there are files, including those of an earlier instruction in a resumed session."""
     world = agent_world(tmp_path, TAKES_MORE % more + SAYS)
     await world.edit("Without")
     files = given(world, a_png=PNG)
@@ -89,7 +89,7 @@ async def test_the_attachment_folder_is_separate_where_the_agent_takes_several(
 
 
 async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
-    """It is told the paths all the same."""
+    """It is still told the paths."""
     world = agent_world(tmp_path, RESUMES + SAYS)
     files = given(world, a_png=PNG)
     await world.edit("Look", attachments=files)
@@ -99,14 +99,14 @@ async def test_an_agent_that_takes_one_folder_gets_one(tmp_path: Path) -> None:
 
 
 async def test_an_agent_without_image_support_gets_links(tmp_path: Path) -> None:
-    """It can open the file by itself."""
+    """It can open the file itself."""
     world = agent_world(tmp_path, SAYS)
     await world.edit("Look", attachments=given(world, a_png=PNG))
     assert (len(blocks(world, "resource_link")), blocks(world, "image")) == (1, [])
 
 
 async def test_images_are_bounded_in_size_and_number(tmp_path: Path) -> None:
-    """Those that are not shown are linked all the same."""
+    """Images that are not shown are still linked."""
     world = agent_world(tmp_path, SEES + SAYS)
     files = given(
         world, huge_png=PNG + bytes(4_000_000), **{f"p{number}_png": PNG + bytes([number]) for number in range(7)}
@@ -117,7 +117,7 @@ async def test_images_are_bounded_in_size_and_number(tmp_path: Path) -> None:
 
 
 async def test_a_follow_up_lists_only_its_own_files(tmp_path: Path) -> None:
-    """A session that goes on remembers the others."""
+    """A resumed session remembers the others."""
     world = agent_world(tmp_path, RESUMES + SAYS)
     await world.edit("one", attachments=given(world, a_png=PNG))
     await world.edit("two")
@@ -127,7 +127,7 @@ async def test_a_follow_up_lists_only_its_own_files(tmp_path: Path) -> None:
 
 
 async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path: Path) -> None:
-    """And nothing besides in the same command."""
+    """Nothing else is allowed in the same command."""
     world = agent_world(tmp_path, COPIES)
     result = await world.edit("Add it", attachments=given(world, a_png=PNG))
     assert result.summary == "Copied."
@@ -135,7 +135,7 @@ async def test_an_agent_may_read_the_files_and_copy_them_into_the_docs(tmp_path:
 
 
 async def test_a_missing_attachment_is_a_reason_for_failure(tmp_path: Path) -> None:
-    """Not a traceback."""
+    """There is no traceback."""
     world = agent_world(tmp_path, SEES + SAYS)
     with pytest.raises(EditError, match=r"the file a\.png cannot be read"):
         await world.edit("Look", attachments=[_described("a.png", PNG)])
@@ -167,7 +167,7 @@ def paths(tmp_path: Path) -> CopyPaths:
     ],
 )  # fmt: skip
 def test_commands_that_only_copy_an_attachment_are_allowed(paths: CopyPaths, command: str) -> None:
-    """Each is a form that agents write."""
+    """Agents write each of these forms."""
     assert only_takes_attachments(executed(command), FOLDER, paths.relative)
     assert PermissionPolicy(paths, (), FOLDER).allows(executed(command))
     assert not PermissionPolicy(paths).allows(executed(command))
@@ -191,7 +191,7 @@ def test_commands_that_only_copy_an_attachment_are_allowed(paths: CopyPaths, com
     ],
 )  # fmt: skip
 def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> None:
-    """A shell must see nothing in them that was not looked at."""
+    """They must not contain anything for a shell that was not checked."""
     assert not only_takes_attachments(executed(command), FOLDER, paths.relative)
 
 
@@ -206,12 +206,12 @@ def test_commands_that_do_more_are_refused(paths: CopyPaths, command: str) -> No
     ],
 )  # fmt: skip
 def test_attachments_are_read_only(paths: CopyPaths, kind: str, files: Sequence[str], *, allowed: bool) -> None:
-    """What lies beside their folder is not among them."""
+    """Files beside their folder are not attachments."""
     assert PermissionPolicy(paths, (), FOLDER).allows(ToolCall("x", kind, tuple(files))) is allowed
 
 
 def test_the_command_is_read_from_where_the_agent_reports_it(paths: CopyPaths) -> None:
-    """From the title for Gemini alone: elsewhere that may be the model's own words about something else."""
+    """Only for Gemini is it in the title, which elsewhere may be the model's text about something else."""
     titled = ToolCall(f"cp {FILE} docs/", "execute")
     assert PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed).allows(titled)
     assert not PermissionPolicy(paths, (), FOLDER, completed=CLAUDE.completed).allows(titled)
@@ -222,7 +222,7 @@ def test_the_command_is_read_from_where_the_agent_reports_it(paths: CopyPaths) -
 
 
 def test_gemini_requests_a_linked_file_by_its_title(paths: CopyPaths) -> None:
-    """Only what lies in the folder is let through."""
+    """Only files in the folder are allowed."""
     policy = PermissionPolicy(paths, (), FOLDER, completed=GEMINI.completed)
     assert policy.allows(ToolCall(f"Allow access to absolute path: {FILE}", "read"))
     assert not policy.allows(ToolCall("Allow access to absolute path: /etc/passwd", "read"))
@@ -230,7 +230,7 @@ def test_gemini_requests_a_linked_file_by_its_title(paths: CopyPaths) -> None:
 
 
 def test_the_command_is_found_among_other_arguments() -> None:
-    """As opencode tells it; a list, or one that is endless, is none."""
+    """In opencode's format; a list or an unterminated command is none."""
     for raw, command in (
         ({"command": "cp a b", "patterns": ["/x/*"]}, "cp a b"),
         ({"command": ["cp", "a"]}, ""),

@@ -1,4 +1,4 @@
-"""Jobs that an agent does: with AGENT set, and nothing else; and what `pagehand jobserver --check` says of it."""
+"""Jobs done by an agent, with AGENT set and nothing else; and what `pagehand jobserver --check` says about it."""
 
 import asyncio
 import shlex
@@ -126,7 +126,7 @@ def turn(agent, text):
 
 
 def checked(directory: Path, **given: str) -> tuple[int, list[str]]:
-    """What the check says of the editor, after what it says of the machine and the repository, where all is well."""
+    """Returns what the check says about the editor, after the machine and the repository, if all is well."""
     repository = make_bare(directory / "docs.git", PAGES)
     values: dict[str, Any] = {"REPOSITORY": str(repository), "API_KEY": KEY, "DATA_DIRECTORY": str(directory), **given}
     environment = {PREFIX + name: value for name, value in values.items()}

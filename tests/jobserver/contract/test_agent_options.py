@@ -1,4 +1,4 @@
-"""Model, mode and effort are chosen of an agent's own list, in each session, and checked before the first job."""
+"""Model, mode and effort are chosen from an agent's own list, in each session, and checked before the first job."""
 
 import os
 import shlex
@@ -31,7 +31,7 @@ CHOSEN = [("the-model", "haiku"), ("the-thought_level", "high"), ("the-mode", "d
 
 @pytest.mark.parametrize("capabilities", ["{'loadSession': True}", "{'sessionCapabilities': {'resume': {}}}"])
 async def test_options_are_set_in_new_and_resumed_sessions(tmp_path: Path, capabilities: str) -> None:
-    """A program that starts anew may have forgotten it."""
+    """A restarted program may have forgotten them."""
     wanted = Wanted("haiku", "high", "default")
     world = agent_world(tmp_path, f"{LISTS}\ncapabilities = {capabilities}\n", wanted=wanted)
     for times in (1, 2):
@@ -56,7 +56,7 @@ async def test_an_unlisted_value_fails_the_job_before_its_turn(tmp_path: Path) -
 
 
 async def test_an_agent_that_stays_in_another_mode_gets_no_prompt(tmp_path: Path) -> None:
-    """In that one it may ask nobody."""
+    """In that mode it may ask nobody."""
     world = agent_world(tmp_path, IGNORES, wanted=Wanted(mode="default"))
     with pytest.raises(EditError, match="did not accept the mode “default”"):
         await world.edit("go")

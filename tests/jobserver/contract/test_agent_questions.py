@@ -1,4 +1,4 @@
-"""An agent asks in a form while it works: a real program, and the answer that goes back to it."""
+"""An agent asks with a form while it works: a real program, and the answer that is returned to it."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ async def test_the_answer_is_returned_to_the_agent(tmp_path: Path) -> None:
 
 
 async def test_an_unanswered_question_is_declined_and_ends_the_job(tmp_path: Path) -> None:
-    """Once for a turn: what it asks after that is declined at once."""
+    """Once per turn: later questions are declined at once."""
     world = agent_world(tmp_path, ASKS.replace("answer = form(agent)", "form(agent); answer = form(agent)"))
     result = await world.edit("Describe the port")
     assert (result.summary, result.question) == ("decline None", "Which port?\n- 80\n- 443")
@@ -58,11 +58,11 @@ async def test_urls_secrets_and_malformed_questions_are_declined_unseen(tmp_path
 
 
 async def test_time_spent_on_a_question_does_not_count(tmp_path: Path) -> None:
-    """A second answer would come too late if it did."""
+    """Otherwise a second answer would be too late."""
     world = agent_world(tmp_path, ASKS, time_limit=2.0)
 
     async def late(question: Question, _: object) -> str:
-        await asyncio.sleep(2.5)  # longer than the limit: that is what is tried
+        await asyncio.sleep(2.5)  # longer than the limit under test
         return "80"
 
     world.progress.ask = late  # type: ignore[method-assign,assignment]
@@ -70,7 +70,7 @@ async def test_time_spent_on_a_question_does_not_count(tmp_path: Path) -> None:
 
 
 async def test_a_question_is_answered_before_the_agent_is_cancelled(tmp_path: Path) -> None:
-    """Some agents hang otherwise."""
+    """Otherwise some agents hang."""
     world = agent_world(tmp_path, ASKS)
     world.progress.reply = None
     editing = asyncio.create_task(world.edit("Describe the port"))
@@ -82,7 +82,7 @@ async def test_a_question_is_answered_before_the_agent_is_cancelled(tmp_path: Pa
 
 
 async def test_the_time_limit_resumes_after_the_answer(tmp_path: Path) -> None:
-    """An agent that hangs then is ended."""
+    """An agent that hangs then is stopped."""
     world = agent_world(tmp_path, ASKS.replace("    agent.say(", "    time.sleep(60)\n    agent.say("), time_limit=2.0)
     world.progress.reply = "80"
     with pytest.raises(Exception, match="took longer than 2 s"):
@@ -90,6 +90,6 @@ async def test_the_time_limit_resumes_after_the_answer(tmp_path: Path) -> None:
 
 
 def _last(world: AgentWorld, count: int) -> list[object]:
-    """The last things the agent received: a request's method, or the answer to its own."""
+    """Returns the last things the agent received: a request's method, or the answer to its own."""
     lines = (world.root / "home" / "received.jsonl").read_text(encoding="utf-8").splitlines()[-count:]
     return [message.get("method") or message["result"] for message in map(json.loads, lines)]

@@ -1,4 +1,4 @@
-"""An agent's turns: what it does, what it says, and how it goes on."""
+"""An agent's turns: what it does, what it says, and how it continues."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ async def test_reported_usage_is_counted_if_it_is_per_turn(
     of_turns: bool,  # noqa: FBT001 - a trait of the agent
     times: int,
 ) -> None:
-    """By the protocol it is the session's: of a session that goes on, nobody knows what the turn took."""
+    """The protocol counts for the session: in a resumed session, the turn's part is unknown."""
     world = agent_world(tmp_path, TELLS_USAGE, reports_usage_per_turn=of_turns)
     await world.edit("one")
     await world.edit("two")
@@ -152,7 +152,7 @@ def turn(agent, text):
 
 
 async def test_an_agent_that_repeats_refused_calls_is_stopped(tmp_path: Path) -> None:
-    """Else its model is paid for the same question until its time is up."""
+    """Otherwise its model is paid for the same question until the time limit."""
     world = agent_world(tmp_path, GOES_ROUND)
     with pytest.raises(EditError, match="was ended: it asked 5 times for the same thing, which is not allowed here"):
         await world.edit("go")
@@ -172,14 +172,14 @@ def turn(agent, text):
 
 
 async def test_an_agent_that_repeats_a_call_forever_is_stopped(tmp_path: Path) -> None:
-    """Nothing comes of the twenty-fifth look that did not come of the first."""
+    """The twenty-fifth look finds nothing that the first one did not."""
     world = agent_world(tmp_path, READS_ON)
     with pytest.raises(EditError, match="was ended: it did the same thing 25 times in a row"):
         await world.edit("go")
 
 
 async def test_the_check_of_a_hanging_model_times_out(tmp_path: Path) -> None:
-    """Whoever sets the server up waits half a minute, and is told what it may be."""
+    """The operator waits half a minute and is told the possible reason."""
     agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",

@@ -286,7 +286,7 @@ async def test_the_openapi_document_describes_the_answers(world: JobServerWorld)
 
 
 async def test_the_openapi_document_describes_the_request_id(world: JobServerWorld) -> None:
-    """Each operation takes one, and each of its answers has one, whatever its status, of the form that is described."""
+    """Each operation accepts one and each answer has one, with any status, in the documented format."""
     document = (await world.client.get("/openapi.json")).json()
     described = document["components"]["parameters"]["RequestId"]
     assert (described["name"], described["in"], "required" in described) == (REQUEST_ID_HEADER, "header", False)
@@ -360,7 +360,7 @@ async def test_a_failed_start_is_explained(tmp_path: Path, world: JobServerWorld
 
 async def test_any_bytes_get_an_answer_and_never_a_500(tmp_path: Path) -> None:
     async with running(make_bare(tmp_path / "r.git", {"a.md": "a"}), tmp_path / "data", rate_limit=1) as world:
-        await world.create("Nothing")  # from here on nothing well-formed is taken either
+        await world.create("Nothing")  # from here on well-formed messages are refused, too
 
         @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
         @given(body=st.binary() | st.recursive(st.none() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))

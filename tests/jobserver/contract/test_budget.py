@@ -1,4 +1,4 @@
-"""How a job is handled whose budget is used up: its work is kept, and its thread is asked."""
+"""A job whose budget is used up: its work is kept, and its thread is asked."""
 
 import asyncio
 import shutil
@@ -19,7 +19,7 @@ from bot.jobserver.usage import Spent
 
 
 async def greedy(task: EditTask, progress: EditProgress) -> EditResult | None:
-    """Writes, takes as many tokens as the prompt begins with, and would go on where that is too much."""
+    """Writes, uses as many tokens as the prompt begins with, and would continue beyond the budget."""
     await append_prompt(task, progress)
     progress.session("session-1")
     tokens = int(task.prompt.split()[0]) if task.prompt[0].isdigit() else 1
@@ -35,7 +35,7 @@ def told(job: AgentJob) -> tuple[Status, str | None, str | None]:
 
 
 async def test_over_budget_work_is_kept_and_a_reply_continues_it(tmp_path: Path) -> None:
-    """With as much again, in the same session."""
+    """It gets the same budget again, in the same session."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.done("150 tokens")
@@ -55,7 +55,7 @@ async def test_over_budget_work_is_kept_and_a_reply_continues_it(tmp_path: Path)
 
 
 async def test_a_message_from_before_the_budget_question_is_no_answer(tmp_path: Path) -> None:
-    """It is not begun, its words are not lost, and the next reply lets both go on."""
+    """It is not started, its words are not lost, and the next reply continues with both."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.submit("150 tokens")
@@ -64,12 +64,12 @@ async def test_a_message_from_before_the_budget_question_is_no_answer(tmp_path: 
         assert told(ended)[0] is Status.FAILED
         assert len(editor.tasks) == 1
         assert told(await world.done("continue", job.id))[0] is Status.COMPLETED
-        assert editor.tasks[-1].session is None  # so the agent is told of all again
+        assert editor.tasks[-1].session is None  # so the agent is told everything again
         assert [each.prompt for each in editor.tasks[-1].conversation] == ["150 tokens", "and this"]
 
 
 async def test_a_no_leaves_the_work_as_it_is(tmp_path: Path) -> None:
-    """The work stays kept, and nothing is asked again."""
+    """The work is kept, and nothing is asked again."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.done("150 tokens")
@@ -82,7 +82,7 @@ async def test_a_no_leaves_the_work_as_it_is(tmp_path: Path) -> None:
 
 
 async def test_the_daily_budget_survives_a_restart_and_covers_all_jobs(tmp_path: Path) -> None:
-    """Nothing begins before the next day, whatever anybody replies."""
+    """Nothing starts before the next day, whatever anybody replies."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(day=100)) as world:
         assert told(await world.done("60 tokens"))[0] is Status.COMPLETED
@@ -100,7 +100,7 @@ async def test_the_daily_budget_survives_a_restart_and_covers_all_jobs(tmp_path:
 
 
 def test_a_budget_that_cannot_be_measured_is_refused(tmp_path: Path) -> None:
-    """Without the relay a limit would be none."""
+    """Without the relay there would be no limit."""
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", agent="claude", editor="agent",
         sandbox="none", egress="open", budget="job=2M",

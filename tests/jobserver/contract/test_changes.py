@@ -1,4 +1,4 @@
-"""What a pull request's pages say of a change is true, whatever the change holds, and does nothing to who reads it."""
+"""The pages of a pull request describe any change correctly and do no harm to the reader."""
 
 import html
 import re

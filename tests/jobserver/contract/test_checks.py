@@ -1,4 +1,4 @@
-"""The checks that run programs: Vale where it is installed, and commands of the team's own, in the sandbox."""
+"""Checks that run programs: Vale, if installed, and a team's own commands, in the sandbox."""
 
 import asyncio
 import gc
@@ -54,7 +54,7 @@ async def results(
 
 
 class SlowSnapshot(FakeSnapshot):
-    """It has to run git, which blocks."""
+    """Runs git, which blocks."""
 
     def paths(self) -> tuple[PurePosixPath, ...]:
         assert threading.current_thread() is not threading.main_thread()
@@ -66,7 +66,7 @@ class SlowSnapshot(FakeSnapshot):
 
 
 async def test_reading_files_blocks_no_other_request(copy: Path) -> None:
-    """Other jobs and requests go on in the server's own thread, while files are listed and read in another one."""
+    """Other jobs and requests continue in the server's thread, while files are listed and read in another one."""
     program = CheckProgram(NoSandbox(), LIMITS, OpenEgress(), 30.0)
     checks = DocumentationChecks(program, RepositoryCheckers(program))
     found = await checks.run(SlowSnapshot(BEFORE), SlowSnapshot(AFTER), [PurePosixPath("docs/start.md")], copy)
@@ -102,7 +102,7 @@ async def test_a_failing_vale_is_skipped_with_a_reason(
 
 
 async def test_the_real_vale_works(copy: Path) -> None:
-    """Its wheel downloads the program when it is first called: where that cannot be reached, it is not installed."""
+    """Its wheel downloads the program when it is first called: without network access, it is not installed."""
     if shutil.which("vale") is None:
         pytest.skip("vale is not installed here")
     style = "extends: existence\nmessage: \"Avoid '%s'.\"\nlevel: warning\ntokens: [Very]\n"
@@ -142,7 +142,7 @@ async def test_cancelled_checks_leave_nothing_behind(copy: Path) -> None:
     checking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await checking
-    gc.collect()  # a coroutine that nobody awaited would warn now
+    gc.collect()  # a coroutine that was never awaited would warn now
     assert not list(copy.parent.glob("check-*"))
 
 
@@ -152,7 +152,7 @@ async def test_a_thousand_problems_are_truncated_with_a_count(copy: Path) -> Non
 
 
 def test_vales_report_format_is_the_real_one() -> None:
-    """As Vale's documentation of its JSON output has it."""
+    """As in Vale's documentation of its JSON output."""
     alert = {"Action": {"Name": "", "Params": []}, "Check": "Vale.Spelling", "Description": "", "Line": 12, "Link": "",
              "Message": "Did you really mean 'teh'?", "Severity": "error", "Span": [5, 8], "Match": "teh"}  # fmt: skip
     assert parse_report(json.dumps({"a.md": [alert]}))["a.md"][0].line == 12

@@ -1,4 +1,4 @@
-"""A certificate authority of a company's own, which SSL_CERT_FILE names: for models, and a proxy that speaks TLS."""
+"""A company's certificate authority, which SSL_CERT_FILE names: for models, and for a proxy with TLS."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ async def main(model, socket):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""In a process of its own: which authorities count is read once, when it starts."""
+"""In its own process: trusted authorities are read once, at its start."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> CompanyCa:
 
 
 async def test_the_relay_and_listed_hosts_use_the_company_ca(ca: CompanyCa, tmp_path: Path) -> None:
-    """The model's address and the proxy both have a certificate that nobody else has heard of."""
+    """Only this authority vouches for the certificates of the model's address and the proxy."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.readline()).upper())
@@ -71,7 +71,7 @@ async def test_the_relay_and_listed_hosts_use_the_company_ca(ca: CompanyCa, tmp_
 
 
 async def test_an_untrusted_certificate_is_refused_with_a_reason(ca: CompanyCa) -> None:
-    """Nothing of the request leaves, and the key least of all."""
+    """No part of the request is sent, least of all the key."""
     async with upstream_server(ca.server) as model, relay_world(address=f"{model.url}/v1") as world:
         headers = {"Content-Type": "application/json", "x-api-key": world.run.token}
         async with world.post(data=ASKED, headers=headers) as answer:

@@ -1,4 +1,4 @@
-"""What holds a run's memory and processes: a control group, made, filled, told of and removed by the supervisor."""
+"""Limits of a run's memory and processes: a control group, created, filled, reported and removed by the supervisor."""
 
 import json
 import os
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def limits(tmp_path: Path) -> RunLimits:
-    """With a folder that only looks like one of control groups: what is written into it stays to be seen."""
+    """Uses a folder that only looks like a control group, so that everything written into it can be read."""
     groups = tmp_path / "groups"
     groups.mkdir()
     return RunLimits(memory=2**30, processes=10, disk=2**30, groups=groups)
@@ -41,7 +41,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def killed(limits: RunLimits, *, times: int = 1) -> str:
-    """A program that ends as if the kernel had killed it so often for its memory."""
+    """Returns a program that ends as if the kernel had killed it this often for its memory."""
     return OUT_OF_MEMORY.format(groups=str(limits.groups), killed=times)
 
 
@@ -134,7 +134,7 @@ async def main():
 
 asyncio.run(main())
 """
-"""In a group of its own that is delegated to it."""
+"""In its own delegated group."""
 
 
 def test_the_kernel_enforces_what_the_watch_cannot_count(tmp_path: Path) -> None:

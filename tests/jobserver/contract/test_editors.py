@@ -1,4 +1,4 @@
-"""Editors that are programs, restarts in the middle of their work, and repositories that mean harm."""
+"""Editors that are programs, restarts during their work, and hostile repositories."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ PAGES = {"docs/start.md": "# Start\n\nA colour.\n"}
 
 @asynccontextmanager
 async def with_program(tmp_path: Path, program: str, *arguments: str, **settings: Any) -> AsyncIterator[JobServerWorld]:
-    """A server whose editor is a Python program given as text."""
+    """Opens a server whose editor is a Python program given as text."""
     script = tmp_path / "program.py"
     script.write_text(program)
     command = json.dumps([sys.executable, str(script), *arguments])
@@ -117,7 +117,7 @@ async def test_a_program_gets_only_the_allowed_environment(tmp_path: Path, monke
 
 
 async def test_program_output_is_logged_without_the_servers_key(tmp_path: Path) -> None:
-    """Also where it comes in two pieces, and without an end."""
+    """Even if it comes in two pieces without a line end."""
     program = f"""
 import sys
 sys.stdout.write("first {KEY[:5]}"), sys.stdout.flush()
@@ -272,7 +272,7 @@ async def test_a_stop_is_quick_and_the_interrupted_instruction_restarts(tmp_path
         assert subjects == ["two", "one"]
 
 
-# The instruction is the last line; what was asked before stands above it.
+# The instruction is the last line, after the earlier conversation.
 APPENDS = "import sys; open('notes.md', 'a').write(sys.stdin.read().splitlines()[-1] + chr(10))"
 
 
@@ -291,20 +291,20 @@ async def test_an_instruction_pushed_before_a_crash_is_not_repeated(tmp_path: Pa
 
 
 async def page_of_changes(world: JobServerWorld) -> str:
-    """What Ada reads, without the token of her session."""
+    """Returns what Ada reads, without the token of her session."""
     await world.log_in()
     page = (await world.client.get("/pulls/1")).raise_for_status().text
     return re.sub(r'name="token" value="[^"]*"', "", page)
 
 
 def without_checks(job: dict[str, Any]) -> dict[str, Any]:
-    """They were done before the push, and are not done again for what was pushed."""
+    """Removes them: they were done before the push, and are not repeated for pushed changes."""
     details = job["details"]
     return {**job, "details": {**details, "pullRequest": {**details["pullRequest"], "checks": []}}}
 
 
 def forget_the_end(path: Path) -> None:
-    """What the table looks like when the server dies after the push and before it wrote that down."""
+    """Restores the table as it is if the server dies after the push and before recording it."""
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE instructions SET state = 'running' WHERE number = 2")
         connection.execute("UPDATE jobs SET status = 'active', finished_at = NULL")
@@ -347,7 +347,7 @@ async def test_a_killed_server_resumes_and_a_terminated_one_exits_cleanly(tmp_pa
         await until(lambda: asyncio.to_thread(started.exists))
         process.kill()
         await process.wait()
-        go.touch()  # the orphan ends now; its copy of the repository is nobody's any more
+        go.touch()  # the orphan ends now; its copy of the repository is unused
         process = await serve()
 
         async def ended() -> dict[str, Any] | None:
@@ -370,7 +370,7 @@ async def answers(port: int) -> bool | None:
 
 
 def make_hostile(directory: Path, outside: Path, marker: Path) -> Path:
-    """Links to the outside, and hooks, filters and drivers that would each leave a marker."""
+    """Adds symlinks to the outside, and hooks, filters and drivers that would each leave a marker."""
     copy = make_repository(directory / "copy", {"docs/start.md": "A colour.\n", "docs/x.bin": "colour\0"})
     (copy / "docs/link.md").symlink_to(outside / "secret.md")
     (copy / "docs/inside.md").symlink_to("start.md")

@@ -1,4 +1,4 @@
-"""The proxy that programs reach other hosts through, over real sockets; and what a hostile program makes of it."""
+"""The proxy through which programs reach other hosts, over real sockets, and hostile programs that use it."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ NAME = "gateway.example"
 
 @dataclass
 class Names:
-    """A resolver: each name has these addresses, the first answer first; the last one stays."""
+    """A resolver: each name has these addresses, the first answer first; the last one is repeated."""
 
     answers: dict[str, list[Sequence[str]]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class World:
         return replace(self.proxy, **changes).listening(self.socket)  # type: ignore[arg-type]  # its own fields
 
     async def ask(self, *data: bytes) -> bytes:
-        """Sends this, and returns all that is answered; who is hung up on has heard nothing more."""
+        """Sends this, and returns the whole answer; a disconnected client gets nothing more."""
         reader, writer = await asyncio.open_unix_connection(self.socket)
         heard = bytearray()
         with contextlib.suppress(OSError), contextlib.closing(writer):
@@ -60,7 +60,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """With one host that answers in capitals, listed as one whose address may be private."""
+    """Opens it with one host that answers in capitals, listed as one whose address may be private."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -83,7 +83,7 @@ def connect(target: str, *headers: str) -> bytes:
 
 
 async def test_a_listed_host_can_be_reached(world: World) -> None:
-    """What comes with the request's head is passed on, too."""
+    """Data after the request's head is passed on, too."""
     async with world.listening():
         answer = await world.ask(connect(f"{NAME.upper()}.:{world.port}") + b"hello\n", b"bye\n")
     assert answer == b"HTTP/1.1 200 \r\n\r\nHELLO\nBYE\n"
@@ -123,7 +123,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused(world: World
 
 
 async def test_a_name_is_resolved_once_and_the_checked_address_is_used(world: World) -> None:
-    """Its second answer comes too late for the first connection, and is looked at for the next one."""
+    """Its second answer is too late for the first connection, and is checked for the next one."""
     world.names.answers[NAME] = [["127.0.0.1"], ["169.254.169.254"]]
     async with world.listening():
         assert (await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")).endswith(b"BYE\n")
@@ -132,7 +132,7 @@ async def test_a_name_is_resolved_once_and_the_checked_address_is_used(world: Wo
 
 
 async def test_an_unresponsive_host_is_distinguished_from_a_refused_one(world: World) -> None:
-    """Nothing is counted as refused."""
+    """It does not count as refused."""
     async with await asyncio.start_server(lambda *_: None, "127.0.0.1", 0) as gone:
         port = gone.sockets[0].getsockname()[1]
     allowed = (allowed_host(f"private:{NAME}:{port}"), allowed_host("unknown.example:443"))
@@ -209,7 +209,7 @@ async def test_connections_are_bounded_and_end_with_the_run(world: World) -> Non
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 async def test_the_server_itself_is_unreachable_even_if_listed(world: World, address: str) -> None:
-    """By none of this machine's addresses, whatever name leads there; its neighbours on other ports are."""
+    """By none of this machine's addresses, whatever name resolves to it; other ports are reachable."""
     world.names.answers[NAME] = [[address]]
     async with world.listening(own_port=world.port):
         answer = await world.ask(connect(f"{NAME}:{world.port}") + b"bye\n")
@@ -222,7 +222,7 @@ async def test_the_server_itself_is_unreachable_even_if_listed(world: World, add
 
 
 async def test_listed_names_of_this_machine_are_known_in_advance(world: World) -> None:
-    """By whatever name; a host that cannot be looked up in time holds up nobody."""
+    """By any name; a host that cannot be resolved in time delays nobody."""
 
     async def resolve(name: str, port: int) -> Sequence[str]:
         if name == "slow.example":
@@ -237,7 +237,7 @@ async def test_listed_names_of_this_machine_are_known_in_advance(world: World) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system's own resolver is asked")
 async def test_the_systems_resolver_knows_this_machine(world: World) -> None:
-    """Which is refused, listed or not."""
+    """It is refused, listed or not."""
     allowed = (allowed_host(f"localhost:{world.port}"),)
     proxy = ConnectProxy(allowed, world.refusals)
     async with proxy.listening(world.socket):

@@ -1,4 +1,4 @@
-"""How an instruction is handled, on a real repository and a real store."""
+"""Instructions are executed on a real repository and a real store."""
 
 import asyncio
 from datetime import timedelta

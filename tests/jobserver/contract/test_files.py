@@ -1,4 +1,4 @@
-"""Files that come with a prompt: uploaded over real HTTP, laid out for the editor, and gone in the end."""
+"""Files attached to a prompt: uploaded over real HTTP, provided to the editor, and deleted in the end."""
 
 import asyncio
 import hashlib
@@ -35,7 +35,7 @@ pathlib.Path("found.json").write_text(json.dumps(found))
 
 @asynccontextmanager
 async def showing(tmp_path: Path, program: str = SHOW, **settings: Any) -> AsyncIterator[JobServerWorld]:
-    """A server whose editor writes down what it is told and what lies there."""
+    """Opens a server whose editor reports what it is told and the files that it sees."""
     script = tmp_path / "program.py"
     script.write_text(program)
     bare = await asyncio.to_thread(make_bare, tmp_path / "r.git", PAGES)
@@ -46,7 +46,7 @@ async def showing(tmp_path: Path, program: str = SHOW, **settings: Any) -> Async
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[JobServerWorld]:
-    """A server with small limits."""
+    """Opens a server with small limits."""
     async with showing(tmp_path, max_upload_megabytes=0.1, upload_space_megabytes=0.25) as world:
         yield world
 
@@ -61,7 +61,7 @@ def kept(world: JobServerWorld) -> set[str]:
 
 
 async def test_an_uploaded_file_is_available_to_the_editor_but_not_in_the_change(world: JobServerWorld) -> None:
-    """The editor is told its path, its kind and its size."""
+    """The editor is told its path, type and size."""
     file = await world.uploaded("Diagram v2.png", PICTURE)
     job = await world.done("Look at the diagram", [file])
     found = found_in(world, job)
@@ -78,7 +78,7 @@ async def test_an_uploaded_file_is_available_to_the_editor_but_not_in_the_change
 
 
 async def test_a_follow_up_sees_earlier_files_and_is_told_its_own(world: JobServerWorld) -> None:
-    """Two files of one name keep theirs apart, and the first keeps its name."""
+    """Two files of one name are kept apart, and the first one keeps its name."""
     job = await world.done("one", [await world.uploaded("a.txt", b"first", mimetype="text/plain")])
     second = [await world.uploaded("A.txt", b"second"), await world.uploaded("b.txt", b"first")]
     await world.message(job["id"], "two", second)
@@ -101,7 +101,7 @@ TELLING = {"../../../etc/passwd", ".env", "$(id);`id`&.png"}
     [pytest.param(*pair, marks=() if pair[0] in TELLING else pytest.mark.full) for pair in NAMES],
 )
 async def test_a_file_name_cannot_be_a_path(world: JobServerWorld, name: str, there: str) -> None:
-    """It is no path, no option, no command and no hidden file."""
+    """It becomes no path, option, command or hidden file."""
     job = await world.done("go", [await world.uploaded(name, b"x")])
     assert list(found_in(world, job)["there"]) == [there]
 
@@ -125,13 +125,13 @@ async def test_a_repeated_upload_returns_the_stored_file(world: JobServerWorld) 
 
 
 async def test_an_empty_file_is_accepted(world: JobServerWorld) -> None:
-    """Nobody is surprised by one."""
+    """It is a file like any other."""
     job = await world.done("go", [await world.uploaded("empty.txt", b"")])
     assert found_in(world, job)["there"] == {"empty.txt": ""}
 
 
 async def test_bytes_that_do_not_match_the_digest_are_refused(world: JobServerWorld) -> None:
-    """Nothing of them is kept."""
+    """None of them are kept."""
     answer = await world.put(b"other", file_id=hashlib.sha256(PICTURE).hexdigest())
     assert (answer.status_code, answer.json()["error"]) == (
         400, "the SHA-256 of these bytes differs from the one in the address"
@@ -147,7 +147,7 @@ async def test_bytes_that_do_not_match_the_digest_are_refused(world: JobServerWo
     ],
 )  # fmt: skip
 async def test_an_address_that_is_not_a_digest_is_refused(world: JobServerWorld, file_id: str) -> None:
-    """Above all one that leads elsewhere."""
+    """Especially one that leads elsewhere."""
     before = {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
     answer = await world.put(b"x", file_id=file_id)
     assert answer.status_code in {400, 404, 405}
@@ -157,7 +157,7 @@ async def test_an_address_that_is_not_a_digest_is_refused(world: JobServerWorld,
 
 
 async def test_an_oversized_file_is_refused_with_or_without_a_length(world: JobServerWorld) -> None:
-    """One that does not tell its length is read no further than the limit."""
+    """Without a length, no more than the limit is read."""
     large = b"x" * 100_001
     told = await world.put(large)
     assert (told.status_code, told.json()["error"]) == (413, "the file is larger than 0.1 MB")
@@ -174,7 +174,7 @@ async def test_an_oversized_file_is_refused_with_or_without_a_length(world: JobS
 
 
 async def test_all_files_together_are_bounded(world: JobServerWorld) -> None:
-    """What is there already takes no more room."""
+    """Stored files take up no space again."""
     first, second, third = (letter * 100_000 for letter in (b"a", b"b", b"c"))
     assert [(await world.put(content)).status_code for content in (first, second, third)] == [200, 200, 507]
     assert "has no room for this one" in (await world.put(third)).json()["error"]
@@ -183,7 +183,7 @@ async def test_all_files_together_are_bounded(world: JobServerWorld) -> None:
 
 
 async def test_uploading_requires_the_key_of_this_project(world: JobServerWorld) -> None:
-    """As with every other operation."""
+    """Like every other operation."""
     digest = hashlib.sha256(PICTURE).hexdigest()
     async with httpx.AsyncClient(base_url=world.url, verify=WITHOUT_TLS) as stranger:
         answer = await stranger.put(f"{FILE}/{digest}", content=PICTURE)
@@ -194,7 +194,7 @@ async def test_uploading_requires_the_key_of_this_project(world: JobServerWorld)
 
 
 async def test_an_aborted_upload_leaves_nothing(world: JobServerWorld) -> None:
-    """The connection is cut in the midst of the body."""
+    """The connection is cut in the middle of the body."""
     port = int(world.url.rpartition(":")[2])
     _, writer = await asyncio.open_connection("127.0.0.1", port)
     digest = hashlib.sha256(b"x" * 1000).hexdigest()
@@ -223,7 +223,7 @@ BAD_FILES: list[Any] = [
 
 @pytest.mark.parametrize("files", BAD_FILES)
 async def test_a_prompt_with_a_missing_file_is_refused_with_an_explanation(world: JobServerWorld, files: Any) -> None:
-    """No job is made of it, and nothing of what was sent is repeated."""
+    """No job is created, and the answer quotes nothing that was sent."""
     answer = await world.client.post("/v2/agent/docs/job", json={"prompt": "x", "files": files})
     assert answer.status_code == 400
     assert answer.json()["error"].startswith("files")
@@ -233,7 +233,7 @@ async def test_a_prompt_with_a_missing_file_is_refused_with_an_explanation(world
 
 
 async def test_twenty_files_are_accepted_and_one_more_is_not(world: JobServerWorld) -> None:
-    """Also with the longest prompt and names that are all escapes."""
+    """Even with the longest prompt and names full of escapes."""
     name = "\U0001f600" * 195
     files = [await world.uploaded(f"{name}{number}", b"x") for number in range(21)]
     prompt = "\U0001f600" * world.settings.max_prompt_characters
@@ -244,7 +244,7 @@ async def test_twenty_files_are_accepted_and_one_more_is_not(world: JobServerWor
 
 
 async def test_a_repeated_key_requires_the_same_files(world: JobServerWorld) -> None:
-    """Another file is another request."""
+    """With another file it is another request."""
     one, other = await world.uploaded("a.png", PICTURE), await world.uploaded("a.png", b"other")
     key = {"Idempotency-Key": "k"}
     first = await world.create("x", [one], **key)
@@ -254,7 +254,7 @@ async def test_a_repeated_key_requires_the_same_files(world: JobServerWorld) -> 
 
 
 async def test_the_openapi_document_describes_files(world: JobServerWorld) -> None:
-    """Their number, their ids, and what an upload answers."""
+    """Their number, their ids, and the answer to an upload."""
     document = (await world.client.get("/openapi.json")).json()
     files = document["components"]["schemas"]["PromptBody"]["properties"]["files"]
     assert files["maxItems"] == 20
@@ -263,7 +263,7 @@ async def test_the_openapi_document_describes_files(world: JobServerWorld) -> No
 
 
 async def test_a_restart_removes_leftovers_of_a_killed_server(tmp_path: Path) -> None:
-    """Bytes without a row are nobody's."""
+    """Bytes without a row belong to nobody."""
     async with showing(tmp_path) as world:
         await world.put(PICTURE)
         (known,) = kept(world)
@@ -276,7 +276,7 @@ async def test_a_restart_removes_leftovers_of_a_killed_server(tmp_path: Path) ->
 
 
 async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: JobServerWorld) -> None:
-    """Somebody has tidied up the data directory."""
+    """Somebody has deleted files in the data directory."""
     file = await world.uploaded("a.png", PICTURE)
     (world.settings.data_directory / "uploads" / file["id"]).unlink()
     job = await world.done("go", [file])
@@ -285,7 +285,7 @@ async def test_a_file_whose_bytes_are_gone_fails_the_job_with_a_reason(world: Jo
 
 
 async def test_an_interrupted_instruction_gets_its_files_again(tmp_path: Path) -> None:
-    """The server stops while the editor works, and starts again."""
+    """The server stops while the editor works, and restarts."""
     began = tmp_path / "began"
     sleeping = f"import pathlib, time\nif not pathlib.Path({str(began)!r}).exists():\n"
     sleeping += f"    pathlib.Path({str(began)!r}).touch()\n    time.sleep(600)\n"
@@ -304,7 +304,7 @@ async def test_an_interrupted_instruction_gets_its_files_again(tmp_path: Path) -
 
 
 async def test_files_expire_or_go_with_the_last_job_that_names_them(tmp_path: Path) -> None:
-    """One that was uploaded again is kept for longer."""
+    """A file that was uploaded again is kept longer."""
     async with executing(tmp_path) as world:
         await world.uploads.prepare()
 
@@ -350,7 +350,7 @@ LOOK = """
 
 
 async def test_in_the_sandbox_files_are_read_only(tmp_path: Path) -> None:
-    """They are seen at a path that is the same for every job."""
+    """Their path is the same for every job."""
     await asyncio.to_thread(needs_bubblewrap)
     async with hostile_world(tmp_path, LOOK) as world:
         job = await world.done("go", [await world.uploaded("a.png", PICTURE)])

@@ -30,7 +30,7 @@ async def server(tmp_path: Path) -> AsyncIterator[GitHubServer]:
 
 
 async def git_for(server: GitHubServer, tmp_path: Path, **identity: Any) -> tuple[Git, Path]:
-    """git with credentials, and a clone with a commit that is to be pushed."""
+    """Returns git with credentials, and a clone with a commit to be pushed."""
     async with connected(server, **identity) as github:
         git = Git.for_settings(settings_for(server, **identity), github.credentials)
         return git, await clone_with_a_commit(git, tmp_path)
@@ -54,7 +54,7 @@ async def refused(git: Git, copy: Path) -> str:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Nothing of a file that others, at work on this machine, deleted since it was found."""
+    """Returns nothing for a file that others on this machine deleted since it was found."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -81,7 +81,7 @@ async def test_the_token_watch_detects_a_leak(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "TOKEN": token}
     careless = await asyncio.create_subprocess_exec("sh", "-c", "read line", "sh", token, stdin=pipe, env=environment)
     async with watching(token, tmp_path) as watched:
-        pass  # it looks once at least
+        pass  # it looks at least once
     await careless.communicate(b"")
     assert {found.partition(" ")[0] for found in watched.found} == {"environ", "cmdline"}
 
@@ -132,7 +132,7 @@ async def test_another_host_gets_no_credential(server: GitHubServer, tmp_path: P
 
 
 class listening:  # noqa: N801 - reads as a function
-    """A server that answers everything in one way; gives its port."""
+    """Starts a server that gives every request the same answer; yields its port."""
 
     def __init__(self, handler: object) -> None:
         self._runner = web.ServerRunner(web.Server(handler), access_log=None)  # type: ignore[arg-type]

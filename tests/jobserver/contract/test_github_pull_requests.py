@@ -1,4 +1,4 @@
-"""Pull requests at GitHub, as GitHub's documentation says that it answers."""
+"""Pull requests at GitHub, as GitHub documents its answers."""
 
 import logging
 import time
@@ -104,7 +104,7 @@ async def test_a_follow_up_extends_the_description_once(server: GitHubServer) ->
     async with connected(server) as github:
         keeper = github.pull_requests("main")
         opened = await keeper.open(NEW)
-        server.pull_request(1).body = server.pull_request(1).body.replace("\n", "\r\n")  # as a person's edit leaves it
+        server.pull_request(1).body = server.pull_request(1).body.replace("\n", "\r\n")  # as left by a person's edit
         for _ in range(2):
             await keeper.update(opened, "> make that shorter\n\nMade it shorter.")
     assert server.pull_request(1).body == "> Add a page\n\nAdded new.md.\n\n> make that shorter\n\nMade it shorter."

@@ -1,4 +1,4 @@
-"""A job server whose repository and pull requests are at GitHub, from the prompt to the merge and beyond."""
+"""A job server whose repository and pull requests are at GitHub, from the prompt to the merge and after."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -130,7 +130,7 @@ async def test_a_refused_pull_request_is_pending_and_opened_at_the_next_start(
 
 
 async def test_a_secondary_limit_costs_an_instruction_nothing(server: GitHubServer, tmp_path: Path) -> None:
-    """GitHub refuses once, and the next instruction changes nothing: its pull request is there all the same."""
+    """GitHub refuses once, and the next instruction changes nothing: its pull request is opened anyway."""
     refused = faults.error(403, "You have been blocked from creating content")
     server.faults.arm("POST", "/repos/acme/docs/pulls", refused)
     async with world(server, tmp_path, {"github_token": SecretStr(TOKEN)}) as made:

@@ -1,4 +1,4 @@
-"""What a job may not change stays as it is, on real git: told, and not brought back by any way round."""
+"""Files that a job may not change stay unchanged, on real git: this is reported, and cannot be bypassed."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path, PurePosixPath
@@ -77,7 +77,7 @@ async def test_held_out_changes_are_reported_in_answer_and_pull_request(tmp_path
 
 
 async def test_a_change_that_is_held_out_completely_says_so(tmp_path: Path) -> None:
-    """Not that there was nothing to change."""
+    """It does not say that there was nothing to change."""
     async with executing(tmp_path, editor(lambda copy: write(copy, WORKFLOW))) as world:
         job = await world.done("go")
         assert job.details is not None
@@ -87,7 +87,7 @@ async def test_a_change_that_is_held_out_completely_says_so(tmp_path: Path) -> N
 
 
 async def test_patterns_define_what_may_be_changed(tmp_path: Path) -> None:
-    """Also what runs, where it is written out."""
+    """They may include executable files that are written out in full."""
 
     def edit(copy: Path) -> None:
         for name in ("docs/a.md", "blog/a.md", WORKFLOW, ".github/CODEOWNERS"):
@@ -143,7 +143,7 @@ WAYS_ROUND: dict[str, Edit] = {
 
 @pytest.mark.parametrize("way", WAYS_ROUND)
 async def test_held_out_paths_cannot_be_bypassed(tmp_path: Path, way: str) -> None:
-    """What lies there stays, and so does what would be lost."""
+    """Files there are kept, and so are those that would be lost."""
     async with executing(tmp_path, editor(WAYS_ROUND[way])) as world:
         start_with(world, {"package.json": '{"name": "x"}\n', "site/conf.py": "x = 1\n"})
         job = await world.done("go")
@@ -152,7 +152,7 @@ async def test_held_out_paths_cannot_be_bypassed(tmp_path: Path, way: str) -> No
 
 
 async def test_only_programs_are_executable(tmp_path: Path) -> None:
-    """An agent that runs with another mask makes pages no programs."""
+    """An agent with another umask does not make pages executable."""
 
     def edit(copy: Path) -> None:
         write(copy, "docs/new.md")
@@ -164,7 +164,7 @@ async def test_only_programs_are_executable(tmp_path: Path) -> None:
 
 
 class CopyCheck:
-    """Notes what lies in the copy when the checks run, and is content with the second look."""
+    """Records the copy's contents when the checks run, and passes at the second run."""
 
     def __init__(self) -> None:
         self.seen: list[set[str]] = []
@@ -179,7 +179,7 @@ class CopyCheck:
 
 
 async def test_checks_see_only_the_proposed_changes(tmp_path: Path) -> None:
-    """A held-out Makefile would decide what they do; and what was left out before the faults were fixed is told."""
+    """A held-out Makefile would decide what they do; files left out before a fix are reported."""
 
     seen = []
 
@@ -202,7 +202,7 @@ async def test_checks_see_only_the_proposed_changes(tmp_path: Path) -> None:
 
 
 async def test_held_out_changes_do_not_return_later(tmp_path: Path) -> None:
-    """Each of them makes a commit of its own."""
+    """Partial work, a follow-up and a merge of the base each make a commit of their own."""
 
     async def edit(task: EditTask, progress: EditProgress) -> None:
         if task.prompt != "continue":
@@ -224,7 +224,7 @@ async def test_held_out_changes_do_not_return_later(tmp_path: Path) -> None:
 
 
 async def test_changes_by_others_to_held_out_paths_are_not_the_jobs(tmp_path: Path) -> None:
-    """Their commits on the branch and on the base stay."""
+    """Their commits on the branch and on the base are kept."""
     async with executing(tmp_path) as world:
         job = await world.done("one")
         world.push_as_somebody(f"pagehand/{job.id}", "package.json", "{}\n")
@@ -242,7 +242,7 @@ async def test_in_mkdocs_settings_only_the_navigation_may_change(
     more: str,
     is_taken: bool,  # noqa: FBT001
 ) -> None:
-    """A new page needs its entry; hooks and plugins run."""
+    """A new page needs its entry, but hooks and plugins are executed."""
     allowed = AllowedPaths(only_navigation=only_navigation)
     async with executing(tmp_path, editor(lambda copy: write(copy, "mkdocs.yml", MKDOCS + more)), allowed=allowed) as w:
         start_with(w, {"mkdocs.yml": MKDOCS})
@@ -251,7 +251,7 @@ async def test_in_mkdocs_settings_only_the_navigation_may_change(
 
 
 async def test_many_held_out_files_are_summarized_by_folder(tmp_path: Path) -> None:
-    """An environment that an agent left is a thousand files."""
+    """An environment left by an agent has a thousand files."""
 
     def edit(copy: Path) -> None:
         for number in range(30):
@@ -266,7 +266,7 @@ async def test_many_held_out_files_are_summarized_by_folder(tmp_path: Path) -> N
 
 
 async def test_names_other_systems_cannot_store_are_reported(tmp_path: Path) -> None:
-    """They are proposed: whoever reviews decides."""
+    """They are proposed: the reviewer decides."""
 
     def edit(copy: Path) -> None:
         write(copy, "docs/aux.md")

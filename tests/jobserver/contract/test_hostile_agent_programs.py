@@ -1,4 +1,4 @@
-"""Agents that misbehave: each ends in words, within bounds, and leaves nothing behind."""
+"""Agents that misbehave: each ends with an explanation, within bounds, and leaves nothing behind."""
 
 import asyncio
 import resource

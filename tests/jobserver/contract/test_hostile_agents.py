@@ -1,4 +1,4 @@
-"""Programs that mean harm, in a running job server: what they can see, reach, use up and leave behind."""
+"""Hostile programs in a running job server: what they can see, reach, use up and leave behind."""
 
 import json
 import os
@@ -40,7 +40,7 @@ async def test_an_agent_sees_no_files_of_the_server_or_other_jobs(tmp_path: Path
         other.parent.mkdir(parents=True)
         other.write_text("another job's")
         found = await findings(world)
-    # The folder that holds its own program is there, with nothing else in it.
+    # The folder of its own program is visible, with nothing else in it.
     assert found.pop(str(tmp_path)) == "['program.py']"
     system = {"bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "nix", "proc", "sbin", "tmp", "usr", "workspace"}
     assert set(json.loads(found.pop("root").replace("'", '"'))) <= system
@@ -230,7 +230,7 @@ async def test_nothing_outlives_a_run_even_in_another_session(tmp_path: Path, sa
 
 @pytest.fixture
 def listeners() -> Iterator[tuple[int, str]]:
-    """A port on loopback and a name in the abstract namespace, where somebody answers."""
+    """Opens a port on loopback and an abstract socket, both with somebody who answers."""
     name = f"pagehand-test-{os.getpid()}"
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
         abstract.bind(f"\0{name}")

@@ -1,4 +1,4 @@
-"""Programs that mean to get out of the sandbox, in a running job server: what they reach is what is listed."""
+"""Hostile programs in a running job server that try to leave the sandbox: they reach only listed hosts."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ def bubblewrap() -> None:
 
 @pytest.fixture
 async def inside() -> AsyncIterator[int]:
-    """The port of a service of this machine's, which answers in capitals."""
+    """Yields the port of a service on this machine, which answers in capitals."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -48,8 +48,8 @@ async def inside() -> AsyncIterator[int]:
 async def test_an_agent_reaches_only_listed_hosts(
     tmp_path: Path, inside: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither the server itself, listed or not, nor an address in any spelling, nor a private address where a public
-    one is listed.
+    """Neither the server itself, listed or not, nor an address in any spelling, nor a private
+    address of a public name.
     """
     own, listed, public = free_port(), f"localhost:{inside}", "localhost:1"
     targets = (
@@ -80,7 +80,7 @@ async def test_an_agent_reaches_only_listed_hosts(
 
 
 async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:
-    """Where reading needs no login: neither directly, nor by the proxy, though somebody lists the server itself."""
+    """If reading needs no login: neither directly nor by the proxy, even if the server itself is listed."""
     own = free_port()
     addresses = [("127.0.0.1", own), ("::1", own), ("0.0.0.0", own)]  # noqa: S104 - what a program tries
     program = f"""{ASK}
@@ -106,7 +106,7 @@ async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:
 
 
 async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) -> None:
-    """No datagrams, so no questions to a name server; nothing of IPv6, of the machine's hypervisor, or of packets."""
+    """No datagrams, so no DNS; no IPv6, no vsock, no packet sockets."""
     program = f"""{ASK}
     def sends(family, address):
         with socket.socket(family, socket.SOCK_DGRAM) as connection:
@@ -130,7 +130,7 @@ async def test_no_other_kind_of_socket_leads_out(tmp_path: Path, inside: int) ->
 
 
 async def test_many_connections_and_endless_streams_end_with_the_run(tmp_path: Path) -> None:
-    """The time limit ends it, the server goes on, and the host that was listed sees every connection end."""
+    """The time limit ends the run, the server continues, and the listed host sees every connection end."""
     ended = asyncio.Semaphore(0)
 
     async def endlessly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

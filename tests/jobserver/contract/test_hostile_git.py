@@ -1,4 +1,4 @@
-"""Programs that use git against the server: what they leave as `.git` is nobody's, and only files come back."""
+"""Programs that use git against the server: the `.git` that they leave is ignored, and only files come back."""
 
 import asyncio
 from pathlib import Path
@@ -35,7 +35,7 @@ async def run(tmp_path: Path, program: str) -> tuple[JobServerWorld, str]:
 
 
 def tree(world: JobServerWorld, branch: str) -> dict[str, str]:
-    """Each path of a branch with its mode; empty where there is no such branch."""
+    """Returns each path of a branch with its mode; empty if there is no such branch."""
     if branch not in world.branches():
         return {}
     lines = git(world.repository, "ls-tree", "-r", branch).splitlines()
@@ -43,7 +43,7 @@ def tree(world: JobServerWorld, branch: str) -> dict[str, str]:
 
 
 def everything(world: JobServerWorld) -> str:
-    """All that ever came into the repository."""
+    """Returns everything that ever came into the repository."""
     objects = git(world.repository, "cat-file", "--batch-check", "--batch-all-objects").splitlines()
     blobs = [line.split()[0] for line in objects if " blob " in line]
     return "".join(git(world.repository, "cat-file", "blob", blob) for blob in blobs)
@@ -213,7 +213,7 @@ pathlib.Path("page.md").write_text("changed")
 
 
 async def test_unusual_files_do_not_block(tmp_path: Path) -> None:
-    """A pipe would be read for ever."""
+    """A pipe would block a reader forever."""
     world, branch = await run(tmp_path, ODD_FILES)
     assert not {"pipe.md", "socket.md"} & set(tree(world, branch))
 
@@ -240,7 +240,7 @@ os.chmod("page.md", 0o777)
 
 
 async def test_nothing_executable_comes_back_from_a_program(tmp_path: Path) -> None:
-    """By no name, spelling, link or right."""
+    """Under no name, spelling, link or permission."""
     world, branch = await run(tmp_path, HELD_OUT)
     assert tree(world, branch) == {"docs/start.md": "100644", "page.md": "100644"}
 
@@ -262,7 +262,7 @@ pathlib.Path("docs/{place}.md").write_bytes({form})
     ],
 )  # fmt: skip
 async def test_a_program_cannot_extract_the_servers_keys(tmp_path: Path, form: str) -> None:
-    """However it came by it; nothing of the change is pushed."""
+    """Whatever it found, nothing of the change is pushed."""
     async with hostile_world(tmp_path, KEYS.format(key=KEY, form=form, place="start")) as world:
         job = await world.done("go")
         assert "a key of this job server, in `docs/start.md`" in job["details"]["reason"]

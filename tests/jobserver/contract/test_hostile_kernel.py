@@ -1,4 +1,4 @@
-"""What a program in the sandbox asks of the kernel itself: system calls, one after another, in a running job server."""
+"""System calls that a program in the sandbox makes, one by one, in a running job server."""
 
 import asyncio
 import platform
@@ -62,7 +62,7 @@ REFUSED_KEYRINGS = {
 
 
 async def test_no_job_reads_another_jobs_kernel_keyring(tmp_path: Path) -> None:
-    """One after another, and side by side."""
+    """Sequentially and concurrently."""
     program = f"NAME = {uuid.uuid4().hex!r}.encode()\n{KEYRINGS}\nreport()"
     async with hostile_world(tmp_path, program) as world:
         assert await findings(world) == REFUSED_KEYRINGS
@@ -201,7 +201,7 @@ report()
 
 
 async def test_ordinary_programs_are_unaffected_by_the_filter(tmp_path: Path) -> None:
-    """Python, a shell, and as far as they are here node, git and a C compiler."""
+    """Python, a shell, and if installed node, git and a C compiler."""
     async with hostile_world(tmp_path, GOES_ON_AS_USUAL) as world:
         found = await findings(world)
     for name, expected in {"node": "heard posted run", "git": "x", "compiler": "compiled"}.items():

@@ -1,4 +1,4 @@
-"""A real `pagehand jobserver` beside a program that means harm: what its process gives away, and what a kill leaves."""
+"""A real `pagehand jobserver` beside a hostile program: what its process reveals, and what a kill leaves."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass
 class Person:
-    """Whom the server runs as: the test's own user, or an ordinary one."""
+    """The user that the server runs as: the test's own, or an ordinary one."""
 
     prefix: tuple[str, ...]
     python: str
@@ -33,7 +33,7 @@ class Person:
 
 
 def ordinary_person() -> Person:
-    """The test's user, or where that is root, nobody with the system's Python, if that is the same version."""
+    """Returns the test's user, or if that is root, nobody with the system's Python, if that has the same version."""
     if os.geteuid():
         return Person((), sys.executable, os.pathsep.join([str(ROOT)]))
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -86,7 +86,7 @@ class RealServer:
 
 @asynccontextmanager
 async def real_server(directory: Path, program: str, person: Person, **settings: str) -> AsyncIterator[RealServer]:
-    """`pagehand jobserver`; what it finds in `directory` it goes on with."""
+    """Starts `pagehand jobserver`, which resumes from what is in `directory`."""
     if not (directory / "r.git").exists():
         await asyncio.to_thread(_set_up, directory, program, own=not person.prefix)
     port = free_port()
@@ -169,7 +169,7 @@ async def test_no_program_reads_the_servers_key_from_its_process(directory: Path
     assert int(found["readable"]) >= 1, "this would prove nothing"
     assert found["key in sight"] == "False"
     if sandbox == "none":
-        # Its parent is the supervisor, whose environment is the program's own; that one's parent is the server.
+        # Its parent is the supervisor, whose environment is the program's own; the supervisor's parent is the server.
         assert found["0 environ"] == "False"
         assert {found[f"1 {name}"] for name in ("environ", "mem", "cwd", "fd")} == {"PermissionError"}
 
@@ -214,7 +214,7 @@ async def test_after_a_kill_no_agent_runs_beside_its_successor(directory: Path, 
 
 
 def _is_the_program(pid: int, script: str) -> bool:
-    """Not what starts it and waits for it."""
+    """Excludes the process that starts it and waits for it."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:2] == [script.encode()]
     except OSError:

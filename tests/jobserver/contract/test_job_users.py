@@ -1,4 +1,4 @@
-"""A server that is root: each job's programs and files are a user's of its own, in a real sandbox."""
+"""A server that is root: each job's programs and files belong to a user of its own, in a real sandbox."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ def home(tmp_path: Path, job: dict[str, Any]) -> Path:
 
 
 def owners(folder: Path) -> set[int]:
-    """Whose a folder is, and all that it holds."""
+    """Returns the owners of a folder and its contents."""
     return {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
 
 
@@ -55,7 +55,7 @@ async def follow_up(world: JobServerWorld, job: dict[str, Any]) -> dict[str, Any
 
 
 async def test_each_job_has_its_own_user_permanently(tmp_path: Path, users: JobUsers) -> None:
-    """What it wrote is proposed; its follow-up finds what it had kept."""
+    """What it wrote is proposed; its follow-up finds what was kept."""
     async with hostile_world(tmp_path, WRITES) as world:
         left, right = await asyncio.gather(world.done("left"), world.done("right"))
         of_left, of_right = (owners(home(tmp_path, job)) for job in (left, right))
@@ -73,7 +73,7 @@ async def test_each_job_has_its_own_user_permanently(tmp_path: Path, users: JobU
 
 
 async def test_files_left_by_root_become_the_jobs_own(tmp_path: Path, users: JobUsers) -> None:
-    """As after an update; a home that leads elsewhere takes nothing along."""
+    """As after an update; a home that is a symlink takes nothing along."""
     async with hostile_world(tmp_path, WRITES) as world:
         job = await world.done("go")
         elsewhere = tmp_path / "elsewhere"
@@ -89,7 +89,7 @@ async def test_files_left_by_root_become_the_jobs_own(tmp_path: Path, users: Job
 
 
 def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Starts a program in a sandbox, in folders that are no job's."""
+    """Starts a program in a sandbox, in folders that belong to no job."""
     workspace = Workspace(tmp_path / "copy", tmp_path / "home")
     for folder in (workspace.copy, workspace.home):
         folder.mkdir()
@@ -106,14 +106,14 @@ def started(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def users_of_processes(name: str) -> set[str]:
-    """The real, effective, saved and file system user ids of all processes of this name."""
+    """Returns the real, effective, saved and file system user ids of all processes with this name."""
     texts = (path.read_text() for path in Path("/proc").glob("[0-9]*/status"))
     lines = (text.splitlines() for text in texts if text.startswith(f"Name:\t{name}\n"))
     return {line.partition("\t")[2] for text in lines for line in text if line.startswith("Uid:")}
 
 
 def test_a_jobs_processes_run_as_its_user(tmp_path: Path, users: JobUsers) -> None:
-    """As the kernel sees them from outside: no signal of theirs reaches what is another's."""
+    """As the kernel sees them from outside: their signals reach no other user's processes."""
     name = f"ph{tmp_path.stat().st_ino}"[:15]
     program = tmp_path / name
     program.write_bytes(Path("/bin/cat").read_bytes())
@@ -128,7 +128,7 @@ def test_a_jobs_processes_run_as_its_user(tmp_path: Path, users: JobUsers) -> No
 
 
 def test_a_program_below_root_runs_if_others_may_read_it(tmp_path: Path) -> None:
-    """Where it lies does not matter: it is laid out where the job's user can come."""
+    """Its location does not matter: it is mounted where the job's user has access."""
     closed = tmp_path / "as-in-root"
     closed.mkdir(mode=0o700)
     program = closed / "hello"

@@ -1,4 +1,4 @@
-"""A kill -9 between push, rows and pull request: after a restart there is one, and nothing is left unproposed."""
+"""A kill -9 between push, rows and pull request: after a restart there is one pull request, and nothing unproposed."""
 
 import asyncio
 import os
@@ -62,11 +62,11 @@ MOMENTS: tuple[Arm, ...] = (
     _once_it_is_open,
 )
 RISKIEST = (_after_the_push, _once_it_is_open)
-"""Something has happened at GitHub of which the server was not told."""
+"""Something happened at GitHub that the server was not told."""
 
 
 class KilledServer:
-    """A job server in a process of its own, with its pull requests at GitHub."""
+    """A job server in its own process, with its pull requests at GitHub."""
 
     def __init__(self, github: GitHubServer, directory: Path) -> None:
         self._settings = {
@@ -121,7 +121,7 @@ async def github(tmp_path: Path) -> AsyncIterator[GitHubServer]:
 async def test_a_kill_at_any_moment_leaves_exactly_one_pull_request(
     github: GitHubServer, tmp_path: Path, moments: tuple[Arm, ...]
 ) -> None:
-    """One job for each moment, since each takes a start."""
+    """One job per moment, since each takes a start."""
     server = KilledServer(github, tmp_path)
     try:
         await server.start()

@@ -1,4 +1,4 @@
-"""Keys are never pushed: what would give one away is held back, kept, told without it, and pushed once fixed."""
+"""Keys are never pushed: a change that reveals one is held back, kept, reported without it, and pushed once fixed."""
 
 import bz2
 import io
@@ -16,7 +16,7 @@ from bot.jobserver.leaks.archives import MOST_BYTES
 from bot.jobserver.models import AgentJob, PlanStep, Requester, Status, StepStatus
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
-"""What the server is configured with in these tests: no rule knows it."""
+"""A configured value of the server in these tests, which no rule recognizes."""
 _DRAWN = random.Random(8)  # noqa: S311 - the same in each run
 
 
@@ -34,7 +34,7 @@ PEM = (
 
 
 def editor(files: dict[str, bytes], answer: str = "Done.") -> ScriptedEditor:
-    """Writes the files, unless it is told to mend, or to do nothing."""
+    """Writes the files, unless it is told to fix them or to do nothing."""
 
     async def script(task: EditTask, progress: EditProgress) -> EditResult:
         copy = task.workspace.copy
@@ -58,13 +58,13 @@ def reason(job: AgentJob) -> str:
 
 
 def everything(world: ExecutorWorld) -> str:
-    """All that ever came into the repository, names and messages with it."""
+    """Returns everything that ever came into the repository, including names and messages."""
     objects = git(world.bare, "cat-file", "--batch-check", "--batch-all-objects").splitlines()
     return "".join(git(world.bare, "cat-file", "-p", line.split()[0]) for line in objects)
 
 
 async def test_a_suspected_key_is_held_back_and_reported_without_its_value(tmp_path: Path) -> None:
-    """The agent knows of it by the next instruction, and mends it; then all is pushed."""
+    """The agent is told in the next instruction and fixes it; then all is pushed."""
     files = {"docs/a.md": f"Set `AWS_ACCESS_KEY_ID={AWS}`.\n".encode(), "docs/b.md": b"Fine.\n"}
     async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
         job = await world.done("go")
@@ -90,7 +90,7 @@ async def test_a_suspected_key_is_held_back_and_reported_without_its_value(tmp_p
 
 
 async def test_an_allowed_finding_is_pushed(tmp_path: Path) -> None:
-    """By what the words say."""
+    """According to its description."""
     files = {"docs/a.md": f"Use {AWS}.\n".encode()}
     async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
         job = await world.done("go")
@@ -102,7 +102,7 @@ async def test_an_allowed_finding_is_pushed(tmp_path: Path) -> None:
 
 
 async def test_a_sample_in_the_base_can_be_edited_copied_and_moved(tmp_path: Path) -> None:
-    """It gives nothing away that was not there; a key of several lines is looked for line by line."""
+    """It reveals nothing new; a key of several lines is compared line by line."""
     sample = f"Set {AWS} and\n\n{PEM}\n"
 
     async def edit(task: EditTask, _: EditProgress) -> EditResult:
@@ -125,7 +125,7 @@ async def test_a_sample_in_the_base_can_be_edited_copied_and_moved(tmp_path: Pat
 
 
 async def test_file_names_are_scanned_and_reported_without_the_secret(tmp_path: Path) -> None:
-    """A rule's, and the server's own."""
+    """For a rule's secret and the server's own."""
     files = {f"docs/{GITHUB}.md": b"x", "docs/plain-own-value-1.md": b"x"}
     async with executing(tmp_path, editor(files), secrets=Secrets(("plain-own-value-1",))) as world:
         job = await world.done("go")
@@ -136,7 +136,7 @@ async def test_file_names_are_scanned_and_reported_without_the_secret(tmp_path: 
 
 
 async def test_a_prompt_with_a_secret_is_pushed_without_it(tmp_path: Path) -> None:
-    """Commits and pull requests quote prompts and answers; what the agent is asked stays as it was."""
+    """Commits and pull requests quote prompts and answers; the agent gets the prompt unchanged."""
     async with executing(tmp_path, editor({"docs/a.md": b"x"}, f"Used {OWN}."), secrets=Secrets((OWN,))) as world:
         asked = f"Write of {GITHUB} and {OWN}"
         job = await world.done(asked, requester=Requester(name=f"Robin {OWN}"))
@@ -166,7 +166,7 @@ async def test_a_change_that_cannot_be_scanned_in_time_is_held_back(tmp_path: Pa
 
 
 async def test_an_archive_is_scanned_and_held_back_if_it_unpacks_too_much(tmp_path: Path) -> None:
-    """It says which one; a picture is no archive."""
+    """It says which one; an image is no archive."""
     with io.BytesIO() as packed, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", f"<w:t>{GITHUB}</w:t>" * 9)
         archive.close()
@@ -185,7 +185,7 @@ async def test_an_archive_is_scanned_and_held_back_if_it_unpacks_too_much(tmp_pa
 
 
 async def test_commits_of_others_on_the_branch_are_not_the_jobs(tmp_path: Path) -> None:
-    """Their key is out already; the job's own change goes on top."""
+    """Their key is public already; the job's own change goes on top."""
     async with executing(tmp_path, secrets=Secrets()) as world:
         job = await world.done("one")
         world.push_as_somebody(f"pagehand/{job.id}", "theirs.md", AWS)
@@ -193,7 +193,7 @@ async def test_commits_of_others_on_the_branch_are_not_the_jobs(tmp_path: Path) 
 
 
 async def test_a_changed_symlink_and_many_files_are_scanned(tmp_path: Path) -> None:
-    """Each of a hundred files, the last one, too."""
+    """Each of a hundred files, including the last one."""
     files = {f"docs/{number}.md": b"Fine.\n" * 100 for number in range(99)} | {"docs/last.md": GITHUB.encode()}
     async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
         assert "in `docs/last.md`" in reason(await world.done("go"))

@@ -1,4 +1,4 @@
-"""Local pull requests as they are kept: through an update of their database, and until they are forgotten."""
+"""Local pull requests in their database: through an update, and until they are deleted."""
 
 import asyncio
 import sqlite3
@@ -61,7 +61,7 @@ def git_for(repository: Path) -> Git:
 
 
 class SlowMirror(Mirror):
-    """Fetches when it is told to."""
+    """Fetches on command."""
 
     def __init__(self, git: Git, directory: Path) -> None:
         super().__init__(git, directory)

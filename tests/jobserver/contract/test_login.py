@@ -95,7 +95,7 @@ async def test_a_login_redirects_only_within_the_site(tmp_path: Path, target: st
 
 
 async def test_guessing_keys_locks_nobody_out(tmp_path: Path) -> None:
-    """A hundred and twenty wrong keys at once, from the reviewer's own address: the reviewer gets in."""
+    """A hundred and twenty concurrent wrong keys from the reviewer's own address: the reviewer still gets in."""
     async with (
         running(make_bare(tmp_path / "manual.git", PAGES), tmp_path / "data") as world,
         strangers(world) as other,
@@ -149,7 +149,7 @@ for path in ("/pulls", "/pulls/1", "/pulls/1/rendered", "/pulls/1/after/x.png"):
 
 
 async def test_an_agents_programs_cannot_read_the_drafts(tmp_path: Path) -> None:
-    """It runs without a sandbox, beside the server: the pages themselves keep it out."""
+    """It runs without a sandbox, beside the server: the pages' own login keeps it out."""
     (tmp_path / "reads.py").write_text(READS_THE_DRAFTS)
     command = (sys.executable, str(tmp_path / "reads.py"))
     repository = make_bare(tmp_path / "manual.git", PAGES)
@@ -198,7 +198,7 @@ async def test_a_demo_listens_only_on_this_machine(tmp_path: Path) -> None:
 
 
 async def test_a_demo_runs_no_agent(tmp_path: Path) -> None:
-    """It could press the buttons as everybody can."""
+    """It could press the buttons like everybody."""
     repository = make_bare(tmp_path / "manual.git", PAGES)
     with pytest.raises(ValueError, match="no agent"):
         async with running(repository, tmp_path / "data", everybody="you", editor="command", command=("true",)):

@@ -1,4 +1,4 @@
-"""What the check of MDX says against MDX's own compiler, and what the built-in editor leaves of pages that compile."""
+"""Compares the check of MDX with MDX's own compiler, and checks pages changed by the built-in editor."""
 
 import json
 import shutil
@@ -54,7 +54,7 @@ Compiler = Callable[[Sequence[str]], list[bool]]
 
 @pytest.fixture(scope="module")
 def compiles() -> Compiler:
-    """Whether the compiler takes each of the texts."""
+    """Returns whether the compiler accepts each of the texts."""
     try:
         folder = installed_folder(MDX)
     except NotInstalled as error:
@@ -73,7 +73,7 @@ def compiles() -> Compiler:
 
 
 def test_the_compiler_and_the_check_agree(compiles: Compiler) -> None:
-    """Also with a text after another: what is good is good after a fault, and no fault hides."""
+    """Also for combined texts: a good text is good after a faulty one, and hides no fault."""
     pairs = product((*GOOD, *BAD), (text for text in GOOD if not text.startswith("import")))  # nothing twice
     texts = [*GOOD, *BAD, *map("\n".join, pairs)]
     answers = dict(zip(texts, compiles(texts), strict=True))
@@ -82,7 +82,7 @@ def test_the_compiler_and_the_check_agree(compiles: Compiler) -> None:
 
 
 def test_pages_changed_by_the_built_in_editor_still_compile(compiles: Compiler, tmp_path: Path) -> None:
-    """Every prompt on pages of every kind; what people have it write may be of braces and tags."""
+    """Every prompt on pages of every kind; the inserted text may contain braces and tags."""
     changed = []
     for number, prompt in enumerate(PROMPTS):
         root = tmp_path / str(number)

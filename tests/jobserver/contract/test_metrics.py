@@ -85,7 +85,7 @@ async def test_without_a_token_there_are_no_metrics(tmp_path: Path) -> None:
 
 
 class RefusesAll:
-    """Egress that refuses two hosts while a run goes on, one of them again."""
+    """An egress that refuses two hosts during a run, one of them twice."""
 
     @asynccontextmanager
     async def opened(self, refusals: EgressRefusals) -> AsyncIterator[Connected]:

@@ -1,4 +1,4 @@
-"""A program in the sandbox and its model: by the relay, with a worthless key, and nothing of the real one in reach."""
+"""A program in the sandbox and its model: through the relay, with a worthless key, and the real one out of reach."""
 
 import asyncio
 import json
@@ -117,7 +117,7 @@ report()
 
 
 async def test_slow_requests_and_endless_answers_end_with_the_run(tmp_path: Path, upstream: Upstream) -> None:
-    """A cancel ends it, the model's answers are given up, and the server goes on."""
+    """A cancel ends the run, the model's answers are given up, and the server continues."""
     begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
 
     async def endlessly(request: web.Request) -> web.StreamResponse:
@@ -164,7 +164,7 @@ for thread in threads:
 
 
 async def test_checks_cannot_reach_the_model(tmp_path: Path, upstream: Upstream) -> None:
-    """A command of the repository's runs what the change brought in."""
+    """A command of the repository runs code from the change."""
     check = (PYTHON, "-c", "import socket; socket.create_connection(('127.0.0.1', 8701), 5)")
     async with hostile_world(tmp_path, "report()", **model(upstream, checks=(check,))) as world:
         job = await world.done("go")

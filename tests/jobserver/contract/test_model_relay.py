@@ -34,7 +34,7 @@ def head(world: RelayWorld, *lines: str, token: bool = True) -> bytes:
 
 
 async def test_the_key_replaces_the_token_and_the_body_passes_unchanged(world: RelayWorld) -> None:
-    """Neither what the connection needs, nor cookies, nor headers that nobody knows, pass."""
+    """Connection headers, cookies and unknown headers are not passed."""
     given = {"x-api-key": world.run.token, "anthropic-version": "1", "Cookie": "a=b", "X-Unknown": "x", "Via": "y"}
     async with world.post(
         "/v1/messages?beta=true", data=BODY, headers={**given, "Content-Type": "application/json"}
@@ -143,7 +143,7 @@ async def test_a_disconnecting_client_cancels_the_model_request(world: RelayWorl
 
 
 async def test_streams_end_with_the_run() -> None:
-    """Nothing is left of it: neither the question to the model, nor the socket."""
+    """Neither the request to the model nor the socket is left."""
 
     async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()

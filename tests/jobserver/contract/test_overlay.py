@@ -1,4 +1,4 @@
-"""Copies whose files stay in git: what the built-in editor makes of them is what it makes of files on the disk."""
+"""Copies whose files stay in git: the built-in editor makes the same changes as to files on disk."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -93,7 +93,7 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.mark.parametrize(("world", "prompts"), [("**", PROMPTS), ("docs/**", PROMPTS[:2])], indirect=["world"])
 async def test_an_edit_in_the_overlay_equals_one_on_disk(world: World, prompts: Sequence[str]) -> None:
-    """Words, and tree: with links, a submodule, line ends, what is ignored, and what may not be changed."""
+    """The same answer and tree, with symlinks, a submodule, line endings, ignored files and held-out ones."""
     changed = 0
     for number, prompt in enumerate(prompts):
         expected = await world.edited(world.on_disk, prompt, f"disk{number}")
@@ -103,7 +103,7 @@ async def test_an_edit_in_the_overlay_equals_one_on_disk(world: World, prompts: 
 
 
 async def test_only_changed_files_are_written(world: World) -> None:
-    """Of a large repository nothing else lies on the disk."""
+    """No other file of a large repository is on disk."""
     copy = await world.copy(world.overlaid, "job")
     assert list(copy.iterdir()) == []
     answer("Rename the page Lamp to Light", world.files(copy))
@@ -115,7 +115,7 @@ async def test_only_changed_files_are_written(world: World) -> None:
     "path", ["docs/lamp.md", "docs/link.md", "docs", "vendor", "README.md/new.md", "docs/link.md/new.md"]
 )
 async def test_existing_git_entries_cannot_be_replaced(world: World, path: str) -> None:
-    """A file, a link, a folder, a submodule; and no file becomes a folder."""
+    """A file, a symlink, a folder, a submodule; and no file becomes a folder."""
     copy = await world.copy(world.overlaid, "job")
     with pytest.raises(OSError, match=r"there already|no folder"):
         world.files(copy).create(PurePosixPath(path), "new")
@@ -123,7 +123,7 @@ async def test_existing_git_entries_cannot_be_replaced(world: World, path: str) 
 
 
 async def test_a_file_moved_away_and_back_is_unchanged(world: World) -> None:
-    """Also with other words."""
+    """Also with other contents."""
     copy = await world.copy(world.overlaid, "job")
     files, old, new = world.files(copy), PurePosixPath("docs/lamp.md"), PurePosixPath("docs/light.md")
     files.move(old, new, "# Light\n")
@@ -135,7 +135,7 @@ async def test_a_file_moved_away_and_back_is_unchanged(world: World) -> None:
 
 
 async def test_partial_work_is_restored_among_all_files(world: World) -> None:
-    """Then they are on the disk."""
+    """Then they are on disk."""
     start = await world.overlaid.start(BRANCH)
     copy = await world.copy(world.overlaid, "first")
     answer("Rename the page Lamp to Light", world.files(copy))

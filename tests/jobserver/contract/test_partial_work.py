@@ -1,4 +1,4 @@
-"""What an agent got done before it failed is kept, put back for the next instruction, and never proposed by itself."""
+"""Work that an agent finished before it failed is kept, restored for the next instruction, and never proposed alone."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ from bot.jobserver.models import AgentJob, PartialWork, PullRequestState, Status
 
 
 async def half(task: EditTask, progress: EditProgress) -> EditResult | None:
-    """Does its work, and fails where the prompt says so."""
+    """Does its work, and fails if the prompt says so."""
     copy = task.workspace.copy
     if task.prompt == "continue":
         found = (copy / "new.md").read_text() if (copy / "new.md").exists() else "nothing"
@@ -35,7 +35,7 @@ def kept_refs(world: ExecutorWorld) -> list[str]:
 
 
 async def test_partial_work_is_kept_and_reported_but_not_proposed(tmp_path: Path) -> None:
-    """Three files were written when the credit was used up."""
+    """Three files were written when the credit ran out."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
         assert (job.status, job.pr_link, partial_files(job)) == (Status.FAILED, None, 3)
@@ -46,7 +46,7 @@ async def test_partial_work_is_kept_and_reported_but_not_proposed(tmp_path: Path
 
 
 async def test_the_next_instruction_finds_partial_work_and_proposes_it(tmp_path: Path) -> None:
-    """The agent's session remembers what it wrote, and so does the copy."""
+    """The agent's session remembers what it wrote, and the copy contains it."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
         again = await world.done("continue", job.id)
@@ -63,7 +63,7 @@ async def test_the_next_instruction_finds_partial_work_and_proposes_it(tmp_path:
 
 
 async def test_a_second_failure_keeps_both_changes(tmp_path: Path) -> None:
-    """A time limit may end an agent more than once."""
+    """A time limit may stop an agent more than once."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
         await world.done("half two", job.id)
@@ -72,7 +72,7 @@ async def test_a_second_failure_keeps_both_changes(tmp_path: Path) -> None:
 
 
 async def test_partial_work_is_applied_on_top_of_later_pushes(tmp_path: Path) -> None:
-    """Somebody else's commit to the branch stays."""
+    """Another person's commit to the branch is kept."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("one")
         await world.done("half", job.id)
@@ -99,7 +99,7 @@ async def test_partial_work_that_no_longer_applies_is_dropped_and_logged(tmp_pat
 
 
 async def test_after_a_merge_only_the_partial_work_is_carried_over(tmp_path: Path) -> None:
-    """What was rejected with the branch before does not come back by way of it."""
+    """It does not bring back what was rejected with the branch before."""
 
     async def edit(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt != "half":
@@ -131,7 +131,6 @@ async def test_partial_work_can_be_discarded(tmp_path: Path) -> None:
 
 
 async def test_an_active_job_keeps_the_partial_work_in_its_copy(tmp_path: Path) -> None:
-    """It lies in the copy already."""
 
     async def wait(task: EditTask, progress: EditProgress) -> EditResult | None:
         if task.prompt == "continue":
@@ -146,7 +145,7 @@ async def test_an_active_job_keeps_the_partial_work_in_its_copy(tmp_path: Path) 
 
 
 async def test_a_failure_without_changes_keeps_nothing(tmp_path: Path) -> None:
-    """Nothing is said of it."""
+    """It is not mentioned."""
 
     async def edit(task: EditTask, progress: EditProgress) -> None:
         raise EditError("its key is not valid")
@@ -169,7 +168,7 @@ async def test_work_that_could_not_be_pushed_is_kept(tmp_path: Path) -> None:
 
 
 async def test_partial_work_is_deleted_with_the_job(tmp_path: Path) -> None:
-    """Retention forgets the job, and what was kept of its work with it."""
+    """Retention deletes both."""
     async with executing(tmp_path, ScriptedEditor(half)) as world:
         job = await world.done("half")
         retention = world.retention(archive_after=timedelta(days=30), keep_for=timedelta(days=90))
@@ -183,5 +182,5 @@ async def test_partial_work_is_deleted_with_the_job(tmp_path: Path) -> None:
 
 
 def test_partial_work_is_reported_as_a_number_of_files() -> None:
-    """The wire has it beside the details that a client knows."""
+    """It is beside the details that a client knows."""
     assert PartialWork(files=3).model_dump(by_alias=True) == {"files": 3}

@@ -1,4 +1,4 @@
-"""What is pushed gets its pull request: at once, at the next instruction, at a start, or by itself."""
+"""Pushed changes get their pull request: at once, at the next instruction, at a start, or automatically."""
 
 import asyncio
 from datetime import timedelta
@@ -35,7 +35,7 @@ def pull_request_of(job: AgentJob) -> PullRequestDetails:
 
 
 async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(tmp_path: Path) -> None:
-    """The work is done, and the server goes on trying: no failure that could not be recovered from."""
+    """The work is done, and the server keeps trying: this is no permanent failure."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
         assert (job.status, job.pr_link) == (Status.COMPLETED, None)
@@ -48,7 +48,7 @@ async def test_a_pull_request_that_cannot_be_opened_is_pending_with_its_reason(t
 
 
 async def test_a_pending_pull_request_is_retried_with_backoff(tmp_path: Path) -> None:
-    """Nobody has to ask for it, and a host that is away is not asked all the time."""
+    """Nobody has to ask for it, and an unreachable host is not called all the time."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
         await world.proposing.retry_due()
@@ -70,7 +70,7 @@ async def test_a_pending_pull_request_is_retried_with_backoff(tmp_path: Path) ->
 
 
 async def test_a_pending_pull_request_is_finally_retried_hourly(tmp_path: Path) -> None:
-    """A permission that nobody gives costs 24 calls a day."""
+    """A permission that is never given costs 24 calls a day."""
     async with executing(tmp_path) as world:
         await pushed_in_vain(world)
         for _ in range(12):
@@ -84,7 +84,7 @@ async def test_a_pending_pull_request_is_finally_retried_hourly(tmp_path: Path) 
 
 
 async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path) -> None:
-    """A follow-up that finds nothing to do still finds what was not proposed."""
+    """A follow-up without changes still proposes earlier ones."""
     async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
         job = await pushed_in_vain(world)
         world.pull_requests.outage = None
@@ -97,7 +97,7 @@ async def test_the_next_instruction_opens_it_even_without_changes(tmp_path: Path
 
 
 async def test_the_next_change_is_described_with_the_previous_one(tmp_path: Path) -> None:
-    """Its description has both, in their order."""
+    """Its description has both, in order."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
         world.pull_requests.outage = None
@@ -110,7 +110,7 @@ async def test_the_next_change_is_described_with_the_previous_one(tmp_path: Path
 
 
 async def test_a_start_retries_at_once(tmp_path: Path) -> None:
-    """Whoever gave the permission restarts the server and sees it work."""
+    """A person who gave the permission restarts the server and sees it work."""
     async with executing(tmp_path) as world:
         await pushed_in_vain(world)
         for _ in range(8):
@@ -125,7 +125,7 @@ async def test_a_start_retries_at_once(tmp_path: Path) -> None:
 
 
 async def test_an_unrecorded_branch_is_proposed_by_the_next_instruction(tmp_path: Path) -> None:
-    """An older version recorded nothing; the branch itself says that there is something."""
+    """An older version recorded nothing; the branch itself shows that there is something."""
     async with executing(tmp_path, ScriptedEditor(edit_once)) as world:
         job = await pushed_in_vain(world)
         (pending,) = [one for one in [await world.proposals.of_job(job.id)] if one]
@@ -139,7 +139,7 @@ async def test_an_unrecorded_branch_is_proposed_by_the_next_instruction(tmp_path
 
 
 async def test_while_a_second_is_pending_the_first_link_is_not_shown(tmp_path: Path) -> None:
-    """The first was merged and does not hold the change; the link is filled once there is a pull request that does."""
+    """The first was merged without the change; the link is set once a pull request contains it."""
     async with executing(tmp_path) as world:
         job = await world.done("one")
         assert job.pr_link == "https://host/pulls/1"
@@ -158,7 +158,7 @@ async def test_while_a_second_is_pending_the_first_link_is_not_shown(tmp_path: P
 
 
 async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) -> None:
-    """What the checks found does not get lost on the way."""
+    """The results of the checks are not lost."""
 
     async def edit(task: EditTask, _: EditProgress) -> None:
         (task.workspace.copy / "a.md").write_text("wrong")
@@ -174,7 +174,7 @@ async def test_our_checks_are_included_in_a_late_pull_request(tmp_path: Path) ->
 
 
 async def test_refused_labels_and_reviews_are_retried_alone(tmp_path: Path) -> None:
-    """The pull request is open and says what it is without; only that is tried again."""
+    """The pull request is open and says what it lacks; only that is retried."""
     async with executing(tmp_path) as world:
         world.pull_requests.refused_extras[Extra.REVIEW] = "ada is no collaborator"
         job = await world.done("one")
@@ -194,7 +194,7 @@ async def test_refused_labels_and_reviews_are_retried_alone(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("state", [PullRequestState.MERGED, PullRequestState.CLOSED])
 async def test_missing_parts_of_an_ended_pull_request_are_given_up(tmp_path: Path, state: PullRequestState) -> None:
-    """Nobody labels what is merged."""
+    """Nobody labels a merged pull request."""
     async with executing(tmp_path) as world:
         world.pull_requests.refused_extras[Extra.LABELS] = "no"
         job = await world.done("one")
@@ -225,7 +225,7 @@ async def test_a_pending_proposal_is_deleted_with_the_job(tmp_path: Path) -> Non
 
 
 async def test_texts_added_meanwhile_are_not_taken_for_settled(tmp_path: Path) -> None:
-    """An instruction may add to a pending proposal while a retry is under way."""
+    """An instruction may add to a pending proposal during a retry."""
     async with executing(tmp_path) as world:
         job = await pushed_in_vain(world)
         before = await world.proposals.of_job(job.id)

@@ -1,4 +1,4 @@
-"""The state of a pull request is told as of now, and costs its keeper little."""
+"""The state of a pull request is current, and costs its host few calls."""
 
 import asyncio
 import time
@@ -42,7 +42,7 @@ async def test_a_merge_on_our_pages_shows_at_the_next_read(tmp_path: Path) -> No
 
 
 async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: Path) -> None:
-    """The second one sends the ETag, and what has not changed is not sent again."""
+    """The second one sends the ETag, and unchanged answers are not sent again."""
     passing = PassingTime(time.time())
     async with github_server(tmp_path / "github") as server:
         branch_with_a_commit(server)
@@ -60,7 +60,7 @@ async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: P
 
 
 async def test_github_states_are_current(tmp_path: Path) -> None:
-    """A server that starts knows nothing of it yet, and asks."""
+    """A restarted server does not know the state yet, and asks."""
     async with github_server(tmp_path / "github") as server:
         identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
         address = server.repository_url
@@ -72,7 +72,7 @@ async def test_github_states_are_current(tmp_path: Path) -> None:
 
 
 async def test_github_states_are_current_after_a_rename(tmp_path: Path) -> None:
-    """The link is still that of the old name, which GitHub redirects."""
+    """The link still has the old name, which GitHub redirects."""
     async with github_server(tmp_path / "github") as server:
         identity: dict[str, Any] = {"github_token": SecretStr(TOKEN)}
         address = server.repository_url
@@ -101,7 +101,7 @@ async def test_concurrent_readers_share_one_lookup_that_is_recorded(tmp_path: Pa
 
 
 async def test_a_slow_host_delays_no_reader(tmp_path: Path) -> None:
-    """The job is told as it is known, and the next reader has what came of it."""
+    """The job is shown as known, and the next reader gets the result."""
     async with executing(tmp_path) as world:
         job, states = await world.done("one"), looking(world, patience=0.01)
         world.pull_requests.end(PullRequestState.CLOSED)
@@ -124,7 +124,7 @@ async def test_an_unreachable_host_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", [ProposalState.PENDING, ProposalState.MERGED])
 async def test_final_states_are_not_looked_up(tmp_path: Path, state: ProposalState) -> None:
-    """Most jobs that are read have been merged long ago."""
+    """Most jobs that are read were merged long ago."""
     async with executing(tmp_path) as world:
         job = await world.done("one")
         assert job.details is not None

@@ -1,4 +1,4 @@
-"""What every keeper of pull requests does, whichever it is: the local one, and GitHub."""
+"""What every host of pull requests does: the local one and GitHub."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -25,7 +25,7 @@ NEW = NewPullRequest(BRANCH, "Add a page", "> Add a page\n\nAdded new.md.", Requ
 
 @dataclass(frozen=True)
 class Kept:
-    """A keeper, the repository, and what a person does there without it."""
+    """A host, the repository, and what a person does there directly."""
 
     keeper: PullRequests
     repository: BareRepository

@@ -1,4 +1,4 @@
-"""A question while a job is at work: shown with the job, answered by its next message, and never lost."""
+"""A question during a job: shown with the job, answered by its next message, and never lost."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ ASKED = Question("Which port?", (PORT,))
 
 
 async def asks(task: EditTask, progress: EditProgress) -> EditResult:
-    """Asks once, and again where it is not told."""
+    """Asks once, and again if it gets no answer."""
     reply = await progress.ask(ASKED, lambda text: text.isdigit())
     if reply is None:
         return EditResult("Not told.", question=ASKED.text, question_fields=ASKED.fields)
@@ -24,7 +24,7 @@ async def asks(task: EditTask, progress: EditProgress) -> EditResult:
 
 
 async def question_of(world: ExecutorWorld, job_id: str) -> AgentJob:
-    """Waits till the job shows a question, and returns it."""
+    """Waits until the job shows a question, and returns it."""
 
     async def check() -> AgentJob | None:
         job = await world.store.get("docs", job_id)
@@ -56,7 +56,7 @@ async def test_the_next_message_answers_the_question_and_is_no_instruction(tmp_p
 
 
 async def test_a_message_that_is_no_answer_is_the_next_instruction(tmp_path: Path) -> None:
-    """The agent goes on without; nothing that anybody wrote is swallowed."""
+    """The agent continues without an answer; no message is swallowed."""
     async with executing(tmp_path, ScriptedEditor(asks), question_time_limit=60.0) as world:
         started = await world.submit("Describe the port")
         await question_of(world, started.id)
@@ -69,7 +69,7 @@ async def test_a_message_that_is_no_answer_is_the_next_instruction(tmp_path: Pat
 
 
 async def test_a_job_eventually_ends_with_its_unanswered_question(tmp_path: Path) -> None:
-    """The answer is an instruction then, and goes on in the same session."""
+    """A later answer is an instruction, and continues in the same session."""
     async with executing(tmp_path, ScriptedEditor(asks), question_time_limit=0.05) as world:
         job = await world.done("Describe the port")
         assert job.status is Status.COMPLETED
@@ -80,7 +80,7 @@ async def test_a_job_eventually_ends_with_its_unanswered_question(tmp_path: Path
 
 
 async def test_an_answer_survives_a_restart_of_the_server(tmp_path: Path) -> None:
-    """It was given to an agent that was killed: the next one, which asks again, gets it at once."""
+    """It was given to an agent that was killed: the next one asks again and gets it at once."""
     taken = asyncio.Event()
 
     async def asks_and_hangs(task: EditTask, progress: EditProgress) -> EditResult:
@@ -103,7 +103,7 @@ async def test_an_answer_survives_a_restart_of_the_server(tmp_path: Path) -> Non
 
 
 async def test_an_open_question_survives_a_restart(tmp_path: Path) -> None:
-    """Whoever reads it meanwhile is not asked twice."""
+    """A reader meanwhile is not asked twice."""
     async with executing(tmp_path, ScriptedEditor(asks)) as world:
         started = await world.submit("Describe the port")
         await question_of(world, started.id)

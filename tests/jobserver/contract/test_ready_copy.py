@@ -1,4 +1,4 @@
-"""The copy of the newest base that is kept ready: as git's own checkout, for one job, and never a part of it."""
+"""The prepared copy of the newest base: equal to git's own checkout, for one job, and independent of the repository."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ BRANCH = "pagehand/0123456789abcdef"
 
 
 class World:
-    """A repository, and two ways to its files: with a copy that is ready, and without."""
+    """A repository, and two ways to its files: with a prepared copy, and without."""
 
     def __init__(self, tmp_path: Path, *, delay: float = 0) -> None:
         self.source = make_repository(tmp_path / "docs", FILES)
@@ -56,7 +56,7 @@ class World:
 
     @contextlib.asynccontextmanager
     async def keeping(self) -> AsyncIterator[str]:
-        """Yields the tree that is ready."""
+        """Yields the prepared tree."""
         tree = (await self.with_ready.start(BRANCH)).tree
         task = asyncio.create_task(self.ready.keep(self.base))
         try:
@@ -79,7 +79,7 @@ def listed(copy: Path) -> dict[str, tuple[int, bytes]]:
 
 
 async def test_the_ready_copy_equals_a_checkout(tmp_path: Path) -> None:
-    """Modes, links, line ends by attributes, pointers of LFS; and nothing in it counts as changed."""
+    """Modes, symlinks, line endings by attributes, LFS pointers; and git sees no changes in it."""
     world = World(tmp_path)
     async with world.keeping() as tree:
         inode = (world.place / tree / "copy/docs/lamp.md").stat().st_ino
@@ -93,7 +93,7 @@ async def test_the_ready_copy_equals_a_checkout(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 async def test_the_files_belong_to_the_folders_owner(tmp_path: Path) -> None:
-    """Where each job has a user of its own; that they were given away is no change."""
+    """Each job may have its own user; the change of owner is not a change of the files."""
     world = World(tmp_path)
     async with world.keeping() as tree:
         copy = tmp_path / "jobs/a/copy"
@@ -106,7 +106,7 @@ async def test_the_files_belong_to_the_folders_owner(tmp_path: Path) -> None:
 
 
 async def test_each_job_has_its_own_files(tmp_path: Path) -> None:
-    """Whoever writes in place changes nobody else's, and the change is found."""
+    """Writing in place changes no other job's files, and is detected."""
     world = World(tmp_path)
     async with world.keeping() as tree:
         first = await world.checked_out(world.with_ready, "a", tree)
@@ -120,7 +120,7 @@ async def test_each_job_has_its_own_files(tmp_path: Path) -> None:
 
 
 async def test_two_concurrent_jobs_never_get_the_same_copy(tmp_path: Path) -> None:
-    """One takes it, the others check out by themselves."""
+    """One takes it; the others make their own checkouts."""
     world = World(tmp_path)
     async with world.keeping() as tree:
         copies = await asyncio.gather(*(world.checked_out(world.with_ready, name, tree) for name in "abcd"))
@@ -141,7 +141,7 @@ async def test_a_job_waits_for_a_copy_being_made(tmp_path: Path) -> None:
 
 
 async def test_a_newer_base_replaces_the_older_copy(tmp_path: Path) -> None:
-    """So the disk holds one; a job on another tree gets just that."""
+    """So the disk holds one; a job on another tree gets its own."""
     world = World(tmp_path)
     async with world.keeping() as old:
         (world.source / "docs/lamp.md").write_text("# Lamps\n")
@@ -154,7 +154,7 @@ async def test_a_newer_base_replaces_the_older_copy(tmp_path: Path) -> None:
 
 
 async def test_leftovers_of_a_killed_server_are_never_used(tmp_path: Path) -> None:
-    """Neither what it was making nor what it had ready: after a loss of power that may be a part."""
+    """Neither the unfinished copy nor the finished one: after a power loss that may be incomplete."""
     world = World(tmp_path)
     tree = (await world.with_ready.start(BRANCH)).tree
     for name in ("making-x", "taken-x", tree):
@@ -167,7 +167,7 @@ async def test_leftovers_of_a_killed_server_are_never_used(tmp_path: Path) -> No
 
 
 async def test_a_copy_that_cannot_be_moved_is_checked_out(tmp_path: Path) -> None:
-    """A ready folder without its files is as good as none."""
+    """A prepared folder without its files is useless."""
     world = World(tmp_path)
     tree = (await world.with_ready.start(BRANCH)).tree
     (world.place / tree).mkdir()

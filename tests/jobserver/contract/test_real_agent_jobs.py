@@ -1,4 +1,4 @@
-"""A real agent's program behind the job API: from a prompt to a commit on the job's branch, and on to the next."""
+"""A real agent's program behind the job API: from a prompt to a commit on the job's branch, and a follow-up."""
 
 import os
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 GOOSE = REAL_AGENTS["goose"]
-"""The quickest to start."""
+"""The one that starts fastest."""
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def model() -> AsyncIterator[ModelServer]:
 
 @pytest.fixture
 async def goose(tmp_path: Path, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The settings of a server whose jobs it works on, in bubblewrap, with its model by the relay."""
+    """Returns the settings of a server whose jobs it works on, in bubblewrap, with its model behind the relay."""
     try:
         monkeypatch.setenv("PATH", f"{program_folder(package_of(GOOSE.agent))}:{os.environ['PATH']}")
         await open_sandbox(SandboxSettings(egress=()), tmp_path / "data")
@@ -79,7 +79,7 @@ async def test_a_job_and_its_follow_up(world: JobServerWorld, model: ModelServer
 async def test_a_job_over_budget_continues_after_a_reply(
     tmp_path: Path, goose: dict[str, Any], model: ModelServer
 ) -> None:
-    """Each of the model's answers takes two tokens, as the relay counts; it would go on writing."""
+    """Each answer of the model uses two tokens, as counted by the relay; it would keep writing."""
     pages = [WriteFile(str(COPY / f"new{number}.md"), "New.\n") for number in range(10)]
     model.script.on("Make it American", *pages, Hang())
     model.script.on("Go on", Say("It is American now."))
@@ -115,13 +115,13 @@ async def test_a_job_is_cancelled_while_its_model_is_silent(
     [
         (402, "your credit balance is too low"),
         pytest.param(529, "the model is overloaded", marks=pytest.mark.full),
-        pytest.param(429, "too many requests", marks=pytest.mark.full),  # it waits for seconds, and tries again
+        pytest.param(429, "too many requests", marks=pytest.mark.full),  # it waits for seconds, and retries
     ],
 )
 async def test_work_is_resumed_after_the_model_refused_more(
     world: JobServerWorld, model: ModelServer, status: int, words: str
 ) -> None:
-    """Two files were written; the agent's session knows of them, and so does the copy."""
+    """Two files were written; the agent's session knows them, and the copy contains them."""
     pages = [str(COPY / name) for name in ("colours.md", "new.md")]
     written = [WriteFile(pages[0], "A color.\n"), WriteFile(pages[1], "New.\n")]
     model.script.on("Make it American", *written, Refuse(status, words))
@@ -144,7 +144,7 @@ async def test_work_is_resumed_after_the_model_refused_more(
 async def test_a_change_github_refuses_once_is_still_proposed(
     tmp_path: Path, model: ModelServer, goose: dict[str, Any]
 ) -> None:
-    """At the next message, though the agent changes nothing then; and with no message at all, at the next start."""
+    """At the next message, even without changes; and without a message, at the next start."""
     page = str(COPY / "colours.md")
     model.script.on("Make it American", WriteFile(page, "Every color has a name.\n"), Say("It is American now."))
     model.script.on("Look again", Say("It is right as it is."))

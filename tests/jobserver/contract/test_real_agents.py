@@ -1,7 +1,7 @@
-"""Coding agents as they come from their registry, driven by the agent editor; only their model is the tests' own.
+"""Coding agents from their registry, driven by the agent editor; only their model is the tests' own.
 
-They run in bubblewrap where it works, without a network, and ask their model by the relay. Left out, saying so, where
-a program cannot be installed.
+They run in bubblewrap where it works, without a network, and reach their model through the relay. A test is skipped
+with a reason if its program cannot be installed.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from bot.jobserver.settings.sandbox import SandboxSettings
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-"""A picture of one point."""
+"""An image of one pixel."""
 AMERICAN = "# Colors\n\nA color.\n"
 SHORTER = "# Colors\n"
 STOPS_WITHIN_S = 5.0
 
 TELL_THEIR_FOLDERS = {"claude": "Additional working directories:\n  - {}\n", "codex": "<root>{}</root>"}
-"""To their model: those that take more than one."""
+"""For their model, if they accept more than one."""
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def world(name: str, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Re
 
 @pytest.fixture
 async def asking_world(name: str, tmp_path: Path) -> AsyncIterator[RealAgentWorld]:
-    """Without a sandbox, where ending what an agent left is harder."""
+    """Opens it without a sandbox, where stopping an agent's leftovers is harder."""
     try:
         async with real_agent_world(REAL_AGENTS[name], NoSandbox(), tmp_path, permissions="ask") as world:
             yield world
@@ -64,14 +64,14 @@ async def asking_world(name: str, tmp_path: Path) -> AsyncIterator[RealAgentWorl
 
 
 async def nothing_runs(world: RealAgentWorld) -> None:
-    """What was killed may be seen for a moment more."""
+    """A killed process may be visible for a moment."""
     async with asyncio.timeout(STOPS_WITHIN_S):
         while world.running():  # noqa: ASYNC110 (other processes tell nobody that they ended)
             await asyncio.sleep(0.01)
 
 
 async def stopped(world: RealAgentWorld, editing: asyncio.Task[object]) -> None:
-    """Cancels an edit, and waits till all of it has ended."""
+    """Cancels an edit, and waits until all of it has ended."""
     async with asyncio.timeout(STOPS_WITHIN_S):
         editing.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -104,7 +104,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert asked.effort == world.model.requests[0].effort
     assert asked.holds("Make it American")
     assert asked.holds(first.summary)
-    # Told by the agent from its own session as what the model said, not quoted again by the editor.
+    # Reported by the agent from its own session as the model's message, not quoted by the editor.
     is_remembered = any(part.speaker is Speaker.MODEL and first.summary in part.text for part in asked.parts)
     assert is_remembered == REAL_AGENTS[name].agent.resumes
     assert len(world.progress.sessions) == (1 if is_remembered else 2)
@@ -112,7 +112,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
 
 @tried()
 async def test_an_attached_image_is_copied_into_the_docs(name: str, world: RealAgentWorld) -> None:
-    """The agent is told where it lies; a plain copy is let through where the agent asks."""
+    """The agent is told its path; a plain copy is allowed when the agent asks."""
     file, target = world.attached("point.png", PNG, "image/png"), world.path("point.png")
     world.model.script.on("Add it", RunCommand(f"cp {world.attachment('point.png')} {target}"), Say("It is there."))
     result = await world.edit("Add it", [file])
@@ -126,7 +126,7 @@ async def test_an_attached_image_is_copied_into_the_docs(name: str, world: RealA
 
 @tried(*QUESTIONS)
 async def test_an_agents_multiple_choice_question_is_answered_while_it_works(name: str, world: RealAgentWorld) -> None:
-    """By its own tool for that; another answer than the choices, and none, are told to its model, too."""
+    """With its own tool; free text, and no answer, are passed to its model, too."""
     world.model.script.on("Fix the spelling", QUESTIONS[name], Say("I know now. Anything else?"))
     for reply in ("American", "Canadian, please", ""):
         world.progress.reply = reply
@@ -165,7 +165,7 @@ async def test_a_key_the_model_rejects_fails_with_that_reason(name: str, world: 
 
 
 TOLD = {"codex": "high demand", "goose": "the model is out of order"}
-"""Codex has words of its own."""
+"""Codex has its own wording."""
 
 
 @tried(*TOLD)
@@ -191,7 +191,7 @@ async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: Re
 async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
     world: RealAgentWorld, tmp_path: Path
 ) -> None:
-    """Codex asks for nothing there: it reads files by its shell only, and its own sandbox cannot start in ours."""
+    """Codex asks for nothing there: it reads files only by its shell, and its own sandbox cannot start in ours."""
     if isinstance(world.sandbox, NoSandbox):
         pytest.skip("bubblewrap does not work here")
     outside = tmp_path / "outside.md"
@@ -206,7 +206,7 @@ async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
 
 @tried("codex")
 async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> None:
-    """Not in the environment or the arguments of any process, and in no file: the relay alone knows it."""
+    """Not in the environment or the arguments of any process, and in no file: only the relay knows it."""
     if isinstance(world.sandbox, NoSandbox):
         pytest.skip("bubblewrap does not work here")
     pattern = f"{KEY[:4]}[{KEY[4]}]{KEY[5:]}"

@@ -1,4 +1,4 @@
-"""The repository's files out of the mirror and back: real git, and what a hostile program may leave in between."""
+"""The repository's files out of the mirror and back: real git, and what a hostile program may leave between."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ BRANCH = "pagehand/0123456789abcdef"
 
 
 class World:
-    """A bare repository, somebody's clone of it, and ours."""
+    """A bare repository, a person's clone of it, and ours."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.bare = make_bare(tmp_path / "docs.git", FILES)
@@ -74,7 +74,7 @@ class World:
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
-    remove(made.copy)  # pytest cannot remove folders that are nested this deeply
+    remove(made.copy)  # pytest cannot remove folders nested this deeply
 
 
 async def pushed(world: World, name: str, text: str) -> str:
@@ -245,7 +245,7 @@ async def test_only_the_first_of_many_left_out_files_are_named(world: World) -> 
 
 
 async def test_a_git_directory_made_by_the_editor_is_not_used(world: World, tmp_path: Path) -> None:
-    """Filters, hooks, another work tree and another address: all of it lies in a `.git` that nobody reads."""
+    """Filters, hooks, another work tree and another remote: all of it is in a `.git` that is not read."""
     witness = tmp_path / "witness"
 
     def edit(copy: Path) -> None:
@@ -342,7 +342,7 @@ async def test_changes_are_those_of_the_pull_request(world: World) -> None:
     (world.copy / "docs/guides/one.md").unlink()
     tree = (await world.repository.collect(start.tree, world.copy)).tree
     commit = await world.repository.commit(start, tree, "Ours\n")
-    world.commit_of_theirs("main", "docs/other.md", "Theirs\n")  # not ours, so it is no part of them
+    world.commit_of_theirs("main", "docs/other.md", "Theirs\n")  # not ours, so it is not included
     changes = await world.repository.changes((await world.repository.start(BRANCH)).base, commit)
     assert [(file.path, file.kind, file.added, file.removed) for file in changes.files] == [
         ("docs/guides/one.md", ChangeKind.DELETED, 0, 1),
@@ -366,7 +366,7 @@ async def test_a_snapshot_reads_the_committed_files(world: World) -> None:
 
 
 async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path) -> None:
-    """Nothing can be reached through what were links, and the folder is no repository."""
+    """Former symlinks lead nowhere, and the folder is no repository."""
     (world.theirs / "link.md").symlink_to("/etc/passwd")
     world.commit_of_theirs("main", "docs/two.md", "# Two\n")
     start = await world.checked_out()
@@ -380,7 +380,7 @@ async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path
 
 
 async def test_the_mirrors_objects_are_shared(world: World) -> None:
-    """A large file on somebody's branch is never fetched, and a job brings no second copy of the repository."""
+    """A large file on another branch is never fetched, and a job makes no second copy of the repository."""
     world.commit_of_theirs("main", "ok.md", "ok\n")
     git(world.theirs, "checkout", "--quiet", "-b", "large")
     (world.theirs / "large.bin").write_bytes(os.urandom(3_000_000))
@@ -410,7 +410,7 @@ def many_objects(mirror: Path) -> None:
 
 
 async def test_files_of_the_newest_base_are_listed_once(world: World) -> None:
-    """Most jobs begin from it; once it moved, from the new one."""
+    """Most jobs start from it; after it moved, from the new one."""
     tree = (await world.checked_out()).tree
     listed = await world.mirror.listing(tree)
     assert await world.mirror.listing(tree) is listed
@@ -420,9 +420,7 @@ async def test_files_of_the_newest_base_are_listed_once(world: World) -> None:
 
 
 async def test_a_packed_repository_is_mirrored_and_pushed_to(world: World) -> None:
-    """Hosts pack: objects with bitmaps and a graph of commits, and the names of branches; before and after the first
-    fetch.
-    """
+    """Hosts pack: objects with bitmaps and a commit graph, and branch names; before and after the first fetch."""
     for number in range(2):
         world.commit_of_theirs("main", f"docs/page{number}.md", f"# Page {number}\n")
         git(world.bare, "config", "repack.writeBitmaps", "true")
@@ -433,7 +431,7 @@ async def test_a_packed_repository_is_mirrored_and_pushed_to(world: World) -> No
         commit = await pushed(world, "docs/new.md", f"# New {number}\n")
         assert git(world.bare, "rev-parse", BRANCH).strip() == commit
         assert git(world.bare, "show", f"{BRANCH}:docs/page{number}.md") == f"# Page {number}\n"
-    git(world.mirror.directory, "fsck", "--no-progress")  # it fails where anything is missing
+    git(world.mirror.directory, "fsck", "--no-progress")  # it fails if anything is missing
 
 
 async def test_an_unreachable_repository_is_reported(world: World) -> None:

@@ -1,4 +1,4 @@
-"""The repository's own checkers: found by the base's settings, run in the sandbox, told of new lines."""
+"""The repository's own checkers: found by the base's settings, run in the sandbox, reported for new lines."""
 
 import os
 import shutil
@@ -81,7 +81,7 @@ def install(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatc
 async def test_a_missing_checker_is_skipped_with_a_reason(
     settings: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is found by its settings, those that may be in folders also there."""
+    """Each is found by its settings, also in folders where it supports that."""
     monkeypatch.setenv("PATH", str(tmp_path))
     found = (await results({PAGE: OLD, settings: ""}, {PAGE: NEW, settings: ""}, tmp_path))[name]
     assert found.status is CheckStatus.SKIPPED
@@ -101,21 +101,21 @@ async def test_a_missing_checker_is_skipped_with_a_reason(
 async def test_shared_settings_files_count_only_if_they_name_the_checker(
     file: str, text: str, names: set[str], tmp_path: Path
 ) -> None:
-    """Nor do settings of another folder."""
+    """Settings of another folder do not count either."""
     assert set(await results({PAGE: OLD, file: text}, {PAGE: NEW, file: text}, tmp_path)) - {
         "links", "navigation", "front matter",
     } == names  # fmt: skip
 
 
 async def test_only_findings_on_new_lines_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was wrong before is left alone."""
+    """Earlier problems are ignored."""
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
     found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
     assert found["codespell"].problems == ("docs/start.md:4: The new recieved lien. ==> other",)
 
 
 async def test_a_change_cannot_bring_its_own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The base's are in force, what lay beside them is as it was, and only pages are the change's."""
+    """The base's settings apply, other files are those of the base, and only pages are the change's."""
     install(tmp_path / "bin", "codespell", LISTS_ALL, monkeypatch)
     before = {PAGE: OLD, ".codespellrc": "base", "plugin.js": "base", "gone.md": "x", "gone.json": "base"}
     after = {PAGE: "# Start\n\nThe old lien.\nNew.\n", ".codespellrc": "evil", "plugin.js": "evil", "new.cjs": "evil"}
@@ -138,7 +138,7 @@ async def test_a_change_cannot_bring_its_own_settings(tmp_path: Path, monkeypatc
 async def test_a_failing_checker_is_skipped_with_its_message(
     script: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It found nothing that could be told of the change."""
+    """It found nothing about the change."""
     install(tmp_path / "bin", "codespell", script, monkeypatch)
     found = (await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path))["codespell"]
     assert (found.status, found.problems) == (CheckStatus.SKIPPED, (words,))
@@ -146,7 +146,7 @@ async def test_a_failing_checker_is_skipped_with_its_message(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 async def test_checkers_run_on_files_of_the_jobs_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not on those of a user that other jobs have, too."""
+    """They do not run on files of a user shared with other jobs."""
     script = (
         "import os, pathlib, sys; copy = pathlib.Path(os.environ['HOME']).with_name('copy'); "
         "print(f'./docs/start.md:4: {copy.stat().st_uid} ==> x'); sys.exit(65)"
@@ -160,7 +160,7 @@ async def test_checkers_run_on_files_of_the_jobs_user(tmp_path: Path, monkeypatc
 
 
 async def test_without_a_sandbox_no_checker_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its settings can be a program of the repository's."""
+    """Its settings can be a program of the repository."""
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
     missing: Sandbox = MissingSandbox("bubblewrap is not installed")
     program = CheckProgram(missing, LIMITS, ListedEgress(), 30)
@@ -191,7 +191,7 @@ CHANGED = {
 
 
 async def test_the_real_checkers_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the sandbox without a network: each tells the new lines' faults by the base's settings."""
+    """In the sandbox without a network: each reports faults on new lines by the base's settings."""
     if not BUBBLEWRAP:
         pytest.skip("bubblewrap is not installed here")
     try:

@@ -1,4 +1,4 @@
-"""What may be wrong with a repository: followed where that is safe, else said with what to do."""
+"""Problems of a repository: handled if that is safe, otherwise reported with a remedy."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def rename_base(repository: Path) -> None:
 
 
 async def test_a_renamed_base_branch_is_followed_on_our_pages(tmp_path: Path) -> None:
-    """Jobs of before go on, new ones start from it, and a merge goes there."""
+    """Earlier jobs continue, new ones start from it, and a merge goes there."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     async with running(bare, tmp_path / "data") as world:
         job = await world.done(FIRST)
@@ -38,7 +38,7 @@ async def test_a_renamed_base_branch_is_followed_on_our_pages(tmp_path: Path) ->
 
 
 async def test_a_renamed_base_branch_is_followed_at_github(tmp_path: Path) -> None:
-    """A pull request is opened for the branch as it is called now."""
+    """A pull request is opened for the branch under its new name."""
     async with github_server(tmp_path / "github") as server:
         address = server.repository_url
         async with running(server.repository.git.path, tmp_path / "data", address=address, **AT_GITHUB) as world:
@@ -49,7 +49,7 @@ async def test_a_renamed_base_branch_is_followed_at_github(tmp_path: Path) -> No
 
 
 async def test_a_configured_base_branch_is_not_guessed(tmp_path: Path) -> None:
-    """Somebody chose it: the reason says which setting, and what the default branch is called."""
+    """Somebody chose it: the reason names the setting and the default branch."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     async with running(bare, tmp_path / "data", base_branch="main") as world:
         rename_base(bare)
@@ -61,7 +61,7 @@ async def test_a_configured_base_branch_is_not_guessed(tmp_path: Path) -> None:
 
 
 async def test_an_archived_repository_is_reported(tmp_path: Path) -> None:
-    """It is no matter of the token's permissions."""
+    """The token's permissions are not blamed."""
     async with github_server(tmp_path / "github") as server:
         address = server.repository_url
         async with running(server.repository.git.path, tmp_path / "data", address=address, **AT_GITHUB) as world:
@@ -72,7 +72,7 @@ async def test_an_archived_repository_is_reported(tmp_path: Path) -> None:
 
 
 async def test_a_shallow_clone_is_refused_at_start_with_a_remedy(tmp_path: Path) -> None:
-    """Its history ends somewhere, so that git takes nothing from it."""
+    """Its history is incomplete, so git fetches nothing from it."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     copy = tmp_path / "docs.git-copy"
     (copy / "more.md").write_text("More.\n")
@@ -86,7 +86,7 @@ async def test_a_shallow_clone_is_refused_at_start_with_a_remedy(tmp_path: Path)
 
 
 async def test_a_shallow_remote_repository_is_reported(tmp_path: Path) -> None:
-    """From here it looks like any other; git takes none of its branches, and calls that no error."""
+    """It looks like any other from here; git accepts none of its branches, and reports no error."""
     bare = make_bare(tmp_path / "docs.git", FILES)
     git(tmp_path / "docs.git-copy", "commit", "--quiet", "--allow-empty", "-m", "More")
     git(tmp_path / "docs.git-copy", "push", "--quiet", str(bare), "main")
@@ -97,7 +97,7 @@ async def test_a_shallow_remote_repository_is_reported(tmp_path: Path) -> None:
 
 
 async def test_attributes_that_convert_files_do_not_prevent_a_change(tmp_path: Path) -> None:
-    """An agent's `.gitattributes` may name any encoding; files are taken as they are, out and in."""
+    """An agent's `.gitattributes` may name any encoding; files are exported and imported unchanged."""
     program = tmp_path / "edit.sh"
     program.write_text(
         "#!/bin/sh\nprintf '*.md working-tree-encoding=UTF-16\\n' > .gitattributes\nprintf 'Ol\\303\\251\\n' > new.md\n"

@@ -1,4 +1,4 @@
-"""A copy of the job server's data directory is a backup: a server goes on from it."""
+"""A copy of the job server's data directory is a backup: a server continues from it."""
 
 import asyncio
 import shutil

@@ -43,7 +43,7 @@ def bubblewrap() -> None:
 
 @pytest.fixture
 async def doors(tmp_path: Path) -> AsyncIterator[tuple[Door, ...]]:
-    """One that answers in capitals once it has heard all, and one that hangs up at once."""
+    """Opens one that answers in capitals after reading everything, and one that hangs up at once."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
@@ -81,7 +81,7 @@ async def run(tmp_path: Path, doors: tuple[Door, ...], program: str) -> subproce
 
 
 async def test_a_port_inside_leads_to_the_socket_outside(tmp_path: Path, doors: tuple[Door, ...]) -> None:
-    """Both ways, as long as either side has something to say; the program's own end and output are as ever."""
+    """Both ways, as long as either side sends; the program's exit and output are unchanged."""
     program = f"""
     print(ask({PORT}, b"hello"), len(ask({PORT}, b"x" * 5_000_000)), ask({OTHER}, b""))
     sys.exit(3)
@@ -91,7 +91,7 @@ async def test_a_port_inside_leads_to_the_socket_outside(tmp_path: Path, doors: 
 
 
 async def test_nothing_else_is_reachable_from_the_sandbox(tmp_path: Path, doors: tuple[Door, ...]) -> None:
-    """Neither what listens on this machine nor what has an address elsewhere, nor a name."""
+    """Neither services on this machine, nor other addresses, nor names."""
     name = f"pagehand-test-{tmp_path.name}"
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
         abstract.bind(f"\0{name}")
@@ -113,7 +113,7 @@ async def test_nothing_else_is_reachable_from_the_sandbox(tmp_path: Path, doors:
 
 
 async def test_a_hundred_concurrent_connections_are_served(tmp_path: Path, doors: tuple[Door, ...]) -> None:
-    """More than that wait their turn."""
+    """Further ones wait their turn."""
     program = f"""
     from concurrent.futures import ThreadPoolExecutor
     with ThreadPoolExecutor(200) as pool:
@@ -124,7 +124,7 @@ async def test_a_hundred_concurrent_connections_are_served(tmp_path: Path, doors
 
 
 async def test_a_full_backlog_is_waited_for(tmp_path: Path) -> None:
-    """What listens outside may be slow to accept: no connection is lost for that."""
+    """The listener outside may be slow to accept: no connection is lost."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
@@ -142,7 +142,7 @@ async def test_a_full_backlog_is_waited_for(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_kills_the_forwarder_loses_its_own_doors(tmp_path: Path, doors: tuple[Door, ...]) -> None:
-    """It is no child of the program's, and holds nothing that the program does not have."""
+    """The forwarder is no child of the program, and holds nothing that the program does not have."""
     program = f"""
     import os, signal
     others = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and int(pid) not in {{1, os.getpid()}}]

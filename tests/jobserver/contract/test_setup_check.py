@@ -1,4 +1,4 @@
-"""`--check` looks at everything that a job needs, and leaves nothing behind."""
+"""`--check` examines everything that a job needs, and leaves nothing behind."""
 
 import socket
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def bare(tmp_path: Path) -> Path:
 
 
 async def test_a_complete_set_up_is_left_unchanged(tmp_path: Path, bare: Path) -> None:
-    """A branch is pushed and deleted, and the data directory is not there before its time."""
+    """A branch is pushed and deleted, and the data directory is not created."""
     reviewers = f"Ada: {REVIEWER_KEY}"
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),), reviewers=reviewers)
     assert [(name, one.is_ok) for name, one in findings.items()] == [
@@ -44,7 +44,7 @@ async def test_a_complete_set_up_is_left_unchanged(tmp_path: Path, bare: Path) -
 
 
 async def test_unreadable_pages_are_reported(tmp_path: Path, bare: Path) -> None:
-    """Where a program runs they are for reviewers, of whom there is none; the jobs themselves need nobody."""
+    """With programs they are for reviewers, of whom there are none; the jobs themselves need none."""
     findings = await found(tmp_path, repository=str(bare), checks=(("git", "--version"),))
     assert findings["pages"].is_ok is None
     assert "PAGEHAND_JOBSERVER_REVIEWERS" in findings["pages"].message
@@ -52,7 +52,7 @@ async def test_unreadable_pages_are_reported(tmp_path: Path, bare: Path) -> None
 
 
 async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
-    """Where a program runs that could take it."""
+    """If a program runs that could use it."""
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
     findings = await found(tmp_path, **runs, egress="open")
     assert findings["egress"].is_ok is None
@@ -62,7 +62,7 @@ async def test_an_open_network_is_reported(tmp_path: Path, bare: Path) -> None:
 
 
 async def test_listed_hosts_on_this_machine_are_named(tmp_path: Path, bare: Path) -> None:
-    """Its databases and the like, which trust who is on the same machine; the server says so at its start, too."""
+    """Databases and the like trust clients on the same machine; the server warns at its start, too."""
     runs: dict[str, Any] = {"repository": str(bare), "checks": (("git", "--version"),)}
     findings = await found(tmp_path, **runs, egress="private:localhost:5432, private:localhost:6379")
     assert findings["egress"].is_ok is None
@@ -93,20 +93,20 @@ async def test_an_unusable_proxy_is_an_error(tmp_path: Path, bare: Path, monkeyp
 async def test_causes_of_certain_failure_are_reported(
     tmp_path: Path, bare: Path, settings: dict[str, Any], name: str, words: str
 ) -> None:
-    """Each of them ended every job, and the check said that all was well."""
+    """Each of them failed every job, although the check passed."""
     findings = await found(tmp_path, **({"repository": str(bare)} | settings))
     assert faults(findings) == [name]
     assert words in findings[name].message
 
 
 async def test_a_shallow_clone_is_reported(tmp_path: Path, bare: Path) -> None:
-    """It can be read, and nothing can be taken from it."""
+    """It can be read, but not fetched from."""
     (bare / "shallow").write_text("")
     assert "is a shallow clone" in (await found(tmp_path, repository=str(bare)))["repository"].message
 
 
 async def test_a_token_without_push_permission_is_reported(tmp_path: Path) -> None:
-    """As git itself is told, and not as the API has it."""
+    """According to git itself, not to the API."""
     async with github_server(tmp_path / "github") as server:
         settings = {"repository": server.repository_url, "github_token": SecretStr(TOKEN)}
         assert (await found(tmp_path, **settings))["push"].is_ok
@@ -119,7 +119,7 @@ async def test_a_token_without_push_permission_is_reported(tmp_path: Path) -> No
 
 
 async def test_an_occupied_port_is_no_error(tmp_path: Path, bare: Path) -> None:
-    """The server may be running while somebody checks."""
+    """The server may be running during the check."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         findings = await found(tmp_path, repository=str(bare), port=taken.getsockname()[1])
     assert findings["port"].is_ok is None
@@ -133,7 +133,7 @@ async def test_a_check_inside_the_repository_is_looked_for_later(tmp_path: Path,
 
 
 async def test_workflows_started_by_a_push_are_named(tmp_path: Path) -> None:
-    """As the base has them; where there are none, nothing is said."""
+    """Those of the base; without any, nothing is reported."""
     files = {
         ".github/workflows/ci.yml": "on: [push]\njobs: {}\n",
         ".github/workflows/main.yaml": "on:\n  push:\n    branches: [main]\n",

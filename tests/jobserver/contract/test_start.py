@@ -1,4 +1,4 @@
-"""What a job server has ready before the first job comes."""
+"""What a job server prepares before the first job."""
 
 import shutil
 from pathlib import Path
@@ -14,7 +14,7 @@ PAGES = {"docs/lamp.md": "# Lamp\n"}
 
 
 async def test_the_mirror_is_made_at_start_and_reported_in_the_health(tmp_path: Path) -> None:
-    """The first job has nothing to fetch but what came since."""
+    """The first job fetches only what is new."""
     bare = make_bare(tmp_path / "docs.git", PAGES)
     git(bare, "gc", "--quiet")
     async with running(bare, tmp_path / "data") as world:
@@ -27,7 +27,7 @@ async def test_the_mirror_is_made_at_start_and_reported_in_the_health(tmp_path: 
 
 
 async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The server runs on: the repository may be back before anybody asks for something."""
+    """The server keeps running: the repository may be back before the first job."""
     bare = make_bare(tmp_path / "docs.git", PAGES)
     mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=KEY)), tmp_path / "mirror.git")
     shutil.move(bare, tmp_path / "away.git")
@@ -44,4 +44,4 @@ async def _is(first: FirstFetch, state: MirrorState) -> bool:
 
 
 async def _nothing_more() -> None:
-    """What is done when the mirror is there."""
+    """What is done once the mirror exists."""

@@ -1,4 +1,4 @@
-"""A cancel, and a kill, at each step of an instruction: nothing is lost, nothing is done twice, nothing hangs."""
+"""A cancel, and a kill, at each step of an instruction: nothing is lost, repeated or stuck."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ STEPS = {
 }
 PUSHED = {"pushed but not told", "opening the pull request"}
 RISKIEST = ("editing", "pushed but not told")
-"""Something has happened that the server was not told of."""
+"""Something happened that the server was not told."""
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ asyncio.run(JobServer(JobServerSettings.from_environment(os.environ)).serve_fore
 
 
 class RealServer:
-    """A job server in a process of its own."""
+    """A job server in its own process."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.tmp_path = tmp_path

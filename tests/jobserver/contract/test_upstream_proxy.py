@@ -1,4 +1,4 @@
-"""Listed hosts where the server's own network has a proxy: HTTPS_PROXY and NO_PROXY hold for them, too."""
+"""Listed hosts behind the network's own proxy: HTTPS_PROXY and NO_PROXY apply to them, too."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ TARGET = "registry.example:443"
 
 @dataclass
 class World:
-    """`addresses` are what this machine's resolver says of every name; None: it knows none."""
+    """`addresses` are what this machine's resolver returns for every name; None: it knows none."""
 
     company: CompanyProxy
     monkeypatch: pytest.MonkeyPatch
@@ -40,7 +40,7 @@ class World:
         return self.addresses
 
     async def ask(self, target: str = TARGET, *listed: str, connect_s: float = 10.0) -> bytes:
-        """Connects to a target, says hello and goodbye, and returns all that is answered."""
+        """Connects to a target, says hello and goodbye, and returns the whole answer."""
         allowed = tuple(map(allowed_host, listed or [target]))
         proxy = ConnectProxy(allowed, self.refusals, self.resolve, connect_s=connect_s)
         async with proxy.listening(self.socket):
@@ -55,7 +55,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    """A registry that answers in capitals, and a company's proxy that leads there."""
+    """Opens a registry that answers in capitals, and a company's proxy that leads there."""
 
     async def loudly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
@@ -72,7 +72,7 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 @pytest.mark.parametrize("addresses", [None, ["93.184.215.14"]])
 async def test_a_listed_host_is_reached_by_its_name(world: World, addresses: Sequence[str] | None) -> None:
-    """Whether or not this machine knows it: within many networks only the proxy does."""
+    """Whether or not this machine can resolve it: in many networks only the proxy can."""
     world.addresses = addresses
     assert await world.ask() == b"HTTP/1.1 200 \r\n\r\nHELLO\nBYE\n"
     assert world.company.asked == [TARGET]
@@ -101,13 +101,13 @@ async def test_a_locally_private_name_is_still_refused(world: World, addresses: 
     "target", ["other.example:443", "93.184.215.14:443", "[2606:4700::1111]:443", "1572395022:443"]
 )
 async def test_unlisted_hosts_never_reach_the_proxy(world: World, target: str) -> None:
-    """Nor does an address, which can be listed by nobody."""
+    """Neither does an address, which cannot be listed."""
     assert (await world.ask(target, TARGET)).startswith(b"HTTP/1.1 403")
     assert (world.company.heads, world.looked_up) == ([], 0)
 
 
 async def test_no_proxy_and_private_hosts_are_reached_directly(world: World) -> None:
-    """A private host is within this network; whatever its name leads to is looked at here."""
+    """A private host is in this network; the address that its name resolves to is checked here."""
     world.addresses = ["127.0.0.1"]
     gateway = f"gateway.internal:{world.listens}"
     assert b"HELLO" in await world.ask(gateway, f"private:{gateway}")
@@ -156,7 +156,7 @@ async def test_a_silent_or_missing_proxy_is_not_waited_for_long(world: World) ->
 
 
 async def test_a_name_the_local_resolver_does_not_answer_is_left_to_the_proxy(world: World) -> None:
-    """Where names of the internet are nobody's business but the proxy's, resolvers often say nothing."""
+    """Where only the proxy resolves names of the internet, resolvers often do not answer."""
 
     async def resolve(_: str, __: int) -> Sequence[str]:
         await asyncio.Event().wait()
@@ -172,7 +172,7 @@ async def test_a_name_the_local_resolver_does_not_answer_is_left_to_the_proxy(wo
 
 
 async def test_a_model_the_proxy_does_not_reach_is_reported(world: World) -> None:
-    """In words that hold neither its own, nor its password."""
+    """The message contains neither the proxy's own words nor its password."""
     world.company.answer = b"HTTP/1.1 407 planted\r\nContent-Length: 0\r\n\r\n"
     gone = "http://ada:planted@127.0.0.1:1"
     for proxy, why in ((world.company.url, "does not connect to it (407)"), (gone, "does not respond")):
@@ -194,7 +194,7 @@ def listing(egress: str) -> JobServerSettings:
 
 @pytest.mark.parametrize("address", ["socks5://127.0.0.1:1080", "http://:1", "http://a b:1", "http://a:99999"])
 def test_an_unusable_proxy_stops_the_start_and_is_not_quoted(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """Where nothing is listed, or nothing of it goes there, it is nobody's concern."""
+    """If no hosts are listed, or none through the proxy, it does not matter."""
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.setenv("HTTPS_PROXY", address)
     with pytest.raises(JobServerError, match="must be http://host:port") as stopped:

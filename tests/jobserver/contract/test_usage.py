@@ -1,4 +1,4 @@
-"""What a job took of its model: told in its details, in its log and at its pull request's foot."""
+"""A job's model usage: in its details, in its log and at the end of its pull request."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from bot.jobserver.usage import Money, Spent
 
 
 async def thrifty(task: EditTask, progress: EditProgress) -> EditResult | None:
-    """Takes 1,000 tokens, and fails where the prompt says so."""
+    """Uses 1,000 tokens, and fails if the prompt says so."""
     await append_prompt(task, progress)
     progress.spent(Spent(600, 100, Money(0.25, "USD")))
     progress.spent(Spent(300))
@@ -26,7 +26,7 @@ def usage(job: AgentJob) -> Usage | None:
 
 
 async def test_usage_covers_all_instructions_including_failed_ones(tmp_path: Path) -> None:
-    """The model was asked all the same."""
+    """The model was called anyway."""
     async with executing(tmp_path, ScriptedEditor(thrifty)) as world:
         job = await world.done("fail")
         assert usage(job) == Usage(tokens_sent=900, tokens_answered=100, cost=Cost(amount=0.25, currency="USD"))
@@ -37,7 +37,7 @@ async def test_usage_covers_all_instructions_including_failed_ones(tmp_path: Pat
 
 
 async def test_uncounted_usage_is_not_reported(tmp_path: Path) -> None:
-    """The built-in editor asks no model."""
+    """The built-in editor calls no model."""
     async with executing(tmp_path, ScriptedEditor()) as world:
         job = await world.done("do it")
         assert usage(job) is None

@@ -1,4 +1,4 @@
-"""Processes of our own that have imported what they need before their task is there."""
+"""Our own processes that have imported what they need before their task arrives."""
 
 import asyncio
 import os
@@ -19,13 +19,13 @@ LARGE = b"x" * 1_000_000
 
 @dataclass(frozen=True)
 class World:
-    """`mark` stands in the command lines of this test's processes."""
+    """`mark` is in the command lines of this test's processes."""
 
     module: WarmModule
     mark: bytes
 
     async def told(self, task: bytes, *, time_limit: float = 30.0, code: int = 0) -> tuple[int, int]:
-        """The process's id, and how much it was asked."""
+        """Returns the process's id, and the length of its task."""
         output, errors = BytesIO(), LastBytes(1000)
         ended = await self.module.run(task, time_limit=time_limit, stdout=BoundedWriter(output, 1000), stderr=errors)
         assert ended == code, errors.getvalue()
@@ -36,12 +36,12 @@ class World:
         return {int(process.name) for process in Path("/proc").glob("[0-9]*") if self.mark in _command(process)}
 
     async def only_one(self) -> int | None:
-        """The one that forks."""
+        """Returns the process that forks."""
         pids = self.running()
         return pids.pop() if len(pids) == 1 else None
 
     async def more(self) -> bool:
-        return len(self.running()) > 2  # a task's, and the one that tells how it ends
+        return len(self.running()) > 2  # a task's, and the one that reports how it ends
 
     async def none(self) -> bool:
         return not self.running()
@@ -68,19 +68,19 @@ async def warm(cold: World) -> AsyncIterator[World]:
 
 
 async def test_each_task_has_its_own_process(warm: World) -> None:
-    """None gets a second task, however large the first is, also where they come at once."""
+    """No process gets a second task, however large the first is, even concurrently."""
     told = await asyncio.gather(warm.told(LARGE), warm.told(b"more"), warm.told(b"more"))
     assert [length for _, length in told] == [len(LARGE), 4, 4]
     assert len({pid for pid, _ in told} | {(await warm.told(b"more"))[0]}) == 4
 
 
 async def test_the_tasks_exit_code_is_returned(warm: World) -> None:
-    """As the leak scan tells with it why it gave up."""
+    """The leak scan uses it to say why it gave up."""
     await warm.told(b"fail", code=7)
 
 
 async def test_a_dead_fork_server_is_replaced(warm: World) -> None:
-    """As where memory is short."""
+    """As when memory is short."""
     before = await until(warm.only_one)
     os.kill(before, signal.SIGKILL)
     assert (await warm.told(LARGE))[1] == len(LARGE)
@@ -88,7 +88,7 @@ async def test_a_dead_fork_server_is_replaced(warm: World) -> None:
 
 
 async def test_a_task_is_limited_in_time_and_leaves_nothing(warm: World) -> None:
-    """As with any other process; and at the end none waits."""
+    """Like any other process; and none is left in the end."""
     with pytest.raises(ProcessTimeoutError):
         await warm.told(b"for ever", time_limit=0.5)
     warm.module.close()
@@ -96,7 +96,7 @@ async def test_a_task_is_limited_in_time_and_leaves_nothing(warm: World) -> None
 
 
 async def test_a_cancelled_task_leaves_nothing(warm: World) -> None:
-    """Its process ends with it; the one that forks stays."""
+    """Its process ends with it; the one that forks is kept."""
     task = asyncio.create_task(warm.told(b"for ever"))
     await until(warm.more)
     task.cancel()
@@ -105,6 +105,6 @@ async def test_a_cancelled_task_leaves_nothing(warm: World) -> None:
 
 
 async def test_without_warming_tasks_work_and_leave_nothing(cold: World) -> None:
-    """As for one task now and then."""
+    """As for an occasional task."""
     assert (await cold.told(b"four"))[1] == 4
     await until(cold.none)

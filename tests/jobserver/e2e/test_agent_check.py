@@ -1,4 +1,4 @@
-"""`pagehand jobserver --check`, as whoever sets a server up runs it, with a real agent's program."""
+"""`pagehand jobserver --check` with a real agent's program, as an operator runs it."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 GOOSE = REAL_AGENTS["goose"]
-"""The quickest to start."""
+"""The one that starts fastest."""
 ASKED = "Answer with the word: ready"
 PATH = os.environ["PATH"]
 SETUP = ("limits", "data", "port", "pages", "git", "repository", "push")
@@ -44,7 +44,7 @@ async def sandbox(tmp_path: Path) -> str:
 
 @pytest.fixture
 def installed() -> str:
-    """A PATH on which goose is."""
+    """Returns a PATH with goose."""
     try:
         return f"{program_folder(package_of(GOOSE.agent))}:{PATH}"
     except NotInstalled as reason:

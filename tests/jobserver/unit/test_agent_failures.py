@@ -1,4 +1,4 @@
-"""When a turn has failed whatever its agent claims, how errors are said, and what an answer asks."""
+"""When a turn has failed whatever its agent claims, how errors are worded, and what an answer asks."""
 
 from typing import Any
 

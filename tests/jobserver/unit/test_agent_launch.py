@@ -1,4 +1,4 @@
-"""How agents are started: their variables, their files, and what of it is secret."""
+"""How agents are started: their variables, their files, and which of it is secret."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def test_an_agent_gets_only_its_own_and_named_variables(tmp_path: Path) -> None:
     ],
 )
 def test_an_unlistable_model_is_passed_at_start(agent: str, model: str, address: str, told: str | None) -> None:
-    """It would add any name to its list, and nobody would notice a wrong one. A gateway has names of its own."""
+    """The agent would add any name to its list, and a wrong one would go unnoticed. A gateway has its own names."""
     keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "GOOSE_PROVIDER": "openai"}
     addresses = {"ANTHROPIC_BASE_URL": address, "OPENAI_BASE_URL": address} if address else {}
     made = launch(keys | addresses, agent=(agent,), model=model, effort="low")

@@ -1,4 +1,4 @@
-"""What is chosen of an agent's own list, and what is said of what it does not have."""
+"""What is chosen from an agent's own list, and how missing values are reported."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an agent may do when it asks, and how a tool call is put together from what was told of it."""
+"""What an agent may do when it asks, and how a tool call is assembled from its updates."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args

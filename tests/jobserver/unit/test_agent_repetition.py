@@ -1,4 +1,4 @@
-"""An agent that goes round in circles is ended, and one that works hard is not."""
+"""An agent that goes in circles is stopped, and one that works hard is not."""
 
 from bot.jobserver.agents.progress import MOST_REFUSALS, MOST_SAME_CALLS, MOST_SAME_REFUSALS, Repetition, ToolCall
 
@@ -8,7 +8,7 @@ def call(name: str, kind: str = "execute") -> ToolCall:
 
 
 def test_repeating_a_refused_call_stops_the_agent_soon() -> None:
-    """Others in between make it no better."""
+    """Other calls in between do not help."""
     seen = Repetition()
     for number in range(MOST_SAME_REFUSALS - 1):
         assert seen.refused(call("npm test")) is None
@@ -17,7 +17,7 @@ def test_repeating_a_refused_call_stops_the_agent_soon() -> None:
 
 
 def test_refused_calls_of_any_kind_are_bounded() -> None:
-    """A model may think of something new each time."""
+    """A model may try something new each time."""
     seen = Repetition()
     reasons = [seen.refused(call(f"try {number}")) for number in range(MOST_REFUSALS)]
     assert reasons[:-1] == [None] * (MOST_REFUSALS - 1)
@@ -25,7 +25,7 @@ def test_refused_calls_of_any_kind_are_bounded() -> None:
 
 
 def test_consecutive_repetitions_are_bounded_and_another_call_resets_them() -> None:
-    """Reading a page now and again is work."""
+    """Reading a page several times is work."""
     seen = Repetition()
     for _ in range(5):
         assert all(seen.ended(call("a.md", "read")) is None for _ in range(MOST_SAME_CALLS - 1))
@@ -35,6 +35,6 @@ def test_consecutive_repetitions_are_bounded_and_another_call_resets_them() -> N
 
 
 def test_calls_without_details_are_not_considered_equal() -> None:
-    """Some agents tell a title alone."""
+    """Some agents report only a title."""
     seen = Repetition()
     assert {seen.ended(ToolCall(title="Edit", kind="edit", paths=("a.md",))) for _ in range(200)} == {None}

@@ -1,4 +1,4 @@
-"""Which agents' programs the tests run, and what becomes of those that cannot be had."""
+"""Which agents' programs the tests run, and what happens to those that are unavailable."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def test_the_readme_names_the_version_of(name: str) -> None:
 
 @pytest.fixture
 def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a program called npm would be found, with a cache that is empty."""
+    """Returns where a program called npm would be found, with an empty cache."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Names of attached files, and what the built-in editor says of them."""
+"""Names of attached files, and what the built-in editor says about them."""
 
 from pathlib import Path, PurePosixPath
 
@@ -24,7 +24,7 @@ def test_stored_names_are_plain_distinct_and_short(names: list[str]) -> None:
 
 
 def test_files_keep_their_names_when_more_arrive() -> None:
-    """An agent's session remembers the paths of before."""
+    """An agent's session remembers earlier paths."""
     names = ["a.png", "a.png", "b", "A.png"]
     assert safe_names(names) == ["a.png", "a-2.png", "b", "A-3.png"]
     assert safe_names(names[:2]) == safe_names(names)[:2]

@@ -31,13 +31,13 @@ def test_a_budget_is_parsed_from_text(text: str, budget: TokenBudget) -> None:
 
 @pytest.mark.parametrize("text", ["", "2M", "job=0", "job=-1", "job=2G", "week=2M", "job=2M day", "job=1e9", "job=٢"])
 def test_an_invalid_budget_is_refused(text: str) -> None:
-    """A limit that nobody meant would be none."""
+    """An unintended limit would be none."""
     with pytest.raises(ValidationError, match="job=2M day=20M"):
         SETTING.validate_python(text)
 
 
 async def test_work_within_the_budget_finishes_and_beyond_it_ends() -> None:
-    """With the answer that used it up."""
+    """Including the answer that used it up."""
     spending = Spending(TokenBudget(job=100), now=lambda: EVENING)
     ended = asyncio.Event()
 
@@ -57,7 +57,7 @@ async def test_work_within_the_budget_finishes_and_beyond_it_ends() -> None:
 
 
 async def test_a_daily_budget_ends_active_work_and_resets_at_midnight() -> None:
-    """Whichever job took the last tokens; nobody can let it go on before."""
+    """Whichever job used the last tokens; nobody can continue before."""
     moment = [EVENING]
     spending = Spending(TokenBudget(day=100), now=lambda: moment[0], today=90)
     with spending.allowed(0) as first, spending.allowed(0) as second:
@@ -75,5 +75,5 @@ async def test_a_daily_budget_ends_active_work_and_resets_at_midnight() -> None:
 @pytest.mark.parametrize(("reply", "is_no"), [("No.", True), ("no, thanks!", True), ("No way round it: go on", False),
                                               ("continue", False), ("", False)])  # fmt: skip
 def test_only_a_plain_no_is_a_no(reply: str, is_no: bool) -> None:  # noqa: FBT001 - what is expected
-    """Everything else says what to do."""
+    """Any other reply says what to do."""
     assert says_no(reply) is is_no

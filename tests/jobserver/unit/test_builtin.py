@@ -1,4 +1,4 @@
-"""What the built-in editor does to files, and what it never touches."""
+"""What the built-in editor does to files, and what it never changes."""
 
 import asyncio
 import re
@@ -50,7 +50,7 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
 
 
 def edit(root: Path, prompt: str) -> str:
-    """What the editor's process does, without the process."""
+    """Does what the editor's process does, without the process."""
     answer = work(prompt, root)
     assert "error" not in answer
     return answer.get("summary", answer.get("reason", ""))
@@ -387,7 +387,7 @@ SIGNS = ("-", "'", "'s", "*", "_", ".", ",", "`", "```\n", " ", "\n\n")
 
 @given(st.lists(st.sampled_from(WORDS + SIGNS), max_size=40).map("".join))
 def test_only_whole_words_outside_code_are_replaced(text: str) -> None:
-    """Judged by another rule than the editor's: letters beside a place, with marks and hyphens looked through."""
+    """Checked by another rule than the editor's: letters beside a match, skipping marks and hyphens."""
     result = replaced(text, "install", "\0")
     before = result.text.replace("\0", "install")
     assert before == text
@@ -400,7 +400,7 @@ def test_only_whole_words_outside_code_are_replaced(text: str) -> None:
 
 
 def test_the_worst_text_is_edited_in_time(tmp_path: Path) -> None:
-    """Once a line of half a megabyte cost its square."""
+    """A line of half a megabyte once took quadratic time."""
     line = "recieve we install-" * 25_000
     root = write(tmp_path, {"a.md": f"We are with the {line}\n"})
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""What the checks find in a change, and what they leave alone because it was there before."""
+"""What the checks find in a change, and earlier problems that they ignore."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -97,7 +97,7 @@ def test_links_to_anything_deleted_are_reported(gone: str, link: str) -> None:
 
 @dataclass(frozen=True)
 class CountingSnapshot(FakeSnapshot):
-    """Counts what is read."""
+    """Counts reads."""
 
     alone: list[PurePosixPath] = field(default_factory=list)
     together: list[int] = field(default_factory=list)
@@ -113,7 +113,7 @@ class CountingSnapshot(FakeSnapshot):
 
 
 def test_unchanged_pages_are_read_once_and_parsed_only_if_relevant() -> None:
-    """However common the name is of what is gone."""
+    """However common the deleted name is."""
     pages = {f"{n}/start.md": f"# {n}\n\nTo start, [start](../{n + 1}/start.md).\n" for n in range(200)}
     left = CountingSnapshot({**pages, "200/start.md": "# Last\n", "a.md": "[x](guides/start.mdx)"})
     before = FakeSnapshot({**left.files, "guides/start.mdx": "# Gone\n"})
@@ -124,7 +124,7 @@ def test_unchanged_pages_are_read_once_and_parsed_only_if_relevant() -> None:
 
 
 def test_a_root_path_does_not_match_another_languages_page() -> None:
-    """A translation's own links may mean the translation: some generators put the language in front of them."""
+    """A translation's own links may mean the translation: some generators prepend the language."""
     translated: dict[str, str | None] = {"es/guides/solo.mdx": "# Solo\n"}
     english = changed({**translated, "guides/new.md": "[a](/guides/solo)\n"})
     assert list(broken_links(english)) == ["guides/new.md:1: the link to `/guides/solo` leads nowhere"]

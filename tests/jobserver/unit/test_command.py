@@ -1,4 +1,4 @@
-"""What an editor's program gets, its input and its environment, and what is taken for its answer."""
+"""An editor program's input and environment, and which output is its answer."""
 
 import pytest
 from hypothesis import given

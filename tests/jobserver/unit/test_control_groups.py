@@ -1,4 +1,4 @@
-"""Whether control groups can be used: decided by folders that look as the kernel's do, in a process of our own."""
+"""Whether control groups can be used, decided by folders that look like the kernel's, in our own process."""
 
 import os
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_an_invisible_control_group_counts_as_none(groups: str, mounts: str) -> 
 
 
 class Machine:
-    """Folders in place of the kernel's; files in them are written to and change nothing."""
+    """Folders in place of the kernel's; writing to their files has no effect."""
 
     def __init__(self, root: Path, path: str) -> None:
         self.top = root / "cgroup"
@@ -118,7 +118,7 @@ def test_an_undelegated_group_is_left_alone_even_if_writable(tmp_path: Path, pat
 
 
 def test_the_machines_topmost_group_is_not_used(tmp_path: Path) -> None:
-    """It has no type, unlike a container's."""
+    """Unlike a container's, it has no type."""
     machine = Machine(tmp_path, "")
     (machine.top / "cgroup.type").unlink()
     assert isinstance(machine.open(), NoControlGroups)
@@ -133,7 +133,7 @@ def test_missing_controllers_are_reported(tmp_path: Path) -> None:
 
 
 def test_a_group_with_other_processes_is_unchanged(tmp_path: Path) -> None:
-    """The kernel does not divide it then."""
+    """The kernel then refuses to divide it."""
     machine = Machine(tmp_path, "")
     (machine.top / "cgroup.subtree_control").mkdir()
     assert "it is checked periodically: " in str(machine.open())

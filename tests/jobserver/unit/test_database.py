@@ -1,4 +1,4 @@
-"""How the job server's database files come to be, and how older ones are brought up to date."""
+"""How the job server's database files are created, and older ones migrated."""
 
 import asyncio
 import contextlib
@@ -88,7 +88,7 @@ async def test_a_file_of_the_first_version_keeps_its_jobs(tmp_path: Path) -> Non
 
 
 def make_first_version(path: Path) -> None:
-    """What the first version wrote, with rows of every kind."""
+    """Creates what the first version wrote, with rows of every kind."""
     answer = {
         "id": "done", "status": "completed", "source": {"repository": "r", "ref": "main"}, "model": "m",
         "pr_link": "http://x/pulls/1", "created_at": "2026-01-01T00:00:00.000Z", "archived_at": None,
@@ -125,7 +125,7 @@ def now() -> datetime:
 
 
 async def test_the_files_are_private_to_their_owner(tmp_path: Path) -> None:
-    """Also where others could read those that are there."""
+    """Even if existing ones are readable by others."""
     before = os.umask(0)
     try:
         await rows(tmp_path / "new", FIRST)

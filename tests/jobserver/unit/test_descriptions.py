@@ -1,4 +1,4 @@
-"""How changes are described, whatever the prompt, the agent and the repository say."""
+"""How changes are described, for any prompt, agent and repository."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pages as they are parsed: what of them is prose, and what the worst text costs."""
+"""Parsed pages: which parts are prose, and what the worst text costs."""
 
 import sys
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""Which hosts programs may connect to: names, addresses, and what is told of the rest."""
+"""Which hosts programs may connect to: names, addresses, and what is reported about refused ones."""
 
 from ipaddress import IPv4Address, IPv6Address
 
@@ -152,7 +152,7 @@ def test_a_private_host_may_be_local_but_no_metadata_service() -> None:
 
 
 def test_a_refused_host_is_reported_once_by_its_name() -> None:
-    """Never more than a few names, whatever a program asks for, and nothing that is no name."""
+    """Never more than a few names, whatever a program asks for, and nothing that is not a name."""
     refusals = EgressRefusals()
     assert (refusals.in_words, refusals.after("it failed.")) == ((), "it failed.")
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Forms in which agents ask, what of them is shown to people, and what their replies fill in."""
+"""Forms of agents' questions: what people are shown, and how their replies fill them in."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ CLAUDE = {
     },
     "question_0_custom": {"type": "string", "title": "Other", "description": "Type your own answer (optional)."},
 }
-"""As claude-agent-acp asks what its AskUserQuestion tool does."""
+"""The question that claude-agent-acp asks for its AskUserQuestion tool."""
 CODEX = {
     "spelling": {
         "type": "string",
@@ -37,7 +37,7 @@ CODEX = {
     },
     "spelling_note": {"type": "string", "title": "Additional answer or note"},
 }
-"""As codex-acp asks what its request_user_input tool does."""
+"""The question that codex-acp asks for its request_user_input tool."""
 TAGS = {"type": "array", "title": "Tags", "items": {"type": "string", "enum": ["red", "green", "blue"]}}
 
 
@@ -109,7 +109,7 @@ def test_a_message_without_a_question_precedes_the_question() -> None:
 
 
 def test_unusual_labels_are_matched() -> None:
-    """`Straße` has seven letters where case does not count."""
+    """`Straße` has seven letters when compared without case."""
     pages = {"type": "array", "title": "Straße", "items": {"type": "string", "enum": ["One, two", "Three and four"]}}
     found = shown({"pages": pages, "port": PORTS})
     assert form_content(found, "Straße: One, two; Three and four\nport: 80") == {
@@ -149,7 +149,7 @@ def test_secret_unknown_or_oversized_fields_are_not_shown(properties: dict[str, 
 
 
 def test_a_pattern_of_the_agent_is_not_evaluated() -> None:
-    """It could take for ever."""
+    """It could take forever."""
     found = shown({"x": {"type": "string", "pattern": "(a+)+$"}})
     assert form_content(found, "a" * 50_000 + "!") is not None
 

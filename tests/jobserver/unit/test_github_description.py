@@ -13,7 +13,7 @@ from bot.jobserver.pull_requests.github.github_pull_requests import LIMIT, descr
 from bot.jobserver.repository.references import BREAK
 from bot.jobserver.store.records import Instruction
 
-# What GitHub acts on, in the text that it rendered. Source: its documentation of mentions, references and keywords.
+# What GitHub acts on in rendered text. Source: its documentation of mentions, references and keywords.
 MENTION = re.compile(r"(?:^|[^A-Za-z0-9_])@[A-Za-z0-9]", re.MULTILINE)
 REFERENCE = re.compile(r"#\d|\bGH-\d", re.IGNORECASE)
 ISSUE_LINK = re.compile(r"https?://(?:www\.)?github\.com/[^/\s]+/[^/\s]+/(?:issues|pull|discussions)/\d", re.IGNORECASE)
@@ -40,12 +40,12 @@ class Page(HTMLParser):
 
 
 def rendered(markdown: str) -> Page:
-    """As GitHub renders it: HTML passes through, tables and strikethrough are known."""
+    """Renders like GitHub: HTML passes through, tables and strikethrough are supported."""
     return Page(MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(markdown))
 
 
 def acts(markdown: str) -> list[str]:
-    """What GitHub would do because of this text."""
+    """Returns what GitHub would do because of this text."""
     page = rendered(markdown)
     texts = [*page.texts, "".join(page.texts)]
     found = [f"mentions {text!r}" for text in texts if MENTION.search(text)]

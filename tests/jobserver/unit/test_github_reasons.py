@@ -1,4 +1,4 @@
-"""What GitHub's refusals of git mean, how long its rate limits ask to wait, and what a killed server left."""
+"""What GitHub's refusals of git mean, how long its rate limits last, and what a killed server left."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Settings of pull requests at GitHub: one rule for the default, and every fault said at once."""
+"""Settings of pull requests at GitHub: one rule for the default, and all errors at once."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the built-in editor answers to people who do not know yet what it understands."""
+"""How the built-in editor answers people who do not know its commands yet."""
 
 import re
 import shutil
@@ -31,14 +31,14 @@ def site(root: Path, files: Mapping[str, str] = SITE) -> Path:
 
 
 def reason(root: Path, prompt: str) -> str:
-    """Asserts that nothing was changed, and says why."""
+    """Asserts that nothing was changed, and returns the reason."""
     said = work(prompt, root)["reason"]
     assert {name: (root / name).read_text() for name in SITE} == SITE
     return said
 
 
 def test_each_example_changes_something_here(tmp_path: Path) -> None:
-    """The answer to "What can you do?" is made of the pages, and can be sent as it stands."""
+    """The answer to "What can you do?" is made from the pages, and can be sent as it is."""
     told = work("What can you do?", site(tmp_path / "asked"))["summary"]
     prompts = re.findall(r"^- `(.+)`$", told, re.MULTILINE)
     assert len(prompts) >= 4
@@ -117,7 +117,7 @@ def test_any_prompt_gets_a_short_answer(tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages that the demo begins with."""
+    """Returns the demo's initial pages."""
     made = tmp_path_factory.mktemp("handbook")
     copy = made / "copy"
     subprocess.run(["git", "clone", "--quiet", make_sample_repository(made), copy], check=True)
@@ -126,7 +126,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said_in_the_demo(handbook: Path, copy: Path, prompt: str) -> tuple[str, str, set[str]]:
-    """What is answered to a prompt, of which kind, and which files it changes."""
+    """Returns the answer to a prompt, its kind, and the changed files."""
     shutil.copytree(handbook, copy)
     ((kind, said),) = work(prompt, copy).items()
     before, after = (

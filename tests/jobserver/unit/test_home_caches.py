@@ -1,4 +1,4 @@
-"""What goes from a HOME after an instruction, whatever a program has made of its folders."""
+"""What is deleted from a HOME after an instruction, whatever a program has done to its folders."""
 
 from pathlib import Path
 

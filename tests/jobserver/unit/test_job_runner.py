@@ -1,4 +1,4 @@
-"""How jobs are run: it goes through queues: in order, a few jobs at once, whatever the database does."""
+"""Jobs run through queues: in order, a few at once, whatever the database does."""
 
 import asyncio
 import contextlib
@@ -71,7 +71,7 @@ class Jobs:
 
 
 class ScriptedExecutor:
-    """An executor that does what a test says; `pushed` is what it says it pushed before."""
+    """An executor that does what a test says; `pushed` is what it claims to have pushed before."""
 
     def __init__(
         self, execute: Callable[[Instruction], Awaitable[Outcome | None]], pushed: Outcome | None = None
@@ -203,7 +203,7 @@ async def test_the_answer_is_reported_with_the_end(jobs: Jobs) -> None:
 
 
 class Held:
-    """An execution that goes on until it is cancelled, or until `go`."""
+    """An execution that continues until it is cancelled, or until `go`."""
 
     def __init__(self) -> None:
         self.started = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Whose a job's programs are outside the sandbox."""
+"""The users of jobs' programs outside the sandbox."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_a_container_has_fewer_user_ids() -> None:
 
 
 def test_a_user_id_belongs_to_one_job() -> None:
-    """The first one is for folders that belong to no job; others come again when all were had."""
+    """The first one is for folders without a job; the others are reused once all were used."""
     users = JobUsers(10, 4)
     assert users.unused([]) == 11
     assert users.unused([0, 11]) == 12

@@ -1,4 +1,4 @@
-"""What a file gives away: a known value in any form, what the rules call a secret, and what is allowed."""
+"""What a file reveals: a known value in any encoding, secrets by the rules, and allowed ones."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ from bot.jobserver.leaks.scan import Allowances, Scanner, forms_of, squeezed, te
 from bot.jobserver.settings import JobServerSettings
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
-"""No rule knows it."""
+"""No rule recognizes it."""
 _DRAWN = random.Random(8)  # noqa: S311 - the same in each run
 AWS = "AKIA" + "".join(_DRAWN.choices("ABCDEFGHJKLMNOPQRSTUVWXYZ234567", k=16))
 FORMS: dict[str, Callable[[str], bytes]] = {
@@ -59,13 +59,13 @@ def test_a_value_of_the_server_is_found_in_any_encoding(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_secrets_known_to_the_rules_are_found_in_any_text(form: str) -> None:
-    """Whatever the file is."""
+    """In any kind of file."""
     assert found(FORMS[form](f"\nid: {AWS}\n")) == ["aws-access-key-id"]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=12), st.binary(max_size=40), st.binary(max_size=40))
 def test_any_value_is_found_between_other_bytes(value: str, before: bytes, after: bytes) -> None:
-    """As it is, and in base64 of it with what stands around."""
+    """Plain, and in base64 together with its surroundings."""
     forms = forms_of(value)
     if squeezed(value.encode()) in forms:
         assert any(form in squeezed(before + value.encode() + after) for form in forms)
@@ -81,7 +81,7 @@ def test_any_bytes_are_decoded(data: bytes) -> None:
 
 
 def test_a_short_value_is_not_searched_for() -> None:
-    """It stands in many files by chance."""
+    """It occurs in many files by chance."""
     assert forms_of("docs") == frozenset()
 
 
@@ -93,26 +93,26 @@ def test_a_short_value_is_not_searched_for() -> None:
     ],
 )  # fmt: skip
 def test_paths_and_rules_can_be_allowed(allowed: tuple[str, ...], is_held: bool) -> None:  # noqa: FBT001
-    """By whoever runs the server; a comment in the file would be the agent's to write."""
+    """Only by the operator; the agent could write a comment in the file."""
     assert bool(found(f"{AWS} # gitleaks:allow".encode(), (), *allowed)) is is_held
 
 
 @pytest.mark.parametrize("value", ["docs/a.md:no-such-rule", "/docs", "docs/a.md:configured-value", "a,b"])
 def test_an_unknown_rule_is_refused_at_start(value: str) -> None:
-    """It would allow nothing, and nobody would know."""
+    """It would allow nothing, unnoticed."""
     with pytest.raises(ValidationError):
         JobServerSettings(repository="/x", api_key="a key of sixteen characters", allowed_secrets=value)
 
 
 def test_scanning_a_megabyte_for_known_values_is_fast() -> None:
-    """They are looked for in everything, also where no rule is."""
+    """They are searched for everywhere, even without rules."""
     begin = time.process_time()
     assert found(b"word " * 200_000, tuple(f"{OWN}{number}" for number in range(20)), "**") == []
     assert time.process_time() - begin < 5
 
 
 def test_the_server_knows_its_own_and_its_programs_secrets(tmp_path: Path) -> None:
-    """Settings, variables, files of keys, an agent's login; and no region, path or placeholder."""
+    """Settings, variables, key files, an agent's login; but no region, path or placeholder."""
     (tmp_path / "key").write_text("from-a-file-0123456789\n")
     home = tmp_path / "home"
     (home / ".codex").mkdir(parents=True)
@@ -140,14 +140,14 @@ def test_the_server_knows_its_own_and_its_programs_secrets(tmp_path: Path) -> No
 
 
 def test_an_editors_output_is_masked_completely() -> None:
-    """What is told of its run, too."""
+    """Including the report of its run."""
     said = EditResult(f"a {OWN}", f"b {OWN}", f"c {OWN}", (f"d {OWN}", "e"))
     masked = safe_result(said, lambda text: text.replace(OWN, "-"))
     assert masked == EditResult("a -", "b -", "c -", ("d -", "e"))
 
 
 def test_many_leaks_are_summarized() -> None:
-    """With all that can be allowed; a value of the server's own cannot."""
+    """With everything that can be allowed; the server's own values cannot."""
     looks = [Leak(f"{number}.md", "AWS key", "aws-access-key-id") for number in range(9)]
     words = in_words([Leak("a.md", "Pagehand's own credential"), *looks])
     looks_like = "what looks like a secret (AWS key, rule aws-access-key-id) in"

@@ -67,7 +67,7 @@ def test_keys_from_many_networks_slow_all_logins_gradually() -> None:
 
 
 async def test_a_full_waiting_room_releases_the_longest_waiting_at_once() -> None:
-    """So that however many wait, the next is taken, and none waits longer than it would have."""
+    """So however many wait, the next one is admitted, and none waits longer than before."""
     room = WaitingRoom(most=3)
     tasks = [asyncio.create_task(room.wait(3600)) for _ in range(5)]
     done, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -89,7 +89,7 @@ async def test_waiters_leave_on_time_and_others_do_not_wait() -> None:
     ("peer", "forwarded_for", "network"),
     [
         ("192.0.2.1", (), "192.0.2.1"),
-        ("192.0.2.1", ("203.0.113.9",), "192.0.2.1"),  # a stranger says who it is
+        ("192.0.2.1", ("203.0.113.9",), "192.0.2.1"),  # a stranger sets the header
         ("127.0.0.1", ("203.0.113.9",), "203.0.113.9"),
         ("127.0.0.1", ("198.51.100.7, 203.0.113.9",), "203.0.113.9"),  # the first was sent along
         ("127.0.0.1", ("198.51.100.7", "203.0.113.9, 10.1.2.3"), "203.0.113.9"),
@@ -99,7 +99,7 @@ async def test_waiters_leave_on_time_and_others_do_not_wait() -> None:
         ("127.0.0.1", ("203.0.113.9, unknown",), "127.0.0.1"),
         ("127.0.0.1", ("",), "127.0.0.1"),
         ("127.0.0.1", (",".join(["10.0.0.1"] * 5000),), "10.0.0.1"),
-        ("127.0.0.1", ("203.0.113.9" + ",10.0.0.1" * 20,), "10.0.0.1"),  # further than ten hops nobody looks
+        ("127.0.0.1", ("203.0.113.9" + ",10.0.0.1" * 20,), "10.0.0.1"),  # more than ten hops are not followed
         ("::ffff:127.0.0.1", ("::ffff:203.0.113.9",), "203.0.113.9"),
         ("2001:db8:ffff::1", ("203.0.113.9",), "203.0.113.9"),
         ("2001:db8::1", ("203.0.113.9",), "2001:db8::/64"),

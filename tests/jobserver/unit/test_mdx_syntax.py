@@ -1,4 +1,6 @@
-"""Pages in MDX that no longer compile; MDX's own compiler agrees (jobserver/contract/test_mdx_compiler.py)."""
+"""Pages in MDX that no longer compile, in agreement with MDX's own compiler
+(jobserver/contract/test_mdx_compiler.py).
+"""
 
 from pathlib import PurePosixPath
 
@@ -46,7 +48,7 @@ PARTS = ("<a>", "</a>", "<", "{", "{'", "`", "<!--", "<a b={", "<a b='", "}", "{
     "part", [*PARTS[:4], *(pytest.param(part, marks=pytest.mark.full) for part in PARTS[4:])], ids=PARTS
 )
 def test_the_worst_mdx_takes_linear_time(part: str) -> None:
-    """It ends at all: a search that begins anew at each sign would not."""
+    """A search that restarts at each character would not."""
     mdx_fault(part * (MAX_CHARACTERS // len(part)))
 
 

@@ -1,4 +1,4 @@
-"""How agents are told of the relay instead of their key, and where the relay finds that."""
+"""How agents are pointed to the relay instead of their key, and where the relay finds the key."""
 
 import json
 import tomllib
@@ -106,7 +106,7 @@ async def test_an_agent_is_told_of_the_relay_and_never_of_the_key(login: tuple[A
 
 @pytest.mark.parametrize("given", [{"agent": ("claude",)}, {"agent": ("my-agent",), "model_api": "anthropic"}])
 def test_an_unusable_proxy_is_reported_before_any_job(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ended every request otherwise; an address that needs no proxy has none to be at fault."""
+    """Otherwise it would fail every request; an address that needs no proxy is unaffected."""
     monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1080")
     key = SecretStr(KEY) if "model_api" in given else None
     with pytest.raises(JobServerError, match="must be http://host:port"):

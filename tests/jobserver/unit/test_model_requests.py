@@ -1,4 +1,4 @@
-"""What of a request passes the model relay, by its method, target, headers and body."""
+"""Which requests pass the model relay, by method, target, headers and body."""
 
 import json
 import re
@@ -253,7 +253,7 @@ def test_features_a_conversation_needs_are_passed(api: ModelApi, method: str, ta
 
 @given(st.sampled_from([ANTHROPIC, OPENAI, GEMINI]), st.text(max_size=40))
 def test_other_request_targets_are_refused(api: ModelApi, tail: str) -> None:
-    """Nothing that follows a known path is more than a name or a parameter that is listed."""
+    """A known path may be followed only by a name or a listed parameter."""
     for method in ("GET", "POST"):
         route = api.route(method, f"{api.prefix}/models/{tail}")
         if isinstance(route, Route):
@@ -283,7 +283,7 @@ def test_other_request_targets_are_refused(api: ModelApi, tail: str) -> None:
     ],
 )
 def test_only_permitted_models_may_be_requested(setting: str | None, asked: object, *, passes: bool) -> None:
-    """The one that is set and its companions; without a setting any, but none that searches by itself."""
+    """The configured one and its companions; without a setting any, except those that search by themselves."""
     names = ModelNames(setting, re.compile(r"claude-haiku-[0-9-]+"))
     assert (names.refusal(asked) is None) == passes
 

@@ -1,4 +1,4 @@
-"""Spent, as models' answers tell of them."""
+"""Usage as reported in models' answers."""
 
 import json
 

@@ -13,7 +13,7 @@ from bot.jobserver.editors.builtin.new_page_places import place_for
 
 DOCS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/index.md", "docs/setup.md")
 PLACES: list[tuple[str, Sequence[str], str]] = [
-    # beside a README only where pages are; never in what tells of the past
+    # beside a README only if pages are there; never among historical pages
     ("FAQ", DOCS, "docs .md"),
     ("FAQ", ("README.md",), "docs .md"),
     ("FAQ", ("README.md", "LICENSE.md", "SECURITY.md", "usage.md"), "docs .md"),
@@ -31,7 +31,7 @@ PLACES: list[tuple[str, Sequence[str], str]] = [
     ("API", ("docs/a.md", "docs/apis/b.md"), "docs/apis .md"),
     ("Internet", ("docs/a.md", "docs/interface/b.md"), "docs .md"),
     ("Command line options", ("docs/a.md", "docs/b/build-options.md", "docs/c/an-unknown-command-in-x.md"), "docs .md"),
-    # where the site is, in its newest version
+    # in the site, in its newest version
     ("FAQ", ("testdata/a.md", "test_data/b.md", "playground/c/d.md", "README.md"), "docs .md"),
     ("FAQ", ("README.md", "src/guide/a.md", "src/api/b.md", "src/api/c.md"), "src/guide .md"),
     ("Commands", ("site/docs/a.md", "site/docs/b/c.md", "site/docs/b/d.md", "cmd/commands/e.md"), "site/docs .md"),
@@ -39,13 +39,13 @@ PLACES: list[tuple[str, Sequence[str], str]] = [
     ("FAQ", ("docs/index.md", "docs/guides/a.md", "docs/x/b.md"), "docs/guides .md"),
     ("FAQ", ("docs/index.md", "docs/x/b.md", "docs/y/b.md", "docs/y/c.md"), "docs .md"),
     ("FAQ", ("docs/a.md", "docs/b.md", "docs/intro/faq.md"), "docs/intro .md"),
-    # where pages of the main language are, and whole ones
+    # among pages of the main language, and complete ones
     ("FAQ", ("es/a.md", "es/b.md", "es/c.md", "en/a.md"), "en .md"),
     ("FAQ", ("docs/_partials/a.md", "docs/_partials/b.md", "docs/guides/a.md"), "docs/guides .md"),
     ("FAQ", ("examples/one/a.md", "tests/b.md", ".github/c.md", "packages/x/README.md"), "docs .md"),
     ("FAQ", ("versioned_docs/version-1/a.md", "versioned_docs/version-1/b.md", "docs/a.md"), "docs .md"),
     ("FAQ", ("docs/reference/a.md", "docs/reference/b.md", "docs/guides/a.md"), "docs/guides .md"),
-    # as the repository writes
+    # in the repository's format
     ("FAQ", ("README.md", "docs/a.mdx", "docs/b.mdx"), "docs .mdx"),
     ("FAQ", ("docs/a.mdx", "docs/b.mdx", "docs/c.md"), "docs .mdx"),
     ("FAQ", ("notes/a.markdown",), "notes .markdown"),

@@ -1,4 +1,4 @@
-"""What packed files give away: any kind, one within another, within bounds that nothing small gets past."""
+"""What archives reveal: of any kind, nested, within limits that nothing small exceeds."""
 
 import bz2
 import gzip
@@ -18,7 +18,7 @@ from bot.jobserver.leaks.archives import MOST_BYTES, MOST_ENTRIES, MOST_LAYERS, 
 from bot.jobserver.leaks.scan import Allowances, Scanner
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
-"""No rule knows it."""
+"""No rule recognizes it."""
 _DRAWN = random.Random(8)  # noqa: S311 - the same in each run
 AWS = "AKIA" + "".join(_DRAWN.choices("ABCDEFGHJKLMNOPQRSTUVWXYZ234567", k=16))
 BOMB = b"\0" * (MOST_BYTES + 1)
@@ -80,7 +80,7 @@ def found(data: bytes, known: tuple[str, ...] = (), *allowed: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", PACKED)
 def test_a_key_in_an_archive_is_found(kind: str) -> None:
-    """What the rules know; in all that is packed it is told once."""
+    """Secrets by the rules; each is reported once per archive."""
     packed = PACKED[kind](f"\nid: {AWS}\n".encode() * 9)
     assert AWS.encode() not in packed or kind == "name in a zip"
     assert found(packed) == ["aws-access-key-id"]
@@ -132,7 +132,7 @@ def test_oversized_archives_are_refused_early(bomb: str) -> None:
 
 
 def test_only_the_operator_can_allow_oversized_archives() -> None:
-    """A value of its own is looked for as far as the bounds go."""
+    """The server's own values are searched for up to the limits."""
     data = zipped(("a", OWN.encode()), ("b", layers(MOST_LAYERS + 1)))
     with pytest.raises(TooMuchPackedError):
         found(data)
@@ -141,7 +141,7 @@ def test_only_the_operator_can_allow_oversized_archives() -> None:
 
 
 def enciphered(data: bytes) -> bytes:
-    """A zip whose one file says that it needs a password."""
+    """Returns a zip whose one file claims to need a password."""
     packed = bytearray(zipped(("a", data)))
     for magic, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         packed[packed.index(magic) + flags] |= 1
@@ -157,14 +157,14 @@ def enciphered(data: bytes) -> bytes:
     ids=range(10),
 )  # fmt: skip
 def test_unreadable_archives_are_skipped(data: bytes) -> None:
-    """It is looked at as it is."""
+    """The raw bytes are scanned."""
     assert all(len(content) < 99 for content in unpacked(data))
     assert found(data + b"\n" + AWS.encode()) == ["aws-access-key-id"]
 
 
 @given(st.sampled_from(sorted(PACKED)), st.data())
 def test_a_damaged_archive_raises_nothing_else(kind: str, data: st.DataObject) -> None:
-    """Bytes overwritten, cut off, or put in between."""
+    """Bytes are overwritten, cut off, or inserted."""
     packed = bytearray(PACKED[kind](b"some text" * 20))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(packed)))

@@ -1,4 +1,4 @@
-"""Which paths a job may change, and which names are held out wherever they stand."""
+"""Which paths a job may change, and which names are held out anywhere."""
 
 from pathlib import PurePosixPath
 
@@ -59,13 +59,13 @@ def test_executable_paths_are_held_out_unless_named(path: str) -> None:
 
 @pytest.mark.parametrize("path", CONTENT)
 def test_readable_documents_are_content(path: str) -> None:
-    """Also where it is about what runs."""
+    """Even about executables."""
     assert allows(path)
 
 
 @pytest.mark.parametrize("path", DISGUISES)
 def test_a_name_some_system_confuses_with_another_is_held_out(path: str) -> None:
-    """Capitals, accents, characters that nobody sees, what Windows cuts off, its short names, and its separator."""
+    """Case, accents, invisible characters, what Windows cuts off, its short names, and its separator."""
     assert not allows(path)
 
 
@@ -84,7 +84,7 @@ def test_a_name_some_system_confuses_with_another_is_held_out(path: str) -> None
     ],
 )  # fmt: skip
 def test_patterns_match_paths(pattern: str, path: str, is_allowed: bool) -> None:  # noqa: FBT001
-    """`*` stays within a name, `**` goes through folders, and neither stands for what runs."""
+    """`*` stays within a name, `**` crosses folders, and neither matches executables."""
     assert allows(path, pattern) is is_allowed
 
 
@@ -105,14 +105,14 @@ PATHS = st.lists(NAMES, min_size=1, max_size=6).map("/".join)
 @given(PATHS, st.sampled_from([".github", ".Claude", ".\u200bvscode", ".git\u00adhub"]), st.integers(0, 6))
 @example("a/b", ".github", 1)
 def test_wildcards_allow_no_path_through_a_held_out_folder(path: str, folder: str, at: int) -> None:
-    """Wherever it lies."""
+    """Wherever it is."""
     parts = [*path.split("/")[:at], folder, *path.split("/")[at:], "x.md"]
     assert not allows("/".join(parts), "**", "*/**", "**/*", "**/?*/**", "**/*.md")
 
 
 @given(PATHS)
 def test_folding_is_idempotent_and_case_insensitive(path: str) -> None:
-    """What is compared does not change when it is compared again."""
+    """Folding a folded name changes nothing."""
     once = folded(path)
     assert folded(once) == once
     assert folded(path.swapcase().upper()) == folded(path.upper())
@@ -128,13 +128,13 @@ def test_the_longest_pattern_and_path_are_matched_in_time() -> None:
     "value", ["", "/docs/**", "docs//a", "../a", "docs/**,blog/**", "!docs", "{a,b}", "'a\\b'", "./a"]
 )
 def test_an_invalid_pattern_is_refused_at_start(value: str) -> None:
-    """A setting that matches nothing would hold out everything, and one with a comma looks as if it did not."""
+    """A setting that matches nothing would hold out everything, and one with a comma would look as if it did not."""
     with pytest.raises(ValidationError):
         JobServerSettings(repository="/x", api_key="a key of sixteen characters", paths=value)
 
 
 def test_a_folder_with_a_slash_includes_everything_below() -> None:
-    """As people write it."""
+    """People write it like this."""
     settings = JobServerSettings(repository="/x", api_key="a key of sixteen characters", paths="docs/ 'a b.md'")
     assert settings.paths == ("docs/**", "a b.md")
 
@@ -161,7 +161,7 @@ def test_names_other_systems_cannot_store_are_found(new: list[str], words: str) 
 
 @given(st.lists(st.lists(st.text("ab.", min_size=1), min_size=1)))
 def test_the_folders_of_paths_are_all_their_ancestors(names: list[list[str]]) -> None:
-    """As pathlib has them."""
+    """As in pathlib."""
     paths = [path for parts in names if (path := PurePosixPath(*parts)) != PurePosixPath()]
     assert folders_of(paths) == {folder for path in paths for folder in path.parents}
 
@@ -182,5 +182,5 @@ MKDOCS = b"site_name: x\nplugins: [search]\nnav:\n  - Home: index.md\n"
     ],
 )  # fmt: skip
 def test_in_mkdocs_settings_only_the_navigation_is_content(after: bytes, is_content: bool) -> None:  # noqa: FBT001
-    """The rest names programs, and MkDocs makes any object of Python that it is told."""
+    """The rest names programs, and MkDocs creates any Python object that it is told to."""
     assert only_navigation(MKDOCS, after) is is_content

@@ -1,4 +1,4 @@
-"""How progress is written: the newest, seldom, and never at the cost of the work."""
+"""How progress is saved: the newest, rarely, and never at the cost of the work."""
 
 import asyncio
 import sqlite3
@@ -13,7 +13,7 @@ READ, WRITE = (PlanStep(title="Read"),), (PlanStep(title="Write"),)
 
 
 class Recorder:
-    """Keeps updates; the first `failures` of them cannot be written."""
+    """Records updates; the first `failures` of them cannot be written."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures
@@ -52,7 +52,7 @@ async def test_unsaved_progress_is_saved_with_the_next() -> None:
 
 
 async def test_usage_is_added_up_and_saved_once() -> None:
-    """Also where the writing is under way at the end."""
+    """Even if a save is in progress at the end."""
     updates: list[ProgressUpdate] = []
     began, may_end = asyncio.Event(), asyncio.Event()
 

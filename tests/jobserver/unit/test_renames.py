@@ -1,4 +1,4 @@
-"""A page under another name: what the built-in editor takes along, and where it leaves the file's name alone."""
+"""A renamed page: what the built-in editor renames along, and when it keeps the file's name."""
 
 import json
 import time
@@ -125,7 +125,7 @@ def test_myst_gets_its_toctree_and_roles(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_others_name_keeps_its_name(tmp_path: Path, files: Mapping[str, str], why: str) -> None:
-    """Only the title changes where a program or the page itself goes by the file's name."""
+    """Only the title changes if a program or the page itself uses the file's name."""
     root = site(tmp_path, {"docs/getting-started.md": "# Getting started\n", **files})
     answer = told(work(RENAME, root))
     assert why in answer
@@ -190,7 +190,7 @@ SETTINGS = st.dictionaries(st.sampled_from(["redirects", "navigation", "name"]),
 def test_settings_are_unchanged_except_for_the_address(
     settings: dict[str, object], old: PurePosixPath, new: PurePosixPath, indent: int | None
 ) -> None:
-    """Whatever the settings hold, they stay JSON, and a redirect is one entry more or nothing."""
+    """Whatever the settings contain, they stay JSON, and a redirect is one more entry or nothing."""
     text = json.dumps(settings, indent=indent)
     json.loads(with_new_address(text, old, new))
     redirected = with_redirect(text, old, new)

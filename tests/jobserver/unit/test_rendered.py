@@ -1,4 +1,4 @@
-"""Pages in Markdown and MDX as HTML: what is shown, and that nothing of the author's does anything."""
+"""Pages in Markdown and MDX as HTML: what is shown, and that authored text is inert."""
 
 import re
 from html.parser import HTMLParser
@@ -39,7 +39,7 @@ SIGNS = ("<", ">", '"', "'", "`", "[", "](", ")", "!", "\n", "    ", "{", "x", "
 
 
 class Witness(HTMLParser):
-    """Notes every tag and attribute."""
+    """Records every tag and attribute."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

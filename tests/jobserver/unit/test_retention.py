@@ -1,4 +1,4 @@
-"""What is old is found by an index, a few rows at a time, and goes whole."""
+"""Old rows are found by an index, a few at a time, and deleted completely."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ class Jobs:
         self.retention = JobRetention(database, now=lambda: self.time)
 
     async def finished(self, key: str | None = None, link: str | None = "http://x/pulls/1") -> str:
-        """A job with an instruction on each of two branches."""
+        """Adds a job with an instruction on each of two branches."""
         job = await self.store.submit(PromptRequest("docs", "one", None, key), TEMPLATE)
         taken = await self.taken(job.id)
         await self.queue.record_progress(job.id, ProgressUpdate(activity="reading", session="s"))

@@ -1,4 +1,4 @@
-"""Parts of the sandbox by themselves: what a program needs, what is counted, what is removed, what is forgotten."""
+"""Parts of the sandbox: what a program needs, what is counted, and what is removed."""
 
 import os
 import subprocess
@@ -150,7 +150,7 @@ def json_list(path: Path) -> str:
 
 
 async def test_without_a_sandbox_a_host_list_is_refused(tmp_path: Path) -> None:
-    """So the server does not begin to work as if something did."""
+    """So the server does not start with a false sense of protection."""
     for egress in ((), (AllowedHost("a.example", 443),)):
         with pytest.raises(JobServerError, match="set PAGEHAND_JOBSERVER_EGRESS=open"):
             await open_sandbox(SandboxSettings(sandbox="none", egress=egress), tmp_path)

@@ -1,4 +1,4 @@
-"""The filter of system calls, run by an interpreter of the tests' own, for both machines."""
+"""The filter of system calls, run by the tests' own interpreter, for both architectures."""
 
 import errno
 import re
@@ -34,7 +34,7 @@ def test_the_kernel_accepts_the_filter(machine: str) -> None:
 
 @both
 def test_every_system_call_is_answered_as_in_the_table(machine: str) -> None:
-    """What the table does not know is absent, as in a kernel that does not have it."""
+    """Calls missing in the table are absent, as in a kernel that does not have them."""
     expected = {Verdict.ALLOWED: ALLOW, Verdict.REFUSED: errno.EPERM, Verdict.ABSENT: errno.ENOSYS}
     for number in (*range(2048), 2**31 - 1, 2**31, 2**32 - 1):
         call = NAMES[machine].get(number)
@@ -83,7 +83,7 @@ def test_no_argument_enables_a_refused_call(machine: str, number: int, arguments
 @both
 @given(family=words, kind=words, protocol=words)
 def test_only_local_and_internet_sockets_are_allowed(machine: str, family: int, kind: int, protocol: int) -> None:
-    """The kernel reads 32 bits of each: more of them change nothing."""
+    """The kernel reads 32 bits of each: additional bits change nothing."""
     low, of = family % 2**32, protocol % 2**32
     is_open = low == 1 or (low in {2, 10} and of in {0, 6, 17}) or (low == 16 and of == 0)
     assert (asked(machine, "socket", family, kind, protocol) == ALLOW) == is_open
@@ -149,7 +149,7 @@ def test_the_numbers_match_the_kernels_headers(machine: str, header: str) -> Non
 
 
 def headers_numbers(header: str) -> dict[str, int]:
-    """On 64-bit machines a name with 3264 before it is the name without."""
+    """On 64-bit machines a name with the prefix 3264 is the name without it."""
     text = Path(header).read_text(encoding="utf-8")
     found = re.findall(r"^#define __NR(?:3264)?_(\w+) (\d+)$", text, re.MULTILINE)
     return {name: int(number) for name, number in found}

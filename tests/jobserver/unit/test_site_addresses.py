@@ -1,4 +1,4 @@
-"""Addresses of a site that no file stands for: redirects in its settings, and what its generator writes."""
+"""Addresses of a site without a file: redirects in its settings, and pages of its generator."""
 
 import json
 from pathlib import PurePosixPath
@@ -76,7 +76,7 @@ def test_an_unknown_generator_may_generate_any_of_them() -> None:
 
 
 def test_sphinx_has_labels_and_hugo_render_hooks() -> None:
-    """As MyST's `(labels/line-length)=`, which may stand in any page; and `[term](g)` in Hugo's own documentation."""
+    """Like MyST's `(labels/line-length)=`, which may be in any page; and `[term](g)` in Hugo's own documentation."""
     assert addresses({"docs/conf.py": ""}).serve("labels/line-length")
     assert addresses({"hugo.toml": ""}).serve("glossary term")
     assert not addresses({"docs/conf.py": ""}).serve("none.md")
@@ -105,7 +105,7 @@ def test_any_text_is_read_for_site_addresses(text: str, address: str) -> None:
 
 
 def test_a_change_may_link_to_generated_addresses() -> None:
-    """A page's own address with `.md` behind it is Mintlify's, too."""
+    """A page's own address with `.md` is one of Mintlify's, too."""
     before = {"docs.json": '{"redirects": [{"source": "/old"}]}', "guides/start.mdx": "# Start\n"}
     page = "[a](/llms.txt), [b](/old), [c](/guides/start.md), [d](/none), [e](none.md)\n"
     change = CheckedChange(FakeSnapshot(before), FakeSnapshot({**before, "new.mdx": page}), {PurePosixPath("new.mdx")})

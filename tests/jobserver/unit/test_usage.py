@@ -1,4 +1,4 @@
-"""What a job took of its model: added up, bounded, and told in words."""
+"""A job's model usage: added up, bounded, and in words."""
 
 import math
 
@@ -15,7 +15,7 @@ SPENT = st.builds(Spent, AMOUNTS, AMOUNTS)
 
 @given(st.lists(SPENT))
 def test_sums_stay_within_the_databases_range(parts: list[Spent]) -> None:
-    """Agents and gateways may tell anything."""
+    """Agents and gateways may report anything."""
     total = sum(parts, Spent())
     assert 0 <= total.sent <= 10**15
     assert 0 <= total.answered <= 10**15
@@ -26,7 +26,7 @@ def test_sums_stay_within_the_databases_range(parts: list[Spent]) -> None:
                              (1.0, "usd"), (1.0, "<b>"), (1.0, "")],
 )  # fmt: skip
 def test_an_invalid_amount_is_none(amount: float, currency: str) -> None:
-    """An agent's numbers are foreign."""
+    """An agent's numbers are untrusted."""
     assert reported_money(amount, currency) is None
 
 
@@ -39,7 +39,7 @@ def test_amounts_of_one_currency_are_added_and_another_replaces_them() -> None:
 
 
 def test_usage_is_at_the_end_of_the_pull_request() -> None:
-    """Where something was counted."""
+    """If anything was counted."""
     spent = Spent(12_345, 678, Money(0.125, "USD"))
     told = pull_request_description(Proposal("Do it", spent=spent))
     assert told.endswith("Used: 12,345 tokens sent to the model, 678 answered; 0.12 USD.")

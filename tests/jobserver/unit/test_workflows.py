@@ -28,7 +28,7 @@ BRANCH = "pagehand/0123456789abcdef"
     ],
 )  # fmt: skip
 def test_workflow_triggers_are_understood(on: str, starts: bool) -> None:  # noqa: FBT001
-    """As GitHub's documentation has it."""
+    """As in GitHub's documentation."""
     assert starts_at_push(f"{on}\njobs: {{}}\n", BRANCH) is starts
 
 
