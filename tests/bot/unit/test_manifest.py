@@ -29,6 +29,7 @@ USED = {
     "chat.postMessage": "chat:write",
     "chat.postEphemeral": "chat:write",
     "chat.update": "chat:write",
+    "chat.delete": "chat:write",
     "conversations.join": "channels:join",
     "conversations.history": "channels:history",
     "conversations.replies": "channels:history",
