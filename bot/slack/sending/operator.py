@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.errors import ChatMissingScope, ChatNotInChannel, ChatRejected
+from bot.errors import ChatNotInChannel, ChatRejected
 from bot.runtime.json_fields import text_at
 from bot.slack.rendering.text import escape
 from bot.slack.rendering.words.at_once import SETUP_FAULT
@@ -41,7 +41,7 @@ class SlackOperator:
             return False
         try:
             told = await self._as_member(lambda: self._told(key, since))
-        except ChatMissingScope:
+        except ChatRejected:
             return False  # told twice is better than not at all
         for ts in told[1:]:
             with contextlib.suppress(ChatRejected):  # gone already, or the workspace does not let anything be deleted
@@ -53,8 +53,7 @@ class SlackOperator:
         answer = await self._as_member(lambda: self._post(words, key))
         if not self._conversation:
             self._conversation = text_at(answer, "channel")
-            with contextlib.suppress(ChatRejected):
-                await self.find(key, since=since)
+            await self.find(key, since=since)
 
     async def _as_member(self, work: Callable[[], Awaitable[T]]) -> T:
         """Joins the channel if that is needed."""

@@ -9,14 +9,15 @@ from pathlib import Path
 from support.machine.databases import SqliteDatabase
 from support.machine.environment import Environment, Traps
 from support.machine.instances import Instances
+from support.machine.operating import Operating
 from support.machine.running import AS_LONG_AS_IT_TAKES, run_machine
 from support.machine.steering import Steering
 
 pytestmark = AS_LONG_AS_IT_TAKES
 
 
-class FaultWorld(Steering, Traps, Environment, Instances):
-    """One project, a job by the command, everyone's replies, and all kinds of faults."""
+class FaultWorld(Operating, Steering, Traps, Environment, Instances):
+    """One project, a job by the command, everyone's replies, and all kinds of faults, also of the set-up."""
 
 
 def test_nothing_is_lost_or_posted_twice_whatever_happens(sqlite_template: Path) -> None:

@@ -118,7 +118,7 @@ class Machine(RuleBasedStateMachine):
             for at in (0, 1):
                 self.in_process(at, self.processes[at].settle())
             now = self.outside.clock.time
-            due = [at for table in ("polls", "requests", "notices") for at in self._due(table)]
+            due = [at for table in ("polls", "requests", "notices", "faults") for at in self._due(table)]
             later = [at for at in due if at > now]
             if later:
                 self.advance(min(later) - now + 0.01)
@@ -150,7 +150,7 @@ class Machine(RuleBasedStateMachine):
 
     def _due(self, table: str) -> Iterator[float]:
         for row in self.rows(table):
-            if row["due_at"] is not None:
+            if row["due_at"] is not None and row.get("cleared_at") is None:
                 yield max(row["due_at"], row["claimed_until"] or 0.0)
 
     async def _kill_all(self) -> None:

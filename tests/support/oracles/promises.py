@@ -101,6 +101,18 @@ class Poll:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A fault of the set-up, from the day on which it was found: how often the administrator was told of it. `is_new`:
+    it was not there from the beginning; `owed`: it has to be told, since it is still there, and Slack takes messages.
+    """
+
+    name: str
+    told: int
+    is_new: bool = True
+    owed: bool = True
+
+
+@dataclass(frozen=True)
 class History:
     """What happened in a world. `posts` names every message that may exist only once."""
 
@@ -109,6 +121,7 @@ class History:
     threads: Sequence[Said] = ()
     shown: Sequence[Shown] = field(default=())
     polls: Sequence[Poll] = ()
+    faults: Sequence[Fault] = ()
 
 
 def broken(history: History) -> list[Broken]:
@@ -122,6 +135,7 @@ def broken(history: History) -> list[Broken]:
         *taken_out_of_order(history.requests),
         *out_of_date(history.shown),
         *polled_by_two(history.polls),
+        *wrongly_reported(history.faults),
     ]
 
 
@@ -207,6 +221,15 @@ def polled_by_two(polls: Iterable[Poll]) -> Iterator[Broken]:
             yield Broken(Promise.ONE_OWNER, f"{poll.job_id} was polled while another poll, which {more}, was under way")
         if before is None or _ended(poll) > _ended(before):
             latest[poll.job_id] = poll
+
+
+def wrongly_reported(faults: Iterable[Fault]) -> Iterator[Broken]:
+    """The administrator is told once of whatever breaks, and of nothing else."""
+    for fault in faults:
+        if fault.told > fault.is_new:
+            yield Broken(Promise.SAID_ONCE, f"{fault.name} was told {fault.told} times")
+        if fault.owed and fault.is_new and not fault.told:
+            yield Broken(Promise.NOTHING_LOST, f"{fault.name} was not told")
 
 
 def _taken_back(request: AskedFor) -> bool:

@@ -6,8 +6,9 @@ the traps laid for a call: an error, a crash, or a pause, before or after the ca
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted, seen_unless
@@ -16,6 +17,9 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.oracles.promises import Poll, check, polled_by_two
 from support.worlds.core_world import CoreWorld
 
+from bot.app.checks.running import Check
+from bot.app.checks.watch import SetupWatch
+from bot.domain.findings import Finding
 from bot.domain.jobs.details import JobDetails
 from bot.domain.jobs.job import ARCHIVED, Job
 from bot.domain.notices.deliver import AddReaction, ReactionCall
@@ -35,7 +39,9 @@ from bot.errors import (
 )
 from bot.ports.job_api import PromptCall, SeenJob
 from bot.ports.transaction import Store, Transaction
-from bot.scheduler.worker import Worker
+from bot.scheduler.fault_reporter import FaultReporter
+from bot.scheduler.worker import Worker, WorkerSettings
+from bot.slack.sending.scopes import MissingScopes
 
 T = TypeVar("T")
 
@@ -213,6 +219,22 @@ class SlackReadOutside(FakeSlackReading):
         super()._ask(what)
 
 
+class SetupOutside:
+    """The set-up, by the names of its checks, and the administrator, who is told what breaks."""
+
+    def __init__(self) -> None:
+        self.broken: set[str] = set()
+        self.told: list[str] = []
+        self.refused: set[str] = set()
+        """The keys of messages that Slack refused."""
+
+    async def find(self, key: str) -> bool:
+        return key in self.told
+
+    async def tell(self, key: str) -> None:
+        self.told.append(key)
+
+
 class Outside:
     """Everything that outlives a process."""
 
@@ -223,6 +245,8 @@ class Outside:
         self.job_api = JobApiOutside(lambda: self.step)
         self.chat = SlackOutside(clock)
         self.reading = SlackReadOutside()
+        self.setup: SetupOutside | None = None
+        """None where it stays as it is."""
         self.rules = PermissionRules(team_id="T1")
         self.projects = Projects((Project("docs"),))
         self.hold_back = 0.0
@@ -270,6 +294,35 @@ class Process(CoreWorld):
         self.job_api = _JobApiReach(self)  # type: ignore[assignment]  # the same interface, for another fake
         self.chat = _ChatReach(self)  # type: ignore[assignment]  # the same
         self.assemble()
+        settings = WorkerSettings(self.owner, self.clock, 30.0, CHAT_LIMIT, on_commit=lambda _: None)
+        self.fault_reporter = FaultReporter(self.store, _OperatorReach(self), settings)
+        self._watch = self._watching()
+
+    @property
+    def loops(self) -> tuple[Worker[Any], ...]:
+        """See CoreWorld."""
+        return super().loops if self.outside.setup is None else (*super().loops, self.fault_reporter)
+
+    async def look(self, names: Sequence[str]) -> None:
+        """Runs the checks of these names."""
+        await self._watch.look([Check(name, partial(self._check, name)) for name in names])
+
+    async def _check(self, name: str) -> Sequence[Finding]:
+        assert self.outside.setup is not None
+        if name in self.outside.setup.broken:
+            return [Finding.error(name, "It broke.", why="It matters.", fix="Fix it.")]
+        return [Finding.ok(name, "All is well.")]
+
+    def _watching(self) -> SetupWatch:
+        return SetupWatch(
+            (),
+            self.store,
+            tells=True,
+            secrets=(),
+            missing_scopes=MissingScopes(),
+            token_refused=asyncio.Event(),
+            monotonic=self.clock.monotonic,
+        )
 
     async def spring(self, edge: str, operation: str, moment: str) -> None:
         """Applies a trap to a call here; nothing happens any more in a dead process."""
@@ -465,11 +518,34 @@ class _JobApiReach(_Reach):
         return seen_unless(await self.get(project, job_id), unless)
 
 
-class _ChatReach(_Reach):
-    edge, limit = "chat", CHAT_LIMIT
+class _SlackReach(_Reach):
+    limit = CHAT_LIMIT
 
     def too_late(self) -> Exception:
         return ChatUncertain("timeout")
+
+
+class _OperatorReach(_SlackReach):
+    edge = "operator"
+
+    @property
+    def _setup(self) -> SetupOutside:
+        assert self._process.outside.setup is not None
+        return self._process.outside.setup
+
+    async def find(self, key: str, *, since: float) -> bool:
+        return await self._call("find", lambda: self._setup.find(key))
+
+    async def tell(self, words: str, key: str, *, since: float) -> None:
+        try:
+            await self._call("tell", lambda: self._setup.tell(key))
+        except ChatRejected:
+            self._setup.refused.add(key)
+            raise
+
+
+class _ChatReach(_SlackReach):
+    edge = "chat"
 
     @property
     def _chat(self) -> SlackOutside:
