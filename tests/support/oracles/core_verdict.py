@@ -24,6 +24,8 @@ Row = Mapping[str, Any]
 _BEGINNINGS = ("started", "/active")
 _ENDS = ("/completed", "/failed", "/stopped", "/archived")
 PASSING = {Problem.OUT_OF_REACH, Problem.RATE_LIMITED, Problem.BUSY, Problem.FAULTY, Problem.NOT_ALLOWED}
+FINAL = {Problem.GONE, Problem.UNCERTAIN, Problem.REJECTED, Problem.STOPPED, Problem.WITHDRAWN}
+"""After these, the end of an outage concerns nobody."""
 REACTIONS = {
     RequestState.WAITING: Reaction.RECORDED,
     RequestState.SENDING: Reaction.RECORDED,
@@ -318,11 +320,7 @@ class Verdict:
         assert job is None or job.details is None, "what an agent wrote is kept"
         assert state.failure.problem is Problem.GONE or job is None or job.ended
         assert state.failure.problem not in PASSING, "all answers, and yet the card says that it does not"
-        assert not state.failure.outage_announced or state.failure.problem in {
-            Problem.GONE,
-            Problem.UNCERTAIN,
-            Problem.REJECTED,
-        }
+        assert not state.failure.outage_announced or state.failure.problem in FINAL
         own = [row for row in self.notices.values() if row["thread_id"] == thread.id]
         assert state.told.unexplained == (), "a refusal that nobody was told the reason of"
         silenced = bool(state.people.muted_by) or any('"muted"' in row["message"] for row in own)
