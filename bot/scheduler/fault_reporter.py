@@ -79,4 +79,4 @@ def _again_in(item: ClaimedFault, error: ChatError | TimeoutError) -> float | No
         logger.warning("PAGEHAND_ADMIN could not be told in Slack: %s", item.words)
         return None
     asked = error.retry_after if isinstance(error, ChatUnreachable) else None
-    return asked or min(_RETRY * 2 ** min(item.attempts, 10), _LONGEST_RETRY)
+    return asked or min(_RETRY * 2 ** min(item.attempts - 1, 10), _LONGEST_RETRY)

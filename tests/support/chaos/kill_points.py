@@ -3,7 +3,7 @@
 from inspect import iscoroutinefunction
 
 from bot.ports.job_api import JobApi
-from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, HomeViews, Members
+from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, HomeViews, Members, Operator
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
@@ -22,6 +22,7 @@ CALLED = {
     "job_poller": (_POLLING,),
     "outbox": _calls(Chat),
     "home_publisher": _calls(HomeViews),
+    "fault_reporter": _calls(Operator),
 }
 """The remote calls that each worker makes."""
 POINTS = (

@@ -5,10 +5,10 @@ imports everything once and then forks a process for each line on its standard i
 second of CPU and a run of hundreds of kills has as many starts. It reports what happens to them on its standard output.
 
 A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
-outbox, home_publisher, and listener for anything that Slack triggers. The calls are those of the job API, the chat,
-the Slack look-ups and Homes, with the moments before and after; and `take` and `record`, the transactions that claim
-work and all others, with the moments committing and committed. PAGEHAND_END_AT is `<kill or
-stop>:<point>#<occurrence, from 1>`.
+outbox, home_publisher, fault_reporter, and listener for anything that Slack triggers. The calls are those of the job
+API, the chat, the Slack look-ups, Homes and messages to the operator, with the moments before and after; and `take` and
+`record`, the transactions that claim work and all others, with the moments committing and committed. PAGEHAND_END_AT is
+`<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from bot.app.edges import Edges
 from bot.app.settings.config import load
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.ports.job_api import JobApi
-from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, Members
+from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, Members, Operator
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
@@ -52,11 +52,12 @@ WORKERS = {
     "JobPoller": "job_poller",
     "Outbox": "outbox",
     "HomePublisher": "home_publisher",
+    "FaultReporter": "fault_reporter",
 }
 """The worker's name in a point, by the name of its task. Everything it starts inherits its context."""
 BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe"})
 """The names of tasks that nobody in Slack triggers and that handle no requests: they have their own points."""
-LATE = frozenset({"post", "post_card", "get"})
+LATE = frozenset({"post", "post_card", "tell", "get"})
 """The calls whose late repetition would be visible; the last argument says of what."""
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
@@ -175,6 +176,8 @@ def run(environment: Mapping[str, str]) -> None:
         edges.store = PointedStore(edges.store, points)
         edges.job_api = cast("JobApi", Pointed(edges.job_api, points))
         edges.chat = cast("Chat", Pointed(edges.chat, points))
+        if edges.operator is not None:
+            edges.operator = cast("Operator", Pointed(edges.operator, points))
         members, channels = Pointed(edges.reading.members, points), Pointed(edges.reading.channels, points)
         edges.reading = replace(
             edges.reading,

@@ -32,6 +32,8 @@ AMONG_PARTICIPANTS = "general"
 """The channel in which replies of non-participants are held until their author says whom they are for."""
 ENDS_ALONE = "ends"
 """The channel in which only ends are posted."""
+ADMINS = "admins"
+"""The channel that is told what breaks in the setup, where it is not a person; the bot is not in it at first."""
 NEW_CHANNEL = 0.3
 """How often a scenario starts in a new channel that the bot has not joined."""
 REACTION_SCOPES = frozenset({"reactions:write"})
@@ -53,7 +55,9 @@ _OPEN = (
     "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM homes WHERE due_at IS NOT NULL)"
+    " + (SELECT count(*) FROM faults WHERE due_at IS NOT NULL)"
 )
+_NEXT_REPORT = "SELECT coalesce(max(due_at), 0) FROM faults"
 _PROJECTS = """
 [[projects]]
 name = "{}"
@@ -92,6 +96,8 @@ class ProcessWorld:
     _engine: AsyncEngine = field(repr=False)
     lacks_reactions: bool = False
     """Whether the app was installed without the scope for reactions."""
+    broken_parts: list[str] = field(default_factory=list)
+    """The parts of the setup that broke, of which the administrator has to be told."""
     faults: int = 0
     """How many faults of Slack and the job API were injected."""
 
@@ -103,8 +109,12 @@ class ProcessWorld:
         return name
 
     async def work_left(self) -> int:
-        """Returns how many requests, notices and Homes are due, now or later."""
+        """Returns how many requests, notices, Homes and reports of faults are due, now or later."""
         return int((await self.rows(_OPEN))[0][0])
+
+    async def until_reports(self) -> float:
+        """Returns the seconds until the last report of a fault is due: its pauses between attempts are longer than any other's."""
+        return max(float((await self.rows(_NEXT_REPORT))[0][0]) - time.time(), 0.0)
 
     async def rows(self, statement: str) -> Sequence[Any]:
         """Reads the database without the application."""
@@ -140,6 +150,7 @@ async def world(
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
     )
     workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
+    workspace.state.add_channel(Channel("C0ADMINS1", ADMINS, 0, workspace.people[PEOPLE[0]].id))
     workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]
     for channel in ("general", ENDS_ALONE):
         workspace.channels.add_bot(channel)
@@ -157,6 +168,7 @@ async def world(
             **_environment(workspace, fake_job_api, database_url, directory, idempotent=idempotent),
             "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name)),
             **_receiving(workspace, port),
+            "PAGEHAND_ADMIN": workspace.people[GUEST].id if http else workspace.channels[ADMINS].id,
             **({SLACK_PACE: str(slack_pace)} if slack_pace else {}),
         }
         process_pool = ProcessPool(process_group, environment, rng, name)

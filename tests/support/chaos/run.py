@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
 from support.chaos.direct_scenario import DirectScenario, lines_broken
+from support.chaos.faults_told import break_parts
 from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed
 from support.chaos.user_scenario import UserScenario
@@ -42,6 +43,7 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     direct = [DirectScenario(world, name, random.Random(world.rng.random())) for name in PEOPLE]  # noqa: S311 - repeatable
     running = [asyncio.create_task(scenario.run()) for scenario in direct]
     harm = asyncio.ensure_future(disruption(world, over))
+    breaking = asyncio.create_task(break_parts(world, over))
     while not enough() and not harm.done():
         await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
         _finish_jobs_of_failed_commands(world, scenarios)
@@ -53,6 +55,7 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
         running.append(asyncio.create_task(scenario.run()))
     over.set()
     await harm
+    await breaking
     began = asyncio.get_running_loop().time()
     verdict = await _quiet(world, scenarios, running)
     verdict.broken += [fault for scenario in direct for fault in await lines_broken(scenario)]
@@ -105,7 +108,9 @@ async def _quiet(world: ProcessWorld, scenarios: list[UserScenario], running: li
 async def _while_it_moves(world: ProcessWorld, condition: Callable[[], Awaitable[bool]]) -> bool:
     """Returns whether a condition became true before progress stopped: a slow machine only takes longer."""
     done = seen = 0
-    while not (met := await until(condition, STILL_FOR)) and (done := doings(world)) != seen:
+    while not (met := await until(condition, STILL_FOR + await world.until_reports())) and (
+        (done := doings(world)) != seen
+    ):
         seen = done
     return met
 
