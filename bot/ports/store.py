@@ -219,6 +219,9 @@ class Notices(Protocol):
         message and a higher revision, and is reopened. An end deletes the posts that are held back.
         """
 
+    async def try_again(self, thread_id: str, key: NoticeKey) -> None:
+        """Makes a notice due again that was given up. It is looked for first, since it may have arrived."""
+
     async def drop_held(self, thread_id: str) -> None:
         """Deletes the posts that are held back in the thread, which is locked: those that are not due yet."""
 

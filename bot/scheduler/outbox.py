@@ -34,6 +34,7 @@ from bot.domain.notices.messages import (
     ReactionChanged,
 )
 from bot.domain.notices.posts import Introduction
+from bot.domain.people.permissions import PermissionRules, refusal_in
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
@@ -43,13 +44,14 @@ from bot.errors import (
     ChatNotAllowed,
     ChatNotInChannel,
     ChatRateLimited,
+    ChatRejected,
     ChatUncertain,
     ChatUnreachable,
     JobApiError,
     JobGone,
 )
 from bot.ports.job_api import JobApi
-from bot.ports.slack import Chat
+from bot.ports.slack import ChannelReader, Chat
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import OutboxTransaction, Store
 from bot.runtime.log_context import LogContext
@@ -126,8 +128,9 @@ class PausedTooLongError(Exception):
 
 
 class Outbox(SlackWorker[ClaimedNotice]):
-    """Delivers notices, each in at most `max_attempts` attempts. `answers` fetches agents' full answers; `terms` say
-    which replies count; `limits` say how often Slack may be called.
+    """Delivers notices, each in at most `max_attempts` attempts. `answers` fetches agents' full answers; `rules` say
+    in which of the `channels` Pagehand may be used, `terms` which replies count, and `limits` how often Slack may be
+    called.
     """
 
     name = "outbox"
@@ -139,6 +142,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
         settings: WorkerSettings,
         *,
         answers: WholeAnswers,
+        rules: PermissionRules,
+        channels: ChannelReader,
         concurrency: int = 16,
         max_attempts: int = MAX_ATTEMPTS,
         terms: ReplyTerms = ALL_REPLIES,
@@ -149,6 +154,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
         self._terms = terms
         self._chat = chat
         self._answers = answers
+        self._rules = rules
+        self._channels = channels
         self._limits = limits
         self._reacting = 0
 
@@ -236,8 +243,18 @@ class Outbox(SlackWorker[ClaimedNotice]):
             case message if message.delivery is Delivery.EPHEMERAL:
                 await self._bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
                 return None
+            case Introduction():
+                await self._require_use(thread.channel_id)
+                self._require_lease(claimed_at)
+                return await self._say_once(item, claimed_at)
             case _:
                 return await self._say_once(item, claimed_at)
+
+    async def _require_use(self, channel_id: str) -> None:
+        """Raises ChatRejected if nobody may use Pagehand in a channel. There it says nothing; whoever tries is told."""
+        channel = await self._bounded(self._channels.channel(channel_id))
+        if (refusal := refusal_in(channel, self._rules)) is not None:
+            raise ChatRejected(refusal)
 
     async def _say_once(self, item: ClaimedNotice, claimed_at: float) -> str:
         notice, thread = item.notice, item.thread

@@ -157,7 +157,16 @@ class Scheduler:
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
         terms, limits = ReplyTerms(settings.projects.replies, settings.merge_seconds), settings.slack_limits
-        outbox = Outbox(store, edges.chat, chat, answers=WholeAnswers(job_api), terms=terms, limits=limits)
+        outbox = Outbox(
+            store,
+            edges.chat,
+            chat,
+            answers=WholeAnswers(job_api),
+            rules=settings.rules,
+            channels=edges.reading.channels,
+            terms=terms,
+            limits=limits,
+        )
         homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
         reporters = [FaultReporter(store, edges.operator, chat)] if edges.operator is not None else []
         self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes, *reporters)

@@ -1,4 +1,5 @@
-"""Pagehand introduces itself in a channel that it was invited to: once, as long as the database keeps that.
+"""Pagehand introduces itself in a channel that it was invited to: once, as long as the database keeps that. If it could
+not, because Slack refused or nobody may use Pagehand there, it tries again at the next invitation.
 
 Every notice belongs to a thread, under whose id it is looked for and deleted. The thread of an introduction stands for
 the channel: it has no requester, and never gets a card or a job.
@@ -13,7 +14,7 @@ from bot.service.start import request_id
 
 
 async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id: str) -> None:
-    """Records that Pagehand owes a channel its introduction, unless it was recorded before."""
+    """Records that Pagehand owes a channel its introduction, unless it was given there before."""
     known = (await tx.channel_ids.all_of(channel_id))[0]
     channel = Thread(
         id=request_id(f"introduction/{known}"),
@@ -26,3 +27,5 @@ async def record_introduction(tx: RecordingTransaction, team_id: str, channel_id
     )
     if await tx.threads.add(channel):
         await tx.notices.add(channel.id, NewNotice(keys.INTRODUCTION, Introduction()))
+    else:
+        await tx.notices.try_again(channel.id, keys.INTRODUCTION)

@@ -88,6 +88,12 @@ _DROP_HELD = delete(notices).where(
 )
 """Posts that were never attempted and are not due yet, so nobody has seen them or is about to."""
 
+_TRY_AGAIN = (
+    update(notices)
+    .where(notices.c.key == bindparam("of_key"), notices.c.state == NoticeState.GIVEN_UP)
+    .values(state=NoticeState.WAITING, due_at=bindparam("now", type_=Double), attempts=0, uncertain=True, problem="")
+)
+
 _CLAIMED = and_(notices.c.id == bindparam("notice"), notices.c.claimed_by == bindparam("owner"), _SENDING)
 _NEWEST = notices.c.revision == bindparam("claimed_revision")
 _DONE_WITH_NEWEST = and_(_NEWEST, bindparam("done", type_=Boolean))
@@ -172,6 +178,10 @@ class SqlNotices:
             await session.execute(_ADD[session.dialect], once)
         if lasting:
             await session.execute(_ADD_OR_REOPEN[session.dialect], lasting)
+
+    async def try_again(self, thread_id: str, key: NoticeKey) -> None:
+        await self._session.lock_thread(thread_id)
+        await self._session.execute(_TRY_AGAIN, {"of_key": in_database(thread_id, key), "now": self._session.now})
 
     async def drop_held(self, thread_id: str) -> None:
         await self._session.execute(_DROP_HELD, {"thread": thread_id, "now": self._session.now})

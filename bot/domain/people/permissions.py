@@ -116,6 +116,13 @@ def may(person: Person, verb: RequestKind, facts: Facts) -> Verdict:
     return Allowed()
 
 
+def refusal_in(channel: ChannelInfo, rules: PermissionRules) -> Refusal | None:
+    """Returns why nobody may use Pagehand in a channel; None if people may."""
+    if rules.channels and channel.id not in rules.channels and not channel.is_direct:
+        return Refusal.CHANNEL_NOT_ON_THE_LIST
+    return Refusal.SHARED_CHANNEL if channel.is_shared_outside and not rules.allow_shared_channels else None
+
+
 def is_outsider(person: Person, thread: Thread) -> bool:
     """Returns whether somebody is not known to belong to the workspace in which the job was started."""
     return not person.team_id or person.team_id != thread.team_id
@@ -143,13 +150,10 @@ def _on_the_list(_: Person, facts: Facts) -> Refused | None:
 
 
 def _in_the_channel(_: Person, facts: Facts) -> Refused | None:
-    channel, rules = facts.channel, facts.rules
-    if channel is None:
+    if facts.channel is None:
         return Refused(Refusal.CHANNEL_UNKNOWN)
-    if rules.channels and channel.id not in rules.channels and not channel.is_direct:
-        return Refused(Refusal.CHANNEL_NOT_ON_THE_LIST)
-    shared = channel.is_shared_outside and not rules.allow_shared_channels
-    return Refused(Refusal.SHARED_CHANNEL) if shared else None
+    refusal = refusal_in(facts.channel, facts.rules)
+    return None if refusal is None else Refused(refusal)
 
 
 def _for_a_job_of_ours(_: Person, facts: Facts) -> Refused | None:

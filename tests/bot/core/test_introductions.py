@@ -1,5 +1,6 @@
 """Pagehand introduces itself once in a channel that it was invited to, whatever happens to Slack and to itself."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ from support.fakes.recording_service import RecordingService
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.notices.posts import Introduction
+from bot.domain.people.members import ChannelInfo
 from bot.domain.threads.thread import Thread
-from bot.errors import ChatUncertain
+from bot.errors import ChatNotInChannel, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.identity import Identity
@@ -52,6 +54,71 @@ async def test_no_introduction_where_pagehand_was_removed(world: CoreWorld) -> N
     await world.service.introduce("T1", "C2")
     await world.pass_time(60)
     assert (world.chat.messages, world.chat.told, world.chat.calls) == ([], [], ["post"])
+
+
+@pytest.mark.parametrize("reason", ["is_archived", "restricted_action", "not_in_channel"])
+async def test_a_refused_introduction_is_given_at_the_next_invitation(world: CoreWorld, reason: str) -> None:
+    def refuse(call: str, thread: Thread | None) -> None:
+        raise ChatNotInChannel(reason) if reason == "not_in_channel" else ChatRejected(reason)
+
+    world.chat.fault = refuse
+    await world.service.introduce("T1", "C1")
+    await world.pass_time(60)
+    assert introduced_in(world) == []
+    world.chat.fault = lambda call, thread: None
+    await world.pass_time(60)
+    assert introduced_in(world) == []
+    for _ in range(2):
+        await world.service.introduce("T1", "C1")
+        await world.settle()
+        assert introduced_in(world) == ["C1"]
+
+
+async def test_a_refused_introduction_that_had_arrived_before_is_not_repeated(world: CoreWorld) -> None:
+    def lost(call: str, thread: Thread | None) -> None:
+        world.chat.fault = refuse
+        raise ChatUncertain("no answer in time")
+
+    def refuse(call: str, thread: Thread | None) -> None:
+        raise ChatRejected("is_archived")
+
+    world.chat.after = lost
+    await world.service.introduce("T1", "C1")
+    await world.pass_time(60)
+    world.chat.fault = world.chat.after = lambda call, thread: None
+    await world.service.introduce("T1", "C1")
+    await world.pass_time(60)
+    assert introduced_in(world) == ["C1"]
+
+
+@pytest.mark.parametrize("why", ["not on the list", "shared"])
+async def test_no_introduction_where_nobody_may_use_pagehand(world: CoreWorld, why: str) -> None:
+    """Whoever tries is told why. Once people may, the next invitation counts."""
+    if why == "shared":
+        world.reading.channels["C1"] = ChannelInfo("C1", "partners", is_shared_outside=True, is_private=False)
+    else:
+        world.rules = replace(world.rules, channels=frozenset({"C2"}))
+    world.restart("two")
+    await world.service.introduce("T1", "C1")
+    await world.settle()
+    assert (world.chat.messages, world.chat.told) == ([], [])
+    await world.start()
+    await world.settle()
+    assert world.chat.told_to() == [("UANA", "request_refused")]
+    world.rules = replace(world.rules, channels=frozenset(), allow_shared_channels=True)
+    world.restart("three")
+    await world.service.introduce("T1", "C1")
+    await world.settle()
+    assert introduced_in(world) == ["C1"]
+
+
+async def test_an_introduction_waits_until_slack_says_what_the_channel_is(world: CoreWorld) -> None:
+    world.reading.faults.append(ChatUnreachable("no connection"))
+    await world.service.introduce("T1", "C1")
+    await world.settle()
+    assert introduced_in(world) == []
+    await world.pass_time(60)
+    assert introduced_in(world) == ["C1"]
 
 
 async def test_an_introduction_belongs_to_no_job_and_starts_none(world: CoreWorld) -> None:

@@ -13,7 +13,7 @@ from support.worlds.fault_traps import BAD_STARTS
 from support.worlds.fault_world import Trap
 
 from bot.domain.notices.messages import ReplyEdited
-from bot.domain.notices.posts import RequestUncertain
+from bot.domain.notices.posts import Introduction, RequestUncertain
 from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
@@ -173,6 +173,17 @@ class Steering(Machine):
             self._press(request["id"], channel, ANA, 0)
         self.settle_down()
         self.verdict().check(pressed=True)
+        self._invited_again()
+
+    def _invited_again(self) -> None:
+        """Wherever it could not introduce itself, it does at the next invitation; elsewhere it does not again."""
+        invited = {*self.model.invitations}
+        self.outside.chat.joined |= invited
+        for channel in invited:
+            self.in_process(0, self.processes[0].service.introduce("T1", channel))
+        self.settle_down()
+        introduced = [each.channel_id for each in self.outside.chat.messages if isinstance(each.message, Introduction)]
+        assert sorted(introduced) == sorted(invited)
 
     def verdict(self) -> Verdict:
         """Checks the results."""

@@ -175,6 +175,7 @@ async def _record(store: Store, clock: FakeClock) -> None:
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
     assert await store.transact(lambda tx: tx.notices.has("t1", NoticeKey("a")))
     await store.transact(lambda tx: tx.notices.drop_held("t1"))
+    await store.transact(lambda tx: tx.notices.try_again("t1", NoticeKey("a")))
 
 
 async def _reply_early(store: Store, clock: FakeClock) -> None:

@@ -92,6 +92,8 @@ class CoreWorld:
             self.chat,
             chat,
             answers=WholeAnswers(self.job_api),
+            rules=self.rules,
+            channels=self.reading,
             max_attempts=max_attempts,
             terms=terms,
             limits=self.slack_limits,
