@@ -17,7 +17,7 @@ pytestmark = AS_LONG_AS_IT_TAKES
 
 
 class FaultWorld(Operating, Steering, Traps, Environment, Instances):
-    """One project, a job by the command, everyone's replies, and all kinds of faults, also of the set-up."""
+    """One project, a job by the command, everyone's replies, and all kinds of faults, also of the setup."""
 
 
 def test_nothing_is_lost_or_posted_twice_whatever_happens(sqlite_template: Path) -> None:

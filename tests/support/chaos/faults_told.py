@@ -1,4 +1,4 @@
-"""Parts of the set-up break one after the other, and whoever is the administrator in Slack has to be told of each."""
+"""Parts of the setup break one after the other, and whoever is the administrator in Slack has to be told of each."""
 
 import asyncio
 from collections import Counter

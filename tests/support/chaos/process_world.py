@@ -113,7 +113,7 @@ class ProcessWorld:
         return int((await self.rows(_OPEN))[0][0])
 
     async def until_reports(self) -> float:
-        """Returns the seconds until the last report of a fault is due: its pauses between attempts are longer than any other's."""
+        """Returns the seconds until the last report of a fault is due, which waits longest between attempts."""
         return max(float((await self.rows(_NEXT_REPORT))[0][0]) - time.time(), 0.0)
 
     async def rows(self, statement: str) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""The set-up breaks and is fixed; instances look at it, and tell the administrator what broke."""
+"""The setup breaks and is fixed; instances look at it, and tell the administrator what broke."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class Episode:
 
 
 class Operating(Machine):
-    """The set-up changes, whoever looks at it and whatever becomes of the messages about it."""
+    """The setup changes, whoever looks at it and whatever becomes of the messages about it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -102,7 +102,7 @@ class Poll:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the set-up, from the day on which it was found: how often the administrator was told of it. `is_new`:
+    """A fault of the setup, from the day on which it was found: how often the administrator was told of it. `is_new`:
     it was not there from the beginning; `owed`: it has to be told, since it is still there, and Slack takes messages.
     """
 

@@ -220,7 +220,7 @@ class SlackReadOutside(FakeSlackReading):
 
 
 class SetupOutside:
-    """The set-up, by the names of its checks, and the administrator, who is told what breaks."""
+    """The setup, by the names of its checks, and the administrator, who is told what breaks."""
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
