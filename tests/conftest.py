@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from support.compiled_statements import share_compiled_statements
 from support.dealing import deal
 from support.hypothesis_settings import hypothesis_seed, look
 from support.lanes import Recorder, divide, recorded_seconds, seconds_of, slice_of
@@ -26,6 +27,8 @@ pytest_plugins = ["support.worlds.browser_fixtures"]
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 """So that programs that tests start receive it, even if `nohup` started the tests."""
+
+share_compiled_statements()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
