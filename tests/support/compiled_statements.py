@@ -1,6 +1,6 @@
 """Lets all database engines of a test process share SQLAlchemy's compiled statements.
 
-Nearly every test makes a new engine, and each engine would compile all statements again: half of the time of such a test.
+Nearly every test makes a new engine. Compiling all statements again for each was half of the time of such a test.
 """
 
 from typing import Any

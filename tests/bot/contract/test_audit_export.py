@@ -104,6 +104,7 @@ async def test_many_are_exported_in_pages_each_once(database: str) -> None:
     assert len(set(times)) == count
 
 
+@pytest.mark.full
 async def test_a_reader_that_closes_the_pipe_early_gets_no_error(database: str) -> None:
     """As in `pagehand export | head`."""
     engine = engine_for(database)
@@ -141,6 +142,7 @@ async def test_at_most_one_page_is_read_at_once(store: Store, clock: FakeClock) 
     assert (seen, transactions) == (10, 3)
 
 
+@pytest.mark.full
 async def test_a_failed_export_explains_itself(tmp_path: Path) -> None:
     """A mistake in the options, and a database that does not exist."""
     nowhere = f"sqlite:///{tmp_path}/nowhere.sqlite3"

@@ -201,6 +201,7 @@ async def restored_without_repeating(copy: Path, outside: Outside) -> None:
     await restored.close()
 
 
+@pytest.mark.full
 async def test_an_answered_direct_message_is_not_processed_again_after_a_restore(scratch: Path) -> None:
     """It became a job or was sent to the one above, and the backup was made at any time while that was open."""
     live, outside = scratch / "live.sqlite3", Outside()

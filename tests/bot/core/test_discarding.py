@@ -177,6 +177,7 @@ async def test_a_discard_whose_answer_was_lost_is_repeated(world: CoreWorld, ts:
     assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
+@pytest.mark.full
 async def test_a_discard_is_given_up_after_days(world: CoreWorld, ts: str) -> None:
     """With the button that sends it again."""
     world.job_api.faults = [JobApiUncertain("timeout")] * 100_000

@@ -179,6 +179,7 @@ async def test_a_prompt_is_shown_as_typed_and_notifies_nobody(shared: Demo, cont
     await _told(shared, "docs", card.ts, "Done, without a pull request")
 
 
+@pytest.mark.full
 async def test_mentioned_people_reach_the_agent_by_name_without_being_notified(shared: Demo) -> None:
     ben, gia = shared.workspace.people["ben"], shared.workspace.people["gia"]
     card = await _asked(shared, "docs", "Add a page called People with the text: Ask @ben first.")
@@ -236,6 +237,7 @@ async def test_an_aside_stays_between_people(shared: Demo) -> None:
     assert "Secret" not in git(shared.repository, "log", "--format=%B", branch)
 
 
+@pytest.mark.full
 async def test_a_reply_is_sent_as_edited_and_not_sent_if_deleted(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Edits with the text: One.")
     await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
@@ -251,6 +253,7 @@ async def test_a_reply_is_sent_as_edited_and_not_sent_if_deleted(shared: Demo) -
     assert "Slip" not in git(shared.repository, "log", "--format=%B", branch)
 
 
+@pytest.mark.full
 async def test_edits_after_sending_are_offered_only_to_their_author(shared: Demo) -> None:
     card = await _asked(shared, "docs", "Add a page called Offers with the text: One.")
     await _told(shared, "docs", card.ts, "Done. Here's the pull request:")

@@ -37,6 +37,7 @@ async def tabs(team: TeamWorld, browser: Browser) -> AsyncIterator[WorkspaceTabs
     assert tabs.faults == []
 
 
+@pytest.mark.full
 async def test_from_a_command_through_github_to_the_next_pull_request(team: TeamWorld, tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA, DOCS)
     await write(page, "/docs Make it American")

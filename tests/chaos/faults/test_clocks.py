@@ -80,7 +80,7 @@ async def whole_story(world: AppWorld, name: str) -> None:
     await world.until_said(name, *FINISHED, "active", "completed", seconds=SOON)
 
 
-@pytest.mark.parametrize("step", [HOUR, -HOUR])
+@pytest.mark.parametrize("step", [pytest.param(HOUR, marks=pytest.mark.full), -HOUR])
 async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set_clock: SetClock, step: float) -> None:
     await world.start()
     (job,) = await world.begin("Before")
@@ -92,7 +92,7 @@ async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set
     await world.check()
 
 
-@pytest.mark.parametrize("step", [HOUR, -HOUR])
+@pytest.mark.parametrize("step", [HOUR, pytest.param(-HOUR, marks=pytest.mark.full)])
 async def test_the_machines_clock_is_set_while_the_bot_is_down(
     world: AppWorld, set_clock: SetClock, step: float
 ) -> None:

@@ -269,6 +269,7 @@ async def test_the_disk_fills_up_and_recovers(small_disk: Path) -> None:
 QUICK_CHECKS = HealthTimings(probe_every=0.1, probe_retry=0.1, recording_recovery=1.0)
 
 
+@pytest.mark.full
 async def test_a_full_disk_shows_while_idle(small_disk: Path) -> None:
     async with a_world(f"sqlite:///{small_disk}/pagehand.sqlite3") as world:
         await shows_a_full_disk(world, small_disk / "filler")
@@ -350,6 +351,7 @@ def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("version", "words"),
     [("9999_from_tomorrow", "newer version"), pytest.param("0016", "before 1.0", marks=pytest.mark.full)],

@@ -152,6 +152,7 @@ async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
         await world.check()
 
 
+@pytest.mark.full
 async def test_the_job_api_answers_after_half_a_minute(sqlite_url: str) -> None:
     """Longer than Pagehand waits by default: a start and a follow-up are asked about, a poll comes again by itself."""
     slowly = slow(30.0)
@@ -202,6 +203,7 @@ async def test_with_idempotency_keys_everything_is_retried_and_done_once(world: 
     await world.check()
 
 
+@pytest.mark.full
 async def test_failing_polls_are_silent_and_continue(database_url: str) -> None:
     """Every fault there is, to one job's polls each, while another goes on at full speed."""
     faults = NOT_ARRIVED | REJECTED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
@@ -221,6 +223,7 @@ async def test_failing_polls_are_silent_and_continue(database_url: str) -> None:
         await world.check()
 
 
+@pytest.mark.full
 async def test_the_job_api_rejects_the_key(world: AppWorld) -> None:
     """Said once and at once, in the thread of each; what people ask meanwhile waits, and is done afterwards."""
     await world.start()
@@ -351,6 +354,7 @@ async def test_a_follow_up_to_a_missing_job_ends_only_its_thread(world: AppWorld
     await world.check()
 
 
+@pytest.mark.full
 async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
     """Polls still find the job: the thread says how that reply was handled, and goes on."""
     await world.start()
@@ -368,6 +372,7 @@ async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_a_follow_up_to_an_archived_job_is_explained(world: AppWorld) -> None:
     """Whichever way the job API says so, and whether or not a poll has seen it before."""
     await world.start()
@@ -450,6 +455,7 @@ async def test_a_429_of_a_poll_holds_back_only_polls_of_its_project(world: AppWo
     await world.check()
 
 
+@pytest.mark.full
 async def test_a_429_of_a_request_holds_back_requests_of_its_project(world: AppWorld) -> None:
     """None is tried in vain meanwhile, and polls go on."""
     await world.start()

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 FINISHED = ("started", "completed")
 
 
+@pytest.mark.full
 async def test_without_faults_everything_is_posted_once(database_url: str) -> None:
     """The measure of all others, and that the checks see what they are to see."""
     async with a_world(database_url) as world:
@@ -129,6 +130,7 @@ async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_silent_connections_are_replaced(world: AppWorld) -> None:
     """Nothing gets through and nobody says so: only pings without an answer tell."""
     world.edge_timings = EdgeTimings(slack_ping=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
@@ -142,6 +144,7 @@ async def test_silent_connections_are_replaced(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_tickets_are_refused_while_all_connections_are_reopened(world: AppWorld) -> None:
     """As when they have expired: a new ticket is asked for each time, and what came meanwhile is not lost."""
     await world.start()
@@ -226,6 +229,7 @@ async def test_a_channel_without_pagehand(world: AppWorld) -> None:
     await world.check()
 
 
+@pytest.mark.full
 async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None:
     """Where it can't join, the person learns how to invite it; replies get no marks, and all else is as ever."""
     async with a_world(database_url, without=("channels:join", "reactions:write")) as world:
@@ -249,6 +253,7 @@ async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None
         await world.check()
 
 
+@pytest.mark.full
 async def test_an_app_that_may_not_read_private_channels(database_url: str) -> None:
     """A post there that may have arrived is not said twice: it goes to whoever asked, with that doubt."""
     async with a_world(database_url, without=("groups:history",)) as world:
@@ -308,6 +313,7 @@ async def test_a_message_refused_by_slack_affects_only_itself(world: AppWorld) -
     await world.check()
 
 
+@pytest.mark.full
 async def test_a_token_is_revoked_and_restored(world: AppWorld) -> None:
     await world.start()
     first, second = await world.begin("First", "Second")

@@ -319,6 +319,7 @@ asyncio.run(JobServer(JobServerSettings.from_environment(os.environ)).serve_fore
 """
 
 
+@pytest.mark.full
 async def test_a_killed_server_resumes_and_a_terminated_one_exits_cleanly(tmp_path: Path) -> None:
     go, started = tmp_path / "go", tmp_path / "started"
     (tmp_path / "program.py").write_text(WAITS)

@@ -81,6 +81,7 @@ def test_the_compiler_and_the_check_agree(compiles: Compiler) -> None:
     assert sum(answers.values()) > len(GOOD)
 
 
+@pytest.mark.full
 def test_pages_changed_by_the_built_in_editor_still_compile(compiles: Compiler, tmp_path: Path) -> None:
     """Every prompt on pages of every kind; the inserted text may contain braces and tags."""
     changed = []

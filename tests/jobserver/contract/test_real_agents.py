@@ -222,6 +222,7 @@ async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> Non
     assert {request.key for request in world.model.requests} == {KEY}
 
 
+@pytest.mark.full
 @tried("claude", "goose", default=("claude",))
 async def test_a_command_allowed_by_a_person_runs_and_ends_with_its_turn(asking_world: RealAgentWorld) -> None:
     world = asking_world

@@ -64,7 +64,9 @@ async def cancel(world: JobServerWorld, job_id: str, body: dict[str, Any] | None
     return job
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [step if step in RISKIEST else pytest.param(step, marks=pytest.mark.full) for step in STEPS]
+)
 async def test_a_cancel_at_any_step_ends_the_job_and_a_message_resumes_it(
     tmp_path: Path, held: HeldGit, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

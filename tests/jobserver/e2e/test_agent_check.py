@@ -97,6 +97,7 @@ async def test_an_agent_with_a_rejected_key_fails(
     assert KEY not in output
 
 
+@pytest.mark.full
 async def test_an_agent_that_is_not_installed_fails(tmp_path: Path, model: ModelServer) -> None:
     code, output = await check("/usr/bin:/bin", tmp_path, model, "none")
     assert code == 1
@@ -105,6 +106,7 @@ async def test_an_agent_that_is_not_installed_fails(tmp_path: Path, model: Model
     assert not model.requests
 
 
+@pytest.mark.full
 async def test_the_check_reports_a_github_tokens_permissions(tmp_path: Path) -> None:
     prefix = "PAGEHAND_JOBSERVER_"
     async with github_server(tmp_path / "github") as github:
