@@ -26,7 +26,7 @@ from bot.store.schema.migration import migrate
 pytest_plugins = ["support.worlds.browser_fixtures"]
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-"""So that programs that tests start receive it, even if `nohup` started the tests."""
+"""So that programs started by tests receive it, even if `nohup` started the tests."""
 
 share_compiled_statements()
 
@@ -83,7 +83,9 @@ def log_watch() -> Iterator[SecretWatch]:
 
 @pytest.fixture(scope="session")
 def postgres_if_any() -> Iterator[PostgresServer | NoPostgres]:
-    """One server for the whole run, or why there is none. It need not wait for the disk: no test cuts its power."""
+    """One server for the whole run, or the reason why there is none. It need not wait for the
+    disk: no test cuts its power.
+    """
     try:
         with postgres_server(fsync="off", full_page_writes="off") as server:
             yield server
@@ -112,7 +114,7 @@ def pagehand() -> Iterator[tuple[str, ...]]:
 
 @pytest.fixture(scope="session")
 def sqlite_template() -> Iterator[Path]:
-    """A SQLite database with empty tables; copying it takes a hundredth of the time of making it."""
+    """A SQLite database with empty tables; copying it takes a hundredth of the time of creating it."""
     with TemporaryDirectory(dir=IN_MEMORY) as directory:
         path = Path(directory) / "template.db"
         asyncio.run(migrate(f"sqlite:///{path}"))

@@ -45,7 +45,7 @@ MOST_RUNS = 4
 
 @dataclass(frozen=True)
 class Figures:
-    """Latencies in milliseconds; CPU in milliseconds a command; what ran longest without a pause, in milliseconds of
+    """Latencies in milliseconds; CPU in milliseconds per command; the longest runs without a pause, in milliseconds of
     CPU time, which a busy machine disturbs least.
     """
 
@@ -72,7 +72,7 @@ def cpu_of(app: psutil.Process) -> float:
 
 
 async def measure(load: Load, app: psutil.Process, rate: float, count: int, runs: Path | None) -> Figures:
-    """So many commands at this rate. `runs` is where the app tells what ran longest."""
+    """Sends these commands at this rate. `runs` is where the app reports its longest runs."""
     if runs is not None:
         await told_by(app, runs)
     before = cpu_of(app)
@@ -92,7 +92,7 @@ async def measured(
     runs: Path | None = None,
     settle: float = 0.0,
 ) -> list[Figures]:
-    """An app at each rate, and with the burst."""
+    """Runs an app at each rate, and with the burst."""
     connector = aiohttp.TCPConnector(limit=0)
     async with process(port, *arguments, env=env) as app, aiohttp.ClientSession(connector=connector) as session:
         load = Load(session, port)
@@ -103,13 +103,13 @@ async def measured(
 
 
 async def measure_bare(options: argparse.Namespace, address: str) -> list[Figures]:
-    """Bare Bolt."""
+    """Measures bare Bolt."""
     port = free_port()
     return await measured(options, (__file__, "--bare", f"{port},{address}"), port)
 
 
 async def empty(url: str) -> None:
-    """Deletes all that a database has."""
+    """Deletes everything in a database."""
     engine = engine_for(url)
     if not (make_url(url).database or "").startswith("bench"):
         raise SystemExit('The database has to have a name that begins with "bench": all in it is deleted.')
@@ -120,7 +120,7 @@ async def empty(url: str) -> None:
 
 
 async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> list[Figures]:
-    """The bot beside so many jobs."""
+    """Measures the bot beside these jobs."""
     port = free_port()
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         url = options.database_url or f"sqlite:///{directory}/bench.sqlite3"
@@ -140,7 +140,7 @@ async def measure_bot(options: argparse.Namespace, address: str, jobs: int) -> l
 
 
 def better(one: Figures, other: Figures) -> Figures:
-    """The better of both in each."""
+    """Returns the better of both in each value."""
     runs = min(one.runs, other.runs, key=lambda runs: max((taken for _, taken in runs), default=0.0))
     return Figures(min(one.p50, other.p50), min(one.p99, other.p99), min(one.cpu, other.cpu), runs)
 

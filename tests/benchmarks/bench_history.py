@@ -37,14 +37,14 @@ from bot.store.schema.migration import migrate
 from bot.store.store import open_store
 
 OPEN = 200
-"""Jobs that are being watched, in each database."""
+"""Watched jobs in each database."""
 BATCH = 50
 ANA = Person("UANA", "T1")
 
 
 @dataclass
 class Database:
-    """One of the two that are compared, and how long each piece of work took in it, in seconds."""
+    """One of the compared databases, and how long each piece of work took in it, in seconds."""
 
     url: str
     store: Store
@@ -99,7 +99,7 @@ class Database:
 
 
 async def made(url: str, finished: int) -> Database:
-    """A database with jobs that are watched, and so many that are finished."""
+    """Creates a database with watched jobs and these finished ones."""
     await migrate(url)
     if finished:
         engine = engine_for(url, statement_timeout=3600.0)
@@ -107,7 +107,7 @@ async def made(url: str, finished: int) -> Database:
         await fill(engine, finished)
         if engine.dialect.name == "postgresql":
             async with engine.connect() as connection:
-                # As its autovacuum does; beside the measurements, it would disturb them.
+                # As its autovacuum does, which would disturb the measurements.
                 everything = await connection.execution_options(isolation_level="AUTOCOMMIT")
                 await everything.execute(text("VACUUM ANALYZE"))
         await engine.dispose()
@@ -125,7 +125,7 @@ async def made(url: str, finished: int) -> Database:
 async def compare(name: str, urls: tuple[str, str], options: argparse.Namespace) -> None:
     without, with_history = await made(urls[0], 0), await made(urls[1], options.finished)
     for turn in range(options.rounds):
-        # In turns, each first every other time, so that what else the machine does meets both.
+        # Alternating, each first every other time, so that other load affects both alike.
         for database in (without, with_history) if turn % 2 else (with_history, without):
             await database.measure()
     sys.stdout.write(f"{name}, ms without and with {options.finished} finished jobs, medians of {options.rounds}:\n")

@@ -34,7 +34,7 @@ async def serve() -> None:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     sys.stdout.write(f"http://127.0.0.1:{runner.addresses[0][1]}\n")
     sys.stdout.flush()
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # till the parent goes
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the parent exits
     await runner.cleanup()
 
 
@@ -50,7 +50,7 @@ async def server() -> AsyncIterator[str]:
 
 
 async def cpu_a_request(api: HttpJobApi, options: argparse.Namespace, *, post: bool) -> float:
-    """Milliseconds of CPU, with that many requests in flight all the time."""
+    """Milliseconds of CPU, with that many requests always in flight."""
     left = iter(range(options.requests))
 
     async def work() -> None:

@@ -29,7 +29,7 @@ TEMPLATE = JobTemplate("docs", "main", "builtin")
 
 
 async def fill(database: Database, jobs: int) -> None:
-    """Finished and archived jobs, with two instructions and an answer each, older and older."""
+    """Adds finished and archived jobs, with two instructions and an answer each, of increasing age."""
     async with database.transaction() as connection:
         await connection.execute("DELETE FROM answers")
         await connection.execute("DELETE FROM jobs")
@@ -76,7 +76,7 @@ async def work(database: Database) -> tuple[float, float]:
 
 
 async def delete_all(database: Database, directory: Path) -> tuple[int, float]:
-    """How many jobs were deleted, and the seconds that one of them took."""
+    """Returns how many jobs were deleted, and the seconds that one of them took."""
     retention = JobRetention(database, now=lambda: NOW + DAY)
     folders = JobFolders(directory)
     folders.prepare()

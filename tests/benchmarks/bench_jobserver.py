@@ -31,13 +31,13 @@ PAUSE_S = 1.0
 WAIT_S = 300.0
 LOOKS_S = 0.02
 LOOKS_AT_MANY_S = 0.1
-"""Of all that it measures, the last job may seem to take so much longer."""
+"""The factor by which the last job may seem slower."""
 PROGRAM = ("sh", "-c", "echo A lamp. > bench$$.md")
 WORDS = ("a", "page", "about", "lamps", "and", "how", "their", "colour", "is", "chosen", "for", "every", "table")
 
 
 def make_repository(directory: Path, *, pages: int, megabytes: int) -> Path:
-    """Pages of text, and pictures that were changed now and then, so that most of it is history."""
+    """Adds pages of text, and images that changed now and then, so that most of it is history."""
     random_ = random.Random(1)  # noqa: S311 - the same repository each time
     directory.mkdir(parents=True)
     git(directory, "init", "--quiet", "--initial-branch=main")
@@ -69,7 +69,7 @@ async def seconds(work: Callable[[], Awaitable[object]]) -> float:
 
 
 async def jobs_at_once(world: JobServerWorld, count: int) -> None:
-    """Asks for all, then looks at one after the other: this client has its part in the server's process."""
+    """Asks for all, then looks at one after the other: this client shares the server's process."""
     prompts = [f"Add a page called Bench {time.time_ns()} {number} with the text: A lamp." for number in range(count)]
     pause = LOOKS_S if count == 1 else LOOKS_AT_MANY_S
     for created in [await world.create(prompt) for prompt in prompts]:
@@ -93,7 +93,7 @@ async def measure(repository: Path, directory: Path, options: argparse.Namespace
         made = await seconds(lambda: until_mirrored(world))
         first = await seconds(lambda: jobs_at_once(world, 1))
         for _ in range(options.rounds):
-            await asyncio.sleep(PAUSE_S)  # as people leave between two messages
+            await asyncio.sleep(PAUSE_S)  # as people do between two messages
             jobs.append(await seconds(lambda: jobs_at_once(world, 1)))
             await asyncio.sleep(PAUSE_S)
             alone.append(await seconds(lambda: by_git(mirror, repository, directory)))

@@ -31,14 +31,14 @@ KNOWN = "UKNOWN"
 
 @dataclass(frozen=True)
 class Waited:
-    """In seconds: till the last job of somebody new was created, and till that of somebody known was."""
+    """In seconds: until the last job of a new person was created, and until that of a known person was."""
 
     new: float
     known: float
 
 
 async def created(session: aiohttp.ClientSession, address: str, prompts: Sequence[str]) -> list[float]:
-    """When the jobs with these prompts were created."""
+    """Returns when the jobs with these prompts were created."""
     until = time.monotonic() + 120.0
     while time.monotonic() < until:
         async with session.get(f"{address}/created") as response:
@@ -51,7 +51,7 @@ async def created(session: aiohttp.ClientSession, address: str, prompts: Sequenc
 
 
 async def measure(options: argparse.Namespace, look_ups: float) -> Waited:
-    """One run of the bot."""
+    """Runs the bot once."""
     port = free_port()
     async with instant_servers(look_ups=look_ups) as address:
         with tempfile.TemporaryDirectory(dir=options.directory) as directory:

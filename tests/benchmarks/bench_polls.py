@@ -40,7 +40,7 @@ from bot.store.store import open_store
 
 @dataclass(frozen=True)
 class Figures:
-    """Polls a second, and milliseconds of CPU a poll."""
+    """Polls per second, and milliseconds of CPU per poll."""
 
     rate: float
     cpu: float
@@ -50,7 +50,7 @@ Ask = Callable[[int], Awaitable[object]]
 
 
 async def alone(ask: Ask, count: int, in_flight: int) -> Figures:
-    """The same requests, and nothing else."""
+    """Makes the same requests, and nothing else."""
     left = iter(range(count))
 
     async def work() -> None:
@@ -63,7 +63,7 @@ async def alone(ask: Ask, count: int, in_flight: int) -> Figures:
 
 
 async def polling(api: HttpJobApi, options: argparse.Namespace) -> tuple[Figures, Figures]:
-    """All jobs are polled, and saved: for the first time, and once more."""
+    """Polls and saves all jobs: for the first time, and once more."""
     with tempfile.TemporaryDirectory() as directory:
         url = f"sqlite:///{directory}/bench.sqlite3"
         await migrate(url)

@@ -51,7 +51,7 @@ async def serve() -> None:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     sys.stdout.write(f"http://127.0.0.1:{runner.addresses[0][1]}\n")
     sys.stdout.flush()
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # till the parent goes
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the parent exits
     await runner.cleanup()
 
 
@@ -84,7 +84,7 @@ class Way:
         return taken * 1000
 
     async def throughput(self, size: int) -> float:
-        """Megabytes a second, of events."""
+        """Megabytes of events per second."""
         headers = {**self._headers, "X-App": str(size)}
         began = time.perf_counter()
         body = json.dumps(SMALL).encode()

@@ -50,7 +50,7 @@ class Figures:
 
 @asynccontextmanager
 async def running(url: str) -> AsyncIterator[AppWorld]:
-    """The bot with a fresh database, beside a Slack with limits."""
+    """The bot with a new database, beside a Slack with limits."""
     await migrate(url)
     async with a_world(
         url,
@@ -65,7 +65,7 @@ async def running(url: str) -> AsyncIterator[AppWorld]:
 
 
 async def replies(url: str, count: int, seconds: float) -> Figures:
-    """Replies to jobs that are at work, at an even pace."""
+    """Sends replies to running jobs, at an even pace."""
     async with running(url) as world:
         world.workspace.channels.add_bot("leads")
         for channel in CHANNELS:
@@ -81,7 +81,7 @@ async def replies(url: str, count: int, seconds: float) -> Figures:
 
 
 async def starts(url: str, count: int, seconds: float) -> Figures:
-    """Commands in one channel, at an even pace."""
+    """Sends commands in one channel, at an even pace."""
     async with running(url) as world:
         asked = {}
         for number in range(count):
@@ -96,7 +96,7 @@ async def starts(url: str, count: int, seconds: float) -> Figures:
 
 
 async def _until_marked(world: AppWorld, replies: Sequence[str]) -> dict[str, float]:
-    """When each reply got its check mark."""
+    """Returns when each reply got its check mark."""
 
     def marked() -> dict[str, float]:
         calls = world.workspace.web_api.calls

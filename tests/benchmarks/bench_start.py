@@ -25,7 +25,7 @@ def tried() -> list[tuple[str, ...]]:
 
 
 def milliseconds(arguments: tuple[str, ...]) -> float:
-    """How long a process takes from its start to its end."""
+    """Returns how long a process takes from its start to its end."""
     started = time.perf_counter()
     subprocess.run([sys.executable, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     return (time.perf_counter() - started) * 1000

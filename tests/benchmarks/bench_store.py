@@ -51,7 +51,7 @@ CHANGED_EVERY = 50
 
 @dataclass(frozen=True)
 class Cost:
-    """Milliseconds of CPU a poll: in this process, and in the database's."""
+    """Milliseconds of CPU per poll: in this process, and in the database's."""
 
     client: float
     server: float
@@ -62,7 +62,7 @@ class Cost:
 
 
 async def fill(url: str, count: int) -> None:
-    """So many threads whose jobs are watched and due, all with a history, a tenth with an open request and notice."""
+    """Adds threads with watched and due jobs, all with a history, a tenth with an open request and notice."""
     now = time.time() - 60.0
     everything: list[Thread] = [
         a_thread(
@@ -106,7 +106,7 @@ def polled(number: int, item: ClaimedPoll) -> PollResult:
 
 
 async def cpu_a_poll(url: str, options: argparse.Namespace, server: PostgresServer | None) -> Cost:
-    """Claims and saves batches; what comes before the first one's end is not counted."""
+    """Claims and saves batches; the time before the end of the first one is not counted."""
     store = await open_store(url)
     polls = 0
     client, elsewhere = time.process_time(), cpu_of(server)
@@ -132,7 +132,7 @@ def cpu_of(server: PostgresServer | None) -> float:
 
 
 async def plans(url: str) -> str:
-    """How the database looks for due work."""
+    """Returns how the database looks for due work."""
     engine = engine_for(url)
     explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN (ANALYZE, COSTS OFF)"
     values: dict[str, Any] = {

@@ -38,7 +38,7 @@ STATES = (RequestState.RECEIVED, RequestState.WAITING)
 
 
 def waiting(rows: int, of_threads: int, state: RequestState) -> Iterator[dict[str, Any]]:
-    """So many of one person, and one of each other, all due."""
+    """Adds requests of one person, and one of each other, all due."""
     due = time.time() - 60.0
     for number in range(rows):
         reply = a_follow_up(f"1700000000.{number:06}", f"t{number % of_threads}", person_id="UMANY", state=state)
@@ -49,7 +49,7 @@ def waiting(rows: int, of_threads: int, state: RequestState) -> Iterator[dict[st
 
 
 async def fill(url: str, rows: int, of_threads: int, state: RequestState) -> None:
-    """An empty database, filled."""
+    """Fills an empty database."""
     await migrate(url)
     names = [*(f"t{number}" for number in range(of_threads)), *(f"o{number}" for number in range(OTHERS))]
     made = [thread_values(a_thread(name, ts=f"{name}.1", state=ThreadState(job=JOB))) for name in names]
@@ -65,7 +65,7 @@ async def fill(url: str, rows: int, of_threads: int, state: RequestState) -> Non
 
 
 async def milliseconds_a_claim(url: str, options: argparse.Namespace, rows: int, state: RequestState) -> float:
-    """The median over claims; what each found is put back."""
+    """Returns the median over claims; each claim is released again."""
     await fill(url, rows, options.threads, state)
     store, taken = await open_store(url), list[float]()
 

@@ -1,4 +1,4 @@
-"""What the runs with kills need: processes that can be killed, and a PostgreSQL server."""
+"""Fixtures of the runs with kills: processes that can be killed, and a PostgreSQL server."""
 
 import os
 import secrets
@@ -13,7 +13,7 @@ from support.scratch import IN_MEMORY
 
 @pytest.fixture
 def seed() -> int:
-    """Of the plan of a run; the machine decides what the plan meets."""
+    """Seeds the plan of a run; what the plan meets depends on the machine."""
     return int(os.environ.get("PAGEHAND_CHAOS_SEED") or secrets.randbelow(1_000_000))
 
 
@@ -26,6 +26,6 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture
 async def process_group(scratch: Path) -> AsyncIterator[ProcessGroup]:
-    """Where processes are started."""
+    """Starts processes."""
     async with open_process_group(scratch) as opened:
         yield opened

@@ -31,15 +31,15 @@ from support.servers.postgres import PostgresServer, postgres_server  # noqa: E4
 
 UNLIMITED = float("inf")
 TO_QUIET = 45.0
-"""Seconds that a round takes after its last kill, where all is well."""
+"""Seconds that a round takes after its last kill, if all is well."""
 SLACK_PACE = 6.0
-"""How many times as short Slack's minute is, where its limits are kept."""
+"""The factor by which Slack's minute is shortened, if its limits are enforced."""
 SHORTEST = 20.0
 """Seconds of kills; a round with fewer is left out."""
 
 
 def main() -> int:
-    """Plays rounds till the time is up."""
+    """Plays rounds until the time is up."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=6.0, help="how long it may take in all")
     parser.add_argument("--seed", type=int, default=None, help="of an earlier run")
@@ -59,8 +59,9 @@ def main() -> int:
 
 
 async def _rounds(server: PostgresServer, directory: Path, seconds: float, seed: int) -> list[RoundResult]:
-    """Two rounds, so that either database meets a job API of either kind, and one process Slack's calls of either. In
-    the first, the processes on PostgreSQL keep within Slack's limits; in the second, the one on SQLite may not react.
+    """Yields two rounds, so that each database is tested with a job API of either kind, and one process with
+    Slack calls of either. In the first, the processes on PostgreSQL keep within Slack's limits; in the second,
+    the one on SQLite may not react.
     """
     end, results = time.monotonic() + seconds, list[RoundResult]()
     async with open_process_group(directory) as opened:

@@ -1,6 +1,6 @@
-"""Processes are killed while people work with them: nothing acknowledged is lost, nothing is said or sent twice.
+"""Processes are killed while people work with them: nothing acknowledged is lost, nothing is posted or sent twice.
 
-`python tests/chaos/long_run.py` is the same with hundreds of kills. PAGEHAND_CHAOS_SEED repeats an earlier plan.
+`python tests/chaos/long_run.py` does the same with hundreds of kills. PAGEHAND_CHAOS_SEED repeats an earlier plan.
 """
 
 import asyncio
@@ -18,22 +18,21 @@ from support.servers.postgres import PostgresServer
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 AT_POINTS = 4
-"""How many kills at least there are in each round at a named point."""
+"""The minimum number of kills at a named point in each round."""
 SECONDS = 90.0
-"""After which a machine that is too slow for so many kills gives up."""
+"""Seconds after which a machine that is too slow for all the kills gives up."""
 SLACK_PACE = 6.0
-"""How many times as short Slack's minute is, so that three processes come to its limits and are through in time."""
+"""The factor by which Slack's minute is shortened, so that three processes reach its limits and finish in time."""
 TO_NOTICE = 10.0
-"""Seconds that those who live may need once a lease has run out: they are killed and started again all the time."""
+"""Seconds that living processes may need once a lease has expired: they are killed and restarted all the time."""
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(30, marks=pytest.mark.full)])
 async def test_nothing_is_lost_or_repeated_over_kills(
     process_group: ProcessGroup, scratch: Path, maybe_postgres: PostgresServer | None, seed: int, kills: int
 ) -> None:
-    """Both databases and both ways of Slack to the bot, side by side, since most of the time passes with waiting for
-    leases to run out. The processes on PostgreSQL share what Slack allows. Where that does not start, SQLite gets all
-    the kills.
+    """Both databases and both transports run side by side, since most of the time is spent waiting for leases to
+    expire. The processes on PostgreSQL share Slack's limits. If that does not start, SQLite gets all the kills.
     """
     async with AsyncExitStack() as stack:
         sqlite = await new_sqlite(scratch, "one")
@@ -46,7 +45,7 @@ async def test_nothing_is_lost_or_repeated_over_kills(
                 plan("SQLite", sqlite, one_instance, idempotent=False, http=True, kills=kills / 2),
                 plan("PostgreSQL", url, three_instances, idempotent=True, kills=kills / 2, slack_pace=SLACK_PACE),
             ]
-        async with asyncio.TaskGroup() as group:  # where one fails, the other is not played on
+        async with asyncio.TaskGroup() as group:  # if one fails, the other is not continued
             tasks = [group.create_task(play_round(process_group, scratch, played, seed)) for played in rounds]
         results = [task.result() for task in tasks]
     for result in results:

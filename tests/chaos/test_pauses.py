@@ -1,7 +1,7 @@
-"""Processes are stopped for longer than a lease and then go on: what they come back with does no harm.
+"""Processes are paused for longer than a lease and then resumed: their late actions do no harm.
 
-One moment is left out: between the last look at the lease and the call, a process can be stopped by nothing that it
-could notice, and its call then goes out late.
+One moment is left out: between the last check of the lease and the call, a process cannot notice that it was paused,
+and its call is sent late.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from support.servers.postgres import PostgresServer
 pytestmark = [pytest.mark.chaos, pytest.mark.full, pytest.mark.postgres, pytest.mark.timeout(240)]
 PAUSES = 3
 SECONDS = 90.0
-"""After which a machine that is too slow for so many pauses gives up."""
+"""Seconds after which a machine that is too slow for all the pauses gives up."""
 
 
 async def test_nothing_is_lost_or_repeated_over_pauses(

@@ -35,7 +35,7 @@ def test_the_kill_points_cover_the_schedulers_workers() -> None:
 async def test_background_writes_do_not_trigger_a_listeners_kill(
     process_group: ProcessGroup, scratch: Path, seed: int
 ) -> None:
-    """A process records something when it starts already; it is the command that it is to be killed by."""
+    """A process records something at its start already, but it must be killed by the command."""
     url = await new_sqlite(scratch, "points")
     async with world(process_group, url, scratch, "Points", idempotent=False, seed=seed) as made:
         target = await made.process_pool.start("a", f"kill:{A_COMMAND}#1")
@@ -49,5 +49,5 @@ async def test_background_writes_do_not_trigger_a_listeners_kill(
 
 
 def _at_work(log: Path) -> bool:
-    """Whether a process has begun all that it does by itself."""
+    """Returns whether a process has started all its background tasks."""
     return log.exists() and "Pagehand is at work" in log.read_text()

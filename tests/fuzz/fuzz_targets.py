@@ -1,4 +1,4 @@
-"""What is fuzzed. A target's function gets bytes and raises where they were read wrongly; each has a few seeds."""
+"""The fuzz targets. A target's function gets bytes and raises if they were read wrongly; each has a few seeds."""
 
 import json
 import re
@@ -134,7 +134,7 @@ CALLS = [
     _json({**BODY, "blocks": BLOCKS, "thread_ts": "MESSAGE", "metadata": {"event_type": "x", "event_payload": {}}}),
     [b'--x\r\nContent-Disposition: form-data; name="channel"\r\n\r\nCHANNEL\r\n--x--\r\n'],
 ]
-"""By encoding: a form, JSON, several parts."""
+"""By encoding: a form, JSON, multipart."""
 JOB = {"id": "j1", "status": "active", "source": {"repository": "a/b", "ref": "main"}, "model": "m", "prLink": None}
 PROMPTS = [{"prompt": "Do it"}, {"prompt": ""}, {"prompt": "x", "files": [{"id": "0" * 64, "name": "a/../b.png"}]}]
 TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {

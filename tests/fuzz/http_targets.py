@@ -24,11 +24,11 @@ Call = tuple[str, str, Mapping[str, str]]
 FORM, JSON, MULTIPART = "application/x-www-form-urlencoded", "application/json", "multipart/form-data; boundary=x"
 EMPTY = hashlib.sha256(b"").hexdigest()
 HELD: list[JobServer] = []
-"""One that nobody holds is taken apart."""
+"""An unused one is dismantled."""
 
 
 def workspace_handlers() -> Reader:
-    """Web API methods in three encodings, the page's endpoints and the addresses for answers."""
+    """Web API methods in three encodings, the page's endpoints and the response URLs."""
     loop = asyncio.new_event_loop()
     server = WorkspaceServer()
     loop.run_until_complete(server.start())
@@ -47,7 +47,7 @@ def workspace_handlers() -> Reader:
 
 
 def job_server_handlers(directory: Path) -> Reader:
-    """The operations, with and without an Idempotency-Key; the limit keeps well-formed prompts from being worked on."""
+    """The operations, with and without an Idempotency-Key; the limit keeps well-formed prompts from being executed."""
     loop = asyncio.new_event_loop()
     values: dict[str, Any] = {"port": 0, "api_key": KEY, "data_directory": directory / "data", "rate_limit": 1}
     settings = JobServerSettings(repository=str(make_bare(directory / "r.git", {"a.md": "a"})), **values)
@@ -74,7 +74,7 @@ def job_server_handlers(directory: Path) -> Reader:
 def _reader(
     loop: asyncio.AbstractEventLoop, origin: str, calls: list[Call], state: Mapping[bytes, bytes] | None = None
 ) -> Reader:
-    """The first byte chooses the call; the rest is its body, or part of its path. `known`: words for what is there."""
+    """The first byte chooses the call; the rest is its body, or part of its path. `known`: existing words."""
     faults: list[str] = []
     logging.getLogger("aiohttp.server").addHandler(_Keeping(faults))
     session = loop.run_until_complete(_session())
@@ -92,7 +92,7 @@ def _reader(
 
 
 class _Keeping(logging.Handler):
-    """Keeps the tracebacks that aiohttp logs instead of raising."""
+    """Records the tracebacks that aiohttp logs instead of raising."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__(logging.ERROR)

@@ -21,10 +21,10 @@ sys.path[:0] = [str(directory) for directory in Path(__file__).resolve().parents
 with atheris.instrument_imports(include=["bot"]):
     from fuzz.fuzz_targets import TARGETS
 
-warnings.filterwarnings("ignore", module="aiohttp")  # it tells of each broken header
+warnings.filterwarnings("ignore", module="aiohttp")  # it reports each malformed header
 
 SLOWEST = 10
-"""Seconds after which one input counts as found: nobody may hold up a process with a clever text."""
+"""Seconds after which one input counts as a finding: no text may block a process."""
 LONGEST = 4_096
 MEMORY_MB = 1_024
 

@@ -1,4 +1,4 @@
-"""Each fuzzing target for a moment; `python tests/fuzz/run.py TARGET --seconds N` looks longer."""
+"""Runs each fuzzing target briefly; `python tests/fuzz/run.py TARGET --seconds N` runs longer."""
 
 import importlib.util
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 AT_ONCE = {"slack_text", "job_answer"}
-"""Those of the default lane: each target takes seconds to be instrumented."""
+"""Those in the default lane: each target takes seconds to be instrumented."""
 
 
 @pytest.mark.timeout(SECONDS + 60)

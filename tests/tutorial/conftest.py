@@ -12,7 +12,7 @@ from bot.store.store import open_store
 
 @pytest.fixture
 async def pagehand(sqlite_template: Path) -> AsyncIterator[TutorialWorld]:
-    """Pagehand in one channel with Ana, over a database of its own."""
+    """Pagehand in one channel with Ana, over its own database."""
     with TemporaryDirectory(dir=IN_MEMORY) as directory:
         path = shutil.copy(sqlite_template, directory)
         world = TutorialWorld()

@@ -56,7 +56,7 @@ async def record(store: Store, *those: AuditEntry) -> None:
 
 
 async def test_entries_are_exported_as_json_lines_oldest_first(database: str, store: Store, clock: FakeClock) -> None:
-    """With its time in UTC, and null for unknown values; the store stays in use meanwhile."""
+    """Each entry has its time in UTC, and null for unknown values; the store stays in use meanwhile."""
     await record(store, ENTRY)
     clock.advance(3600)
     refused = AuditEntry(AuditAction.REFUSED, Person("UGUS", "T2"), "C2", reason="guest ✋ \u2028")
@@ -91,7 +91,7 @@ async def test_a_period_is_exported(database: str, store: Store, clock: FakeCloc
 
 
 async def test_many_are_exported_in_pages_each_once(database: str) -> None:
-    """In the order of their times."""
+    """They are in the order of their times."""
     engine = engine_for(database)
     count = 2 * PAGE_SIZE + 17
     async with engine.begin() as connection:
@@ -156,7 +156,7 @@ async def test_a_failed_export_explains_itself(tmp_path: Path) -> None:
 
 
 async def test_audit_export_help_has_examples(tmp_path: Path) -> None:
-    """With examples, and every field."""
+    """There are examples, and every field is explained."""
     process = await start("", "--help")
     out, _ = await process.communicate()
     words = out.decode()
@@ -178,7 +178,7 @@ async def test_audit_export_help_has_examples(tmp_path: Path) -> None:
     ],
 )
 def test_common_time_formats_are_accepted(text: str, expected: datetime) -> None:
-    """In UTC, unless they say otherwise."""
+    """They are in UTC, unless they say otherwise."""
     assert period(text, "", now=NOW).since == expected.timestamp()
     if expected.year > 1970:
         assert period("", text, now=NOW).until == expected.timestamp()
@@ -188,7 +188,7 @@ def test_common_time_formats_are_accepted(text: str, expected: datetime) -> None
     "text", ["", "7", "d", "7 days", "-7d", "7m", "1234567d", "2026-13-01", "2026-11-01T25:00", "x" * 99]
 )  # fmt: skip
 def test_invalid_times_are_refused(text: str) -> None:
-    """By the name of the option; nothing is guessed."""
+    """The message names the option; nothing is guessed."""
     if text:
         with pytest.raises(click.UsageError, match="--since"):
             period(text, "", now=NOW)
@@ -197,7 +197,7 @@ def test_invalid_times_are_refused(text: str) -> None:
 
 
 def test_a_period_that_ends_before_it_begins_is_refused() -> None:
-    """Rather than to export nothing."""
+    """It does not export nothing silently."""
     with pytest.raises(click.UsageError, match="before --until"):
         period("7d", "8d", now=NOW)
 

@@ -63,7 +63,7 @@ async def test_a_backup_is_complete_and_never_overwrites_a_file(scratch: Path) -
 
 
 async def test_a_backup_can_be_made_before_migrating(scratch: Path) -> None:
-    """By the version before a migration; what may be sent meanwhile is still marked in doubt."""
+    """The older version can make it before a migration; what may be sent meanwhile is still marked in doubt."""
     live, copy = scratch / "live.sqlite3", scratch / "copy.sqlite3"
     await migrate(f"sqlite:///{live}")
     world = await opened(live)

@@ -177,17 +177,17 @@ async def test_marking_a_deleted_reply_is_not_an_error(world: SlackWorld) -> Non
     await world.chat.react(thread, reply.ts, RemoveReaction(Reaction.RECORDED))
 
 
-# -- somebody else's thread -------------------------------------------------------------------------------------------
+# -- existing threads -------------------------------------------------------------------------------------------------
 
 
 async def in_conversation(world: SlackWorld) -> tuple[Thread, str]:
-    """A job without a card yet, in a thread that people began; and that thread's first message."""
+    """A job without a card yet, in a thread that people began; and that thread's root message."""
     root = await world.workspace.people["ben"].say("docs", "Who knows about the guides?")
     return replace(world.thread, ts=root.ts, origin=ThreadOrigin.CONVERSATION), root.ts
 
 
 async def test_in_an_existing_thread_the_card_is_a_reply(world: SlackWorld) -> None:
-    """It is found again there by its key, even if people continue to talk."""
+    """It is found there by its key, even if people continue to talk."""
     thread, root = await in_conversation(world)
     ts = await world.chat.post_card(thread, "th1/card")
     for number in range(230):
@@ -198,7 +198,7 @@ async def test_in_an_existing_thread_the_card_is_a_reply(world: SlackWorld) -> N
 
 
 async def test_a_card_that_is_a_reply_is_updated_in_place(world: SlackWorld) -> None:
-    """Not on the thread's first message, which is somebody else's."""
+    """The thread's root message, which is another person's, is not touched."""
     thread, root = await in_conversation(world)
     thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
     await world.chat.update_card(replace(thread, state=ThreadState(job=Job("j1", "failed"))))
@@ -208,7 +208,7 @@ async def test_a_card_that_is_a_reply_is_updated_in_place(world: SlackWorld) -> 
 
 
 async def test_notices_of_a_job_in_an_existing_thread_go_there(world: SlackWorld) -> None:
-    """In the thread where it was asked for."""
+    """They go to the thread of the request."""
     thread, root = await in_conversation(world)
     thread = replace(thread, card_ts=await world.chat.post_card(thread, "th1/card"))
     ts = await world.chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
@@ -216,7 +216,7 @@ async def test_notices_of_a_job_in_an_existing_thread_go_there(world: SlackWorld
 
 
 async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) -> None:
-    """It would be a separate message in the channel, or one without explanation."""
+    """It would be a separate message in the channel, without explanation."""
     (thread, _), before = await in_conversation(world), world.workspace.web_api.calls.copy()
     for each in (thread, replace(thread, ts=None)):
         with pytest.raises(ChatRejected, match="card_not_posted"):
@@ -225,7 +225,7 @@ async def test_nothing_is_posted_for_a_thread_without_a_card(world: SlackWorld) 
 
 
 async def test_a_thread_whose_root_was_deleted_takes_no_card(world: SlackWorld) -> None:
-    """And there is nothing to find in it, so the doubt about an earlier attempt ends."""
+    """There is nothing to find in it either, so a doubt about an earlier attempt ends."""
     thread, root = await in_conversation(world)
     await world.workspace.people["ben"].delete("docs", root)
     assert await world.chat.find(thread, "th1/card") is None
@@ -234,7 +234,7 @@ async def test_a_thread_whose_root_was_deleted_takes_no_card(world: SlackWorld) 
 
 
 async def test_the_card_of_a_direct_message_is_posted_below_the_request(world: SlackWorld) -> None:
-    """And its news below that."""
+    """Its notices are posted below that."""
     ana = world.workspace.people["ana"]
     asked = await ana.say("pagehand", "Fix the guides")
     thread = replace(world.thread, channel_id=asked.channel, ts=asked.ts, origin=ThreadOrigin.REQUEST)
@@ -246,11 +246,11 @@ async def test_the_card_of_a_direct_message_is_posted_below_the_request(world: S
     assert end.subtype is None
 
 
-# -- who is told ------------------------------------------------------------------------------------------------------
+# -- mentions ---------------------------------------------------------------------------------------------------------
 
 
 def notifying(world: SlackWorld, told: NotificationSettings) -> SlackChat:
-    """The chat of an installation in which every channel has it like this."""
+    """Returns the chat of an installation in which every channel is configured like this."""
     chat = world.chat
     return SlackChat(
         chat._client, chat._identity, chat._message_context, chat._ephemeral_sender, notification=lambda _: told
@@ -258,7 +258,7 @@ def notifying(world: SlackWorld, told: NotificationSettings) -> SlackChat:
 
 
 async def test_an_end_with_a_pull_request_is_broadcast_where_configured(world: SlackWorld) -> None:
-    """That and nothing else."""
+    """Nothing else is."""
     thread, chat = await world.posted(), notifying(world, NotificationSettings(broadcast=True))
     await chat.post(thread, notice(STARTED))
     ts = await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
@@ -269,14 +269,14 @@ async def test_an_end_with_a_pull_request_is_broadcast_where_configured(world: S
 
 
 async def test_a_channel_without_mentions_gets_none(world: SlackWorld) -> None:
-    """The words are the same."""
+    """The text is the same."""
     thread, chat = await world.posted(), notifying(world, NotificationSettings(mention=False))
     await chat.post(thread, notice(JobFinished(LINK, new=True), "th1/finished"))
     assert world.workspace.channels.thread("docs", thread.ts or "")[-1].text.startswith("Done.")
 
 
 async def test_a_requested_status_counts_follow_ups(world: SlackWorld) -> None:
-    """The same facts as the card's."""
+    """They are the same as the card's."""
     ana = world.workspace.people["ana"]
     asked = notice(StatusRequested(ana.id), "th1/status")
     await world.chat.tell(await world.posted(), asked, follow_ups=FollowUpCounts(2, 1))
@@ -285,7 +285,7 @@ async def test_a_requested_status_counts_follow_ups(world: SlackWorld) -> None:
     assert "Follow-ups: 2 sent, 1 waiting for the job to begin" in message.text
 
 
-# -- words for one person ---------------------------------------------------------------------------------------------
+# -- private messages -------------------------------------------------------------------------------------------------
 
 
 def told(world: SlackWorld) -> Notice:
@@ -301,7 +301,7 @@ async def test_a_person_is_answered_privately_in_the_channel(world: SlackWorld) 
 
 
 async def test_a_person_is_answered_privately_in_a_thread_that_slack_shows(world: SlackWorld) -> None:
-    """If there is a reply in it; otherwise in the channel, with the card's address."""
+    """Slack shows it if the thread has a reply; otherwise it goes to the channel, with the card's permalink."""
     thread, ana = await world.posted(), world.workspace.people["ana"]
     await world.chat.tell(thread, told(world))
     await ana.say("docs", "and this", thread_ts=thread.ts)
@@ -316,7 +316,7 @@ async def test_a_person_is_answered_privately_in_a_thread_that_slack_shows(world
 
 
 async def test_answers_to_home_go_to_the_direct_message(world: SlackWorld) -> None:
-    """With the card's address."""
+    """It has the card's permalink."""
     thread, ana = replace(await world.posted(), has_replies=True), world.workspace.people["ana"]
     answer = ActionAnswered(ana.id, ActionAnswer.STARTED_AGAIN, asked_on=Surface.HOME)
     await world.chat.tell(thread, notice(answer, "th1/told"))
@@ -326,7 +326,7 @@ async def test_answers_to_home_go_to_the_direct_message(world: SlackWorld) -> No
 
 
 async def test_an_answer_quotes_the_reply_it_is_about(world: SlackWorld) -> None:
-    """As it was written, cut, and none of it markup."""
+    """The quotation is literal, shortened, and without markup."""
     thread, ana = await world.posted(), world.workspace.people["ana"]
     words = "<!channel> *shorter* " + "please " * 100
     await world.chat.tell(thread, notice(ActionAnswered(ana.id, ActionAnswer.HELD_DISCARDED, words), "th1/told"))
@@ -619,7 +619,7 @@ async def test_tokens_and_texts_are_not_logged_even_at_debug(
 
 
 async def test_a_channel_with_a_changed_id_is_found_by_its_newest(world: SlackWorld) -> None:
-    """In any process; unknown ids are refused as before."""
+    """This works in any process; unknown ids are refused as before."""
     asked = []
 
     async def find(channel_id: str) -> str:

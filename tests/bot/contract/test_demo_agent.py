@@ -1,4 +1,4 @@
-"""The demo with an agent, with its key and without, and the examples that it offers as buttons."""
+"""The demo with an agent, with and without its key, and the examples that it offers as buttons."""
 
 import asyncio
 import shlex
@@ -82,7 +82,7 @@ async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path) -> None:
 
 
 async def test_the_demo_offers_buttons_for_prompts_it_can_handle(tmp_path: Path) -> None:
-    """Pressed twice, it is carried out once, and its person is told."""
+    """Pressed twice, one is carried out once, and its person is told."""
     async with running_demo(tmp_path, Ports(0, 0)) as demo:
         ana, thread = demo.workspace.people["ana"], demo.workspace.channels.thread
         await ana.command(CHANNEL, "/docs", "What can you do?")

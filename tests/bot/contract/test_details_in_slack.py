@@ -63,7 +63,7 @@ async def test_an_end_is_one_message_with_all_details(world: SlackWorld) -> None
 
 
 async def test_examples_are_buttons_that_show_the_full_prompt(world: SlackWorld) -> None:
-    """In a separate row, above those of the message; the workspace accepts them like Slack."""
+    """They have their own row above the others; the workspace accepts them like Slack."""
     thread, prompts = await world.posted(), ('Replace "<a>" with "&"', "x" * 75)
     message = JobFinished(LINK, new=True, report=JobReport(examples=prompts))
     await world.chat.post(thread, Notice(1, "th1/end", "th1", message, created_at=0.0))
@@ -109,7 +109,7 @@ async def test_the_requester_has_a_name_an_id_and_the_threads_permalink(world: S
 
 
 async def test_a_permalink_is_looked_up_once(world: SlackWorld) -> None:
-    """By all that is sent of it, at the same time or later, and Homes that show it; what failed is asked for again."""
+    """Posts and Homes share the look-up, at the same time or later; a failed one is repeated."""
     thread, ana, requesters = await world.posted(), world.id("ana"), SlackRequesters(world.permalinks, world.people)
 
     def asked() -> int:

@@ -26,7 +26,7 @@ FIRST, LINE, SOON = "1700000001.000200", "1700000110.000200", "1700000113.000200
 
 @pytest.fixture
 async def processes(another_store: Opener, clock: FakeClock) -> Sequence[CoreWorld]:
-    """Two processes, on one database, with one Slack and one job API; a direct message of Ana's has a running job."""
+    """Two processes on one database, with one Slack and one job API; Ana has a running job in her direct message."""
     worlds: list[CoreWorld] = []
     for owner in ("one", "two"):
         world = CoreWorld(owner)
@@ -41,7 +41,7 @@ async def processes(another_store: Opener, clock: FakeClock) -> Sequence[CoreWor
 
 
 def taken(world: CoreWorld) -> list[str]:
-    """What the job API got besides the first job."""
+    """Returns what the job API got besides the first job."""
     return [*world.job_api.created[1:], *(words for said in world.job_api.messages.values() for words in said)]
 
 
@@ -82,7 +82,7 @@ async def test_concurrent_deliveries_of_an_answer_act_once(
 
 
 async def press(world: CoreWorld, kind: RequestKind, question: JobOrReplyAsked) -> None:
-    """A press that this process gets, and carries out while the other one does the same."""
+    """Presses a button in this process, while the other one does the same."""
     await world.service.act(Action(ANA, kind, f"press-{world.owner}", argument=question.request_id))
     await world.prepare()
 
@@ -98,14 +98,14 @@ async def test_a_concurrent_edit_and_answer_leave_one_request(processes: Sequenc
     assert taken(one) in (["Fix the manuals"], ["Fix the manual"])
 
 
-# -- forgotten --------------------------------------------------------------------------------------------------------
+# -- forgetting -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("of", [{"person_id": "UANA"}, {"channel_id": "D1"}], ids=str)
 async def test_forgetting_a_person_deletes_their_lines(
     processes: Sequence[CoreWorld], database: str, sql: Sql, of: dict[str, str]
 ) -> None:
-    """Nor thanks, nor the question about it; a press of its button is about nothing that is known."""
+    """Thanks and the question are deleted, too; a press of its button finds nothing."""
     world = processes[0]
     await write_line(world, "Fix the planted words", LINE)
     await world.service.thank(Reply(ANA, "D1", "", SOON, "Thanks!", in_direct_message=True))
@@ -122,8 +122,8 @@ async def test_forgetting_a_person_deletes_their_lines(
 
 
 async def asked_in_slack() -> Message:
-    """The question as Slack shows it: to its person alone, outside the threads of the direct message, though the job's
-    is active.
+    """The question as Slack shows it: only to its person, outside the threads of the direct message,
+    while the job is running.
     """
     async with slack_world() as world:
         ana = world.workspace.people["ana"]
@@ -150,8 +150,8 @@ async def test_the_question_has_a_button_for_each_answer() -> None:
 
 @pytest.mark.parametrize(("which", "kind"), [(0, NEW_JOB), (1, ADD)])
 async def test_a_press_is_recorded_as_its_persons_answer(which: int, kind: RequestKind) -> None:
-    """As Slack sends it, over HTTP and over Socket Mode (docs.slack.dev/reference/interaction-payloads): of what only
-    one person sees, it tells where and when that stands, and not what it says.
+    """The payload over HTTP and over Socket Mode (docs.slack.dev/reference/interaction-payloads): for an ephemeral
+    message, Slack sends its place and time but not its text.
     """
     pressed = buttons(await asked_in_slack())[which]
     action = {

@@ -40,7 +40,7 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
     assert setup.job_api.created == []
 
 
-# each fault by itself, and well again without it
+# each fault alone, and healthy again without it
 
 
 @pytest.mark.either_database
@@ -198,7 +198,7 @@ async def test_a_key_file_that_cannot_be_read_is_told(setup: Setup, tmp_path: Pa
     assert await setup.faults(**files) == {}
 
 
-# what only the manifest shows
+# faults that only the manifest shows
 
 CHANGES: Sequence[tuple[Callable[[AppConfig], AppConfig], str, str]] = [
     (lambda app: replace(app, events=app.events - {"message.im"}), "manifest.events.message.im", "Event Subscriptions"),
@@ -258,7 +258,7 @@ async def test_without_a_valid_configuration_token_the_rest_is_checked(setup: Se
     assert not [each for each in wrong.values() if each.is_fault and each.check != "manifest"]
 
 
-# what arrived so far
+# deliveries so far
 
 
 @pytest.mark.either_database

@@ -94,7 +94,7 @@ async def test_no_trace_is_left_in_the_database_files(scratch: Path, store: Stor
     assert "still contain traces" not in said
     assert ("PostgreSQL's files" in said) != on_sqlite
     assert not holds(scratch, PLANTED)
-    await add(store, a_thread("later"))  # whoever is at work goes on
+    await add(store, a_thread("later"))  # a running instance continues
 
 
 async def test_unfinished_jobs_are_kept_and_reported(store: Store, database: str) -> None:

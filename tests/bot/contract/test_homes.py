@@ -1,4 +1,4 @@
-"""Homes on a real store: published when they are due, again when that failed, and shown in the workspace."""
+"""Homes on a real store: published when they are due, retried after failures, and shown in the workspace."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ class FakeViews(HomeViews):
 
 @dataclass
 class FakeMembers(Members):
-    """All are members; `admins` are administrators."""
+    """All people are members; `admins` are administrators."""
 
     admins: frozenset[str] = frozenset()
     fault: ChatError | None = None
@@ -69,7 +69,7 @@ class FakeMembers(Members):
 
 @dataclass
 class HomeWorld:
-    """A store, what publishes, and what people do."""
+    """A store, the publisher, and what people do."""
 
     store: Store
     clock: FakeClock
@@ -98,7 +98,7 @@ def world(store: Store, clock: FakeClock) -> HomeWorld:
 
 
 async def asked(world: HomeWorld, count: int) -> None:
-    """Jobs of Ana's, each newer than the one before."""
+    """Starts jobs of Ana's, each newer than the one before."""
     for number in range(count):
         thread = a_thread(f"t{number}", created_at=1_700_000_000.0 + number, prompt=f"number {number}")
         await world.store.transact(partial(_add, thread=thread))
@@ -111,7 +111,7 @@ async def _add(tx: Transaction, *, thread: Thread, start: Request | None = None)
 
 
 async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> None:
-    """Then it is due when something changes."""
+    """Later it is due when something changes."""
     await world.service.open_home("UANA")
     (content,) = await world.work()
     assert content.person_id == "UANA"
@@ -126,7 +126,7 @@ async def test_a_home_is_published_once_when_it_is_opened(world: HomeWorld) -> N
 
 
 async def test_jobs_are_listed_newest_first_ten_a_page(world: HomeWorld) -> None:
-    """Those of others are not among them."""
+    """Other people's jobs are not listed."""
     await asked(world, 23)
     other = a_thread("other", requester_id="UBEN")
     await world.store.transact(lambda tx: tx.threads.add(other))
@@ -138,7 +138,7 @@ async def test_jobs_are_listed_newest_first_ten_a_page(world: HomeWorld) -> None
 
 
 async def test_questions_for_the_person_are_on_every_page(world: HomeWorld) -> None:
-    """The agent's question of an earlier job too."""
+    """Including the agent's question about an earlier job."""
     question = ThreadState(Job("j", "active"), work=Work(question="digest"))
     await asked(world, 15)
     await world.store.transact(lambda tx: tx.threads.save_state("t0", question, poll_in=None))
@@ -149,7 +149,7 @@ async def test_questions_for_the_person_are_on_every_page(world: HomeWorld) -> N
 
 
 async def test_a_job_without_a_project_waits_for_its_person(world: HomeWorld) -> None:
-    """One of which it is being found out does not."""
+    """A job whose project is being determined does not."""
     for name, state in (("t0", RequestState.AWAITING_PERSON), ("t1", RequestState.RECEIVED)):
         thread, start = a_thread(name, project=""), a_start(name, state=state)
         await world.store.transact(partial(_add, thread=thread, start=start))
@@ -176,7 +176,7 @@ async def test_only_administrators_see_pagehands_health(world: HomeWorld) -> Non
     [(ChatUncertain("x"), 30.0), (ChatRateLimited("x", retry_after=7.0), 7.0), (ChatNotAllowed("x"), 300.0)],
 )
 async def test_a_failed_home_is_retried(world: HomeWorld, fault: ChatError, seconds: float) -> None:
-    """When that makes sense; the health says so meanwhile."""
+    """If that makes sense; the health reports it meanwhile."""
     world.views.faults = [fault]
     await world.service.open_home("UANA")
     assert await world.work() == []
@@ -188,7 +188,7 @@ async def test_a_failed_home_is_retried(world: HomeWorld, fault: ChatError, seco
 
 
 async def test_a_home_that_slack_refuses_is_not_retried(world: HomeWorld, caplog: pytest.LogCaptureFixture) -> None:
-    """Until something changes; the log says so once, and nothing counts as broken."""
+    """It is skipped until something changes; the log says so once, and the health is unaffected."""
     world.views.faults = [ChatRejected("not_enabled"), ChatRejected("not_enabled")]
     for _ in range(2):
         await world.service.open_home("UANA")
@@ -200,7 +200,7 @@ async def test_a_home_that_slack_refuses_is_not_retried(world: HomeWorld, caplog
 
 
 async def test_nothing_is_published_after_the_lease_expired(world: HomeWorld) -> None:
-    """Whoever has it then does it."""
+    """The new owner of the lease does it."""
     await world.service.open_home("UANA")
     (item,) = await world.publisher.claim(10)
     claimed_at = world.clock.monotonic()
@@ -244,7 +244,7 @@ async def test_a_home_that_times_out_is_retried(world: HomeWorld) -> None:
 
 
 async def test_a_home_is_shown_in_slack(store: Store, clock: FakeClock) -> None:
-    """With names instead of ids, and the addresses of threads, each looked up once."""
+    """It has names instead of ids, and permalinks, each looked up once."""
     async with slack_world(names_within=2.0) as slack:
         ana, ben = slack.workspace.people["ana"], slack.id("ben")
         card = await slack.client.chat_postMessage(channel="C0DOCS001", text="card")

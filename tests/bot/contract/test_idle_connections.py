@@ -1,4 +1,4 @@
-"""Clients that hang, drip or send nonsense: the next one is answered soon, and the log stays short."""
+"""Clients that hang, drip or send garbage: the next one is answered soon, and the log stays short."""
 
 import asyncio
 import contextlib
@@ -125,7 +125,7 @@ async def test_a_thousand_half_sent_requests_do_not_block_others(
         async with asyncio.timeout(10):
             assert await ask() == 200
             ended = [asyncio.ensure_future(reader.read()) for reader, _ in hanging[: HANGING - MOST_CONNECTIONS]]
-            await asyncio.wait(ended)  # the oldest had to make room
+            await asyncio.wait(ended)  # the oldest was evicted
         await asyncio.gather(*ended, return_exceptions=True)
         said = [record for record in caplog.records if record.levelno >= logging.WARNING]
         assert [record.name for record in said] == ["bot.runtime.http.server"], [record.getMessage() for record in said]
@@ -191,7 +191,7 @@ async def test_a_slow_handler_keeps_its_connection_for_reuse() -> None:
         reader, writer = await there.connect()
         writer.write(WHOLE)
         assert await _read_soon(reader) == b""
-        await asyncio.sleep(0.4)  # longer than a request may take to come in
+        await asyncio.sleep(0.4)  # longer than a request may take to arrive
         there.may_answer.set()
         async with asyncio.timeout(10):
             assert b"here you are" in await reader.readuntil(b"you are")
@@ -238,7 +238,7 @@ async def test_exhausted_sockets_are_reported_once_and_recover(
             async with asyncio.timeout(10):
                 while not caplog.records:  # noqa: ASYNC110 - the log is what is looked at
                     await asyncio.sleep(0.01)
-            await asyncio.sleep(0.5)  # a few tries more
+            await asyncio.sleep(0.5)  # a few more attempts
         there.may_answer.set()
         async with asyncio.timeout(10):
             reader, writer = await there.connect()

@@ -394,7 +394,7 @@ async def test_a_call_held_back_repeats_the_earlier_reason(
 async def test_a_busy_project_is_left_alone_for_the_delay(
     server: Server, open_api: Open, headers: dict[str, str], at_most: float
 ) -> None:
-    """Its creates and messages together, and its polls apart; another project is not concerned."""
+    """Its creates and messages together, and its polls separately; another project is unaffected."""
     server.reply = answering(429, b"", **headers)
     api = open_api(default_pause=2.0)
     with pytest.raises(JobApiBusy):
@@ -474,7 +474,7 @@ async def test_a_success_that_is_not_a_job_is_unreadable(
 async def test_malformed_chunks_are_at_least_uncertain(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
 ) -> None:
-    # Unreadable or not depends on whether the head came in a packet of its own.
+    # Whether it is unreadable depends on whether the head came in its own packet.
     server.reply = raw(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n")
     assert isinstance(await fault_of(call, open_api(), caplog), JobApiUncertain)
     assert len(server.came) == 1
@@ -749,7 +749,8 @@ def proxy_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@pytest.mark.filterwarnings("ignore:.*BasicAuth.*:DeprecationWarning")  # httpx-aiohttp's way to pass a proxy's password
+# httpx-aiohttp's way of passing a proxy's password
+@pytest.mark.filterwarnings("ignore:.*BasicAuth.*:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*proxy_auth.*:DeprecationWarning")
 async def test_the_environments_proxy_is_used(
     server: Server, open_api: Open, proxy_environment: pytest.MonkeyPatch
@@ -782,7 +783,7 @@ async def test_no_proxy_is_used_for_loopback_or_exempted_hosts(
     assert await get(open_api()) == SEEN
     assert await get(open_api(server.address.replace("127.0.0.1", "localhost"))) == SEEN
     proxy_environment.setenv("NO_PROXY", "jobs.example")
-    proxy_environment.setenv("HTTP_PROXY", "socks5://127.0.0.1:9")  # refused where it would be used
+    proxy_environment.setenv("HTTP_PROXY", "socks5://127.0.0.1:9")  # refused on use
     open_api("http://jobs.example")
     with pytest.raises(ConfigError):
         open_api("http://other.example")

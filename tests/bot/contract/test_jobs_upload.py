@@ -31,7 +31,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 def answered(status: int, body: object, **headers: str) -> httpx.Response:
-    """An answer that has still to be read."""
+    """An answer that is yet to be parsed."""
     return httpx.Response(status, stream=httpx.ByteStream(json.dumps(body).encode()), headers=headers)
 
 
@@ -60,7 +60,7 @@ async def test_an_uploaded_file_is_attached_to_a_job_and_a_message(tmp_path: Pat
 
 
 async def test_an_upload_sends_the_bytes_digest_and_type() -> None:
-    """A kind that is none is sent as plain bytes; a name is one line that the job server takes."""
+    """An invalid type is sent as plain bytes; a name is one line that the job server accepts."""
     seen = list[httpx.Request]()
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -105,7 +105,7 @@ async def test_an_upload_sends_the_bytes_digest_and_type() -> None:
 async def test_each_upload_answer_maps_to_a_remedy(
     status: int, body: object, expected: type[JobApiError], words: str
 ) -> None:
-    """What may have arrived can be sent again: the same file twice is one."""
+    """A file that may have arrived can be sent again: the same file is stored once."""
     async with client("http://x", lambda _: answered(status, body)) as api:
         with pytest.raises(expected, match=words) as caught:
             await api.upload("docs", CONTENT, name="a", mimetype="image/png")

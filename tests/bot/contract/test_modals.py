@@ -77,7 +77,7 @@ def words(blocks: list[Block]) -> str:
 
 
 async def until_asked(world: SlackWorld, condition: Callable[[], bool]) -> None:
-    """Waits for something that wakes nobody; the test's time limit bounds it."""
+    """Polls a condition that cannot be awaited; the test's time limit bounds it."""
     while not condition():  # noqa: ASYNC110 - a recorded call has no event to wait on
         await asyncio.sleep(0.01)
 
@@ -86,7 +86,7 @@ async def until_asked(world: SlackWorld, condition: Callable[[], bool]) -> None:
 
 
 async def test_a_modal_starts_a_job(world: SlackWorld, ana: Actor) -> None:
-    """With project, channel and notification; one call of the service, and the modal closes."""
+    """It has project, channel and notification; the service is called once, and the modal closes."""
     view = await opened_job(world, ana)
     assert ids(view) == ["prompt", "project", "channel", "telling"]
     await ana.views.enter("prompt", "Fix the <@U1> guid\u202ees\U000e0041 & more\n\x02now")
@@ -103,7 +103,7 @@ async def test_a_modal_starts_a_job(world: SlackWorld, ana: Actor) -> None:
 
 
 async def test_a_missing_value_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
-    """And nothing that was typed is lost."""
+    """No typed text is lost."""
     view = await opened_job(world, ana)
     await ana.views.enter("prompt", "  \n ")
     assert (await ana.views.submit()).errors == {"channel": "Please complete this required field."}
@@ -117,7 +117,7 @@ async def test_a_missing_value_is_reported_at_its_field(world: SlackWorld, ana: 
 
 
 async def test_a_recording_failure_is_reported_at_its_field_and_can_be_retried(world: SlackWorld, ana: Actor) -> None:
-    """The second time it counts."""
+    """The second time succeeds."""
     await opened_job(world, ana)
     await ana.views.enter("prompt", "Fix it", dispatch=False)
     await ana.views.enter("channel", "docs")
@@ -131,7 +131,7 @@ async def test_a_recording_failure_is_reported_at_its_field_and_can_be_retried(w
 
 
 async def test_slow_recording_is_reported_and_continues(world: SlackWorld, ana: Actor) -> None:
-    """Where it fails at last, the person is told."""
+    """If it finally fails, the person is told."""
     await opened_job(world, ana)
     await ana.views.enter("prompt", "Fix it", dispatch=False)
     await ana.views.enter("channel", "docs")
@@ -145,7 +145,7 @@ async def test_slow_recording_is_reported_and_continues(world: SlackWorld, ana: 
 
 
 async def test_closing_a_modal_loses_nothing(world: SlackWorld, ana: Actor) -> None:
-    """Typed text is there when it is opened again, until it is submitted; nobody else gets it."""
+    """Typed text is restored when it is opened again, until it is submitted; nobody else sees it."""
     await opened_job(world, ana)
     for text in ("F", "Fix", "Fix the guides"):
         await ana.views.enter("prompt", text)
@@ -160,7 +160,7 @@ async def test_closing_a_modal_loses_nothing(world: SlackWorld, ana: Actor) -> N
 
 
 async def test_the_persons_defaults_are_preselected(world: SlackWorld, ana: Actor) -> None:
-    """Project, and how they are told."""
+    """The project, and the notification."""
     world.service.preferences[ana.id] = Preference("api", quiet=True)
     view = await opened_job(world, ana)
     assert view.values["project"]["project"]["selected_option"]["value"] == "api"
@@ -168,7 +168,7 @@ async def test_the_persons_defaults_are_preselected(world: SlackWorld, ana: Acto
 
 
 async def test_without_the_database_a_modal_still_accepts_text(world: SlackWorld, ana: Actor) -> None:
-    """What is not known is left out, and trying to send it says that it cannot be recorded."""
+    """Unknown values are left out, and submitting it reports that it cannot be recorded."""
     world.service.fault = StoreUnavailable("away")
     await opened_job(world, ana)
     await ana.views.enter("prompt", "Fix it")
@@ -190,7 +190,7 @@ async def test_the_bare_command_opens_the_modal_for_its_channel(world: SlackWorl
 
 
 async def test_options_without_a_prompt_are_preselected_in_the_modal(world: SlackWorld, ana: Actor) -> None:
-    """They go before what somebody prefers."""
+    """They take precedence over personal defaults."""
     world.service.preferences[ana.id] = Preference("docs")
     assert (await ana.command("docs", "/docs", "quiet project:API")).ok
     view = await shown(world, ana, "New job")
@@ -206,7 +206,7 @@ async def test_a_modal_that_cannot_be_opened_is_reported(world: SlackWorld, ana:
     assert ana.ephemerals("docs")[0].text == COULD_NOT_OPEN
 
 
-# -- a message that is handed over ------------------------------------------------------------------------------------
+# -- handing over a message -------------------------------------------------------------------------------------------
 
 
 async def handed_over(world: SlackWorld, ana: Actor, ts: str, channel: str = "docs") -> View:
@@ -252,7 +252,7 @@ async def test_a_secret_typed_back_is_refused_at_its_field(world: SlackWorld, an
 
 
 async def test_a_thread_is_included_when_chosen(world: SlackWorld, ana: Actor) -> None:
-    """And what was typed stays when that is changed."""
+    """Typed text is kept when the choice changes."""
     root = await ana.say("docs", "Who knows about ports?")
     reply = await world.workspace.people["ben"].say("docs", f"I do: {AWS}", thread_ts=root.ts)
     view = await handed_over(world, ana, reply.ts)
@@ -275,7 +275,7 @@ async def test_a_thread_is_included_when_chosen(world: SlackWorld, ana: Actor) -
 
 
 async def test_the_last_choice_of_context_is_remembered(world: SlackWorld, ana: Actor) -> None:
-    """Though what was chosen before takes longer to read."""
+    """Even if reading the earlier choice takes longer."""
     root = await ana.say("docs", "Who knows about ports?")
     reply = await ana.say("docs", "I do", thread_ts=root.ts)
     view = await handed_over(world, ana, reply.ts)
@@ -297,7 +297,7 @@ def updates_of(world: SlackWorld) -> list[CallRecord]:
 
 
 async def test_a_long_thread_fills_several_inputs_and_is_truncated(world: SlackWorld, ana: Actor) -> None:
-    """What came last is kept, that there was more is said, and all inputs together are what is sent."""
+    """The newest messages are kept, the omission is mentioned, and all inputs together are sent."""
     root = await ana.say("docs", "number 0")
     for number in range(1, 30):
         await ana.say("docs", f"number {number} " + "word & <more> " * 60, thread_ts=root.ts)
@@ -321,7 +321,7 @@ def never() -> View:
 
 
 async def test_where_pagehand_is_not_a_member_only_the_message_is_included(world: SlackWorld, ana: Actor) -> None:
-    """And it says so."""
+    """The modal says so."""
     root = await ana.say("general", "Who knows?")
     reply = await ana.say("general", "The port is wrong", thread_ts=root.ts)
     view = await handed_over(world, ana, reply.ts, "general")
@@ -331,7 +331,6 @@ async def test_where_pagehand_is_not_a_member_only_the_message_is_included(world
 
 
 async def test_drafts_are_kept_per_message(world: SlackWorld, ana: Actor) -> None:
-    """Each by its message."""
     first, second = await ana.say("docs", "one"), await ana.say("docs", "two")
     await handed_over(world, ana, first.ts)
     await ana.views.enter("prompt", "about one")
@@ -346,7 +345,7 @@ async def test_drafts_are_kept_per_message(world: SlackWorld, ana: Actor) -> Non
 
 
 async def test_a_modal_sends_a_follow_up(world: SlackWorld, ana: Actor) -> None:
-    """From the card's button."""
+    """It is opened from the card's button."""
     button = {"type": "button", "text": {"type": "plain_text", "text": "Follow up…"}, "value": "th1"}
     blocks = [{"type": "actions", "elements": [button | {"action_id": "follow_up"}]}]
     card = await world.client.chat_postMessage(channel="C0DOCS001", text="card", blocks=blocks)
@@ -365,7 +364,7 @@ async def test_a_modal_sends_a_follow_up(world: SlackWorld, ana: Actor) -> None:
 
 
 async def test_a_follow_up_to_a_missing_job_is_reported_at_its_field(world: SlackWorld, ana: Actor) -> None:
-    """With the words still there."""
+    """The text is still there."""
     button = {"type": "button", "text": {"type": "plain_text", "text": "Follow up…"}, "value": "th1"}
     blocks = [{"type": "actions", "elements": [button | {"action_id": "follow_up"}]}]
     card = await world.client.chat_postMessage(channel="C0DOCS001", text="card", blocks=blocks)
@@ -392,7 +391,7 @@ async def asked_in_thread(world: SlackWorld, ana: Actor, fields: Sequence[Questi
 
 
 async def test_a_form_of_the_agent_is_answered_in_a_modal(world: SlackWorld, ana: Actor) -> None:
-    """What has to be answered is said at its input; own words go before what was chosen."""
+    """Missing answers are reported at their input; typed text takes precedence over a choice."""
     await asked_in_thread(world, ana, FIELDS)
     view = await shown(world, ana, "Your answer")
     assert ids(view) == ["required_answer/1", "other_answer/1", "required_answer/2", "answer/3"]
@@ -407,7 +406,7 @@ async def test_a_form_of_the_agent_is_answered_in_a_modal(world: SlackWorld, ana
 
 
 async def test_a_single_answer_has_no_title_and_may_be_free_text(world: SlackWorld, ana: Actor) -> None:
-    """The follow-up that somebody began to write in the other modal stays."""
+    """A follow-up begun in the other modal is kept."""
     await asked_in_thread(world, ana, FIELDS[:1])
     await shown(world, ana, "Your answer")
     await ana.views.enter("other_answer/1", "All\u2063 of them")
@@ -430,7 +429,7 @@ async def test_an_answer_for_a_missing_job_is_reported_at_its_field(world: Slack
 
 
 async def test_opening_home_is_recorded(world: SlackWorld, ana: Actor) -> None:
-    """The Messages tab is none."""
+    """Opening the Messages tab is not."""
     await ana.views.open_home("messages")
     await ana.views.open_home()
     await world.workspace.deliveries.settled()
@@ -446,7 +445,7 @@ def home_with(*buttons: tuple[str, str]) -> Block:
 
 
 async def test_buttons_in_home_are_recorded(world: SlackWorld, ana: Actor) -> None:
-    """Another page, a retry, a job, one's defaults."""
+    """Another page, a retry, a job, personal defaults."""
     view = home_with((HOME_OLDER, "3"), (HOME_RETRY, "th1"), (HOME_START, "start"), (HOME_DEFAULTS, "change"))
     await world.client.views_publish(user_id=ana.id, view=view)
     for action_id in (HOME_OLDER, HOME_RETRY, HOME_START):
@@ -475,7 +474,7 @@ async def test_an_invalid_page_number_shows_the_first_page(world: SlackWorld, an
 
 
 async def test_a_closed_view_is_reported_as_such(world: SlackWorld, ana: Actor) -> None:
-    """It was closed, most often."""
+    """The person has usually closed it."""
     with pytest.raises(ChatRejected):
         await world.views.update(
             ShownView("V0NOTHERE"), {"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": []}
@@ -533,7 +532,7 @@ async def test_a_submission_without_text_is_an_error_at_the_field(
     ],
 )
 async def test_any_other_view_payload_is_acknowledged(world: SlackWorld, body: dict[str, Any]) -> None:
-    """And starts nothing."""
+    """It starts nothing."""
     assert (await world.app.handle_payload(body)).status == 200
     await world.app.drain(5)
     assert world.service.started == []

@@ -1,4 +1,4 @@
-"""People's names from users.info: asked for once, never waited for long, and shown without mentioning anybody."""
+"""People's names from users.info: looked up once, without long waits, and shown without mentioning anybody."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -108,7 +108,7 @@ async def test_lookups_for_one_text_are_bounded(world: SlackWorld) -> None:
 
 
 async def test_channels_and_groups_are_named_but_private_channels_are_not(world: SlackWorld) -> None:
-    """Whether Pagehand is in it or not; what Slack does not know is told in the same words. Nothing is asked twice."""
+    """Whether or not Pagehand is a member; unknown channels get the same words. Nothing is looked up twice."""
     known, client = world.workspace.channels, world.client
     await world.workspace.people["ana"].invite("leads", "pagehand")
     general, leads = known["general"].id, known["leads"].id
@@ -131,7 +131,7 @@ async def test_channels_and_groups_are_named_but_private_channels_are_not(world:
 
 
 async def test_without_the_scope_a_group_is_called_a_group() -> None:
-    """Which of them it is cannot be had by waiting."""
+    """Waiting would not reveal its name."""
     async with slack_world(AppConfig(scopes=AppConfig().scopes - {"usergroups:read"}), names_within=2.0) as world:
         assert await world.people.names(["S0WRITERS", world.id("ana")]) == {
             "S0WRITERS": USER_GROUP,
@@ -140,7 +140,7 @@ async def test_without_the_scope_a_group_is_called_a_group() -> None:
 
 
 async def test_while_slack_is_away_channels_show_their_id_or_cached_name(world: SlackWorld) -> None:
-    """Till it is asked again."""
+    """Until the next look-up."""
     general, docs = (world.workspace.channels[name].id for name in ("general", "docs"))
     assert await world.people.names([general]) == {general: "general"}
     world.workspace.faults.server_error(method="conversations.info")

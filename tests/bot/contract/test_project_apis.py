@@ -25,7 +25,7 @@ def api_at(url: str, *, key: str = KEY, can_cancel: bool = False) -> HttpJobApi:
 
 @asynccontextmanager
 async def two_projects() -> AsyncIterator[tuple[ProjectJobApis, FakeJobApiServer, FakeJobApiServer]]:
-    """`guides` and `api`, each at a server of its own; both are called docs there."""
+    """`guides` and `api`, each at its own server; both are called docs there."""
     guides, api = FakeJobApiServer(), FakeJobApiServer()
     async with AsyncExitStack() as stack:
         for server in (guides, api):
@@ -42,7 +42,7 @@ async def two_projects() -> AsyncIterator[tuple[ProjectJobApis, FakeJobApiServer
 
 
 async def test_each_call_goes_to_the_job_api_of_its_project() -> None:
-    """By the project's name; its id goes into the address."""
+    """It is found by the project's name; the project's id is in the address."""
     async with two_projects() as (apis, guides, api):
         job = await apis.create("guides", PromptCall("Fix it", "k1"))
         await apis.send_message("guides", job.id, PromptCall("And that", "k2"))
@@ -54,7 +54,7 @@ async def test_each_call_goes_to_the_job_api_of_its_project() -> None:
 
 
 async def test_a_busy_project_holds_back_only_itself() -> None:
-    """Also where the job APIs call both projects the same."""
+    """Even if the job APIs use the same id for both projects."""
     async with two_projects() as (apis, guides, _):
         guides.fail(refusing(429, retry_after="60"))
         for prompt in ("Fix it", "Fix that"):
@@ -65,7 +65,7 @@ async def test_a_busy_project_holds_back_only_itself() -> None:
 
 
 async def test_an_outage_of_one_project_does_not_affect_others() -> None:
-    """Its connections are its own."""
+    """Its connections are separate."""
     async with two_projects() as (apis, guides, api):
         await guides.stop()
         with pytest.raises(JobApiUnreachable):
@@ -75,7 +75,7 @@ async def test_an_outage_of_one_project_does_not_affect_others() -> None:
 
 
 async def test_a_project_removed_from_settings_is_named_as_the_reason() -> None:
-    """Nothing is sent anywhere; and a job is not called gone, since nobody was asked."""
+    """Nothing is sent, and the job is not called gone, since nobody was asked."""
     async with two_projects() as (apis, guides, api):
         calls: list[Callable[[], object]] = [
             lambda: apis.create("old", PromptCall("Fix it", "k")),
@@ -91,7 +91,7 @@ async def test_a_project_removed_from_settings_is_named_as_the_reason() -> None:
 
 
 async def test_jobs_from_before_the_projects_file_belong_to_the_default_project() -> None:
-    """Where only one project has that id."""
+    """Only one project has that id."""
     server = FakeJobApiServer()
     await server.start()
     apis = ProjectJobApis({"guides": ProjectJobApi("docs", api_at(server.url, can_cancel=True))})
@@ -106,7 +106,7 @@ async def test_jobs_from_before_the_projects_file_belong_to_the_default_project(
 
 @pytest.mark.parametrize("who", [None, Requester("Robin", "UROBIN")])
 async def test_our_job_server_cancels_a_job(tmp_path: Path, who: Requester | None) -> None:
-    """Twice is the same as once; the job's reason names who stopped it."""
+    """Cancelling is idempotent; the job's reason names who stopped it."""
     make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     command = '["sh", "-c", "sleep 600"]'
     async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:
@@ -130,7 +130,7 @@ async def test_our_job_server_cancels_a_job(tmp_path: Path, who: Requester | Non
 
 
 async def test_our_job_server_discards_partial_work(tmp_path: Path) -> None:
-    """Twice is the same as once; where there is none, it is no fault."""
+    """Discarding is idempotent; without partial work it is no error."""
     make_bare(tmp_path / "r.git", {"docs/start.md": "# Start\n"})
     command = '["sh", "-c", "echo half > half.md; exit 1"]'
     async with running(tmp_path / "r.git", tmp_path / "data", editor="command", command=command) as world:

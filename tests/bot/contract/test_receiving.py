@@ -45,7 +45,7 @@ async def world() -> AsyncIterator[SlackWorld]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Waits for something that wakes nobody; the test's time limit bounds it."""
+    """Polls a condition that cannot be awaited; the test's time limit bounds it."""
     while not condition():  # noqa: ASYNC110 - a log or a health state has no event to wait on
         await asyncio.sleep(0.01)
 
@@ -84,7 +84,7 @@ async def test_commands_work_in_direct_messages(world: SlackWorld, connected: So
 
 
 async def test_the_two_events_of_a_mention_start_one_job(world: SlackWorld, connected: SocketReceiver) -> None:
-    """Slack sends two events about it, with two ids; both name the same message."""
+    """Slack sends two events with different ids, which name the same message."""
     ana, name = world.workspace.people["ana"], world.workspace.app.name
     asked = await ana.say("docs", f"@{name} quiet Replace colour & flavour")
     await world.workspace.deliveries.settled()
@@ -303,7 +303,7 @@ async def test_a_long_outage_is_in_the_health_and_logged_once(
 async def test_connections_that_slack_closes_at_once_are_reopened_with_backoff(
     world: SlackWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Slack allows ten: the eleventh is told to leave as soon as it comes."""
+    """Slack allows ten: the eleventh is disconnected at once."""
     receiver = world.receiver(connections=11)
     await receiver.start()
     await until(lambda: "too_many_websockets" in caplog.text)

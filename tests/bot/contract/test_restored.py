@@ -40,7 +40,7 @@ from bot.store.store import open_store
 
 
 class Recording:
-    """A store of which a copy is made after each transaction."""
+    """A store that is copied after each transaction."""
 
     def __init__(self, store: Store, made: Callable[[], None]) -> None:
         self._store, self._made = store, made
@@ -73,7 +73,7 @@ class Copies:
 
 @dataclass
 class Outside:
-    """The parts that are the same before and after a restore."""
+    """The parts that survive a restore."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     job_api: JobApiOutside = field(default_factory=lambda: JobApiOutside(lambda: 0))
@@ -89,12 +89,12 @@ class Outside:
         return world.assemble()
 
     def taken(self) -> Counter[str]:
-        """How often the job API got each prompt and each reply."""
+        """Returns how often the job API got each prompt and each reply."""
         messages = [words for sent in self.job_api.messages.values() for each in sent for words in each.split("\n\n")]
         return Counter([*self.job_api.created, *messages])
 
     def repeated(self) -> list[str]:
-        """What was posted more than once."""
+        """Returns what was posted more than once."""
         return [key for key, count in Counter(message.key for message in self.chat.messages).items() if count > 1]
 
 
@@ -113,14 +113,14 @@ async def act(world: CoreWorld, kind: RequestKind, thread_id: str, key: str, arg
 
 
 async def ask_with_files(world: CoreWorld, prompt: str) -> None:
-    """A mention with files, of which one goes to the job API itself."""
+    """Sends a mention with files, of which one goes to the job API itself."""
     at = f"{world.clock.now():.6f}"
     files = tuple(SlackFile(name, name, file.mimetype) for name, file in world.reading.files.items())
     await world.service.receive(Reply(ANA, "C1", "", at, prompt, Attachments(files), mentions_us=True))
 
 
 async def a_day(world: CoreWorld) -> None:
-    """People ask, with files, too, reply quickly and slowly, stop, retry, and send again what may have arrived; Slack
+    """People ask, also with files, reply quickly and slowly, stop, retry, and repeat requests in doubt; Slack
     changes the channel's id.
     """
     world.job_api.files_taken = True
@@ -190,7 +190,7 @@ async def test_a_restored_backup_of_any_moment_repeats_nothing(scratch: Path, *,
 
 
 async def restored_without_repeating(copy: Path, outside: Outside) -> None:
-    """An instance goes on with a copy, after the whole day."""
+    """An instance continues with a copy, after the whole day."""
     after = deepcopy(outside)
     restored = await open_store(f"sqlite:///{copy}", clock=after.clock)
     await mark_all_in_doubt(restored)
@@ -249,7 +249,7 @@ async def test_a_dump_under_load_repeats_nothing_after_a_restore(postgres: Postg
 
 
 async def much_written(world: CoreWorld, postgres: PostgresServer, url: str, archives: list[Path]) -> None:
-    """Jobs and replies of many people, faster than they are worked off, and a dump each time there are more."""
+    """Many people write jobs and replies faster than they are processed; there is a dump whenever there are more."""
     ts = world.chat.messages[0].ts
     for archive in archives:
         for number in range(15):
@@ -259,7 +259,7 @@ async def much_written(world: CoreWorld, postgres: PostgresServer, url: str, arc
 
 
 async def take_over(url: str, outside: Outside) -> None:
-    """An instance goes on with a restored database."""
+    """Starts an instance on a restored database."""
     after = deepcopy(outside)
     said = await asyncio.to_thread(mark_restored_in_doubt, {"DATABASE_URL": url})
     assert said.startswith("In doubt: ")
@@ -273,7 +273,7 @@ async def take_over(url: str, outside: Outside) -> None:
 
 
 async def work_till(writing: asyncio.Task[None], world: CoreWorld) -> None:
-    """Works while somebody writes, and then finishes the rest."""
+    """Works while people write, and then finishes the rest."""
     while not writing.done():
         for loop in world.loops:
             await world.step(loop)
@@ -292,7 +292,7 @@ async def test_a_running_instance_is_not_disturbed(database: str) -> None:
 
 
 async def test_actions_of_people_are_not_repeated_after_a_restore(store: Store, clock: FakeClock) -> None:
-    """A stop is asked about in the thread; whoever pressed a button is told to look."""
+    """A stop is asked about in the thread; a person who pressed a button is asked to check."""
     outside = Outside(clock)
     outside.job_api.cancels = True
     world = outside.world(store)

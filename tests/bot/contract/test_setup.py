@@ -1,5 +1,5 @@
-"""`pagehand setup` against the real workspace and a job API over HTTP: what it makes, what it keeps, and its words for
-each fault.
+"""`pagehand setup` against the real workspace and a job API over HTTP: what it creates, what it keeps, and
+its message for each fault.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from bot.workspace.web_api.endpoint import ReceivedCall
 
 
 class Administrator(Faults):
-    """Installs each app as soon as it was created."""
+    """Installs each app as soon as it is created."""
 
     workspace: WorkspaceServer
 
@@ -61,7 +61,7 @@ class World:
         return self.directory / ".env"
 
     def given(self, **values: str) -> dict[str, str]:
-        """The environment with all that can be given, and some of it changed."""
+        """The environment with every setting, some of them changed."""
         credentials = self.workspace.credentials
         given = {
             "SLACK_BOT_TOKEN": credentials.bot_token,
@@ -73,7 +73,7 @@ class World:
         return {name: value for name, value in (given | values).items() if value}
 
     async def set_up(self, *options: str, typed: str = "", **environ: str) -> Result:
-        """Runs it. None of its output may show a secret, unless they are asked for."""
+        """Runs it. None of its output may show a secret, unless that was requested."""
         write = () if "--write" in options else ("--write", str(self.file))
         result = await asyncio.to_thread(
             CliRunner().invoke, main, ["setup", *write, *options], input=typed, env=self.environ | environ
@@ -313,7 +313,7 @@ async def test_earlier_answers_are_kept_and_nothing_is_replaced_silently(world: 
     assert "# a comment\n" in world.file.read_text()
 
 
-# each fault has its words
+# the message for each fault
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ class World:
         )
 
     def told(self) -> list[str]:
-        """What the administrator reads of faults."""
+        """Returns the faults that the administrator reads."""
         return [message.text for message in self._messages()]
 
     def told_at(self) -> list[str]:
@@ -115,7 +115,7 @@ class World:
         self.address = self.workspace.people[place].user.id if is_person else self.workspace.channels[place].id
 
     async def broken(self, *owners: str) -> list[Instance]:
-        """Instances that all have seen that something broke."""
+        """Instances that have all detected a fault."""
         instances = [await self.instance(owner) for owner in owners]
         await instances[0].look()
         self.more = [Finding.error("more", "It broke.", why="It matters.", fix="Mend it <now>.")]
@@ -189,7 +189,7 @@ async def test_faults_at_the_first_check_are_not_reported(world: World) -> None:
 @pytest.mark.either_database
 @pytest.mark.parametrize("place", ["docs", "ana"])
 async def test_a_report_in_doubt_is_looked_for_before_it_is_repeated(world: World, place: str) -> None:
-    """By whichever instance takes it up, as after the death of the one that told it."""
+    """Any instance that takes it up does this, for example after a crash."""
     world.make_administrator(place)
     one, two = await world.broken("one", "two")
     world.workspace.faults.drop(applied=True, method="chat.postMessage")
@@ -237,7 +237,7 @@ async def test_a_second_message_to_a_person_is_deleted_even_if_the_first_look_fa
 
 @pytest.mark.either_database
 async def test_where_nothing_may_be_looked_up_it_is_told_all_the_same(world: World) -> None:
-    """Also that the scope for looking it up is missing."""
+    """The missing scope for looking it up is reported as well."""
     instance = await world.instance()
     await instance.look()
     world.workspace.credentials.remove_scopes("channels:history")
@@ -261,7 +261,7 @@ async def test_a_message_is_found_however_much_was_written_since(world: World) -
 
 @pytest.mark.either_database
 async def test_a_fault_that_was_not_told_before_it_went_is_told_when_it_is_back(world: World) -> None:
-    """On the same day, on which one that was told would not be."""
+    """A reported fault would not be repeated on the same day."""
     (instance,) = await world.broken("one")
     fault, well = world.more, [Finding.ok("more", "Well.")]
     world.more = well

@@ -56,7 +56,7 @@ async def uploaded(world: SlackWorld, *files: Upload) -> tuple[SlackFile, ...]:
 
 
 async def test_a_file_in_the_workspace_is_read(workspace: SlackWorld) -> None:
-    """What it is called, and what is in it."""
+    """Its name and content are read."""
     guide, picture = await uploaded(workspace, Upload("guide.md", "# Größe\n".encode()), Upload("a.png", b"\x89PNG"))
     files = SlackFiles(workspace.client, workspace.response_urls._session)
     assert (guide.name, guide.mimetype, guide.may_be_text) == ("guide.md", "text/markdown", True)
@@ -66,14 +66,14 @@ async def test_a_file_in_the_workspace_is_read(workspace: SlackWorld) -> None:
 
 
 async def test_a_canvas_is_read_like_any_file(workspace: SlackWorld) -> None:
-    """It is no page to sign in at."""
+    """It is not a sign-in page."""
     (page,) = await uploaded(workspace, Upload("index.html", b"<h1>Guide</h1>"))
     files = SlackFiles(workspace.client, workspace.response_urls._session)
     assert (await files.read(page, max_bytes=100)).data == b"<h1>Guide</h1>"
 
 
 async def test_a_file_without_details_is_looked_up(workspace: SlackWorld) -> None:
-    """As in channels that are shared with others, where events hold its id alone."""
+    """In shared channels, events contain only its id."""
     (guide,) = await uploaded(workspace, Upload("guide.md", b"# Guide"))
     files = SlackFiles(workspace.client, workspace.response_urls._session)
     reference = read_file(MessageFile.read({"id": guide.id, "mode": "file_access", "file_access": "check_file_info"}))
@@ -90,7 +90,7 @@ async def test_a_file_without_details_is_looked_up(workspace: SlackWorld) -> Non
 
 
 async def test_a_missing_file_scope_is_named() -> None:
-    """Slack shows a page to sign in at instead of the file."""
+    """Slack returns a sign-in page instead of the file."""
     async with slack_world(AppConfig(scopes=AppConfig().scopes - {"files:read"})) as workspace:
         (guide,) = await uploaded(workspace, Upload("index.html", b"<h1>Guide</h1>"))
         with pytest.raises(ChatMissingScope) as raised:
@@ -100,14 +100,14 @@ async def test_a_missing_file_scope_is_named() -> None:
 
 @pytest.mark.parametrize("mimetype", ["text/markdown", "text/html", ""])
 async def test_a_sign_in_page_is_not_a_file(world: FileWorld, mimetype: str) -> None:
-    """Also where the file itself is a page."""
+    """Even if the file itself is an HTML page."""
     url = world.slack.gives("/files/guide", PAGE, Content_Type="text/html; charset=utf-8")
     with pytest.raises(ChatMissingScope):
         await world.files.read(file_at(url, mimetype=mimetype, size=5), max_bytes=1_000)
 
 
 async def test_a_long_file_is_read_up_to_the_limit(world: FileWorld) -> None:
-    """Also one that never ends, or that says it is shorter than it is."""
+    """Including one that never ends, or that claims to be shorter than it is."""
     given = 0
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -126,7 +126,7 @@ async def test_a_long_file_is_read_up_to_the_limit(world: FileWorld) -> None:
 
 
 async def test_the_token_is_sent_only_to_slack(world: FileWorld) -> None:
-    """Neither to an address that an event names, nor to where a redirect leads."""
+    """Neither to an address in an event, nor to the target of a redirect."""
     elsewhere = world.elsewhere.gives("/stolen", b"words")
     port = world.slack.address.rpartition(":")[2]
     for url in (
@@ -152,7 +152,7 @@ async def test_the_token_is_sent_only_to_slack(world: FileWorld) -> None:
 
 
 async def test_redirects_within_slack_are_followed_a_few_times(world: FileWorld) -> None:
-    """And one that never ends is given up."""
+    """An endless chain is given up."""
     world.slack.gives("/files/there", b"words", Content_Type="text/plain")
     url = world.slack.gives("/files/here", status=302, Location="there")
     assert (await world.files.read(file_at(url), max_bytes=100)).data == b"words"
@@ -165,7 +165,7 @@ async def test_redirects_within_slack_are_followed_a_few_times(world: FileWorld)
 
 
 async def test_other_answers_of_slack_become_our_errors(world: FileWorld) -> None:
-    """By its remedy; and no error contains the token."""
+    """Each has its remedy, and no error contains the token."""
     cases = ((404, ChatRejected), (403, ChatRejected), (410, ChatRejected), (500, ChatUncertain), (503, ChatUncertain))
     for status, kind in cases:
         with pytest.raises(kind) as raised:
@@ -177,7 +177,7 @@ async def test_other_answers_of_slack_become_our_errors(world: FileWorld) -> Non
 
 
 async def test_a_slow_file_download_is_given_up(world: FileWorld) -> None:
-    """So is one of which the connection ends."""
+    """So is one whose connection breaks."""
     gone = asyncio.Event()
 
     async def slow(_: web.Request) -> web.StreamResponse:

@@ -51,7 +51,7 @@ async def asked_for(world: SlackWorld, count: int) -> None:
 
 
 async def test_a_person_is_read_from_slack(world: SlackWorld) -> None:
-    """A member and administrator, a guest, somebody of another organization, and a bot."""
+    """A member and administrator, a guest, a person of another organization, and a bot."""
     members, ours = members_of(world), world.identity.team_id
     ana, gia = await members.member(world.id("ana")), await members.member(world.id("gia"))
     assert ana == Member(world.id("ana"), "ana", ours, is_guest=False, is_admin=True, tz="Europe/Lisbon")
@@ -61,7 +61,7 @@ async def test_a_person_is_read_from_slack(world: SlackWorld) -> None:
 
 
 async def test_permissions_are_looked_up_again_after_five_minutes(world: SlackWorld) -> None:
-    """So that people who become guests do not keep their rights."""
+    """So that people who become guests lose their rights."""
     members, ben = members_of(world), world.id("ben")
     for _ in range(3):
         await members.member(ben)
@@ -90,7 +90,7 @@ async def test_people_are_looked_up_concurrently_and_known_ones_do_not_wait(worl
 
 
 async def test_a_person_is_cached_from_the_time_of_the_request(world: SlackWorld) -> None:
-    """An answer that took ten seconds is ten seconds old: somebody may have been made a guest meanwhile."""
+    """An answer that took ten seconds is ten seconds old: the person may have become a guest meanwhile."""
     members, ben = members_of(world), world.id("ben")
     world.workspace.faults.delay(0.2, method="users.info")
     asked = asyncio.create_task(members.member(ben))
@@ -103,7 +103,7 @@ async def test_a_person_is_cached_from_the_time_of_the_request(world: SlackWorld
 
 
 async def test_names_and_membership_are_looked_up_together(world: SlackWorld) -> None:
-    """A person whose name is known is known."""
+    """A person whose name is cached is cached."""
     directory, ana = directory_of(world), world.id("ana")
     people = SlackPeople(world.client, directory=directory, monotonic=lambda: world.now[0])
     assert await people.names([ana]) == {ana: "ana"}
@@ -143,13 +143,13 @@ async def test_without_the_scope_looking_up_a_member_names_it() -> None:
     ],
 )
 def test_a_person_not_marked_as_full_member_counts_as_a_guest(user: dict[str, Any]) -> None:
-    """Nor do they belong to any workspace, or have any right, that Slack does not name."""
+    """They belong to no workspace, and have no right, that Slack does not name."""
     found = read_user("U1", DescribedUser.read(user))
     assert found.member == Member("U1", "U1", "", is_guest=True)
 
 
 async def test_everyone_in_our_organization_is_ours() -> None:
-    """By the organization's id, where people belong to several workspaces of it."""
+    """Its id decides, since people belong to several of its workspaces."""
     identity = Identity("T1", "Acme", "U0BOT", "B0BOT", enterprise_id="E1")
     plain = {"is_restricted": False, "is_ultra_restricted": False}
     for user, team in (
@@ -179,7 +179,7 @@ async def test_an_answer_without_a_person_is_unknown(answer: dict[str, Any]) -> 
 
 
 async def test_members_of_a_group_are_read(world: SlackWorld) -> None:
-    """Asked for once in five minutes."""
+    """They are looked up once in five minutes."""
     groups = SlackGroups(world.client, monotonic=lambda: world.now[0])
     writers = {world.id("ana"), world.id("ben")}
     for _ in range(3):
@@ -202,7 +202,7 @@ async def test_a_hidden_group_has_no_members(world: SlackWorld, caplog: pytest.L
 
 
 async def test_while_slack_is_away_nobody_counts_as_a_stranger(world: SlackWorld) -> None:
-    """It is told that Slack could not be asked."""
+    """The error says that Slack could not be asked."""
     groups = SlackGroups(world.client)
     world.workspace.faults.server_error(method="usergroups.users.list")
     with pytest.raises(ChatUncertain):
@@ -214,7 +214,7 @@ async def test_while_slack_is_away_nobody_counts_as_a_stranger(world: SlackWorld
 
 
 async def test_a_channels_kind_is_read(world: SlackWorld) -> None:
-    """Public, shared with another organization, and direct, for which nothing is asked."""
+    """Public, shared with another organization, and direct, for which nothing is looked up."""
     channels, known = SlackChannels(world.client), world.workspace.channels
     docs, partners = known["docs"].id, known["partners"].id
     for _ in range(2):
@@ -232,14 +232,14 @@ async def test_a_channels_kind_is_read(world: SlackWorld) -> None:
 
 @pytest.mark.parametrize("channel", [None, [], {}, {"is_ext_shared": None, "is_private": 0}, {"is_ext_shared": "no"}])
 def test_a_channel_not_known_to_be_internal_counts_as_shared(channel: Any) -> None:
-    """And private."""
+    """It counts as private, too."""
     assert read_channel("C1", DescribedChannel.read(channel)) == ChannelInfo(
         "C1", "", is_shared_outside=True, is_private=True
     )
 
 
 async def test_the_cache_is_bounded_and_failures_are_not_cached() -> None:
-    """The oldest goes first."""
+    """The oldest entry is evicted first."""
     cache, fetched = ExpiringCache[str](seconds=10.0, monotonic=lambda: 0.0), list[str]()
 
     async def fetch(key: str) -> str:
@@ -258,7 +258,7 @@ async def test_the_cache_is_bounded_and_failures_are_not_cached() -> None:
     assert len(fetched) == 2_003
 
 
-# -- conversations --------------------------------------------------------------------------------------------------
+# -- threads --------------------------------------------------------------------------------------------------------
 
 
 def conversations_of(world: SlackWorld) -> SlackConversations:
@@ -266,7 +266,7 @@ def conversations_of(world: SlackWorld) -> SlackConversations:
 
 
 async def test_a_thread_is_read_with_names_and_without_the_bot(world: SlackWorld) -> None:
-    """Oldest first, with files, forwarded messages and who is mentioned."""
+    """Oldest first, with files, forwarded messages and mentioned people."""
     ana, ben = world.workspace.people["ana"], world.workspace.people["ben"]
     docs = world.workspace.channels["docs"].id
     other = await ben.say("docs", "Ports are *wrong* in the guide")
@@ -287,7 +287,7 @@ async def test_a_thread_is_read_with_names_and_without_the_bot(world: SlackWorld
 
 
 async def test_the_last_messages_of_a_long_thread_are_read(world: SlackWorld) -> None:
-    """Those before the message that asks, over all pages that Slack makes of it, each once."""
+    """Those before the requesting message, over all pages, each once."""
     ana, docs = world.workspace.people["ana"], world.workspace.channels["docs"].id
     root = await ana.say("docs", "number 0")
     said = [await ana.say("docs", f"number {number}", thread_ts=root.ts) for number in range(1, 450)]
@@ -299,7 +299,7 @@ async def test_the_last_messages_of_a_long_thread_are_read(world: SlackWorld) ->
 
 
 async def test_only_messages_since_the_last_reading_are_read(world: SlackWorld) -> None:
-    """Neither the message that it is counted from, nor the thread's first one, which Slack sends again."""
+    """Without the message that it is counted from, and without the thread's root, which Slack sends again."""
     ana, docs = world.workspace.people["ana"], world.workspace.channels["docs"].id
     root = await ana.say("docs", "first")
     said = [await ana.say("docs", text, thread_ts=root.ts) for text in ("a", "b", "c", "d")]
@@ -319,7 +319,7 @@ async def test_an_unreadable_thread_raises_the_matching_error(world: SlackWorld)
 
 
 async def test_endless_pages_are_given_up_and_non_messages_left_out() -> None:
-    """Whatever answers instead of Slack."""
+    """The same for any server instead of Slack."""
     odd = [None, "words", {"ts": 5}, {"ts": "soon", "text": "x"}, {"ts": "1700000000.000100", "text": ["x"]}]
     message = {"ts": "1700000000.000200", "user": "U1", "text": "Hello <@U2>"}
     page = {"ok": True, "messages": [*odd, message], "response_metadata": {"next_cursor": "again"}}

@@ -51,7 +51,7 @@ async def rows(sql: Sql, table: str) -> int:
 
 
 async def test_entries_are_paged_in_any_size(store: Store, clock: FakeClock) -> None:
-    """Many of one transaction have one time: none of them is left out between two pages, and none comes twice."""
+    """Many entries of one transaction have one time: none is left out between two pages, and none is repeated."""
     begin = clock.now()
     await record(store, *(replace(ASKED, job_id=f"{number}") for number in range(7)))
     clock.advance(1)
@@ -66,7 +66,7 @@ async def test_entries_are_paged_in_any_size(store: Store, clock: FakeClock) -> 
 
 
 async def test_a_period_includes_its_start_and_excludes_its_end(store: Store, clock: FakeClock) -> None:
-    """So that two periods that follow each other have each entry once."""
+    """So that two consecutive periods have each entry once."""
     begin = clock.now()
     for number in range(4):
         await record(store, replace(ASKED, job_id=str(number)))
@@ -77,7 +77,7 @@ async def test_a_period_includes_its_start_and_excludes_its_end(store: Store, cl
 
 
 async def test_a_late_entry_is_sorted_by_its_time(store: Store, clock: FakeClock) -> None:
-    """The order is that of time, not of numbers."""
+    """The order is by time, not by number."""
     begin = clock.now()
     await record(store, replace(ASKED, job_id="second"))
     clock.advance(-5)
@@ -86,12 +86,12 @@ async def test_a_late_entry_is_sorted_by_its_time(store: Store, clock: FakeClock
 
 
 def text_of(record: logging.LogRecord) -> str:
-    """A line of the log, without its time, its level and its logger."""
+    """Returns a line of the log, without its time, its level and its logger."""
     return TextFormatter([]).format(record).partition("bot.store.audit: ")[2]
 
 
 async def test_each_entry_is_logged_in_one_line(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """With everything known, and nothing else."""
+    """The line has every known value, and nothing else."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, ASKED, REFUSED)
     assert [text_of(each) for each in caplog.records] == [
@@ -101,7 +101,7 @@ async def test_each_entry_is_logged_in_one_line(store: Store, caplog: pytest.Log
 
 
 async def test_no_field_can_forge_a_field_or_line_of_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """What is more than a word stands in quotation marks, and is bounded."""
+    """Values of more than a word are quoted and bounded."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     await record(store, replace(ASKED, project="docs\naudit: asked person=UEVE", job_id='a b" c=d', reason="x" * 5_000))
     (line,) = caplog.records
@@ -113,7 +113,7 @@ async def test_no_field_can_forge_a_field_or_line_of_the_log(store: Store, caplo
 
 
 async def test_uncommitted_entries_are_not_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """Nor twice of what was tried twice."""
+    """Nor are they logged twice after a retry."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
 
     async def fails(tx: Transaction) -> None:
@@ -140,7 +140,7 @@ async def test_uncommitted_entries_are_not_logged(store: Store, caplog: pytest.L
 async def test_transactions_sharing_a_commit_log_only_their_own_entries(
     another_store: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each entry once, however many come at the same time."""
+    """Each entry is logged once, however many are concurrent."""
     caplog.set_level(logging.INFO, logger="bot.store.audit")
     store = await another_store()
     await asyncio.gather(*(record(store, replace(ASKED, job_id=f"j{number}")) for number in range(30)))
@@ -149,7 +149,7 @@ async def test_transactions_sharing_a_commit_log_only_their_own_entries(
 
 
 async def test_old_audit_entries_are_deleted_in_small_steps(store: Store, sql: Sql, clock: FakeClock) -> None:
-    """What is younger stays."""
+    """Newer ones are kept."""
     for _ in range(5):
         await record(store, ASKED)
         clock.advance(DAY)
@@ -163,8 +163,8 @@ async def test_old_audit_entries_are_deleted_in_small_steps(store: Store, sql: S
 
 
 async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, clock: FakeClock) -> None:
-    """Versions of messages after a quarter of an hour, what counts towards the limit after two hours, drafts after a
-    day, Homes and held replies that nobody comes back to, and the audit trail when its jobs go.
+    """Versions of messages after a quarter of an hour, counted requests after two hours, drafts after a day, abandoned
+    Homes and held replies, and audit entries with their jobs.
     """
     held = RequestState.AWAITING_PERSON
     await add(store, a_thread(), a_start(state=RequestState.ACCEPTED), a_follow_up("1.1", state=held))
@@ -178,7 +178,7 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
             await tx.homes.opened(f"U{number}")
             await tx.message_versions.note(MessageVersion("C1", f"{number}.1", "UANA", ""))
 
-    for first in range(0, 450, 50):  # in one transaction, a busy machine could not do it within a transaction's time
+    for first in range(0, 450, 50):  # in one transaction, a busy machine would exceed the time limit
         await store.transact(partial(fill, numbers=range(first, first + 50)))
     await store.transact(lambda tx: tx.preferences.save("UANA", Preference("docs")))
     begin = clock.now()
@@ -189,7 +189,7 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
         clock.advance((days * DAY) - (clock.now() - begin))
         await store.transact(lambda tx: tx.drafts.save("UNEW", "C1", "new"))
         await sweep()
-        await deliver_all(store)  # that nobody answered is told
+        await deliver_all(store)  # unanswered ones are reported
         counted[days] = [
             await rows(sql, table)
             for table in ("message_versions", "counted_requests", "drafts", "requests", "homes", "audit")
@@ -202,7 +202,7 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
 
 
 async def test_a_draft_changed_meanwhile_is_kept(store: Store, sql: Sql, clock: FakeClock) -> None:
-    """A day counts from the last word."""
+    """A day counts from the last change."""
     await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "one"))
     clock.advance(0.8 * DAY)
     await store.transact(lambda tx: tx.drafts.save("UANA", "C1", "two"))
@@ -228,7 +228,7 @@ async def fill_people(store: Store) -> None:
 
 
 async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store: Store, sql: Sql) -> None:
-    """However much it is; others keep theirs."""
+    """However many there are; others keep theirs."""
     await fill_people(store)
     total = Deleted()
     while batch := await store.transact(lambda tx: tx.retention.forget_person("UANA", limit=3)):
@@ -241,7 +241,7 @@ async def test_forgetting_a_person_deletes_their_actions_defaults_and_home(store
 
 
 async def test_forgetting_a_channel_deletes_its_audit_entries(store: Store, sql: Sql) -> None:
-    """Also where nothing came of it, and there is no job."""
+    """Including those without a job."""
     await fill_people(store)
     total = Deleted()
     while batch := await store.transact(lambda tx: tx.retention.forget_channel("C1", limit=4)):

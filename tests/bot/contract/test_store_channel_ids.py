@@ -1,6 +1,4 @@
-"""Channel ids that Slack changed: in whatever order the changes arrive, all lead to the first, and the last
-is the newest.
-"""
+"""Channel ids that Slack changed: in any order of the changes, all lead to the first id, and the last is the newest."""
 
 import asyncio
 import itertools
@@ -49,7 +47,7 @@ async def test_two_channels_are_kept_apart(store: Store) -> None:
 
 
 async def test_concurrent_id_changes_are_merged(store: Store) -> None:
-    """By several processes, as with PostgreSQL."""
+    """Several processes record them, as with PostgreSQL."""
     await asyncio.gather(*(changed(store, change) for change in CHANGES * 3))
     assert await all_of(store, "D") == ("A", "B", "C", "D")
 

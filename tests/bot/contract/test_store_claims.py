@@ -1,4 +1,4 @@
-"""Claims: due work is claimed once, in order, and again when its holder is gone."""
+"""Claims: due work is claimed once, in order, and again if its owner is gone."""
 
 from typing import Any
 
@@ -163,7 +163,7 @@ async def test_a_watch_is_claimed_by_one_owner(store: Store, clock: FakeClock) -
 
 
 async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: Store, clock: FakeClock) -> None:
-    """Of another revision it comes with its thread; it is held, saved and read as any other."""
+    """At another revision it is claimed with its thread; it is held, saved and read like any other."""
     await watched(store, "t1")
     clock.advance(1.0)
     other = await watched(store, "t2")
@@ -179,7 +179,7 @@ async def test_a_watch_of_a_known_thread_is_claimed_without_it(store: Store, clo
 
 
 async def test_a_claim_reads_a_bounded_number_of_unknown_threads(store: Store, clock: FakeClock) -> None:
-    """The others stay free, and known ones are claimed all the same."""
+    """The others stay unclaimed, and known ones are claimed as well."""
     for n in (1, 2, 3, 4):
         await watched(store, f"t{n}")
         clock.advance(1.0)
@@ -190,7 +190,7 @@ async def test_a_claim_reads_a_bounded_number_of_unknown_threads(store: Store, c
 
 
 async def test_a_known_thread_that_changed_is_not_claimed(store: Store) -> None:
-    """What was seen of its job came before the change: it is dropped, and the watch is free."""
+    """The poll's result precedes the change: it is dropped, and the watch is released."""
     await watched(store)
     known = KnownPoll("t1", 1, "docs", JOB.id)
     claimed = await store.transact(lambda tx: tx.polls.claim("one", lease=LEASE, limit=10, known={("t1", 1)}))
@@ -211,7 +211,7 @@ async def test_notices_of_a_thread_are_delivered_in_order_one_at_a_time(store: S
 
 
 async def test_a_post_in_an_existing_thread_waits_for_its_card(store: Store) -> None:
-    """Whatever is recorded before the card, the card comes first."""
+    """Whatever was recorded before the card, the card is posted first."""
     await add(store, a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
     assert not await claim_notices(store)
     await say(store, CARD)
@@ -225,7 +225,7 @@ async def test_a_post_in_an_existing_thread_waits_for_its_card(store: Store) -> 
 
 
 async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(store: Store) -> None:
-    """The card may have to wait for what the person answers."""
+    """The card may have to wait for the person's answer."""
     await add(
         store, a_thread(ts="1.1", card_ts=None), say=[a_post("a"), an_answer("b", "UANA"), an_answer("c", "UBEN")]
     )
@@ -238,7 +238,7 @@ async def test_private_notices_do_not_wait_for_posts_that_wait_for_the_card(stor
 
 
 async def test_a_thread_that_will_have_no_card_blocks_no_post(store: Store) -> None:
-    """Whoever delivers it finds out, and has it told to one person."""
+    """The sender finds out, and the notice goes privately to one person."""
     await add(store, a_thread(ts="1.1", card_ts=None), say=[a_post("a")])
     await store.transact(lambda tx: tx.threads.detach("t1"))
     [post] = await claim_notices(store)
@@ -246,7 +246,7 @@ async def test_a_thread_that_will_have_no_card_blocks_no_post(store: Store) -> N
 
 
 async def test_a_card_is_claimed_with_its_follow_up_counts(store: Store) -> None:
-    """Those that the job API took, and those that wait; no others."""
+    """Accepted and waiting ones; no others."""
     others = [a_follow_up("9", state=RequestState.RECEIVED), a_follow_up("8", state=RequestState.WITHDRAWN)]
     await add(store, a_thread(ts="1.1"), a_start(), *(a_follow_up(f"{number}") for number in range(5)), *others)
     await add(store, a_thread("t2", ts="2.1"), a_follow_up("1", "t2"))
@@ -286,7 +286,7 @@ async def test_many_marks_leave_room_for_posts(store: Store, clock: FakeClock) -
     assert (post, len(marks)) == ("t1/a", 2)
     assert not await claim_notices(store, max_reactions=0)
     later = [item.notice.key for item in await claim_notices(store, limit=2)]
-    assert len({*marks, *later}) == 4  # they are due at the same time: which of them goes first is nobody's promise
+    assert len({*marks, *later}) == 4  # they are due at the same time, in any order
 
 
 async def test_a_mark_in_flight_is_claimed_by_one_owner(store: Store, clock: FakeClock) -> None:

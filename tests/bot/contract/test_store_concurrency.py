@@ -36,7 +36,7 @@ OWNERS = ("one", "two", "three")
 
 @pytest.fixture
 async def stores(another_store: Opener) -> Sequence[Store]:
-    """One for each owner, as processes of their own would have."""
+    """One per owner, as separate processes would have."""
     return [await another_store() for _ in OWNERS]
 
 
@@ -60,7 +60,7 @@ async def test_owners_never_claim_the_same_row(stores: Sequence[Store]) -> None:
                 return
 
     await asyncio.gather(*(take(store, owner) for store, owner in zip(stores, OWNERS, strict=True) for _ in range(2)))
-    # What another owner has locked at that moment is skipped, so a last look takes what is left.
+    # Rows locked by another owner are skipped, so a last round takes the rest.
     await take(stores[0], "one")
     assert taken == Counter(f"{kind} {name}" for kind in ("watch", "request", "notice") for name in names)
 
@@ -156,11 +156,11 @@ async def test_concurrent_polls_and_answers_lose_no_update(stores: Sequence[Stor
 
 @pytest.mark.parametrize(
     "server", [pytest.param("postgres", id="postgres", marks=pytest.mark.postgres)], indirect=True
-)  # on SQLite one transaction has the whole database
+)  # on SQLite one transaction locks the whole database
 async def test_of_cards_arriving_at_once_the_newest_takes_unassigned_replies(
     stores: Sequence[Store],
 ) -> None:
-    """Each would leave it to the other, which it sees on its way."""
+    """Otherwise each would leave it to the other one, which is also in flight."""
     for name in ("t1", "t2"):
         await stores[0].transact(partial(_card_to_come, name))
     reply = Reply(Person("UANA", "T1"), "C1", "1700000000.000900", "1700000002.000100", "Fix it", mentions_us=True)

@@ -29,7 +29,7 @@ async def long_open(store: Store, *, limit: int = 100) -> LongOpenJobs:
 
 
 async def begin(store: Store, name: str, *, poll_in: float | None = 0.0) -> None:
-    """A job that is polled from now on, unless it has ended."""
+    """Records a job that is polled from now on, unless it has ended."""
     await add(store, a_thread(name))
     await store.transact(partial(_save, name, poll_in))
 

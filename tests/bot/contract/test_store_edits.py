@@ -126,7 +126,7 @@ async def test_an_early_reply_is_kept_unchanged_and_can_be_withdrawn_by_message(
     "order", [("", "5.1", "6.1"), ("6.1", "5.1", ""), ("5.1", "", "6.1"), ("6.1", "", "5.1")], ids=str
 )
 async def test_only_the_newest_version_counts(store: Store, order: tuple[str, ...]) -> None:
-    """Of the same message; one that comes again counts again."""
+    """Of the same message; a redelivered one counts again."""
     for number, edited_at in enumerate(order):
         expected = edited_at == max(order[: number + 1])
         for _ in range(2):
@@ -138,7 +138,7 @@ async def test_only_the_newest_version_counts(store: Store, order: tuple[str, ..
 
 
 async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: Store, sql: Sql) -> None:
-    """On several connections: whichever is first, the other one sees what it did."""
+    """On several connections: whichever is first, the other one sees its effect."""
     service = Service(store, on_commit=lambda: None)
     written = [f"17000000{number}.000100" for number in range(10, 40)]
     mentions = [replace(EARLY, thread_ts=f"{ts}1", message_ts=ts, mentions_us=True) for ts in written]
@@ -149,7 +149,7 @@ async def test_a_message_deleted_at_the_same_moment_starts_nothing(store: Store,
 
 
 async def test_a_thread_shows_what_its_start_requests(store: Store) -> None:
-    """One that was withdrawn shows what it had asked for; what follow-ups say changes nothing."""
+    """A withdrawn one shows what it had requested; follow-ups change nothing."""
     await add(store, a_thread(prompt="Do it"), a_start(), a_follow_up("1.1"))
     start = await get_request(store, a_start().id)
     await save_words(store, replace(start, text="Do it well"))
@@ -163,7 +163,7 @@ async def test_a_thread_shows_what_its_start_requests(store: Store) -> None:
 async def test_each_version_gets_one_private_answer_across_processes(
     store: Store,
 ) -> None:
-    """An older version that Slack brings later is not answered any more."""
+    """An older version delivered later is not answered."""
     services = [Service(store, on_commit=lambda: None) for _ in range(3)]
     for edited_at in ("", "1700000009.000100"):
         version = MessageVersion("C1", REPLY, "UANA", edited_at)

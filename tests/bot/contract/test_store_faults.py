@@ -196,12 +196,12 @@ async def test_deadlocked_work_is_repeated(store: Store) -> None:
         await store.transact(work)
 
     await asyncio.gather(lock("t1", "t2"), lock("t2", "t1"))
-    assert tries > 2  # three, or more where the machine is slow enough for the database to end other waits too
+    assert tries > 2  # three, or more if the machine is so slow that the database ends other waits too
 
 
 @on_postgres
 async def test_statements_have_a_timeout(database: str) -> None:
-    """A migration is given more: an index of a big table takes its time."""
+    """A migration gets more time: indexing a big table is slow."""
     engine = engine_for(database, statement_timeout=0.1)
     with pytest.raises(TimeoutError):
         async with engine.begin() as connection:

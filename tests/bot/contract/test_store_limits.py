@@ -1,4 +1,4 @@
-"""People's limits: only allowed requests count, once, and also if several come at the same time."""
+"""Hourly limits: only allowed requests count, once, also under concurrency."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ async def ask(store: Store, request_id: str, *, person: str = "UANA", limit: int
 
 
 async def test_the_hourly_limit_frees_up_when_the_oldest_is_an_hour_old(store: Store, clock: FakeClock) -> None:
-    """To the moment that was said."""
+    """At exactly the announced time."""
     begin = clock.now()
     assert await ask(store, "r1") is None
     clock.advance(60)
@@ -44,7 +44,7 @@ async def test_the_hourly_limit_frees_up_when_the_oldest_is_an_hour_old(store: S
 
 
 async def test_a_counted_request_is_neither_recounted_nor_refused(store: Store, clock: FakeClock) -> None:
-    """It is looked at again when its project was chosen, or it was edited."""
+    """It is checked again after its project was chosen, or after an edit."""
     for _ in range(3):
         assert await ask(store, "r1", limit=1) is None
         clock.advance(10)
@@ -52,7 +52,7 @@ async def test_a_counted_request_is_neither_recounted_nor_refused(store: Store, 
 
 
 async def test_a_lowered_limit_counts_earlier_requests(store: Store, clock: FakeClock) -> None:
-    """So many have to be an hour old that fewer than the new limit are left."""
+    """Enough of them must be an hour old to leave fewer than the new limit."""
     begin = clock.now()
     for number in range(5):
         assert await ask(store, f"r{number}", limit=0) is None
@@ -61,7 +61,7 @@ async def test_a_lowered_limit_counts_earlier_requests(store: Store, clock: Fake
 
 
 async def test_withdrawn_requests_do_not_count(store: Store) -> None:
-    """Neither does what is only looked at."""
+    """Neither do requests that are only checked."""
 
     async def fails(tx: Transaction) -> None:
         assert await tx.limits.free_at("UANA", "r1", limit=1, within=HOUR) is None
@@ -81,7 +81,7 @@ async def stores(another_store: Opener) -> Sequence[Store]:
 
 
 async def test_the_limit_holds_under_concurrency(stores: Sequence[Store]) -> None:
-    """Of two people, in three processes, each as much as one may."""
+    """Two people in three processes each get exactly the limit."""
     asked = [
         (person, ask(stores[number % 3], f"{person}{number}", person=person, limit=5))
         for number in range(24)

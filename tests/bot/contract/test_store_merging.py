@@ -13,7 +13,7 @@ FIRST, SECOND, THIRD = (f"1700000000.00000{n}" for n in (1, 2, 3))
 
 
 async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
-    """The first follow-up, claimed, with these."""
+    """Claims the first follow-up with these."""
     [claimed] = await claim_requests(store)
 
     async def merge(tx: Transaction) -> None:
@@ -25,7 +25,7 @@ async def claimed_as_one(store: Store, *others: str) -> ClaimedRequest:
 
 
 async def test_merged_requests_are_claimed_and_counted_like_the_first(store: Store) -> None:
-    """It is nobody else's, and what comes after waits for all of it."""
+    """Nobody else gets them, and later requests wait for all of them."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
     await claimed_as_one(store, f"t1-{SECOND}")
@@ -38,7 +38,7 @@ async def test_merged_requests_are_claimed_and_counted_like_the_first(store: Sto
 
 
 async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: Store, clock: FakeClock) -> None:
-    """None of them is taken by itself; and when they are taken again, it is known that they may have arrived."""
+    """None of them is claimed alone; once claimed again, they are known to be in doubt."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND, THIRD)))
     await claimed_as_one(store, f"t1-{SECOND}")
@@ -57,7 +57,7 @@ async def test_after_the_lease_a_takeover_finds_the_same_merged_requests(store: 
 
 
 async def test_a_separated_request_is_sent_by_itself(store: Store) -> None:
-    """In its order."""
+    """It keeps its place in the order."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND)))
     await claimed_as_one(store, f"t1-{SECOND}")
@@ -70,7 +70,7 @@ async def test_a_separated_request_is_sent_by_itself(store: Store) -> None:
 
 
 async def test_an_ended_request_can_be_merged_again(store: Store) -> None:
-    """Somebody had it sent again: an ended row is open again."""
+    """A person had it sent again, which reopens an ended row."""
     await watched(store)
     await add(store, *map(a_follow_up, (FIRST, SECOND)))
     await claimed_as_one(store, f"t1-{SECOND}")
@@ -88,7 +88,7 @@ async def test_an_ended_request_can_be_merged_again(store: Store) -> None:
 
 
 async def test_a_stop_is_claimed_before_waiting_and_after_in_flight_requests(store: Store) -> None:
-    """Though it has no place among the messages."""
+    """Although it has no place among the messages."""
     await watched(store)
     stop = replace(a_follow_up("", id="t1-stop", source_key="stop"), kind=RequestKind.STOP, text="")
     await add(store, *map(a_follow_up, (FIRST, SECOND)))

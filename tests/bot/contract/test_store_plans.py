@@ -59,17 +59,17 @@ MODULES = (
     turns,
 )
 OPEN_ONLY = ("due_at IS NOT NULL", "state = 'awaiting_person'", "claimed_until IS NOT NULL", "state = ANY ARRAY[")
-"""What makes an index hold open rows only: to read such an index from end to end is no scan of what is finished."""
+"""Marks of an index with open rows only: reading such an index completely is no scan of finished rows."""
 _WALKS = ("people", "in_turn", "walks", "ways", "each_share", "in_order")
 _NO_TABLES = ("CONSTANT ROW", "(subquery", "pagehand_schema", "open_jobs", *_WALKS)
-"""What SQLite calls a scan as well: of a row in the statement itself, of an empty list, of the schema's version, of
-what a subquery with a limit found, of what a walk through an index did.
+"""Also called scans by SQLite: of a row in the statement itself, of an empty list, of the schema's version, of the
+result of a subquery with a limit, of the result of an index walk.
 """
 
 
 @pytest.fixture(params=["looked at", "never looked at"])
 async def engine(request: pytest.FixtureRequest, database: str) -> AsyncIterator[AsyncEngine]:
-    """A database with a history. PostgreSQL looks at what is in its tables by itself, at any time; SQLite never."""
+    """A database with a history. PostgreSQL analyzes its tables by itself, at any time; SQLite never does."""
     engine = engine_for(database)
     on_postgres = engine.dialect.name == "postgresql"
     if on_postgres and request.param == "never looked at":
@@ -83,7 +83,7 @@ async def engine(request: pytest.FixtureRequest, database: str) -> AsyncIterator
             await connection.execute(text("ANALYZE"))
     yield engine
     if on_postgres:
-        # Whoever has the database next shall not meet what was deleted.
+        # The next user of the database must not meet deleted rows.
         async with engine.begin() as connection:
             await connection.execute(text(f"TRUNCATE {', '.join(metadata.tables)}"))
     await engine.dispose()
@@ -137,7 +137,7 @@ async def test_due_work_is_found_by_index_and_in_order(
 async def test_the_next_requester_in_turn_is_found_by_index(
     database: str, statement: Select[int], indexes: list[str]
 ) -> None:
-    """Each step from one person or thread to the next; what was found is put in order, not what waits."""
+    """Each step from one person or thread to the next; only the result is sorted, not the waiting rows."""
     plan = await _plan_for_many(database, statement)
     for index in indexes:
         assert index in plan
@@ -145,7 +145,7 @@ async def test_the_next_requester_in_turn_is_found_by_index(
 
 
 async def test_the_newest_jobs_of_a_channel_are_found_in_order(engine: AsyncEngine) -> None:
-    """In a direct message with many of them: no more are read than are wanted."""
+    """In a direct message with many of them: only the wanted ones are read."""
     statement = threads._NEWEST_OF.params({"channel": "D1", "most": 10})
     sql = statement.compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
     explain = "EXPLAIN" if engine.dialect.name == "postgresql" else "EXPLAIN QUERY PLAN"
@@ -167,9 +167,9 @@ async def _plan_for_many(database: str, statement: Select[int]) -> str:
     async with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             explain = "EXPLAIN"
-            # Of tables that are known to be empty any index would do; of new ones nothing is known.
+            # For tables known to be empty any index would do; for new ones nothing is known.
             await connection.execute(text(f"TRUNCATE {', '.join(metadata.tables)}"))
-            # Where there is a choice, it is to be as with many rows.
+            # The planner should choose as with many rows.
             for choice in ("enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_hashjoin", "enable_mergejoin"):
                 await connection.execute(text(f"SET LOCAL {choice} = off"))
         plan = "\n".join(str(row[-1]) for row in await connection.exec_driver_sql(f"{explain} {sql}"))
@@ -195,7 +195,7 @@ async def _sqlite_plans(connection: AsyncConnection, statement: str, values: Any
 
 
 async def _postgres_plans(connection: AsyncConnection, statement: str, values: Any) -> AsyncIterator[str]:
-    """Scans in the plan for these very values, and in the one for any, which a prepared statement comes to use."""
+    """Returns scans in the plan for these values, and in the generic plan that a prepared statement comes to use."""
     rows = await connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", values)
     nothing = f"({', '.join('NULL' for _ in values)})" if values else ""
     await connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_generic_plan")
@@ -228,11 +228,11 @@ async def _reads_all(connection: AsyncConnection, node: Mapping[str, Any]) -> bo
 
 
 async def test_these_tests_run_every_statement_of_the_store(engine: AsyncEngine, statements: Statements) -> None:
-    """Those that stand in its modules; what the methods make themselves is run with the methods."""
+    """Those written in its modules; statements built by methods run with the methods."""
     dialect = engine.dialect.name
     for module in MODULES:
         for name, statement in _statements_of(module, dialect):
-            # What reads no table is left out: it is for PostgreSQL alone, and partly for one of its versions.
+            # Statements without a table are left out: they are for PostgreSQL only, and partly for one of its versions.
             if isinstance(statement, UpdateBase) or (isinstance(statement, Select) and _reads_a_table(statement)):
                 assert any(statement is ran for ran in statements.ran), f"{module.__name__}.{name}"
 
@@ -248,7 +248,7 @@ def _reads_a_table(statement: Select[Any]) -> bool:
 
 @pytest.mark.parametrize("table", metadata.sorted_tables, ids=str)
 def test_a_threads_rows_are_found_by_index_when_it_is_deleted(table: Any) -> None:
-    """No plan shows what a foreign key does at a deletion; neither database makes an index for it by itself."""
+    """No plan shows the effect of a foreign key on a deletion; neither database creates an index for it."""
     indexes = [list(index.columns) for index in (*table.indexes, table.primary_key)]
     for key in table.foreign_keys:
         assert any(columns[0] is key.parent for columns in indexes)

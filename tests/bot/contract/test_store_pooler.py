@@ -81,7 +81,7 @@ async def begun(store: Store, names: Sequence[str]) -> None:
 
 
 async def prepare(store: Store, owner: str) -> None:
-    """Makes what was received wait to be sent, each under its card."""
+    """Moves received requests to the queue for sending, each under its card."""
 
     async def ready(tx: Transaction) -> None:
         for item in await tx.requests.claim_received(owner, lease=30.0, limit=10):
@@ -92,7 +92,7 @@ async def prepare(store: Store, owner: str) -> None:
 
 
 async def worked_off(store: Store, owner: str, sent: Counter[str], count: int) -> None:
-    """What the loops do: preparing, cards, requests, and the first poll of each job."""
+    """Runs the loops: preparing, cards, requests, and the first poll of each job."""
     while sent.total() < count:
         await prepare(store, owner)
         for item in await claim_notices(store, owner):
@@ -165,7 +165,7 @@ async def test_tables_are_created_and_compared_through_the_pooler(pooler: PgBoun
 
 
 async def prepared(url: str) -> int:
-    """How many statements stay prepared on a connection that has run one."""
+    """Returns how many statements stay prepared on a connection that has run one."""
     engine = engine_for(url)
     try:
         async with engine.begin() as connection:

@@ -152,7 +152,7 @@ END = NewNotice(NoticeKey("r1/completed"), JobFinished())
 
 
 async def test_an_end_drops_only_held_notices(store: Store, clock: FakeClock, sql: Sql) -> None:
-    """What was due, or is another thread's, is said before it."""
+    """Notices that were due, or belong to another thread, are posted before it."""
     await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[a_post("started")])
     await add(store, a_thread("t2", ts="17.2", card_ts="17.2"), say=[HELD])
     await say(store, HELD)
@@ -162,7 +162,7 @@ async def test_an_end_drops_only_held_notices(store: Store, clock: FakeClock, sq
 
 
 async def test_a_notice_held_long_enough_is_posted_before_the_end(store: Store, clock: FakeClock) -> None:
-    """Though nobody has come to say it yet."""
+    """Although no worker has claimed it yet."""
     await add(store, a_thread(ts="17.1", card_ts="17.1"), say=[HELD])
     assert await deliver_all(store) == []
     clock.advance(5.0)

@@ -29,14 +29,14 @@ async def claim(store: Store, owner: str = "one", limit: int = 9) -> list[Claime
 
 
 async def waiting(store: Store, *, count: int = 3) -> None:
-    """A follow-up that waits for so many files, and one after it."""
+    """A follow-up that waits for these files, and one after it."""
     await watched(store)
     await add(store, a_follow_up(FIRST), a_follow_up(SECOND))
     await store.transact(lambda tx: tx.request_parts.to_upload(ONE, FILES[:count]))
 
 
 async def test_each_file_is_claimed_separately_by_one_owner(store: Store) -> None:
-    """However many ask at the same moment."""
+    """However many workers claim concurrently."""
     await waiting(store)
     taken = await asyncio.gather(*(claim(store, owner, limit=1) for owner in ("one", "two", "three", "four")))
     assert len([item for items in taken for item in items]) + len(await claim(store, "five")) == 3
@@ -77,7 +77,7 @@ async def test_expired_claims_are_taken_over_and_released_ones_at_once(store: St
 
 
 async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: Store) -> None:
-    """But for one that was handed back: they are uploaded when it is sent again."""
+    """Except for a request that was handed back: they are uploaded when it is sent again."""
     await waiting(store)
     await settle(store, ONE, RequestState.REJECTED, problem=RejectionReason.TOO_OLD)
     assert await claim(store) == []
@@ -109,7 +109,7 @@ async def test_the_start_of_slack_failures_is_kept(store: Store, clock: FakeCloc
 
 
 async def test_prepared_parts_are_kept_until_the_request_proceeds(store: Store) -> None:
-    """With whatever people wrote, and files are named."""
+    """With any text and file names."""
     await watched(store)
     await add(store, a_follow_up(FIRST, state=RequestState.RECEIVED))
     message = ThreadMessage(

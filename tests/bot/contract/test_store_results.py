@@ -185,7 +185,7 @@ async def test_a_poll_older_than_the_saved_state_is_dropped_and_repeated(store: 
     assert await save_polls(store, change(claimed)) == 0
     assert (await get_thread(store)).state.round == 7
     assert not await claim_notices(store)
-    assert not await claim_polls(store)  # it is due as save_known said, not as the dropped poll did
+    assert not await claim_polls(store)  # due at the time set by save_known, not by the dropped poll
 
 
 async def test_a_job_is_not_polled_again_while_a_poll_is_in_flight(store: Store) -> None:

@@ -113,7 +113,7 @@ def upgrade() -> None:
 
 
 def migrations_with_another(folder: Path, *, then: str = "SELECT 1") -> Path:
-    """The migrations that there are, and one more: as the next version of Pagehand has them."""
+    """The existing migrations, and one more, as the next version of Pagehand would have it."""
     made = shutil.copytree(MIGRATIONS, folder / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
     following = f"{int(NEWEST) + 1:04}"
     script = _ANOTHER.format(next=following, newest=NEWEST, then=then)
@@ -180,7 +180,7 @@ async def test_a_schema_before_the_first_migration_is_refused_untouched(empty_da
 
 
 def test_the_listed_versions_match_the_migrations(tmp_path: Path) -> None:
-    """They are read off the files' names, so that a start need not import Alembic."""
+    """They are read from the file names, so that a start need not import Alembic."""
     migrations = migrations_with_another(tmp_path)
     script = ScriptDirectory(str(migrations))
     assert known_versions(migrations) == [revision.revision for revision in script.walk_revisions()][::-1]
@@ -223,7 +223,7 @@ async def test_times_from_before_the_clock_was_set_back_become_due(
     await sql("UPDATE polls SET due_at = due_at - 3600 WHERE thread_id IN ('t2', 't4')")
     after = await another_store()
     taken = [len(await claim(after, "after")) for claim in claims]
-    # What is leased stays so for a while where other instances may be at work.
+    # Leases are kept for a while if other instances may be running.
     assert taken == ([2, 1, 1, 1] if server is None else [1, 0, 0, 0])
     clock.advance(100)
     taken = [len(await claim(after, "after")) for claim in claims]

@@ -30,7 +30,7 @@ Work = Callable[[Transaction], Awaitable[object]]
 
 @asynccontextmanager
 async def held(store: Store, then: Work | None = None) -> AsyncIterator[None]:
-    """A transaction is under way until this ends; what is asked for meanwhile waits."""
+    """A transaction stays open until this ends; later ones wait."""
     begun, goes_on = threading.Event(), threading.Event()
 
     async def hold(tx: Transaction) -> None:
@@ -49,7 +49,7 @@ async def held(store: Store, then: Work | None = None) -> AsyncIterator[None]:
 
 
 async def asked(store: Store, *works: Work, urgent: bool = False) -> list["asyncio.Task[object]"]:
-    """Asks for these, in this order."""
+    """Requests these, in this order."""
     tasks = [asyncio.create_task(store.transact(work, urgent=urgent)) for work in works]
     await asyncio.sleep(0)
     return tasks
@@ -60,14 +60,14 @@ def adding(name: str, prompt: str = "Do it") -> Work:
 
 
 def names(file: Path) -> list[str]:
-    """The threads that another program sees."""
+    """Returns the threads that another program sees."""
     with closing(sqlite3.connect(file)) as other:
         return [name for (name,) in other.execute("SELECT id FROM threads ORDER BY id")]
 
 
 @pytest.fixture
 async def unhurried(another_store: Opener) -> Store:
-    """However slow the machine is, all that waits shares one transaction."""
+    """However slow the machine, everything that waits shares one transaction."""
     return await another_store(sharing=60.0)
 
 
@@ -172,7 +172,7 @@ async def test_a_flood_of_urgent_work_does_not_starve_the_rest(store: Store) -> 
 
 @on_sqlite
 async def test_work_that_awaits_anything_else_is_refused(store: Store) -> None:
-    """It would keep the one thread, and with it the database, from everybody."""
+    """It would block the one thread, and with it the database."""
 
     async def waits(tx: Transaction) -> None:
         await tx.threads.add(a_thread())
@@ -203,7 +203,7 @@ async def test_closing_finishes_waiting_work_first(store: Store, scratch: Path) 
     await closing_it
     assert await asyncio.gather(*tasks) == [True]
     assert names(scratch / "pagehand.db") == ["t1"]
-    await add(store, a_thread("t2"))  # it opens again where it is needed
+    await add(store, a_thread("t2"))  # it reopens on demand
 
 
 @on_sqlite

@@ -23,7 +23,7 @@ from bot.ports.transaction import Store
 from bot.ports.upkeep_store import OldRows
 
 FEW = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 3)), dict.fromkeys(SLACK_LIMITS.channel, Limit(60, 2)))
-"""Three calls at once of each method, two of them in one channel; then one a second."""
+"""Bursts of three calls of each method, two of them in one channel; then one a second."""
 
 
 async def marks(store: Store, count: int) -> None:

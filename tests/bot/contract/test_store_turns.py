@@ -1,4 +1,4 @@
-"""Turns: one person's flood keeps nobody waiting, and costs a claim no more than one request of theirs."""
+"""Turns: one person's flood delays nobody else, and costs a claim no more than one request of theirs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ FEW = [*TURN[:2], *(pytest.param(turn, marks=pytest.mark.full) for turn in TURN[
 
 
 async def flood(database: str, *, person: str, threads: Sequence[str], state: RequestState) -> None:
-    """This many replies by somebody, due for long."""
+    """This many overdue replies of a person."""
     rows = [
         request_values(a_follow_up(f"1700000000.{n:06}", threads[n % len(threads)], person_id=person, state=state))
         | {"due_at": 1_600_000_000.0 + n}
@@ -48,7 +48,7 @@ def people(claimed: Sequence[ClaimedRequest]) -> Counter[str]:
 
 @pytest.mark.parametrize("turn", FEW)
 async def test_a_single_request_among_thousands_is_prepared_next(store: Store, database: str, turn: float) -> None:
-    """Whoever it is by, and in whichever thread; the one with thousands gets what is left."""
+    """Whoever it is by, and in any thread; the one with thousands gets the remaining slots."""
     for name in ("t1", "t2"):
         await watched(store, name)
     await flood(database, person="UMANY", threads=["t1"], state=RequestState.RECEIVED)
@@ -63,7 +63,7 @@ async def test_a_single_request_among_thousands_is_prepared_next(store: Store, d
 
 
 async def test_a_requester_gets_a_turn_of_a_single_slot_in_a_flood(store: Store, database: str) -> None:
-    """Where each claim has room for one, it begins with another person, and in another thread."""
+    """If each claim has room for one, it starts with another person, and in another thread."""
     await watched(store, "00t1")
     await watched(store, "80t2")
     await flood(database, person="UMANY", threads=["00t1", "80t2"], state=RequestState.RECEIVED)
@@ -77,7 +77,7 @@ async def test_a_requester_gets_a_turn_of_a_single_slot_in_a_flood(store: Store,
 
 @pytest.mark.parametrize("turn", FEW)
 async def test_a_single_request_among_thousands_is_sent_next(store: Store, database: str, turn: float) -> None:
-    """The thousands are in one thread, where one goes after the other, and in many."""
+    """The thousands are in one thread, where they go one by one, and in many."""
     names = [f"{n:03}" for n in range(50)]
     for name in (*names, "other"):
         await watched(store, name)

@@ -1,5 +1,5 @@
-"""Unsigned bodies: however many are sent, and however compressed, they take little memory, and signed requests
-get through.
+"""Unsigned bodies: however many are sent, and however compressed, they use little memory, and
+signed requests get through.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from bot.slack.receiving.transports.http_receiver import signature_of
 SECRET = "planted-secret-signing"
 SENDERS = 395
 ALLOWED = 80 << 20
-"""Bytes by which a process may grow: what may be pending, what the connections themselves take, and Python's: 33 MB;
-in one run of sixty 65 MB, since what the allocator gets back may lie between what is held. Without a bound it is 1 GB.
+"""Bytes by which a process may grow: pending bodies, the connections themselves, and Python's overhead: 33 MB; in one
+run of sixty 65 MB, because of fragmentation. Without a limit it is 1 GB.
 """
 COMMAND = b"command=%2Fdocs&text=help&user_id=U1&channel_id=C1&team_id=T1"
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -92,7 +92,7 @@ async def closed(connections: list[Connection]) -> None:
 
 
 def head(*more: str, path: str = "/slack/events", signed: bool = True) -> bytes:
-    """Of a request that looks like Slack's, or does not."""
+    """The head of a request that looks like Slack's, or does not."""
     form = [f"X-Slack-Request-Timestamp: {int(time.time())}", "X-Slack-Signature: v0=" + "0" * 64] if signed else []
     return "\r\n".join([f"POST {path} HTTP/1.1", "Host: x", *form, *more]).encode() + b"\r\n\r\n"
 
@@ -103,7 +103,7 @@ def chunk(content: bytes) -> bytes:
 
 CHUNKED, ZIPPED = "Transfer-Encoding: chunked", "Content-Encoding: gzip"
 BOMB = chunk(gzip.compress(b"a" * 3_000_000))
-"""As long as a body may be, in 3,000 bytes; it never ends."""
+"""The longest allowed body, in 3,000 bytes; it never ends."""
 ATTACKS = {
     "bombs": (head(CHUNKED, ZIPPED, signed=False), BOMB),
     "bombs that look signed": (head(CHUNKED, ZIPPED), BOMB),
@@ -124,7 +124,7 @@ TELLING = {"bombs that look signed", "endless bodies without a signature", "many
     "attack", [pytest.param(name, marks=() if name in TELLING else pytest.mark.full) for name in ATTACKS]
 )
 async def test_unsigned_requests_use_little_memory_and_block_no_signed_ones(receiver: Receiver, attack: str) -> None:
-    """395 at a time: none of them ends."""
+    """395 at a time, none of which ends."""
     assert await receiver.ask() == 200
     before = receiver.resident
     for _ in range(SENDERS // 79):
@@ -221,7 +221,7 @@ async def test_the_largest_body_is_evicted_and_a_small_one_is_answered(
 
 
 async def test_the_rest_of_a_refused_body_is_not_waited_for_long(counting: Counting) -> None:
-    """What is missing when the answer goes out comes later, and the next request never ends."""
+    """The missing part arrives after the answer, and the next request never ends."""
     reader, writer = await counting.send(post("/refused", 10, 5))
     async with asyncio.timeout(10):
         assert b"400" in await reader.readuntil(b"\r\n\r\n")

@@ -1,4 +1,6 @@
-"""Two versions of Pagehand on one database: the older one goes on, and leaves alone what only the newer one knows."""
+"""Two versions of Pagehand on one database: the older one keeps working, and leaves alone what
+only the newer one knows.
+"""
 
 import logging
 import re
@@ -110,7 +112,7 @@ async def test_a_request_of_a_newer_kind_is_left_to_newer_instances(
     newer, known = (a_follow_up(each, state=RequestState.RECEIVED) for each in ("1", "2"))
     await add(store, newer, known)
     await sql("UPDATE requests SET recorded_at = :now", now=clock.now())
-    # As the newer version's migration does.
+    # Like the newer version's migration.
     await sql(
         "ALTER TABLE requests DROP CONSTRAINT ck_requests_kind" if server else "PRAGMA ignore_check_constraints=1"
     )

@@ -34,14 +34,14 @@ async def working(world: CoreWorld) -> CoreWorld:
 
 
 async def above(world: CoreWorld, kind: RequestKind, key: str) -> None:
-    """Ana presses a button on the card of the job above."""
+    """Presses a button on the card of the job above, as Ana."""
     thread = await world.store.transact(lambda tx: tx.threads.find_newest("D1", AT[0]))
     assert thread is not None
     await world.press(kind, ANA, "", key=key, thread_id=thread.id)
 
 
 async def in_thread(world: CoreWorld, word: ThreadWord, ts: str) -> None:
-    """Ana writes a word for Pagehand below the job above."""
+    """Writes a control word below the job above, as Ana."""
     await world.service.receive(Reply(ANA, "D1", AT[0], ts, "", word=word, in_direct_message=True))
     await world.settle()
 
@@ -55,7 +55,7 @@ async def ended(world: CoreWorld, status: str = "completed", link: str | None = 
 
 
 async def test_a_line_waits_for_an_answer_while_a_job_is_running(working: CoreWorld) -> None:
-    """The question comes once, at the line, however often Slack delivers it; nothing is sent."""
+    """The question is asked once, at the line, however often Slack delivers it; nothing is sent."""
     for _ in range(2):
         await write_line(working, "Fix the manual", LATER[0])
     assert asked(working) == ["Fix the manual"]
@@ -300,7 +300,7 @@ async def test_an_edit_into_a_task_is_asked_about(working: CoreWorld) -> None:
     assert asked(working) == ["Fix the manual"]
 
 
-# -- the job above, meanwhile -----------------------------------------------------------------------------------------
+# -- changes of the job above -----------------------------------------------------------------------------------------
 
 
 async def test_a_job_that_ended_meanwhile_is_resumed(working: CoreWorld) -> None:
@@ -311,7 +311,7 @@ async def test_a_job_that_ended_meanwhile_is_resumed(working: CoreWorld) -> None
 
 
 async def test_a_job_stopped_meanwhile_is_resumed(working: CoreWorld) -> None:
-    """The stop did not end the line, since nobody had sent it."""
+    """The stop did not end the line, which had not been sent."""
     working.job_api.cancels = True
     await write_line(working, "And the manual", LATER[0])
     await above(working, RequestKind.STOP, "s1")
@@ -349,7 +349,7 @@ async def test_a_muted_job_receives_no_line(working: CoreWorld) -> None:
     assert working.job_api.created == ["Fix the guides", "Fix the index"]
 
 
-# -- elsewhere --------------------------------------------------------------------------------------------------------
+# -- other places -----------------------------------------------------------------------------------------------------
 
 
 async def test_a_channel_with_a_changed_id_is_the_same_conversation(working: CoreWorld) -> None:

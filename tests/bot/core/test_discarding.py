@@ -50,7 +50,7 @@ def told(world: CoreWorld) -> list[tuple[str, ActionAnswer]]:
 
 
 async def kept(world: CoreWorld, ts: str) -> int:
-    """In how many files, as the card shows."""
+    """The number of files on the card."""
     return (await world.thread(ts)).state.work.progress.partial_files
 
 
@@ -61,7 +61,7 @@ async def test_partial_work_is_mentioned_with_the_failure_and_on_the_card(world:
 
 
 async def test_discarding_is_confirmed_once_to_the_person(world: CoreWorld, ts: str) -> None:
-    """Nobody else is: the card no longer shows the work, and the failure stays."""
+    """Nobody else is told: the card no longer shows the work, and the failure stays."""
     await discard(world, ts, person=BEN, said=at(1))
     await world.pass_time(60)
     assert world.job_api.discarded == [JOB]

@@ -16,7 +16,7 @@ from bot.domain.threads.thread import ThreadOrigin
 from bot.errors import ChatRejected
 
 ROOT = "1700000000.000900"
-"""A message that began a thread, and that Slack has not delivered yet."""
+"""A root message that Slack has not delivered yet."""
 AT = ("1700000001.000100", "1700000002.000100", "1700000003.000100")
 
 
@@ -25,7 +25,7 @@ def said(ts: str, text: str = "", word: ThreadWord | None = None) -> Reply:
 
 
 async def the_mention_comes(world: CoreWorld) -> None:
-    """The message that began the thread."""
+    """Delivers the root message."""
     asked = NewJob(BEN, "C1", "Fix it", f"message/C1/{ROOT}", WayIn.MENTION, thread_ts=ROOT, message_ts=ROOT)
     await world.service.start(replace(asked, origin=ThreadOrigin.REQUEST))
 

@@ -27,7 +27,7 @@ def several_projects(world: CoreWorld) -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> int:
-    """How many private messages were attempted: there is no Slack here."""
+    """Returns how many private messages were attempted: there is no Slack here."""
     return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
 
 
@@ -149,7 +149,7 @@ async def test_an_edit_that_removes_the_request_for_another_job_cancels_it(
     assert world.job_api.messages["job-1"] == []
 
 
-# -- a mention that an edit adds, or takes away ----------------------------------------------------------------------
+# -- mentions added or removed by an edit ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("words", ["Fix the intro", "Fix the intros"])

@@ -236,8 +236,8 @@ async def test_a_reply_handed_back_unsent_follows_its_edits(world: CoreWorld) ->
 
 
 async def test_a_request_in_doubt_is_repeated_with_the_same_words(world: CoreWorld) -> None:
-    """If a repeated key is executed once, new text under it would be lost, and under another key it would be a second
-    one.
+    """If the server honours keys, new text under the same key would be lost, and under another key it
+    would be a second request.
     """
     world.idempotent = True
     world.assemble()
@@ -276,7 +276,7 @@ async def test_words_edited_after_sending_are_offered_once(world: CoreWorld) -> 
 
 
 async def test_edited_words_count_towards_the_hourly_limit(world: CoreWorld) -> None:
-    """Whoever has reached it is told when they may ask again; then the same offer can be accepted."""
+    """A person over the limit is told when they may ask again; then the same offer can be accepted."""
     world.rules = PermissionRules("T1", hourly_limit=3)
     world.assemble()
     ts = await sent(world)
@@ -303,7 +303,7 @@ async def test_the_mark_follows_the_edited_words(world: CoreWorld) -> None:
         (JobApiUnreachable("down"), Reaction.ACCEPTED),  # the reaction of the first text, for a moment
         (JobApiRejected("400", words="no"), Reaction.PROBLEM),
     ):
-        world.job_api.faults = [fault]  # for the sending, and no look at the job
+        world.job_api.faults = [fault]  # for the sending, and no poll of the job
         assert await world.step(world.request_sender) == 1
         await world.settle()
         assert world.chat.reactions == {TS: reaction}
@@ -469,7 +469,7 @@ async def test_a_refused_reply_can_be_edited_and_sent(world: CoreWorld) -> None:
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
 
 
-# -- more, or less, than words ------------------------------------------------------------------------------------
+# -- replies without words ----------------------------------------------------------------------------------------
 
 
 async def test_a_file_without_words_is_sent_and_explained_once(world: CoreWorld) -> None:

@@ -76,7 +76,7 @@ async def state(world: CoreWorld, ts: str) -> ThreadState:
 
 
 async def fine_time(world: CoreWorld, seconds: int) -> None:
-    """Lets time pass in small steps, so that nothing overtakes anything."""
+    """Lets time pass in small steps, so that nothing is overtaken."""
     for _ in range(seconds):
         world.clock.advance(1.0)
         await world.settle()
@@ -121,7 +121,7 @@ async def test_an_earlier_end_does_not_hide_that_of_a_follow_up_in_doubt(world: 
 
 
 async def test_an_answer_with_the_jobs_previous_state_is_not_an_end(world: CoreWorld) -> None:
-    """Work on the message begins later: its answer still shows the end of earlier work."""
+    """Work on the message begins later: the answer still shows the end of earlier work."""
     ts = await world.started()
     await world.pass_time(30)
     world.job_api.show("job-1", "completed", LINK)
@@ -191,7 +191,7 @@ async def test_an_outage_that_only_messages_meet_is_reported_once(
 
 
 async def test_a_follow_up_never_answered_is_reported_and_handed_back(world: CoreWorld) -> None:
-    """If a key is executed once, it is repeated for long, but not forever: the next one is waiting."""
+    """A server that honours keys is asked for long, but not forever: the next request is waiting."""
     world.idempotent = True
     world.assemble()
     ts = await world.started()

@@ -251,7 +251,7 @@ async def test_editing_a_retried_request_affects_the_new_job(world: CoreWorld) -
 
 
 async def test_retrying_a_refused_mention_answers_in_its_thread(world: CoreWorld) -> None:
-    """With the thread's messages, as the mention would have had; replies there are then for the new job."""
+    """It includes the thread's messages, as the mention would have; later replies there are for the new job."""
     limited(world)
     await world.started("first")
     world.reading.threads[ROOT] = [ThreadMessage("Cleo", "The guide is wrong", ROOT)]
@@ -405,7 +405,7 @@ async def test_a_stop_while_the_start_is_in_doubt_says_so(world: CoreWorld) -> N
 
 
 async def test_a_stop_waits_for_a_start_that_is_retried_automatically(world: CoreWorld) -> None:
-    """A server that executes a key once gets it again; then there is a job to cancel (on this one, a second job)."""
+    """A server that honours keys gets it again; then there is a job to cancel (on this one, a second job)."""
     world.idempotent, world.job_api.cancels = True, True
     world.assemble()
     world.job_api.after = [JobApiUncertain("timeout")]
@@ -444,7 +444,7 @@ async def test_a_root_message_is_its_own_job_even_if_a_reply_arrived_first(world
 
 @pytest.mark.parametrize("person", [ANA, BEN])
 async def test_the_requester_is_told_of_a_stop_by_another_before_the_card(world: CoreWorld, person: Person) -> None:
-    """With the name; whoever pressed gets a separate answer."""
+    """By name; the person who pressed gets a separate answer."""
     await world.service.receive(Reply(ANA, "C1", ROOT, at(1), "Fix it", mentions_us=True))
     await world.service.receive(Reply(person, "C1", ROOT, at(2), "", word=ThreadWord.STOP))
     claimed_at = world.clock.monotonic()
@@ -618,7 +618,7 @@ async def test_a_follow_ups_outcome_is_reported_after_minutes_of_outage(world: C
 
 
 async def unreachable_for(world: CoreWorld, seconds: float) -> None:
-    """No job can be polled."""
+    """No job can be polled for this long."""
     get = world.job_api.get
 
     async def down(*_: object) -> Job:

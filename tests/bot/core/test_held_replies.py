@@ -16,7 +16,7 @@ AT = [f"170000000{n}.000200" for n in range(1, 10)]
 
 @pytest.fixture
 async def ts(world: CoreWorld) -> str:
-    """The thread of Ana's job, where Ben wrote something that waits for his answer."""
+    """The thread of Ana's job, with a reply of Ben's that waits for his answer."""
     world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
     world.assemble()
     ts = await world.started()

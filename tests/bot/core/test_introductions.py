@@ -50,7 +50,7 @@ async def test_an_introduction_in_doubt_is_looked_for_and_not_repeated(world: Co
 
 
 async def test_no_introduction_where_pagehand_was_removed(world: CoreWorld) -> None:
-    """It does not join again to say hello, and nobody is told that it could not."""
+    """It does not rejoin to post it, and nobody is told."""
     await world.service.introduce("T1", "C2")
     await world.pass_time(60)
     assert (world.chat.messages, world.chat.told, world.chat.calls) == ([], [], ["post"])

@@ -68,7 +68,7 @@ async def test_a_request_has_one_log_id_that_is_not_its_idempotency_key(world: C
     with log_lines() as lines:
         await a_jobs_life(world)
     start, follow_up = listening.sent.values()
-    its_end = start  # what happens to a job is told of the request that asked for it
+    its_end = start  # events of a job are logged with the request that asked for it
     assert [line.get("request") for line in lines] == [start] * 3 + [follow_up] * 3 + [its_end]
     assert start != follow_up
     assert not listening.sent.keys() & {start, follow_up}
@@ -93,7 +93,7 @@ class FailingStore:
         raise self._fault
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ class FailingStore:
 async def test_what_could_not_be_recorded_has_the_id_that_its_redelivery_gets(
     world: CoreWorld, fault: Exception, words: str
 ) -> None:
-    """Also where nobody expected the error, whose words may be somebody's."""
+    """Even after an unexpected error, whose text may quote a person."""
     ts = await world.started(PROMPT)
     reply = Reply(ANA, "C1", ts, "5.000001", MORE)
     with log_lines() as lines:

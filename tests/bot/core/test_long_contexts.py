@@ -34,7 +34,7 @@ class WatchedMasker(SecretMasker):
 
 
 def of(text: str, where: str) -> tuple[Request, FetchedParts]:
-    """A request with a text as context."""
+    """Returns a request with a text as context."""
     request = Request("r1", "t1", RequestKind.START, "k1", "UANA", "Do it", "", 0.0)
     message = ThreadMessage("Ben", text if where == "thread" else "", "1.1")
     files = (FetchedFile(FILE, QuotedFile(FILE, text)),) if where == "file" else ()

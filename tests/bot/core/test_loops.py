@@ -337,8 +337,8 @@ async def test_an_answer_recorded_late_repeats_nothing(world: CoreWorld) -> None
 
 
 async def test_a_follow_ups_end_is_reported_even_if_polled_before_it_is_recorded(world: CoreWorld) -> None:
-    """The one that sent it dies; the job, which had ended before, is seen at work and at its end until it is sent
-    again, with the same link.
+    """Its sender dies; the job, which had ended before, is polled while active and at its end before the follow-up is
+    repeated, with the same link.
     """
     world.idempotent = True
     world.assemble()
@@ -508,7 +508,7 @@ async def test_an_outage_lasts_while_others_are_told_to_wait(world: CoreWorld) -
 async def test_an_outage_of_5xx_is_logged_at_its_beginning_and_end(
     world: CoreWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of Slack and of the job API, though each of the calls may have arrived."""
+    """For Slack and for the job API, although each of the calls may have arrived."""
     caplog.set_level(logging.INFO)
     ts = await world.started()
 
@@ -667,7 +667,7 @@ async def test_polls_waiting_to_be_saved_take_no_slot(world: CoreWorld) -> None:
 
 
 async def test_other_tasks_run_between_the_starts_of_two_polls(world: CoreWorld) -> None:
-    """An acknowledgement waits for one of them, not for all that are due."""
+    """An acknowledgement waits for one poll, not for all due ones."""
     await _at_rest(world, 30)
     world.assemble()
     running, seen = asyncio.create_task(world.job_poller.run()), [0]

@@ -1,4 +1,4 @@
-"""In whatever order the versions of a message arrive, its newest one counts, on every way in."""
+"""In any order of delivery, the newest version of a message counts, on every way in."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ TRIED = pytest.mark.parametrize(
     [pytest.param(order, marks=() if order in {(0, 2, 1), (2, 1, 0)} else pytest.mark.full) for order in ORDERS],
     ids=str,
 )
-"""The default lane has a neighbouring pair swapped, and all of it reversed."""
+"""The default lane swaps one neighbouring pair and reverses the order."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def message(world: CoreWorld) -> AsyncIterator[MessageVersions]:
 
 
 async def placed(world: CoreWorld, message: MessageVersions, way: Way) -> list[str]:
-    """Sets the scene for the message; returns what was created there."""
+    """Prepares the place of the message; returns what was created there."""
     message.channel, message.thread_ts = way.channel, way.thread_ts
     if way.in_job:
         message.thread_ts = await world.started()
@@ -54,7 +54,7 @@ async def placed(world: CoreWorld, message: MessageVersions, way: Way) -> list[s
 
 
 def words(world: CoreWorld, before: list[str]) -> list[str]:
-    """The prompts of jobs created since."""
+    """Returns the prompts of jobs created since."""
     return [prompt.partition("\n")[0] for prompt in world.job_api.created[len(before) :]]
 
 
@@ -110,7 +110,7 @@ async def test_a_mention_removed_before_it_arrives_starts_nothing(
 
 
 async def test_messages_not_for_pagehand_leave_no_trace(world: CoreWorld, message: MessageVersions) -> None:
-    """Other people's messages and their edits are nobody's business here."""
+    """Neither do edits of other people's messages."""
     message.thread_ts = ROOT
     await message.take(message.written("one"), message.edited("one", "two"), message.deleted("two"))
     version = message.version(SOON[0])

@@ -1,4 +1,4 @@
-"""The agent gets the names of people whom a request mentions, if they are available."""
+"""The agent gets the names of people mentioned in a request, if they are available."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ async def test_starts_and_follow_ups_give_the_agent_names(world: CoreWorld) -> N
 
 
 async def test_the_agent_gets_names_of_channels_and_groups(world: CoreWorld) -> None:
-    """Also in what somebody forwards."""
+    """Also in forwarded messages."""
     world.people.state = {"C1": "guides", "C2": PRIVATE_CHANNEL, "S1": "writers"}
     shared = ForwardedMessage("Ben", written("as in <#C1>"))
     prompt = asked("As <!subteam^S1> say in <#C1> and <#C2>")
@@ -77,7 +77,7 @@ async def test_text_recorded_by_an_earlier_version_is_sent_unchanged(world: Core
 
 
 async def test_a_repeated_request_has_the_same_words(world: CoreWorld) -> None:
-    """A server that executes a key once rejects it with other names."""
+    """A server that honours keys rejects it with other names."""
     world.idempotent = True
     world.assemble()
     world.people.state = {"U1": "Ana Silva"}

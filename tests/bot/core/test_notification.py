@@ -94,7 +94,7 @@ IN_THREAD = NewJob(ANA, "C1", "Do it", "k1", WayIn.MENTION, thread_ts="1.1", mes
 
 
 async def test_in_an_existing_thread_card_and_notices_are_replies(world: CoreWorld) -> None:
-    """All in the thread in which the job was asked for."""
+    """All are in the thread of the request."""
     await world.service.start(replace(IN_THREAD, origin=ThreadOrigin.CONVERSATION))
     await world.settle()
     world.job_api.show("job-1", "completed", "https://git.example/1")
@@ -159,7 +159,7 @@ async def test_the_card_counts_sent_and_waiting_follow_ups(world: CoreWorld) -> 
 
 
 async def test_a_card_found_again_is_updated(world: CoreWorld) -> None:
-    """Since it was posted the job may have been muted, stopped, or withdrawn."""
+    """Since it was posted, the job may have been muted, stopped or withdrawn."""
     doubts = iter([ChatUncertain("timeout")])
 
     def after(call: str, thread: Thread | None) -> None:
@@ -174,7 +174,7 @@ async def test_a_card_found_again_is_updated(world: CoreWorld) -> None:
 
 
 async def test_a_job_that_ends_at_once_gets_one_post(world: CoreWorld) -> None:
-    """Its beginning was held back; the same after a follow-up."""
+    """Its start notice was held; the same after a follow-up."""
     world.hold_back = 5.0
     world.assemble()
     ts = await world.started()
@@ -197,7 +197,7 @@ async def test_a_start_is_announced_if_no_end_follows_soon(world: CoreWorld) -> 
 
 
 async def test_in_ends_only_mode_a_long_silence_is_announced(world: CoreWorld) -> None:
-    """And its beginning is not."""
+    """Its start is not."""
     world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(posts=PostMode.ENDS))
     world.assemble()
     ts = await world.started()

@@ -16,7 +16,7 @@ from bot.ports.transaction import Store
 
 
 class Faulty:
-    """A store in which what a test names fails in an unexpected way."""
+    """A store in which operations named by a test fail unexpectedly."""
 
     def __init__(self, store: Store, fault: Callable[[Any], None]) -> None:
         self._store = store

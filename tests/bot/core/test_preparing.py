@@ -49,7 +49,7 @@ def projects(world: CoreWorld, *all_: Project) -> None:
     world.assemble()
 
 
-# -- who may ---------------------------------------------------------------------------------------------------------
+# -- permission ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
     assert (await world.thread(ts)).state.people.muted_by == ""
 
 
-# -- when Slack is away -----------------------------------------------------------------------------------------------
+# -- Slack outages ----------------------------------------------------------------------------------------------------
 
 
 async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
-    """And is sent once Slack answers."""
+    """It is sent once Slack answers."""
     world.reading.faults = [ChatUnreachable("down")] * 4
     await world.start()
     await world.settle()
@@ -189,7 +189,7 @@ async def test_preparing_is_given_up_after_some_minutes_with_an_explanation(worl
 
 
 async def test_waiting_for_slacks_rate_limit_is_not_an_attempt(world: CoreWorld) -> None:
-    """Nothing fails and nothing is given up, though it is tried more often than the limit of attempts."""
+    """Nothing fails and nothing is given up, though there are more attempts than the limit."""
     world.reading.faults = [ChatOverBudget("ratelimited", retry_after=20.0, method="users.info")] * 34
     await world.start()
     await world.pass_time(1_200)
@@ -211,7 +211,7 @@ async def test_skipped_lookups_are_not_attempts(world: CoreWorld) -> None:
 
 @pytest.mark.parametrize("moment", ["reading", "read"])
 async def test_a_crash_while_preparing_loses_nothing(world: CoreWorld, moment: str) -> None:
-    """The next one prepares it again; recorded results are not repeated."""
+    """The next process prepares it again; recorded results are not repeated."""
     await world.service.start(NewJob(ANA, "C1", "Do it", "k", WayIn.COMMAND))
     claimed_at = world.clock.monotonic()
     (item,) = await world.request_preparer.claim(10)
@@ -227,7 +227,7 @@ async def test_a_crash_while_preparing_loses_nothing(world: CoreWorld, moment: s
     assert [each[0] for each in await audited(world)] == ["asked"]
 
 
-# -- for which project ------------------------------------------------------------------------------------------------
+# -- projects ---------------------------------------------------------------------------------------------------------
 
 
 async def test_keywords_route_to_a_project(world: CoreWorld) -> None:
@@ -258,7 +258,7 @@ async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorl
 
 
 async def test_any_project_can_be_chosen(world: CoreWorld) -> None:
-    """As many as the settings take."""
+    """As many as the settings allow."""
     world.projects = Projects(tuple(Project(f"project-{number}") for number in range(MOST_PROJECTS)))
     world.assemble()
     await world.start("Mend it")
@@ -271,7 +271,7 @@ async def test_any_project_can_be_chosen(world: CoreWorld) -> None:
 
 
 async def test_the_project_question_can_be_repeated(world: CoreWorld) -> None:
-    """Slack may lose what only one person sees; the card does not."""
+    """Slack may lose an ephemeral message; the card remains."""
     projects(world)
     await world.start("Mend the guide and the manual")
     await world.pass_time(5)
@@ -386,7 +386,7 @@ async def test_quoted_text_has_no_secrets_in_any_encoding(world: CoreWorld, enco
 
 
 async def test_an_uploaded_files_name_is_masked(world: CoreWorld) -> None:
-    """To the job API, and in the text about it."""
+    """In the upload, and in the text about it."""
     world.job_api.files_taken = True
     world.reading.files = {"F2": FileContent(b"\x89PNG\x00", "image/png")}
     picture = replace(IMAGE, name=f"{GITHUB}.png")
@@ -399,7 +399,7 @@ async def test_an_uploaded_files_name_is_masked(world: CoreWorld) -> None:
 
 
 async def test_configured_secrets_are_masked_in_every_authors_text(world: CoreWorld) -> None:
-    """Everything else in somebody's own text is theirs to send."""
+    """People may send everything else in their own text."""
     world.masker = SecretMasker(("correct horse battery",))
     world.assemble()
     ts = await world.started("Use correct horse battery and ghp_" + "a1B2" * 9)
@@ -413,7 +413,7 @@ async def test_configured_secrets_are_masked_in_every_authors_text(world: CoreWo
 
 
 async def test_context_by_others_is_sent_without_secrets_and_pagehands_messages(world: CoreWorld) -> None:
-    """Previews of links, their titles and addresses included; a value of the configuration needs no name beside it."""
+    """Including link previews with titles and addresses; a configured value is found without a name beside it."""
     world.masker = SecretMasker(("correct horse battery",))
     world.assemble()
     preview = LinkPreview(f"Log {GITHUB}", GITHUB, "https://ci.example/log?token=abc123def456ghi789")
@@ -450,7 +450,7 @@ async def test_a_file_waits_while_the_job_api_is_away(world: CoreWorld) -> None:
 
 
 async def test_context_chosen_by_the_person_is_sent_unchanged(world: CoreWorld) -> None:
-    """A request by the message shortcut: they have seen and edited it."""
+    """A person who uses the message shortcut has seen and edited it."""
     asked = NewJob(ANA, "C1", "Fix it", "k", WayIn.SHORTCUT, thread_ts=AT[0], context=RequestContext("> edited"))
     await world.service.start(asked)
     await world.pass_time(5)
@@ -533,13 +533,12 @@ async def test_home_is_updated_even_if_slack_refuses_the_card(world: CoreWorld) 
 
 
 async def test_an_answer_by_another_person_to_an_unknown_action_does_nothing(world: CoreWorld) -> None:
-    """A card without a job."""
     await world.service.act(Action(ANA, RequestKind.STOP, "k", channel_id="C1", card_ts="1.1"))
     assert await world.step(world.request_preparer) == 0
 
 
 async def test_the_audit_trail_shows_each_way_in_and_refusal(world: CoreWorld) -> None:
-    """A word is no command, and somebody of another workspace is refused in the same way by each way in."""
+    """A control word is not a command, and a person of another workspace is refused alike by each way in."""
     ts = await world.started()
     await world.reply(ts, "mine", AT[0], EVA)
     await world.press(RequestKind.MUTE, EVA, "", key="m", thread_id=(await world.thread(ts)).id)

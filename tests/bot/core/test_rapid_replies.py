@@ -28,7 +28,7 @@ async def ts(world: CoreWorld) -> str:
 
 
 async def write(world: CoreWorld, ts: str, *replies: tuple[str, float], person: Person = ANA) -> None:
-    """Replies, recorded and prepared, and due."""
+    """Replies; recorded, prepared and due."""
     for words, seconds in replies:
         await world.reply(ts, words, at(seconds), person)
     await world.step(world.request_preparer)
@@ -115,7 +115,7 @@ async def test_merged_replies_in_doubt_keep_their_words(world: CoreWorld, ts: st
 
 
 async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world: CoreWorld, ts: str) -> None:
-    """Its person is told that there were several replies, and to write what is still to be done."""
+    """Its person is told that there were several replies, and to write again what is still to be done."""
     world.job_api.faults = [JobApiUncertain("timeout")]
     await write(world, ts, ("One", 1), ("Two", 3))
     await world.settle()
@@ -187,7 +187,7 @@ async def test_replies_recorded_out_of_order_are_merged_in_written_order(world: 
 
 
 async def test_merged_replies_are_requested_by_their_author(world: CoreWorld, ts: str) -> None:
-    """The agent's questions go to the writer."""
+    """The agent's questions go to that person."""
     await write(world, ts, ("One", 1), ("Two", 2), person=BEN)
     await world.step(world.request_sender)
     assert (await world.thread(ts)).state.people.asker_id == BEN.id

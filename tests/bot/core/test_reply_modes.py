@@ -237,7 +237,7 @@ async def test_a_muted_job_receives_no_replies_and_says_so_for_each(world: CoreW
 
 
 async def word(world: CoreWorld, ts: str, said: ThreadWord, at: str, *by: Person, text: str = "") -> None:
-    """Somebody writes a word for Pagehand in a thread."""
+    """Writes a control word in a thread."""
     await world.service.receive(Reply(by[0] if by else ANA, "C1", ts, at, text, word=said))
     await world.prepare()
 
@@ -359,7 +359,7 @@ async def test_a_stop_reaction_by_a_non_participant_asks_for_confirmation(world:
 
 
 async def test_a_direct_message_reply_in_a_thread_without_a_job_requests_one(world: CoreWorld) -> None:
-    """The conversation is sent along; the next reply is for that job."""
+    """The conversation is included; the next reply is for that job."""
     world.chat.public.add("D1")
     world.reading.threads[ROOT] = [ThreadMessage("Pagehand", "The page on installing changed", ROOT)]
     reply = Reply(ANA, "D1", ROOT, AT[0], "try again please", in_direct_message=True)

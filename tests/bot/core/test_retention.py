@@ -48,7 +48,7 @@ async def prompts(world: CoreWorld) -> list[str]:
 
 
 async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
-    """Waits until these words have been logged."""
+    """Waits until this text has been logged."""
     async with asyncio.timeout(10):
         while words not in caplog.text:  # noqa: ASYNC110 - a log tells nobody of its lines
             await asyncio.sleep(0.01)

@@ -21,7 +21,7 @@ HOLD = 0.3
 
 
 def waiting_for_others(world: CoreWorld, seconds: float) -> None:
-    """Makes each reply wait this long for others that may be sent with it."""
+    """Makes each reply wait this long for others that may be merged with it."""
     settings = WorkerSettings(world.owner, world.clock, lease=30.0, call_timeout=8.0, on_commit=lambda _: None)
     limits = FetchLimits(together=seconds)
     world.request_preparer = RequestPreparer(
@@ -36,7 +36,7 @@ def waiting_for_others(world: CoreWorld, seconds: float) -> None:
 
 @pytest.fixture
 async def mentions(world: CoreWorld) -> CoreWorld:
-    """A job in somebody's conversation; replies in quick succession are sent as one."""
+    """A job in an existing thread; replies in quick succession are merged."""
     world.merge_seconds = 3.0
     world.assemble()
     waiting_for_others(world, HOLD)
@@ -52,7 +52,7 @@ async def mention(world: CoreWorld, text: str, at: str, person: Person = ANA) ->
 
 
 async def prepared_together(world: CoreWorld, *, order: Sequence[int] = ()) -> None:
-    """Whatever is received, side by side and begun in the order it was written, or in another, till nothing is left."""
+    """Prepares everything received concurrently, started in written order or another, until nothing is left."""
     while claimed := await world.request_preparer.claim(8):
         in_order = sorted(claimed, key=lambda item: item.request.written_at)
         begun = [in_order[number] for number in order if number < len(in_order)] or in_order
@@ -74,7 +74,7 @@ async def sent(world: CoreWorld) -> Sequence[str]:
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 async def test_merged_requests_read_the_thread_once(mentions: CoreWorld, order: Sequence[int]) -> None:
-    """And each part of it once, in its place, in whichever order they are claimed."""
+    """Each part of it is included once, in its place, in any order of claims."""
     said(mentions, 1, 3, 5)
     for words, number in (("First", 2), ("Second", 4), ("Third", 6)):
         await mention(mentions, words, AT[number])

@@ -1,4 +1,4 @@
-"""Polls without news: neither is the thread read nor a decision made, and nobody sees a difference."""
+"""Polls without news: the thread is not read and no decision is made, with the same results."""
 
 import random
 import shutil
@@ -30,7 +30,7 @@ DETAILS = (
 
 
 async def kinds(world: CoreWorld) -> list[type]:
-    """The claims made now; the polls are carried out."""
+    """Returns the kinds of the current claims; the polls are carried out."""
     claimed_at = world.clock.monotonic()
     items = await world.job_poller.claim(10)
     for item in items:
@@ -117,7 +117,7 @@ async def test_remembered_polls_do_not_change_behaviour(sqlite_template: Path, s
 
 
 async def play(world: CoreWorld, chance: random.Random) -> Any:
-    """What is known and was told after each step of a random history, and how often the job was polled till then."""
+    """Returns the state and notices after each step of a random history, and the number of polls so far."""
     ts, history = await world.started(), list[Any]()
     for number in range(30):
         match chance.randrange(5):

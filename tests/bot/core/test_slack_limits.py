@@ -111,7 +111,7 @@ async def test_many_starts_in_one_channel_are_posted_at_its_rate(
         await world.start(f"Do {number}", key=f"k{number}")
         await world.pass_time(60 / starts)
     for _ in range(12):
-        await world.pass_time(15)  # in steps of a second, in which the outbox looks again
+        await world.pass_time(15)  # in steps of a second, in which the outbox checks again
     assert strict.refused == []
     assert len(world.job_api.created) == starts
     kinds = [message.kind for message in world.chat.messages]

@@ -15,8 +15,8 @@ from bot.scheduler.request_preparer import MOST_UNDER_WAY
 
 
 class SlowReading(FakeSlackReading):
-    """Slack that tells who `known` people are, and of others nothing before `answers` is set. Reading files takes till
-    then, too; `most_reading` is how many were read at a time.
+    """Slack that identifies `known` people, and others not before `answers` is set. Reading files takes until then,
+    too; `most_reading` is the highest number of concurrent reads.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ async def ask(world: CoreWorld, person: Person, prompt: str, *files: SlackFile) 
 
 @asynccontextmanager
 async def at_work(world: CoreWorld) -> AsyncIterator[None]:
-    """While the preparer runs on its own."""
+    """Runs the preparer in the background."""
     task = asyncio.create_task(world.request_preparer.run())
     yield
     await world.request_preparer.stop(5.0)

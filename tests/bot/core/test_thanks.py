@@ -47,7 +47,7 @@ async def test_redelivered_thanks_stay_thanks_while_the_agent_is_running(world: 
 
 
 async def test_thanks_before_an_end_are_sent_to_the_agent(world: CoreWorld) -> None:
-    """What it says next may be what they are for."""
+    """They may be for what it says next."""
     ts = await world.started()
     await world.reply(ts, "Thanks!", AT[0])
     await world.pass_time(5)
@@ -136,7 +136,7 @@ async def test_emoji_that_may_answer_the_agents_question_are_asked_about(world: 
 
 @pytest.mark.parametrize("now", [":-1:", "British"])
 async def test_held_emoji_can_be_edited(world: CoreWorld, now: str) -> None:
-    """Into others, of which the person is asked; or into words, which are sent."""
+    """Into others, about which the person is asked; or into words, which are sent."""
     ts = await ended(world, QUESTION)
     await world.reply(ts, ":+1:", AT[0])
     edit = Reply(ANA, "C1", ts, AT[0], now, edited_at=AT[1], withdrawn=now == ":-1:")

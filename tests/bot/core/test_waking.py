@@ -45,7 +45,7 @@ async def test_a_workers_commit_wakes_the_workers_it_left_work_for(
 
 
 async def test_a_persons_request_wakes_the_first_workers(scheduler: Scheduler) -> None:
-    """Their Home, too; nothing is sent before it is prepared."""
+    """Their Home is updated, too; nothing is sent before it is prepared."""
     scheduler.wake_senders()
     assert woken(scheduler) == {"request preparer", "outbox", "home publisher"}
 

@@ -58,7 +58,7 @@ async def test_a_handed_over_context_can_be_edited(world: AppWorld, tabs: Worksp
 
 
 async def test_home_starts_with_an_example_and_shows_requested_jobs(world: AppWorld, tabs: WorkspaceTabs) -> None:
-    """And opens the modal, too."""
+    """It opens the modal, too."""
     page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await page.get_by_test_id("tab-home").click()

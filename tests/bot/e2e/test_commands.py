@@ -41,12 +41,12 @@ BOT_TOKEN, APP_TOKEN = "xoxb-planted-bot-token", "xapp-1-planted-app-token"
 SIGNING_SECRET, JOB_KEY = "planted-signing-secret", "planted-key-of-the-job-server"
 PATIENCE = 60.0
 STOP_WITHIN = 10.0
-"""Seconds that the product promises for its end, however much is under way."""
+"""Seconds that the product promises for its shutdown, however much is in progress."""
 
 
 @dataclass
 class Run:
-    """A running command. Everything that it prints ends up in `output`."""
+    """A running command. Its output is collected in `output`."""
 
     process: asyncio.subprocess.Process
     output: str = ""
@@ -57,13 +57,13 @@ class Run:
         self._reading = asyncio.create_task(self._read())
 
     async def prints(self, words: str) -> None:
-        """Waits until it has printed the words."""
+        """Waits until it has printed these words."""
         async with asyncio.timeout(PATIENCE), self._more:
             await self._more.wait_for(lambda: words in self.output or self._ended())
         assert words in self.output, self.output
 
     async def end(self, number: signal.Signals | None = None, *, within: float = PATIENCE) -> int:
-        """Waits for its end, having sent the signal; returns its exit code."""
+        """Sends the signal and waits for the end; returns the exit code."""
         if number is not None:
             self.process.send_signal(number)
         async with asyncio.timeout(within):
@@ -86,7 +86,7 @@ class Run:
 
 
 class Shell:
-    """Runs commands in a directory of their own, with no environment but what is given; none may print a secret."""
+    """Runs commands in their own directory, with only the given environment; none may print a secret."""
 
     def __init__(self, directory: Path, pagehand: Sequence[str]) -> None:
         self.directory = directory
@@ -140,7 +140,7 @@ async def shell(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Shell]
     await shell.close()
 
 
-# what can be asked without anything running
+# commands that need nothing running
 
 
 async def test_every_command_has_help(shell: Shell) -> None:
@@ -274,7 +274,7 @@ async def test_settings_the_job_api_client_refuses_are_reported_early(shell: She
 
 @dataclass
 class Kept:
-    """A database that holds what the bot's would, beside the commands that work on it."""
+    """A database with rows as the bot leaves them, and the commands that work on it."""
 
     shell: Shell
     store: Store
@@ -288,7 +288,7 @@ class Kept:
             return database.execute(statement).fetchall()
 
     def texts(self) -> set[object]:
-        """All that people wrote."""
+        """Returns all texts written by people."""
         words = ("prompt FROM threads", "text FROM requests", "text FROM early_replies", "text FROM drafts")
         return {text for (text,) in self.rows(" UNION ".join(f"SELECT {each}" for each in words))}
 
@@ -303,7 +303,9 @@ async def kept(shell: Shell) -> AsyncIterator[Kept]:
 
 
 async def _fill(store: Store) -> None:
-    """A job of Ana's in C1 with a reply of Ben's, and one of Ben's in C2 with all that can be Ana's in it."""
+    """Adds a job of Ana's in C1 with a reply of Ben's, and one of Ben's in C2 with
+    everything in it that can be Ana's.
+    """
     told = NewNotice(NoticeKey("told"), PromptRequested("UANA", "planted told to Ana"))
     await add(
         store,
@@ -406,7 +408,7 @@ async def test_a_backup_under_load_has_complete_threads(kept: Kept) -> None:
             written += 1
 
     with closing(sqlite3.connect(kept.shell.directory / kept.name, isolation_level=None)) as reader:
-        # While somebody reads what was there before, nothing moves from the write-ahead log to the file itself.
+        # While a reader uses an old snapshot, nothing moves from the write-ahead log to the file.
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM threads").fetchall() == [(0,)]
         writing = asyncio.create_task(write())
@@ -447,12 +449,12 @@ while not gate.exists() and time.monotonic() < until:
 with open("log.md", "a") as page:
     page.write(prompt + chr(10))
 """
-"""An editor that takes as long as the test wants: it ends once the gate is open, and notes the prompt."""
+"""An editor that ends once the gate is open, and records the prompt."""
 
 
 @dataclass
 class Town:
-    """A workspace and a job server for a bot that runs in a process of its own."""
+    """A workspace and a job server for a bot in its own process."""
 
     shell: Shell
     workspace: FaultyWorkspace
@@ -480,7 +482,7 @@ class Town:
         }
 
     async def ask(self, prompt: str) -> str:
-        """Ana asks for it; returns the card's `ts`."""
+        """Asks for it as Ana; returns the card's `ts`."""
         answer = await self.workspace.people["ana"].command("docs", "/docs", prompt)
         assert answer.ok
         return await self.workspace.changes.wait_for(
@@ -497,7 +499,7 @@ class Town:
         return "\n".join(message.text for message in self.workspace.channels.thread("docs", ts))
 
     def pages(self) -> str:
-        """What the editor has noted on the one branch that it has made."""
+        """Returns what the editor has recorded on the one branch that it has made."""
         (branch,) = self.jobs.branches() - {"main"}
         return self.jobs.show(branch, "log.md")
 
@@ -764,7 +766,7 @@ def _each_once(messages: list[Message]) -> bool:
 
 
 def _processes_in(directory: Path) -> list[str]:
-    """The processes that have been left behind with a foot in a directory."""
+    """Returns leftover processes with a working directory or open file in a directory."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,6 +1,6 @@
-"""Every block of commands in the documentation is run as it is written, page by page, in a directory of its own.
+"""Runs every block of commands in the documentation as it is written, page by page, in a directory of its own.
 
-What CI runs by itself (installing, the tests, the checks) is looked up in `.ci/run`. What takes long gets less to do.
+Blocks that CI runs itself (installing, the tests, the checks) are looked up in `.ci/run`. Long ones get less work.
 """
 
 import re
@@ -21,10 +21,10 @@ PAGES = (
     "bot/jobserver/README.md",
 )
 IN_FULL = ("bot/workspace/README.md", "tests/README.md")
-"""Two demos, which `test_commands.py` has, too; and two dozen commands, each of which imports most of the tests."""
+"""Two demos, which `test_commands.py` covers, too; and two dozen commands, each of which imports most of the tests."""
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 SHORTER = (
-    # Those that name no tests collect a few: all of them take ten seconds each.
+    # Commands that name no tests collect a few: collecting all takes ten seconds each.
     (r"(\.venv/bin/pytest[^&\n]* -m full)", r"\1 tests/jobserver/contract/test_real_agents.py"),
     (r'(?m)(\.venv/bin/pytest(?: -n \d+)?(?: -m "[^"\n]*")?)$', r"\1 tests/tutorial"),
     (r"(?m)^(\.ci/full)$", r"bash -n \1"),
@@ -87,4 +87,5 @@ def test_every_page_with_commands_is_tested() -> None:
         for folder in (".", ".github", "bot", "tests")
         for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
     }
-    assert {page for page in pages if blocks(page)} <= {*PAGES, *IN_FULL, "bot/OPERATING.md"}  # the last: test_guide.py
+    # the last one: test_guide.py
+    assert {page for page in pages if blocks(page)} <= {*PAGES, *IN_FULL, "bot/OPERATING.md"}

@@ -1,4 +1,4 @@
-"""The operator's guide works: every block of its commands, in their order, until a job is done."""
+"""The operator's guide works: every block of its commands, in order, until a job is done."""
 
 import os
 from contextlib import AsyncExitStack
@@ -21,7 +21,7 @@ async def test_every_command_of_the_guide_works(tmp_path: Path, postgres: Postgr
         database_url = await stack.enter_async_context(postgres.empty_database())
         user = await stack.enter_async_context(new_user())
         credentials = user.workspace.credentials
-        placeholders = {  # in this order: the database is in a directory of its own
+        placeholders = {  # in this order: the database is in its own directory
             "/tmp/": f"{tmp_path}/",  # noqa: S108 - the page's own words
             "xoxb-…": credentials.bot_token,
             "xapp-…": credentials.app_token,

@@ -1,5 +1,5 @@
-"""From an empty directory to a finished job: over Socket Mode by `pagehand setup`, and over HTTP by the files of Docker
-Compose. Each fault of a set-up happens in turn, and `pagehand doctor` has the words that a new user needs.
+"""From an empty directory to a finished job: over Socket Mode with `pagehand setup`, and over HTTP with the Docker
+Compose files. Each fault of a set-up happens in turn, and `pagehand doctor` explains it to a new user.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ DEPLOY = ROOT / ".deploy"
 
 @dataclass(frozen=True)
 class SetupFault:
-    """Something that a new user does wrong, or that happens to them; `words` are what `pagehand doctor` says of it."""
+    """A mistake of a new user, or an event; `words` are what `pagehand doctor` says about it."""
 
     words: Sequence[str]
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Doctor:
         return running.returncode, " ".join(printed.decode().split())
 
     async def explains(self, faults: Mapping[str, SetupFault], user: NewUser) -> None:
-        """Has each fault happen by itself, and then none."""
+        """Applies each fault alone, and then none."""
         credentials = user.workspace.credentials
         for name, fault in faults.items():
             settings = {
@@ -156,7 +156,7 @@ async def test_over_socket_mode_faults_are_explained_and_a_job_is_done(tmp_path:
 
 
 def image() -> tuple[dict[str, str], str]:
-    """The environment and the health check of the Dockerfile's default target, which is its last."""
+    """Returns the environment and the health check of the Dockerfile's default target, which is its last."""
     target = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").rpartition("\nFROM ")[2]
     (variables,) = re.findall(r"^ENV (.*)$", target, re.MULTILINE)
     (health_check,) = re.findall(r"^HEALTHCHECK .*\\\n *CMD (\[.*\])$", target, re.MULTILINE)

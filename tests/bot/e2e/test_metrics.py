@@ -1,4 +1,4 @@
-"""The metrics of a bot that runs: what they count, who may read them, and that Prometheus can."""
+"""The metrics of a running bot: what they count, who may read them, and that Prometheus can."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ async def answer(port: int, token: str = "") -> tuple[int, str]:
 
 
 def values(page: str) -> dict[str, float]:
-    """Each sample, by its name and labels."""
+    """Returns each sample by name and labels."""
     lines = (line.rpartition(" ") for line in page.splitlines() if line and not line.startswith("#"))
     return {name: float(value) for name, _, value in lines}
 

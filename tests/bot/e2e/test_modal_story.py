@@ -32,7 +32,7 @@ async def shown(world: AppWorld, person: Actor, title: str) -> View:
 
 
 async def home_says(world: AppWorld, person: Actor, *words: str) -> None:
-    """Waits till a person's Home says all of this."""
+    """Waits until a person's Home has all these words."""
 
     def says() -> bool:
         home = person.views.home()
@@ -42,7 +42,7 @@ async def home_says(world: AppWorld, person: Actor, *words: str) -> None:
 
 
 async def test_a_job_from_a_modal_is_done_and_shown_in_home(world: AppWorld, ana: Actor) -> None:
-    """Somebody with nothing sees how to begin; then their job, and how it goes."""
+    """A person without jobs sees how to begin; then their job and its progress."""
     await ana.views.open_home()
     await home_says(world, ana, "You haven't asked for a job yet", "How Pagehand is")
     await ana.views.press("home_start")
@@ -61,7 +61,7 @@ async def test_a_job_from_a_modal_is_done_and_shown_in_home(world: AppWorld, ana
 
 
 async def test_a_handed_over_message_is_answered_in_its_thread(world: AppWorld, ana: Actor) -> None:
-    """The card comes into the message's thread, and its secret stays in Slack."""
+    """The card is posted in the message's thread, and its secret stays in Slack."""
     said = await world.workspace.people["ben"].say("docs", f"The port is wrong: {SECRET}")
     await ana.shortcut("docs", said.ts, "hand_to_pagehand")
     view = await shown(world, ana, "Hand to Pagehand")
@@ -78,7 +78,7 @@ async def test_a_handed_over_message_is_answered_in_its_thread(world: AppWorld, 
 
 
 async def test_text_removed_from_a_context_stays_in_slack(world: AppWorld, ana: Actor) -> None:
-    """All of it, where nothing is left: the agent gets the request alone."""
+    """If nothing is left, the agent gets only the request."""
     root = await ana.say("docs", "Something between us")
     said = await world.workspace.people["ben"].say("docs", "The port is wrong", thread_ts=root.ts)
     await ana.shortcut("docs", said.ts, "hand_to_pagehand")
@@ -92,7 +92,7 @@ async def test_text_removed_from_a_context_stays_in_slack(world: AppWorld, ana: 
 
 
 async def test_a_follow_up_from_a_modal_is_sent_like_any_other(world: AppWorld, ana: Actor) -> None:
-    """Once, after what was written before it; nothing waits for a mark that it cannot have."""
+    """It is sent once, after earlier replies; there is no message to mark."""
     (job,) = await world.begin("Fix the guides")
     card = await world.card("Fix the guides")
     await world.reply("Fix the guides", "And the FAQ", person="ben")
@@ -106,7 +106,7 @@ async def test_a_follow_up_from_a_modal_is_sent_like_any_other(world: AppWorld, 
 
 
 async def test_a_failed_job_is_retried_from_home(world: AppWorld, ana: Actor) -> None:
-    """Home tells of the failure by itself, since it was opened once; the retry shows there as well."""
+    """Home shows the failure automatically, since it was opened once; it shows the retry as well."""
     await ana.views.open_home()
     (job,) = await world.begin("Fix the guides")
     await home_says(world, ana, "*Fix the guides*", "Active: the agent is at work")

@@ -40,7 +40,7 @@ async def world() -> AsyncIterator[SlackWorld]:
 
 @pytest.fixture
 def workspace(world: SlackWorld) -> WorkspaceServer:
-    """The workspace at whose page the browser is."""
+    """The workspace whose page is in the browser."""
     return world.workspace
 
 
@@ -52,7 +52,7 @@ async def start_job(page: Page) -> Locator:
 
 
 async def test_a_job_is_requested_by_modal_and_an_error_loses_no_text(tabs: WorkspaceTabs, world: SlackWorld) -> None:
-    """What is missing stands at its field; once it is right, the job is recorded as it was written."""
+    """The error is at its field; once corrected, the job is recorded as written."""
     page = await tabs.open(ANA, DOCS)
     shown = await start_job(page)
     prompt = shown.get_by_label("What should be done?")
@@ -73,7 +73,7 @@ async def test_a_job_is_requested_by_modal_and_an_error_loses_no_text(tabs: Work
 
 
 async def test_an_abandoned_draft_is_restored(tabs: WorkspaceTabs, world: SlackWorld) -> None:
-    """Escape right after the last key; nobody else gets the draft."""
+    """Even after Escape right behind the last key; nobody else sees the draft."""
     page = await tabs.open(ANA, DOCS)
     shown = await start_job(page)
     await page.keyboard.type("Fix the guides")
@@ -88,7 +88,7 @@ async def test_an_abandoned_draft_is_restored(tabs: WorkspaceTabs, world: SlackW
 
 
 async def test_a_message_is_handed_over_with_its_secret_removed(tabs: WorkspaceTabs, world: SlackWorld) -> None:
-    """What was masked is said, the context can be edited, and what was typed stays when the thread is taken along."""
+    """The masking is mentioned, the context can be edited, and typed text is kept when the thread is included."""
     ben = world.workspace.people["ben"]
     root = await ben.say("docs", f"Which port? The key is {AWS}")
     await ben.say("docs", "8443, I think", thread_ts=root.ts)
@@ -115,7 +115,7 @@ async def test_a_message_is_handed_over_with_its_secret_removed(tabs: WorkspaceT
 
 
 async def test_home_saves_defaults(tabs: WorkspaceTabs, world: SlackWorld) -> None:
-    """Home hears that it was opened, and its button opens the defaults."""
+    """Home is told that it was opened, and its button opens the defaults."""
     button = {
         "type": "button",
         "action_id": HOME_DEFAULTS,
@@ -139,7 +139,7 @@ async def test_home_saves_defaults(tabs: WorkspaceTabs, world: SlackWorld) -> No
 
 
 def working() -> Thread:
-    """A job at which the agent is."""
+    """A running job."""
     job = Job(id="j1", status=ACTIVE)
     steps = (PlanStep("Read the guides", StepStatus.COMPLETED), PlanStep("Fix the port", StepStatus.IN_PROGRESS))
     return Thread(
@@ -155,7 +155,7 @@ def working() -> Thread:
 
 
 async def test_the_buttons_of_a_card_work(tabs: WorkspaceTabs, world: SlackWorld) -> None:
-    """Its menu, its question before it stops, and a follow-up that is written in a modal."""
+    """Its menu, its confirmation before a stop, and a follow-up in a modal."""
     made = card(working(), MessageContext(command="/docs", admin="", bot_user_id=world.identity.bot_user_id))
     await world.client.chat_postMessage(channel=DOCS, text=made.text, blocks=[*made.blocks])
     page = await tabs.open(ANA, DOCS)

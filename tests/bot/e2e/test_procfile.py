@@ -1,5 +1,5 @@
-"""What a platform makes of the Procfile: a checkout, an environment with requirements.txt alone, a process for each
-line, and a PostgreSQL for all of them.
+"""The Procfile on a platform: a checkout, an environment with requirements.txt alone, a process for each line, and a
+PostgreSQL for all of them.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Checkout:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The packages that requirements.txt names are shared with the test's own environment, and nothing else is."""
+    """The packages that requirements.txt names are shared with the test's own environment, and no others."""
     directory = tmp_path_factory.mktemp("deployed")
     sources = directory / "app"
     shutil.copytree(ROOT / "bot", sources / "bot", ignore=shutil.ignore_patterns("__pycache__"))
@@ -63,7 +63,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 @dataclass
 class Process:
-    """A process of the platform's; all that it prints is in `log`."""
+    """A process on the platform; its output is in `log`."""
 
     running: asyncio.subprocess.Process
     log: Path
@@ -112,7 +112,7 @@ class Platform:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Waits for what another process does."""
+    """Polls for the effect of another process."""
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - another process tells nobody of its output
             await asyncio.sleep(0.05)
@@ -203,14 +203,14 @@ async def test_every_procfile_line_works_and_a_killed_worker_is_replaced(
         )
         await workspace.changes.wait_for(lambda: len(workspace.channels.thread("docs", ts)) > 1, PATIENCE)
         job = fake_job_api.job_of(prompt.strip())
-        await _nothing_is_claimed(database_url)  # or the other would wait for the lease, as it should
+        await _nothing_is_claimed(database_url)  # otherwise the other one would rightly wait for the lease
         assert await workers[0].end(signal.SIGKILL) == -signal.SIGKILL
 
         reply = await ben.say("docs", "And the manual", thread_ts=ts)
         await workspace.changes.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
         assert fake_job_api.told(job) == ["And the manual"]
         choice = menu_choice(workspace.channels.thread("docs", ts)[0], "Show the whole request")
-        assert (await ben.press("docs", ts, **choice)).ok  # the answer's address is known to `web` alone
+        assert (await ben.press("docs", ts, **choice)).ok  # only `web` knows the answer's address
         await workspace.changes.wait_for(lambda: any(prompt[:200] in m.text for m in ben.ephemerals("docs")), PATIENCE)
         fake_job_api.show(job, "completed", "https://git.example/docs/pull/1")
         await workspace.changes.wait_for(lambda: "pull/1" in workspace.channels.thread("docs", ts)[-1].text, PATIENCE)

@@ -1,4 +1,4 @@
-"""A rolling restart: processes of 1.0.0 and of this version on one PostgreSQL database, while people go on asking."""
+"""A rolling restart: processes of 1.0.0 and of this version on one PostgreSQL database, while people keep asking."""
 
 import asyncio
 import shutil
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.full, pytest.mark.postgres]
 ROOT = Path(__file__).parents[3]
 PATIENCE = 90.0
 PACE = 1.2
-"""Seconds between two requests: a channel takes a post a second, which is what limits the whole."""
+"""Seconds between two requests: a channel accepts one post a second, which limits the rate."""
 
 
 def git(*arguments: str) -> bytes:
@@ -119,7 +119,7 @@ async def a_world(directory: Path, url: str) -> AsyncIterator[tuple[WorkspaceSer
 
 
 async def ask_on(workspace: WorkspaceServer, enough: asyncio.Event) -> list[str]:
-    """Asks for one job after the other; returns the prompts that were acknowledged."""
+    """Asks for one job after the other; returns the acknowledged prompts."""
     acknowledged: list[str] = []
     number = 0
     while not enough.is_set():
@@ -179,14 +179,14 @@ async def test_a_rolling_restart_loses_and_repeats_nothing(
 
 
 def keys_said(workspace: WorkspaceServer) -> list[str]:
-    """The keys of all messages, each as often as it is there."""
+    """Returns the keys of all messages, with repetitions."""
     roots = workspace.channels.messages("docs")
     said = {message.ts: message for root in roots for message in workspace.channels.thread("docs", root.ts)}
     return [message.metadata["event_payload"]["key"] for message in said.values() if message.metadata]
 
 
 def all_ended(workspace: WorkspaceServer, job_api: FakeJobApiServer) -> bool:
-    """Whether the thread of each job has the message about its end, with its link."""
+    """Returns whether the thread of each job has its end notice with the link."""
     said = "\n".join(
         message.text
         for card in workspace.channels.messages("docs")

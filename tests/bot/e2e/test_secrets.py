@@ -1,5 +1,5 @@
-"""Real processes in all kinds of trouble, at the most talkative level: nothing that they print, store or show holds a
-secret, in the clear or in the encodings that things travel in.
+"""Real processes under all kinds of failures, at the most verbose level: nothing that they print, store or show
+contains a secret, in plain text or in the usual encodings.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ PATIENCE = 30.0
 
 @dataclass
 class Run:
-    """A command at work; all that it prints is in `output`."""
+    """A running command; its output is in `output`."""
 
     process: asyncio.subprocess.Process
     output: bytes = b""
     _reading: asyncio.Task[None] | None = None
 
     async def end(self) -> bytes:
-        """Ends it, if it has not ended, and gives all that it printed."""
+        """Stops it, if it has not ended, and returns its output."""
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE):
@@ -62,7 +62,7 @@ class Run:
 
 
 async def started(pagehand: Sequence[str], directory: Path, *arguments: str, **environment: str) -> Run:
-    """`pagehand` in a directory of its own, with this environment only."""
+    """Starts `pagehand` in its own directory, with this environment only."""
     own = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(Path(__file__).parents[3])}
     process = await asyncio.create_subprocess_exec(
         *(*pagehand, *arguments),
@@ -99,7 +99,7 @@ async def start(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Start]
 
 @dataclass
 class Scene:
-    """A workspace and a job API, with what they gave out that lets its holder in."""
+    """A workspace and a job API, with the credentials that they gave out."""
 
     workspace: FaultyWorkspace
     fake_job_api: FakeJobApiServer
@@ -122,7 +122,7 @@ class Scene:
         }
 
     def secrets(self) -> set[str]:
-        """All that was planted, the tickets of sockets, and the secret ends of the addresses for answers."""
+        """Returns everything planted, the socket tickets, and the secret parts of response URLs."""
         given = set(PLANTED)
         for call in self.workspace.web_api.calls:
             given |= set(parse_qs(urlsplit(str(call.response.get("url", ""))).query).get("ticket", []))
@@ -132,7 +132,7 @@ class Scene:
         return given
 
     async def look(self) -> bytes:
-        """What the workspace's page shows to each person."""
+        """Returns what the workspace's page shows to each person."""
         pages = []
         for person in ("ana", "ben"):
             who = self.workspace.people[person].id
@@ -174,7 +174,7 @@ def files_in(*directories: Path) -> dict[str, bytes]:
 
 
 async def problem(scene: Scene) -> None:
-    """A job from its command to its link, with as much going wrong as can."""
+    """Runs a job from its command to its link, with as many failures as possible."""
     workspace, fake_job_api = scene.workspace, scene.fake_job_api
     ana = workspace.people["ana"]
     await scene.until(lambda: workspace.connected)
@@ -192,7 +192,7 @@ async def problem(scene: Scene) -> None:
         fake_job_api.fail(fault, Operation.GET)
     workspace.credentials.revoke("token_revoked")
     workspace.faults.rate_limit(1, method="chat.update")
-    await asyncio.sleep(1.0)  # a while without a good token, as long as a few tries take
+    await asyncio.sleep(1.0)  # a while without a good token, as long as a few attempts take
     workspace.credentials.restore()
     await scene.until(lambda: workspace.connected)
     await ana.say("docs", "And the manual", thread_ts=ts)
@@ -286,7 +286,7 @@ async def test_a_job_server_hides_its_key_even_from_its_editor(start: Start, tmp
 
 
 async def _ask(url: str) -> bytes:
-    """A job with the right key, calls with wrong ones; all that is answered."""
+    """Sends a job with the right key, and calls with wrong ones; returns all answers."""
     answers = []
     jobs = f"{url}/v2/agent/docs/job"
     right = {"Authorization": f"Bearer {JOB_KEY}"}

@@ -19,14 +19,14 @@ async def world(tmp_path: Path) -> AsyncIterator[AppWorld]:
 
 
 async def stop(world: AppWorld, instance: Instance, prompt: str) -> None:
-    """Ana stops the job."""
+    """Stops the job as Ana."""
     thread = await world.state(prompt)
     ana = Person(world.workspace.people["ana"].id, thread.team_id)
     await instance.app.service.act(Action(ana, RequestKind.STOP, f"stop/{prompt}", thread_id=thread.id))
 
 
 async def test_rapid_replies_are_one_message_with_a_mark_each(world: AppWorld) -> None:
-    """And what is written later goes by itself."""
+    """Later replies are sent separately."""
     await world.start(PAGEHAND_MERGE_SECONDS="2")
     (job,) = await world.begin("Write it")
     rapid = [await world.reply("Write it", words) for words in ("And that.", "And this.", "And all.")]
@@ -38,7 +38,7 @@ async def test_rapid_replies_are_one_message_with_a_mark_each(world: AppWorld) -
 
 
 async def test_a_stop_cancels_the_job_and_waiting_replies_follow(world: AppWorld) -> None:
-    """Its end is told as that of the stop, once."""
+    """The end is announced once, as that of the stop."""
     instance = await world.start(JOB_API_CANCEL="true")
     (job,) = await world.begin("Write it")
     await stop(world, instance, "Write it")
@@ -54,7 +54,7 @@ async def test_a_stop_cancels_the_job_and_waiting_replies_follow(world: AppWorld
 
 
 async def test_without_cancel_the_agent_is_asked_to_stop_and_the_thread_says_so(world: AppWorld) -> None:
-    """In plain words: that is best effort."""
+    """It says plainly that this is best effort."""
     instance = await world.start()
     (job,) = await world.begin("Write it")
     await stop(world, instance, "Write it")
@@ -64,7 +64,7 @@ async def test_without_cancel_the_agent_is_asked_to_stop_and_the_thread_says_so(
 
 
 async def test_each_project_has_its_own_job_api_and_health(world: AppWorld, tmp_path: Path) -> None:
-    """One that is away is away alone."""
+    """An outage of one does not affect the other."""
     away = FakeJobApiServer()
     (tmp_path / "key").write_text(KEY)
     file = tmp_path / "projects.toml"

@@ -1,4 +1,4 @@
-"""`pagehand setup` as a person runs it: a real process at a terminal, which shows no secret that is typed."""
+"""`pagehand setup` as a person runs it: a real process at a terminal, which shows no typed secret."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ CTRL_C = "\x03"
 
 @dataclass
 class Terminal:
-    """A process at a terminal of its own."""
+    """A process at its own terminal."""
 
     process: asyncio.subprocess.Process
     controller: int
@@ -31,7 +31,7 @@ class Terminal:
     all: str = ""
 
     async def sees(self, words: str) -> None:
-        """Waits for the words, and forgets what was before them."""
+        """Waits for the words, and discards the output before them."""
         async with asyncio.timeout(PATIENCE):
             while words not in self.shown:
                 read = await asyncio.to_thread(os.read, self.controller, 65_536)
@@ -47,7 +47,7 @@ class Terminal:
         await self.types(f"{text}\n")
 
     async def asks_for_a_secret(self, question: str) -> None:
-        """Waits for the question and for the echo to end: with that, the terminal forgets what was typed before."""
+        """Waits for the question and for the echo to end: then the terminal discards earlier input."""
         await self.sees(question)
         async with asyncio.timeout(PATIENCE):
             while termios.tcgetattr(self.controller)[3] & termios.ECHO:  # noqa: ASYNC110 - a terminal notifies nobody
@@ -68,13 +68,13 @@ async def workspace() -> AsyncIterator[WorkspaceServer]:
 
 @pytest.fixture
 async def ended() -> AsyncIterator[AsyncExitStack]:
-    """Ends what a test that fails has left at its terminals, so that nobody waits for them to say something."""
+    """Ends what a failed test left at its terminals, so that nothing waits for their output."""
     async with AsyncExitStack() as stack:
         yield stack
 
 
 async def start(directory: Path, workspace: WorkspaceServer, ended: AsyncExitStack) -> Terminal:
-    """Starts it in a session of its own, whose terminal is the one that it opens first."""
+    """Starts it in its own session; the terminal that it opens first becomes the controlling one."""
     controller, terminal = pty.openpty()
     program = "import os, runpy, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); sys.argv[1:] = ['setup']; "
     process = await asyncio.create_subprocess_exec(

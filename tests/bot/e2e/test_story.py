@@ -1,4 +1,4 @@
-"""The whole product on one machine: the demo's workspace, bot and job server, with a real browser or without one."""
+"""The whole product on one machine: the demo's workspace, bot and job server, with or without a real browser."""
 
 import sqlite3
 import tempfile
@@ -35,7 +35,7 @@ CARD_STATES = (
 
 @dataclass
 class Witness:
-    """Notes what no page may do: errors on the console, exceptions, dialogs, requests to another machine."""
+    """Records what no page may do: errors on the console, exceptions, dialogs, requests to another machine."""
 
     faults: list[str] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ NOTE_WHAT_PASSES = """
         for (const chip of document.querySelectorAll('[data-testid="reaction"]')) note(chip.dataset.name);
     }).observe(document, {childList: true, subtree: true, characterData: true});
 """
-"""Keeps what a page shows only for a moment: the card's states and the reactions, in their order."""
+"""Records what a page shows only for a moment: the card's states and the reactions, in order."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def pictures(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Named as `pagehand demo` names its own: the path is in the pictures."""
+    """It is named like that of `pagehand demo`: the path is in the pictures."""
     with tempfile.TemporaryDirectory(prefix="pagehand-demo-", ignore_cleanup_errors=True) as directory:
         yield Path(directory)
 
@@ -88,14 +88,14 @@ async def alone(directory: Path) -> AsyncIterator[Demo]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Demo]:
-    """One demo for the stories that each keep to a thread of their own."""
+    """One demo for stories that each use their own thread."""
     async with running_demo(tmp_path_factory.mktemp("demo"), Ports(0, 0)) as shown:
         yield shown
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def context(browser: Browser) -> AsyncIterator[BrowserContext]:
-    """A browser with nothing to complain of at the end."""
+    """A browser that must have no errors at the end."""
     witness = Witness()
     context = await browser.new_context(
         color_scheme="light", locale="en-US", viewport={"width": 1280, "height": 800}, device_scale_factor=1.5
@@ -134,7 +134,7 @@ async def _ask(page: Page) -> None:
     await expect(card.locator("blockquote")).to_have_text(PROMPT)
     await expect(card).to_contain_text("Finished with a pull request", timeout=PATIENCE * 1000)
     await expect(card).to_contain_text("Branch: main")
-    # While the agent works, a second line tells what it does just now.
+    # While the agent works, a second line shows its current activity.
     states = list(dict.fromkeys(words.partition("\n")[0] for words in await page.evaluate("window.passed")))
     assert len(states) > 1, "the card never changed"
     assert [state for state in CARD_STATES if state in states] == states
@@ -276,7 +276,7 @@ async def test_edits_after_sending_are_offered_only_to_their_author(shared: Demo
 
 
 async def test_a_file_is_passed_to_the_agent(shared: Demo) -> None:
-    """With the reply that it came with; the job server keeps it, and nothing is said to be left out."""
+    """With its reply; the job server stores it, and nothing is reported as left out."""
     card = await _asked(shared, "docs", "Add a page called Files with the text: One.")
     await _told(shared, "docs", card.ts, "Done. Here's the pull request:")
     words, picture = "Add a page called Beside with the text: Two.", Upload("d.png", b"\x89PNG\r\n\x1a\n")
@@ -301,7 +301,7 @@ async def test_a_long_prompt_opens_with_one_click(shared: Demo) -> None:
 
 
 async def test_a_jobs_id_can_be_copied(shared: Demo) -> None:
-    """From the card's menu, and to nobody else; a guest, who may not ask, is told that instead."""
+    """From the card's menu, and only privately; a guest, who may not ask, is refused instead."""
     card = await _asked(shared, "docs", "Do nothing of note.", "Do nothing of note.")
     await _told(shared, "docs", card.ts, "Done, without a pull request")
     choice = menu_choice(shared.workspace.channels.thread("docs", card.ts)[0], "Show the job's id")
@@ -313,7 +313,7 @@ async def test_a_jobs_id_can_be_copied(shared: Demo) -> None:
 
 
 async def test_a_shared_channel_is_off_by_default(shared: Demo) -> None:
-    """Whoever asks there, of whichever organization, is told so alone; nothing starts."""
+    """Everyone who asks there, of any organization, is told so privately; nothing starts."""
     jobs, people = _jobs(shared), shared.workspace.people
     await people["ana"].command("partners", "/docs", "Add a page called Partners with the text: Ours.")
     await _told_alone(shared, "partners", "people from other organizations are in this channel")
@@ -351,14 +351,14 @@ async def test_every_way_in_works_by_default(shared: Demo) -> None:
 
 
 async def _modal(shown: Demo, title: str) -> None:
-    """Waits for one of Ana's, and closes it."""
+    """Waits for a modal of Ana's, and closes it."""
     views = shown.workspace.people["ana"].views
     await shown.workspace.changes.wait_for(lambda: views.top is not None and views.top.title == title, PATIENCE)
     await views.close(clear=True)
 
 
 async def test_the_bare_command_opens_a_form_and_help_explains(shared: Demo) -> None:
-    """Neither is to be seen in the channel."""
+    """Neither is visible in the channel."""
     before, ana = len(shared.workspace.channels.messages("docs")), shared.workspace.people["ana"]
     answer = await ana.command("docs", "/docs", "help")
     assert "/docs" in answer.text
@@ -369,7 +369,7 @@ async def test_the_bare_command_opens_a_form_and_help_explains(shared: Demo) -> 
 
 
 async def _asked(shown: Demo, channel: str, words: str, prompt: str = "") -> Message:
-    """Ana asks for it; returns the card."""
+    """Asks for it as Ana; returns the card."""
     state = {message.ts for message in shown.workspace.channels.messages(channel)}
 
     def card() -> Message | None:
@@ -394,7 +394,7 @@ async def _told(shown: Demo, channel: str, ts: str, words: str, *, nth: int = 0)
 
 
 async def _told_alone(shown: Demo, channel: str, words: str, person: str = "ana") -> Message:
-    """What only this person sees."""
+    """Returns what only this person sees."""
 
     def ephemeral() -> Message | None:
         seen = shown.workspace.people[person].ephemerals(channel)
@@ -406,7 +406,7 @@ async def _told_alone(shown: Demo, channel: str, words: str, person: str = "ana"
 
 
 def _jobs(shown: Demo) -> int:
-    """How many jobs the job server has ever been asked for."""
+    """Returns how many jobs were created at the job server."""
     with closing(sqlite3.connect(shown.repository.parent / "jobserver" / "jobs.sqlite3")) as database:
         return int(database.execute("SELECT count(*) FROM jobs").fetchone()[0])
 
@@ -416,7 +416,7 @@ def _page(shown: Demo, branch: str, path: str) -> str:
 
 
 def _branch_with(shown: Demo, path: str) -> str:
-    """The one branch on which a page has been added."""
+    """Returns the only branch with an added page."""
     branches = git(shown.repository, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
     (found,) = [branch for branch in branches if git(shown.repository, "ls-tree", "--name-only", branch, path)]
     return found

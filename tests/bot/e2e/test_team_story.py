@@ -1,4 +1,4 @@
-"""The whole product as a team has it: Slack in a real browser, a real coding agent in its sandbox, GitHub."""
+"""The whole product as a team uses it: Slack in a real browser, a real coding agent in its sandbox, GitHub."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The main ways in as people meet them: the whole bot, at the workspace's page in a real browser.
+"""The main ways in as people use them: the whole bot, at the workspace's page in a real browser.
 
-One world for all; each test keeps to messages of its own.
+All tests share one world; each uses its own messages.
 """
 
 import re
@@ -47,7 +47,7 @@ async def world() -> AsyncIterator[WaysInWorld]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tabs(browser: Browser, world: WaysInWorld) -> AsyncIterator[WorkspaceTabs]:
-    """Somebody at the page; the test fails for whatever the page must not do."""
+    """People at the page; the test fails for anything that the page must not do."""
     context = await browser.new_context(
         color_scheme="light", locale="en-US", timezone_id="UTC", device_scale_factor=1.5
     )
@@ -57,7 +57,7 @@ async def tabs(browser: Browser, world: WaysInWorld) -> AsyncIterator[WorkspaceT
     await context.close()
     for name in ("ana", "gia"):
         if world.workspace.people[name].views.top is not None:
-            await world.workspace.people[name].views.close(clear=True)  # a test that failed must not fail the next
+            await world.workspace.people[name].views.close(clear=True)  # a failed test must not fail the next one
     assert tabs.faults == []
 
 
@@ -81,7 +81,7 @@ async def open_thread(page: Page, ts: str) -> None:
 async def test_error_draft_stop_and_retry_in_the_browser(
     world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
 ) -> None:
-    """The modal keeps what was typed; the card's buttons do what they say."""
+    """The modal keeps typed text; the card's buttons work."""
     page = await tabs.open(ANA, DOCS)
     await write(page, "/docs")
     prompt = modal(page).get_by_label("What should be done?")
@@ -109,7 +109,7 @@ async def test_error_draft_stop_and_retry_in_the_browser(
 async def test_a_message_is_handed_over_with_its_secret_masked(
     world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
 ) -> None:
-    """What is shown is what is sent, and the answer comes where the question was."""
+    """The shown text is sent, and the answer is in its thread."""
     question = await world.ben.say("docs", f"My key is {SECRET}. The guide names port 8080: wrong, it is 8443.")
     page = await tabs.open(ANA, DOCS)
     await row(page, question.ts).hover()
@@ -127,7 +127,7 @@ async def test_a_message_is_handed_over_with_its_secret_masked(
 
 
 async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
-    """The thread goes along; words that were changed after they were sent are offered as a follow-up."""
+    """The thread is included; words edited after sending are offered as a follow-up."""
     question = await world.ben.say("docs", "Where is the glossary?")
     await world.ben.say("docs", "It is gone", thread_ts=question.ts)
     page = await tabs.open(ANA, DOCS)
@@ -146,7 +146,7 @@ async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, t
 
 
 async def test_a_direct_message_is_routed_to_one_of_two_projects(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
-    """Its writer is asked for which, where the card is; replies in its thread steer the job."""
+    """Its author is asked which one, below the message; replies in its thread steer the job."""
     page = await tabs.open(ANA)
     await page.get_by_test_id("channel").filter(has_text="Pagehand").click()
     await write(page, "Describe the new endpoint")
@@ -161,7 +161,7 @@ async def test_a_direct_message_is_routed_to_one_of_two_projects(world: WaysInWo
 
 
 async def test_home_shows_a_persons_jobs(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
-    """Each with where it stands; defaults and the health below."""
+    """Each with its state; defaults and the health are below."""
     job = await world.begun('Replace "colour" with "color" in the guides')
     world.job_api.show(job.id, "completed", LINK)
     await world.said("Done.", thread_ts=job.ts)

@@ -1,4 +1,4 @@
-"""What agents write notifies nobody, and hides no address; all else of it stays."""
+"""Text by agents notifies nobody and hides no address; everything else is unchanged."""
 
 import cProfile
 import re
@@ -69,7 +69,7 @@ class Shown:
 
 
 def links_in(text: str) -> list[Shown]:
-    """The links that a parser other than ours finds: markdown-it as it comes, with HTML's tags as words."""
+    """Returns the links that another parser finds: markdown-it's default, with HTML tags as text."""
     found = []
     for block in MarkdownIt("commonmark", {"html": False}).parse(text):
         children = block.children or []
@@ -162,7 +162,7 @@ FORMS = [
 @pytest.mark.parametrize("label", HIDDEN)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_label_that_names_another_host_is_not_a_link(form: str, label: str) -> None:
-    """However the host in them is written."""
+    """However the host in the label is written."""
     shown = defused(form.format(label))
     assert [each for each in links_in(shown) if "evil" in each.address] == []
     assert "https://evil.example/a" in shown
@@ -204,7 +204,7 @@ def test_a_reference_becomes_a_link_and_its_definition_is_shown(use: str) -> Non
 
 
 def test_references_do_not_inflate_a_text() -> None:
-    """A long address that is referred to many times is written out a few times only."""
+    """A long address with many references is written out only a few times."""
     text = f"{'[a] ' * 1_000}\n\n[a]: https://docs.example/{'b' * 900}"
     assert len(defused(text)) < len(text) + 3_000
 
@@ -289,7 +289,7 @@ def test_an_unclosed_fence_is_closed() -> None:
 
 
 def test_an_overlong_fence_is_left_open() -> None:
-    """To close it would double the text, which Slack then refuses."""
+    """Closing it would double the text, which Slack then refuses."""
     assert defused("`" * 6_000) == "`" * 6_000
     assert defused("`" * 100) == "`" * 100 + "\n" + "`" * 100
 
@@ -331,13 +331,13 @@ def test_a_link_exposed_by_breaking_another_is_broken_too() -> None:
 
 @pytest.mark.parametrize("unit", WORST)
 def test_the_worst_text_is_processed_in_linear_time(unit: str) -> None:
-    """Twice the text takes about twice the calls, however it is written."""
+    """Twice the text takes about twice the calls."""
     short, long = (calls_of(defused, (unit * size)[:size]) for size in (1_500, 3_000))
     assert long < 3 * short + 5_000
 
 
 def calls_of(function: Callable[[str], str], text: str) -> int:
-    """How many calls of functions a call takes: the same each time, as seconds are not."""
+    """Returns how many function calls a call takes: unlike seconds, the same each time."""
     profile = cProfile.Profile()
     profile.runcall(function, text)
     return sum(entry.callcount for entry in profile.getstats())

@@ -1,4 +1,4 @@
-"""The alert rules fire when they should and only then, and the guide says of each what to do."""
+"""The alert rules fire only when they should, and the guide says what to do for each."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ WELL: Series = {
     'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0x60",
     "pagehand_jobserver_egress_refusals_total": "3x60",
 }
-"""What Prometheus has of a bot that is well, a sample a minute."""
+"""Prometheus's data of a healthy bot, one sample a minute."""
 FAULTS: Mapping[str, Series] = {
     "PagehandDown": {'up{job="pagehand"}': "0x60"},
     "PagehandNotReady": {"pagehand_ready": "0x60"},
@@ -50,7 +50,7 @@ FAULTS: Mapping[str, Series] = {
     "PagehandJobServerFailing": {'pagehand_jobserver_runs_total{agent="claude",outcome="failed"}': "0+3x60"},
     "PagehandEgressRefused": {"pagehand_jobserver_egress_refusals_total": "0+5x60"},
 }
-"""What is otherwise when each alert is to fire."""
+"""The data that differ when each alert should fire."""
 
 
 def alerts() -> Sequence[str]:
@@ -81,7 +81,7 @@ def test_each_alert_has_a_tested_fault_and_a_paragraph_in_the_guide() -> None:
 
 
 def test_each_alert_fires_only_at_its_fault(tmp_path: Path) -> None:
-    """Where one fault is also another's, that alert fires, too."""
+    """If one fault includes another, that alert fires, too."""
     tests = [case({}), *(case(fault, name) for name, fault in FAULTS.items())]
     file = tmp_path / "alerts_test.yml"
     file.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}))

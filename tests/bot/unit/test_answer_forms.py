@@ -1,4 +1,4 @@
-"""An agent's question with choices: what fits is offered as buttons, a list or a modal; the rest is words."""
+"""An agent's multiple-choice question is offered as buttons, a list or a modal if it fits; otherwise as text."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from bot.workspace.wire.views import checked_view
 THREAD = Thread("th1", "T1", "C1", "U0ANA", "Do it", "p", 0.0, ts="1.1")
 CHARACTERS = st.characters(exclude_categories=("C", "Z")) | st.just("😀")
 LABELS = st.text(CHARACTERS, min_size=1, max_size=75).filter(lambda label: displayable(label) == label)
-"""What the reader of a job's details lets through: labels that are what people see."""
+"""Labels that the reader of a job's details accepts: they are visible text."""
 
 
 def choice(*labels: str) -> QuestionField:
@@ -77,7 +77,7 @@ def test_a_question_for_words_or_a_number_has_no_button() -> None:
 
 
 def test_questions_that_do_not_fit_are_answered_in_text() -> None:
-    """Labels as wide as a button shows, of characters that count twice; more fields than a button holds."""
+    """Labels with the maximum width of a button, of characters that count twice; more fields than a button holds."""
     assert answer_choices(THREAD, [choice("😀" * 75)]) == []
     assert answer_choices(THREAD, [choice(*(f"{number:075}" for number in range(100)))]) == []
     assert answer_choices(THREAD, [QuestionField("x" * 200, FieldKind.TEXT)] * 10) == []

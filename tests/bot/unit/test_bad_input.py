@@ -1,4 +1,4 @@
-"""Texts and bodies as nobody would wish for: all are answered, and what is recorded is what people read."""
+"""Unusual texts and bodies: all are answered, and messages are recorded as people read them."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ HELP = {"", "help", "?", "-h", "--help", "status", "list", "cancel", "stop"}
 AS_USUAL = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-# -- what is recorded is what a person reads --------------------------------------------------------------------------
+# -- what is recorded is what people read -----------------------------------------------------------------------------
 
 
 def escaped(text: str) -> str:
@@ -82,12 +82,12 @@ messages = st.lists(st.one_of(SEGMENTS), min_size=1, max_size=12).map(
 
 
 def is_a_prompt(read: str) -> bool:
-    """Whether a command with these words, and no options, starts a job."""
+    """Whether a command with this text, without options, starts a job."""
     return read.lower() not in HELP and split_options(read) == (NO_OPTIONS, read)
 
 
 def is_aside(sent: str, read: str) -> bool:
-    """Whether a reply is between people: it begins with a mark, or with one of them. Emoji alone can be an answer."""
+    """Whether a reply is between people: it begins with `//` or a mention. Emoji alone can be an answer."""
     to_somebody = (
         without_misleading(sent)
         .lstrip(BLANKS + "\x00\x07\x1b\x7f\x80\x9f")
@@ -141,7 +141,7 @@ async def test_a_meaningless_text_of_40_000_characters_is_read_in_time(text: str
         assert len(world.service.words) == 3
 
 
-# -- whatever comes is answered ---------------------------------------------------------------------------------------
+# -- everything is answered -------------------------------------------------------------------------------------------
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -150,7 +150,7 @@ json_values = st.recursive(
 )
 KEYS = ["type", "event", "command", "payload", "actions", "user", "channel", "view", "token", "team", "authorizations"]
 OURS = st.sampled_from([{"team_id": "T1"}, {"team_id": "T1"}, {}])
-"""Most name our workspace: others get no further than the door."""
+"""Most name our workspace: others are refused at once."""
 payloads = st.builds(
     dict.__or__, st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=8), json_values, max_size=6), OURS
 )
@@ -218,7 +218,7 @@ BASES: list[Callable[[], dict[str, Any]]] = [
 
 @st.composite
 def broken(draw: st.DrawFn) -> dict[str, Any]:
-    """A payload as documented, with a few of its fields removed or replaced by anything."""
+    """A documented payload with a few fields removed or replaced by anything."""
     payload = json.loads(json.dumps(draw(st.sampled_from(BASES))()))
     for _ in range(draw(st.integers(1, 4))):
         place = payload

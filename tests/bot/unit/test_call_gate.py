@@ -1,4 +1,4 @@
-"""What is asked of Slack waits its turn, a little; what a person waits for within seconds does not."""
+"""Slack look-ups wait briefly for the rate limit; calls that a person waits for within seconds do not."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from bot.slack.sending.web_api import CallGate
 
 
 class FakeBudget:
-    """Grants what a test lays down, in turn; then anything."""
+    """Grants what a test provides, in order; then anything."""
 
     def __init__(self, *grants: Grant) -> None:
         self._grants = list(grants)

@@ -1,4 +1,4 @@
-"""The card of a job: what it tells, in which words, and what can be done about the job there."""
+"""The card of a job: what it shows, in which words, and the available actions."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +48,7 @@ def menu_of(thread: Thread) -> list[str]:
 
 @pytest.mark.parametrize("way_in", WayIn)
 def test_the_card_names_the_way_in_after_the_state(way_in: WayIn) -> None:
-    """Who asked, and how, follows what is most worth knowing."""
+    """The requester and the way in follow the most important facts."""
     message = card(replace(THREAD, options=ThreadOptions(way_in)), CONTEXT)
     assert message.text.startswith("Waiting to be sent to the agent.\n<@U0ANA> ")
     assert "asked: Fix the guides\n" in message.text
@@ -56,20 +56,20 @@ def test_the_card_names_the_way_in_after_the_state(way_in: WayIn) -> None:
 
 
 def test_the_card_of_a_retry_says_so() -> None:
-    """The request is the same, so that its words alone do not tell."""
+    """Its request is the same, so that its text alone does not show it."""
     assert "tried this again" in card(replace(THREAD, options=ThreadOptions(WayIn.RETRY)), CONTEXT).text
 
 
 @pytest.mark.parametrize("reason", ProjectReason)
 def test_with_several_projects_the_card_names_the_project_and_why(reason: ProjectReason) -> None:
-    """With one project alone there is nothing to tell."""
+    """With a single project there is nothing to show."""
     thread = replace(THREAD, options=ThreadOptions(project_reason=reason))
     assert facts_of(thread, SEVERAL)[0].startswith("Project: guides (")
     assert not any(fact.startswith("Project") for fact in facts_of(thread))
 
 
 def test_a_job_waits_for_the_choice_of_its_project() -> None:
-    """Nothing else is in its way."""
+    """Nothing else delays it."""
     undecided = card(replace(THREAD, project=""), SEVERAL)
     assert undecided.text.startswith("Waiting for <@U0ANA> to choose the project.")
     decided = replace(THREAD, options=ThreadOptions(project_reason=ProjectReason.CHOSEN))
@@ -77,7 +77,7 @@ def test_a_job_waits_for_the_choice_of_its_project() -> None:
 
 
 def test_times_are_in_each_readers_zone_with_a_fallback() -> None:
-    """Slack fills in the reader's own; what cannot do that shows UTC."""
+    """Slack fills in the reader's own; clients that cannot do that show UTC."""
     thread = with_state(Job("j1", "active"), work_began_at=NOON + 60)
     asked, began = facts_of(thread)
     assert asked == "Asked: <!date^1700049600^{date_short_pretty} {time} ({ago})|2023-11-15 12:00 UTC>"
@@ -85,7 +85,7 @@ def test_times_are_in_each_readers_zone_with_a_fallback() -> None:
 
 
 def test_the_duration_is_shown_once_the_job_ended() -> None:
-    """And of work that was never seen to begin, when it ended alone."""
+    """If its start was never seen, only the end is shown."""
     ended = with_state(Job("j1", "completed"), work_began_at=NOON, work_ended_at=NOON + 754)
     assert facts_of(ended)[-1].endswith("2023-11-15 12:12 UTC> after 12 minutes")
     unseen = replace(ended, state=replace(ended.state, work=replace(ended.state.work, work_began_at=0.0)))
@@ -106,7 +106,7 @@ def test_the_duration_is_shown_once_the_job_ended() -> None:
     ],
 )
 def test_durations_are_written_in_words(seconds: float, words: str) -> None:
-    """Its two largest units."""
+    """In its two largest units."""
     assert duration(seconds) == words
 
 
@@ -135,12 +135,12 @@ def test_the_card_counts_waiting_follow_ups_and_explains_why(state: ThreadState,
 
 
 def test_without_follow_ups_no_count_is_shown() -> None:
-    """Zeros tell nobody anything."""
+    """Zeros are no information."""
     assert not any("Follow-ups" in fact for fact in facts_of(with_state(Job("j1", "active"))))
 
 
 def test_the_card_names_who_muted_it_and_what_that_means() -> None:
-    """And it can be undone in the menu."""
+    """It can be undone in the menu."""
     muted = with_state(Job("j1", "active"), muted_by="U0BEN")
     assert facts_of(muted)[-1].startswith("Muted: by <@U0BEN>; replies aren't sent")
     assert "Unmute" in menu_of(muted)
@@ -149,7 +149,7 @@ def test_the_card_names_who_muted_it_and_what_that_means() -> None:
 
 
 def test_only_the_first_of_many_changed_pages_are_named() -> None:
-    """And the others counted."""
+    """The others are counted."""
     files = tuple(FileChange(f"p{number}.md", ChangeKind.ADDED, title=f"Page {number}") for number in range(8))
     known = Progress(changes=Changes(files, 11))
     message = card(with_state(Job("j1", "completed", pr_link=LINK), progress=known), CONTEXT)
@@ -191,12 +191,12 @@ PENDING = Progress(pull_request=PullRequestState.PENDING)
     ],
 )
 def test_available_actions_depend_on_the_state(thread: Thread, labels: list[str]) -> None:
-    """Verbs, and never more than five with the menu."""
+    """Their labels are verbs; there are never more than five with the menu."""
     assert labels_of(thread) == labels
 
 
 def test_the_card_names_who_requested_a_stop() -> None:
-    """While it goes on, and afterwards."""
+    """During the stop, and afterwards."""
     at_work = with_state(Job("j1", "active"), stopped_by="U0BEN")
     assert card(at_work, CONTEXT).text.startswith("Stopping, as <@U0BEN> asked.")
     ended = with_state(Job("j1", "completed", pr_link=LINK), stopped_by="U0BEN")
@@ -205,13 +205,13 @@ def test_the_card_names_who_requested_a_stop() -> None:
 
 @pytest.mark.parametrize(("files", "words"), [(1, "Kept: what it changed in 1 file"), (3, "in 3 files"), (0, "")])
 def test_partial_work_is_on_the_card(files: int, words: str) -> None:
-    """And nothing is said where nothing is."""
+    """Without any, nothing is shown."""
     text = card(with_state(Job("j1", "failed"), progress=Progress(partial_files=files)), CONTEXT).text
     assert words in text if files else "Kept" not in text
 
 
 def test_discarding_requires_confirmation() -> None:
-    """Nobody gets it back."""
+    """It cannot be undone."""
     kept = card(with_state(Job("j1", "failed"), progress=KEPT), CONTEXT).blocks[-1]["elements"][2]
     assert (kept["action_id"], kept["value"]) == ("discard_work", "th1")
     assert "thrown away" in kept["confirm"]["text"]["text"]
@@ -228,14 +228,14 @@ def test_stopping_and_repeatable_actions_require_confirmation() -> None:
 
 
 def test_the_menu_shows_the_jobs_id_once_known() -> None:
-    """Before, there is nothing to copy."""
+    """Before that, there is nothing to copy."""
     assert menu_of(THREAD) == ["Show the whole request", "Mute"]
     assert menu_of(with_state(Job("j1", "active"))) == ["Show the whole request", "Mute", "Show the job's id"]
 
 
 @pytest.mark.parametrize("item", MenuItem)
 def test_menu_choices_are_parsed_back(item: MenuItem) -> None:
-    """Values come back as they went."""
+    """Values round-trip."""
     assert read_menu_value(menu_value(item, "th1")) == (item, "th1")
     assert len(menu_value(item, "f" * 32)) <= 150
 
@@ -247,7 +247,7 @@ def test_an_unknown_menu_value_is_ignored(value: str) -> None:
 
 
 def test_screen_readers_get_plain_sentences() -> None:
-    """The plan as a count and what it is at, no emoji, no asterisks."""
+    """The plan as a count with the current step, without emoji or asterisks."""
     plan = (PlanStep("Read it", StepStatus.COMPLETED), PlanStep("Write", StepStatus.IN_PROGRESS), PlanStep("Check"))
     state = ThreadState(
         Job("j1", "active", ref="main"), work=Work(progress=Progress(plan, "Editing a.md"), work_began_at=NOON)

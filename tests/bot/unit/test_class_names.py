@@ -1,4 +1,4 @@
-"""A class name means one thing in all of `bot/`."""
+"""A class name has one meaning in all of `bot/`."""
 
 import ast
 from collections import defaultdict
@@ -23,7 +23,9 @@ SHAPES_OF_THE_JOB_API = {
     "StepStatus",
     "UploadedFile",
 }
-"""The job server publishes them and the bot reads them. Each has its own, since each stands alone, under one name."""
+"""The job server publishes these and the bot reads them. Each has its own class of the same name,
+since they are independent.
+"""
 
 
 def test_class_names_are_unique_except_job_api_shapes() -> None:

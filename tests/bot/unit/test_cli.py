@@ -1,4 +1,4 @@
-"""What a command line needs before any command is called: next to nothing."""
+"""The imports of a command line before any command is called: as few as possible."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ main()
 
 
 def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own, where nothing is imported yet."""
+    """Runs it in a new process, where nothing is imported yet."""
     return subprocess.run(
         [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}", *arguments],
         capture_output=True,
@@ -48,7 +48,7 @@ def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     "arguments", [("--version",), ("--help",), *((name, "--help") for name in main.commands)], ids=" ".join
 )
 def test_help_imports_only_click(arguments: tuple[str, ...]) -> None:
-    """Not slack_bolt, SQLAlchemy, aiohttp, pydantic, ...: these are what makes a start slow."""
+    """Not slack_bolt, SQLAlchemy, aiohttp or pydantic: these make a start slow."""
     ended = python(IMPORTED, *arguments)
     assert ended.returncode == 0
     imported = set(json.loads(ended.stderr))
@@ -68,7 +68,7 @@ print(sorted({"alembic", "asyncpg", "mako"} & set(sys.modules)))
 
 
 def test_starting_on_sqlite_imports_no_migrations_and_no_postgresql_driver(tmp_path: Path) -> None:
-    """They take as long as half of all else that is imported."""
+    """They take half as long as everything else that is imported."""
     url = f"sqlite:///{tmp_path}/pagehand.sqlite3"
     asyncio.run(migrate(url))
     ended = python(OPENED, url)
@@ -102,7 +102,7 @@ def test_the_bot_needs_no_extra() -> None:
 
 @pytest.mark.parametrize("extra", MODULES)
 def test_the_extras_match_the_package(extra: Extra) -> None:
-    """`typos` is a program, and some packages are imported by another name."""
+    """`typos` is a program, and some packages have another import name."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     imported = {"agent-client-protocol": "acp"}
     named = [re.split(r"[\[>=]", requirement)[0] for requirement in extras["jobserver"]]

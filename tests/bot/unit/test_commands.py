@@ -1,4 +1,4 @@
-"""What people type, as commands: options and prompts, words for Pagehand, replies, and talk between people."""
+"""What people type, parsed: options and prompts, control words, replies, and talk between people."""
 
 import pytest
 from hypothesis import given
@@ -224,7 +224,7 @@ def test_a_sentence_with_a_control_word_is_a_follow_up(text: str) -> None:
     ],
 )
 def test_an_unmistakable_control_word_is_understood(text: str, word: ThreadWord) -> None:
-    """In capitals or not, with a full stop, a space, another word for it, or what people say along with it."""
+    """In any case, with a full stop, a space, a synonym, or a polite addition."""
     assert parse_reply(text, bot_user_id="UBOT") == Word(word)
 
 
@@ -240,7 +240,7 @@ def test_an_unmistakable_control_word_is_understood(text: str, word: ThreadWord)
     ],
 )
 def test_a_near_miss_of_a_control_word_is_asked_about(text: str, word: ThreadWord) -> None:
-    """It goes neither to the agent, nor is anything done."""
+    """It is neither sent to the agent nor executed."""
     assert parse_reply(text, bot_user_id="UBOT") == UnclearWord(word)
     assert parse_request(text, bot_user_id="UBOT") == UnclearWord(word)
 
@@ -398,7 +398,7 @@ def test_any_text_is_read(text: str) -> None:
 
 @given(st.sampled_from([word for word in ThreadWord if word is not ThreadWord.NEW]), st.text(max_size=30))
 def test_a_short_control_word_with_additions_never_reaches_the_agent(word: ThreadWord, beside: str) -> None:
-    """It is that word or asked about, unless a few words more make it a sentence."""
+    """It is that word or asked about, unless additional words make it a sentence."""
     said = parse_reply(f"!{word} {beside}", bot_user_id="UBOT")
     if len(unescape(beside).split()) <= 2:
         assert said in (Word(word), UnclearWord(word))

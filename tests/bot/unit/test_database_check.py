@@ -1,4 +1,4 @@
-"""How the check judges a database that is slow, away, or well; in virtual time."""
+"""How the probe judges a database that is slow, away, or healthy; in virtual time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,11 +26,11 @@ class Database:
             raise self.fault
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
 
 def checking(story: Callable[[Database, RecordingHealth], Awaitable[None]]) -> None:
-    """Tells a story while the check runs."""
+    """Runs a scenario while the probe is running."""
 
     async def told() -> None:
         database, recording_health = Database(), RecordingHealth(asyncio.get_running_loop().time)

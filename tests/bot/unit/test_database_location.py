@@ -1,4 +1,4 @@
-"""A database that is a file: where it is refused, and in what words."""
+"""A database that is a file: where it is refused, and with which message."""
 
 from pathlib import Path
 

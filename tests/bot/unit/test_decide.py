@@ -45,7 +45,7 @@ def job(status: str = "active", link: str | None = None) -> Job:
 def follow(
     *sightings: Observation, state: ThreadState | None = None, every: float = 10.0
 ) -> tuple[ThreadState, list[NewNotice]]:
-    """Runs sightings through decide(), `every` seconds apart."""
+    """Runs observations through decide(), `every` seconds apart."""
     state, now = state or ThreadState(), 1_000.0
     told: list[NewNotice] = []
     for sighting in sightings:
@@ -56,7 +56,7 @@ def follow(
 
 
 def take(state: ThreadState, answer: Job) -> Decision:
-    """A follow-up goes out and is taken."""
+    """Records that a follow-up was sent and accepted."""
     return decide(open_round(state, 2_000.0, POLLING), JobObserved(answer), 2_000.0, POLLING)
 
 
@@ -65,7 +65,7 @@ def kinds(told: list[NewNotice]) -> list[type[NoticeMessage]]:
 
 
 def links(told: Iterable[NewNotice]) -> list[str]:
-    """The links that messages hold, empty ones too."""
+    """Returns the links in messages, including empty ones."""
     return [
         m.link for m in (notice.message for notice in told) if isinstance(m, JobFinished | JobFailed | PullRequestFound)
     ]
@@ -268,7 +268,7 @@ steps = st.lists(st.tuples(st.booleans(), sightings, st.floats(0.0, 400.0)), max
 
 
 def play(history: list[tuple[bool, Observation, float]]) -> list[tuple[int, ThreadState, Decision]]:
-    """Plays sightings; where the first value is true, a follow-up goes out before."""
+    """Plays observations; if the first value is true, a follow-up is sent before."""
     state, now, played = ThreadState(), 0.0, []
     for follow_up, sighting, passed in history:
         now += passed
@@ -288,7 +288,7 @@ def test_no_fact_is_announced_twice(history: list[tuple[bool, Observation, float
 
 
 def test_start_notices_are_held_and_ends_are_not() -> None:
-    """What is held back is left out where the end comes meanwhile."""
+    """A held notice is dropped if the end comes first."""
     state, said = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
     assert [notice.due_in for notice in said] == [POLLING.hold_back, 0.0]
     assert [notice.due_in for notice in take(state, job()).notices] == [POLLING.hold_back]
@@ -301,7 +301,7 @@ def test_a_failed_job_with_a_pull_request_gets_one_message() -> None:
 
 @pytest.mark.parametrize(("seen", "alone"), [(("active", "completed"), False), (("active",), True)])
 def test_a_link_of_an_archived_job_is_announced_without_an_end(seen: tuple[str, ...], *, alone: bool) -> None:
-    """Then nobody was mentioned yet."""
+    """Nobody was mentioned before."""
     _, said = follow(*(JobObserved(job(status)) for status in seen), JobObserved(job("archived", LINK)))
     assert said[-1].message == PullRequestFound(LINK, alone=alone)
 
@@ -319,7 +319,7 @@ def test_in_ends_only_mode_starts_are_not_announced() -> None:
 
 
 def test_in_ends_only_mode_a_silent_job_is_announced_once() -> None:
-    """Elsewhere its beginning was told."""
+    """In other modes its start was announced."""
     begun = quietly(ThreadState(), job(), 0.0)
     assert quietly(begun.state, job(), POLLING.silence - 1.0).notices == ()
     told = quietly(begun.state, job(), POLLING.silence)

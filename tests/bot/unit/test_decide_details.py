@@ -1,4 +1,4 @@
-"""What follows from the details of a job: said once, shown at most so often, and nothing where there are none."""
+"""The effects of a job's details: announced once, shown at a limited rate, and nothing without details."""
 
 import itertools
 from dataclasses import replace
@@ -40,7 +40,7 @@ def job(status: str = "active", details: JobDetails | None = None, link: str | N
 
 
 class Play:
-    """Looks at a job, `every` seconds apart."""
+    """Polls a job, `every` seconds apart."""
 
     def __init__(self, every: float = 10.0) -> None:
         self.state = ThreadState()
@@ -50,7 +50,7 @@ class Play:
         self.cards = 0
 
     def see(self, *jobs: Job) -> list[NewNotice]:
-        """Returns what is told because of the last of these looks."""
+        """Returns what is announced after the last of these polls."""
         news: list[NewNotice] = []
         for each in jobs:
             decision = decide(self.state, JobObserved(each), self.now, POLLING)
@@ -146,7 +146,9 @@ def test_an_end_never_seen_active_is_detected_by_its_details() -> None:
 
 
 def test_an_end_never_seen_active_is_detected_after_one_without_details() -> None:
-    """The end before it may have been a stop; within one round an end is told once, even if its details come late."""
+    """The earlier end may have been a stop; within one round an end is announced once, even
+    if its details come late.
+    """
     play, answer = Play(), JobDetails(summary="Done.", revision="r1")
     play.see(job(), job("completed", JobDetails()))
     assert play.see(job("completed", answer)) == []
@@ -265,7 +267,7 @@ def test_a_pending_pull_request_is_shown_with_its_reason_and_polled_for() -> Non
 
 @pytest.mark.parametrize(("status", "days"), [("archived", 1), ("completed", 31)])
 def test_polling_for_a_pending_pull_request_ends(status: str, days: int) -> None:
-    """An archived job gets none any more, and after a month nobody hopes for it."""
+    """An archived job gets none any more, and after a month it is not expected."""
     play = Play()
     play.see(job(), job(status, PENDING))
     later = play.state.work.changed_at + days * 24 * 3600
@@ -338,7 +340,7 @@ def test_card_edits_stay_throttled_at_any_pace_of_progress(
 
 
 def test_each_rounds_start_and_end_times_are_recorded() -> None:
-    """As it was seen; the time between two rounds is nobody's work."""
+    """As observed; the time between two rounds does not count."""
     play = Play()
     play.see(job(), job())
     assert (play.state.work.work_began_at, play.state.work.work_ended_at) == (1_000.0, 0.0)
@@ -352,7 +354,7 @@ def test_each_rounds_start_and_end_times_are_recorded() -> None:
 
 
 def test_a_round_never_seen_active_has_only_an_end_time() -> None:
-    """How long it took is not claimed, and the card shows the end."""
+    """No duration is claimed, and the card shows the end."""
     play = Play()
     play.see(job(), job("completed", JobDetails(summary="Done.")))
     before = play.cards
@@ -362,7 +364,7 @@ def test_a_round_never_seen_active_has_only_an_end_time() -> None:
 
 
 def test_the_card_keeps_the_changed_pages_while_they_are_missing() -> None:
-    """The pull request is as it was until something newer is known of it."""
+    """The pull request is unchanged until something newer is known."""
     first, second = (Changes((FileChange(name),), 1) for name in ("a.md", "b.md"))
     play = Play()
     play.see(job(), job("completed", JobDetails(changes=first), LINK))
@@ -374,7 +376,7 @@ def test_the_card_keeps_the_changed_pages_while_they_are_missing() -> None:
 
 
 def test_a_muted_job_announces_only_failures_and_pull_requests() -> None:
-    """What was not told then is not made up for later."""
+    """Omitted notices are not posted later."""
     play = Play()
     play.see(job())
     play.state = replace(play.state, people=replace(play.state.people, muted_by="UBEN"))

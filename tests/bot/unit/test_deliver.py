@@ -1,4 +1,4 @@
-"""How a notice is handled that could not be delivered."""
+"""What happens to a notice that could not be delivered."""
 
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def test_only_rate_limits_are_retried_forever(notice: Notice, failure: DeliveryF
 
 @given(notices, failures, times)
 def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailure, now: float) -> None:
-    """The store never unlearns one; what is given up tells of it."""
+    """The store keeps a doubt; an abandoned notice mentions it."""
     decision = after_failure(notice, failure, now)
     doubtful = isinstance(failure, DeliveryUncertain | DeliveryFault)
     if isinstance(decision, RetryLater):

@@ -1,4 +1,4 @@
-"""What is written in a direct message outside its threads: which job it may be for, and what belongs together."""
+"""Messages in a direct message outside its threads: which job they may be for, and which belong together."""
 
 from dataclasses import replace
 
@@ -80,7 +80,7 @@ def test_a_line_may_be_a_job_until_its_author_decides(state: RequestState) -> No
 
 
 def test_lines_sent_in_quick_succession_belong_together() -> None:
-    """In their order, however they were recorded."""
+    """In written order, however they were recorded."""
     first, second, third, later = waiting = lines(0, 4, 8, 20)
     assert lines_with(second, [later, third, second, first]) == [first, second, third]
     assert lines_with(later, waiting) == [later]
@@ -96,7 +96,7 @@ def test_a_deleted_line_leaves_the_rest_of_its_group() -> None:
 
 
 def test_a_waiting_thread_reply_is_not_a_line() -> None:
-    """It has a question of its own."""
+    """It has its own question."""
     line = a_line(NOW)
     reply = replace(a_line(NOW + 1), way_in=WayIn.REPLY)
     assert lines_with(line, [reply, line]) == [line]
@@ -152,7 +152,7 @@ def test_an_edit_into_thanks_or_emoji_is_no_task(text: str, means: ReplyMeaning)
     ids=str,
 )
 def test_an_edit_with_a_leading_option_announces_a_job(changes: dict[str, object], *, is_job: bool) -> None:
-    """A newer one, of its own writer's."""
+    """It is a newer job of the same author."""
     edit = replace(an_edit("Fix it"), **changes)  # type: ignore[arg-type]
     line = replace(a_line(NOW), edited_at="1700000100.000000")
     assert says_it_is_a_job(edit, line) is is_job
@@ -175,6 +175,6 @@ def an_edit(text: str) -> Reply:
 
 
 def test_threads_are_evaluated_as_given() -> None:
-    """The store gives the newest first."""
+    """The store returns the newest first."""
     newest: list[Thread] = [a_thread("t2", ts="2.1"), a_thread("t1", ts="1.1")]
     assert job_in_hand(newest, NOW) is newest[0]

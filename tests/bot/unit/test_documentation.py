@@ -1,4 +1,4 @@
-"""The documentation names what there is, and its links lead somewhere."""
+"""The documentation names existing things, and its links resolve."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ LINKS = [
 
 
 def headings(page: str) -> set[str]:
-    """The fragments that lead to a page's headings, as GitHub makes them, and to anchors of its own."""
+    """Returns the fragments of a page's headings, as GitHub makes them, and of its own anchors."""
     titles = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
     anchors = re.findall(r'<a id="([\w-]+)"></a>', page)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles} | set(anchors)
@@ -53,7 +53,7 @@ def test_every_link_resolves(page: str, link: str) -> None:
 
 
 def test_every_file_named_in_the_pages_exists() -> None:
-    """By its path from the page's folder on, or from the top, `bot/` or `tests/`."""
+    """By its path from the page's folder, or from the top, `bot/` or `tests/`."""
     named = [
         (page, path)
         for page, text in PAGES.items()

@@ -1,4 +1,4 @@
-"""Drafts: the newest text is what is kept, in whatever order it was typed, saved and submitted."""
+"""Drafts: the newest text is kept, in any order of typing, saving and submitting."""
 
 import asyncio
 
@@ -40,7 +40,7 @@ async def test_text_typed_while_saving_is_saved_once_in_its_final_form() -> None
 
 
 async def test_a_submitted_draft_is_deleted_even_if_typing_is_saved_later() -> None:
-    """Another modal of the same place begins anew."""
+    """Another modal for the same place starts empty."""
     async with listening() as world:
         keeper = keeper_of(world)
         keeper.keep(ANA, "Fix i", view_id="V1")

@@ -1,4 +1,4 @@
-"""The oracle of how ends are told finds what it is there for, and nothing where all is as promised."""
+"""The oracle of ends detects each fault, and finds none if all is right."""
 
 from collections.abc import Sequence
 
@@ -34,6 +34,6 @@ def test_a_correct_start_and_end_pass_the_verdict() -> None:
     ],
 )
 def test_wrong_announcements_fail_the_verdict(messages: Sequence[Post], mode: PostMode, what: str) -> None:
-    """An end twice, a link twice, a beginning that nobody wants."""
+    """An end twice, a link twice, an unwanted start."""
     (found,) = _found(*messages, mode=mode)
     assert what in found

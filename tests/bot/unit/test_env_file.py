@@ -1,4 +1,4 @@
-"""Files of settings: what is read, and what writing keeps."""
+"""Settings files: what is read, and what writing preserves."""
 
 import logging
 from io import StringIO

@@ -1,4 +1,4 @@
-"""What people are told at once, privately: the help, and why nothing was started."""
+"""Immediate private answers: the help, and why nothing was started."""
 
 import pytest
 

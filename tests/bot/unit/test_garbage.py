@@ -1,4 +1,4 @@
-"""What a start builds is looked through by the garbage collector once."""
+"""Objects created at start are scanned by the garbage collector once."""
 
 import gc
 
@@ -8,7 +8,7 @@ from bot.scheduler.job_poller import KnownLook, PollMemory
 
 
 def test_startup_objects_are_frozen_out_of_garbage_collection() -> None:
-    """Garbage is not: it goes before."""
+    """Garbage is collected before."""
     before, kept = gc.get_freeze_count(), [object()]
     freeze_startup_objects()
     assert gc.get_freeze_count() > before
@@ -16,7 +16,7 @@ def test_startup_objects_are_frozen_out_of_garbage_collection() -> None:
 
 
 def test_remembered_jobs_cost_the_garbage_collector_nothing() -> None:
-    """However many there are: it would look at each of them, with everything else waiting."""
+    """However many there are: otherwise it would scan each of them, and block everything else."""
     memory = PollMemory()
     gc.collect()
     before = len(gc.get_objects())

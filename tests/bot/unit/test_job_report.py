@@ -1,4 +1,4 @@
-"""The words about an end: what was told is said, and nothing more."""
+"""The text about an end: the known details, and nothing more."""
 
 from dataclasses import replace
 
@@ -128,7 +128,7 @@ def test_a_card_shows_the_next_steps_of_a_long_plan() -> None:
     [JobFailed(), JobStopped("U0BEN"), QuestionAsked("Which?")],
 )
 def test_in_an_existing_thread_people_are_told_to_mention_pagehand(message: NoticeMessage) -> None:
-    """A reply without that is not for the job."""
+    """A reply without a mention is not for the job."""
     conversation = replace(THREAD, origin=ThreadOrigin.CONVERSATION)
     for thread, told in ((THREAD, "Reply here to"), (conversation, "Mention Pagehand here to")):
         (made,) = messages(thread, Notice(1, "k", "th1", message, created_at=0.0), MessageContext())
@@ -136,7 +136,7 @@ def test_in_an_existing_thread_people_are_told_to_mention_pagehand(message: Noti
 
 
 def test_the_person_who_stopped_a_job_is_named_once_apart_from_the_reason() -> None:
-    """The one mention is for whoever asked for the job."""
+    """The one mention is that of the requester."""
     report = JobReport(reason="Stopped in the middle.")
     made = words(JobStopped("U0BEN", report=report))
     stopped = "<@U0ANA> Your job was stopped; the card says by whom:\n>Stopped in the middle.\n"

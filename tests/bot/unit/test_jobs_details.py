@@ -1,4 +1,4 @@
-"""Details are read tolerantly: whatever is wrong with them, the job stays readable, and what is kept is bounded."""
+"""Details are read tolerantly: malformed ones leave the job readable, and everything kept is bounded."""
 
 import json
 from typing import Any
@@ -185,14 +185,14 @@ def test_the_requester_is_in_the_body_only_if_given() -> None:
 
 @pytest.mark.parametrize("kept", [None, 3, [], {}, {"files": -1}, {"files": "3"}, {"files": True}, {"files": 10**12}])
 def test_partial_work_without_files_is_none(kept: Any) -> None:
-    """Then nobody is offered to discard it."""
+    """Then discarding is not offered."""
     details = parsed({"partialWork": kept})
     assert details is not None
     assert details.partial_files == 0
 
 
 def test_an_example_too_long_for_a_button_is_dropped() -> None:
-    """No more is sent than what is seen; and what is there twice is one."""
+    """No more is sent than is visible; duplicates are removed."""
     fits = "x" * 75
     told = parsed({"examples": ["x" * 76, fits, "Fix it", "Fix it", "", 7, None, "two\nlines"]})
     assert told == JobDetails(examples=(fits, "Fix it", "two lines"))
@@ -222,7 +222,7 @@ CHOICE = {"title": "Page", "kind": "choice", "options": [{"label": "A"}, {"label
     ],
 )
 def test_a_form_that_cannot_be_shown_whole_is_asked_in_text(fields: Any) -> None:
-    """Half of it could not be sent, and what is shown shortened would not be known again."""
+    """Half of it could not be sent, and shortened values would not be recognized."""
     read = parsed({"question": "Which?", "questionFields": fields})
     assert read is not None
     assert (read.question, read.question_fields) == ("Which?", ())

@@ -149,7 +149,7 @@ def test_any_bytes_are_a_job_or_unreadable(answer: bytes) -> None:
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS[2:], json_values)))
 def test_no_optional_field_makes_a_job_unreadable(fields: dict[str, Any]) -> None:
-    # Half a surrogate pair is not JSON that can be exchanged (RFC 8259, 8.2), and NaN is none at all.
+    # A lone surrogate is not interoperable JSON (RFC 8259, 8.2), and NaN is none at all.
     job = parse_job(json.dumps({**fields, "id": "job_1", "status": "active"}).encode())
     assert (job.id, job.status) == ("job_1", "active")
 

@@ -1,4 +1,4 @@
-"""Whatever JSON comes, a field is read or counts as missing."""
+"""With any JSON, a field is read or counts as missing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Each test is in a lane, slices take all of the full lane in turn, and CI knows when all of it is owed."""
+"""Each test is in a lane, slices cover the full lane in turn, and CI knows when all of it is due."""
 
 import os
 import re
@@ -23,7 +23,7 @@ OPTIONS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding=
 
 
 class Test:
-    """As much of a test as lanes look at."""
+    """The part of a test that lanes use."""
 
     __test__ = False
 
@@ -44,14 +44,14 @@ ITEMS = made_up(a=20, b=300, c=7, unknown=1000)
 
 
 def test_a_test_is_in_the_default_lane_or_in_the_full_one() -> None:
-    """The default leaves out what is marked, and nothing else; the full command leaves out nothing."""
+    """The default lane leaves out marked tests only; the full command leaves out none."""
     assert OPTIONS[OPTIONS.index("-m") + 1] == "not full"
     assert re.search(r'pytest -n 6 -m ""', (CI / "full").read_text(encoding="utf-8"))
     assert re.findall(r"pytest -n 6 -m full\b(.*?)['\"]", (CI / "run").read_text(encoding="utf-8")) == ["", " --$due"]
 
 
 def test_test_names_are_unique() -> None:
-    """A story that several levels tell has a name at each that says what that level adds."""
+    """If several levels test the same story, each name says what that level adds."""
     sources = [file.read_text(encoding="utf-8") for file in TESTS.rglob("test_*.py")]
     names = Counter(
         name for source in sources for name in re.findall(r"^(?:async )?def (test_\w+)", source, re.MULTILINE)
@@ -117,7 +117,7 @@ def watched() -> list[str]:
 
 
 class Repository:
-    """A repository with commits, and the script that looks at them."""
+    """A repository with commits, and the script that examines them."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -211,7 +211,7 @@ def test_a_shallow_clone_gets_a_slice(repository: Repository, tmp_path: Path) ->
 
 @pytest.mark.full
 def test_a_plain_either_database_test_runs_on_one_in_the_default_lane() -> None:
-    """Both lanes together have each test on both."""
+    """Both lanes together run each test on both."""
     file = "tests/bot/contract/test_homes.py"
     default, full = (set(collected(file, "-m", lane)) for lane in ("not full", "full"))
     assert not default & full

@@ -1,4 +1,4 @@
-"""The search for secrets finds them."""
+"""The search for secrets detects them."""
 
 import logging
 from pathlib import Path
@@ -12,7 +12,7 @@ from bot.workspace import WorkspaceServer
 
 
 def found(watch: SecretWatch) -> int:
-    """How many records were found, which are not held against this test."""
+    """Returns the number of records found, which are not held against this test."""
     records, watch.found = watch.found, []
     return len(records)
 
@@ -50,7 +50,7 @@ def test_loggers_silenced_by_the_sources_are_heard(log_watch: SecretWatch) -> No
 
 @pytest.mark.parametrize("margin", ["", "    "])
 def test_secrets_in_process_output_are_found(tmp_path: Path, margin: str) -> None:
-    """Python prints a traceback at the margin, our log further in."""
+    """Python prints a traceback without indentation, our log with one."""
     log = tmp_path / "a.log"
     assert faults_in_logs([], ["secret"]) == ["nothing was logged"]
     log.write_text("all is well\n")
@@ -70,7 +70,7 @@ def test_a_secret_in_a_field_of_a_record_is_found(log_watch: SecretWatch) -> Non
 
 
 def test_secrets_in_json_process_output_are_found(tmp_path: Path) -> None:
-    """A secret is found as JSON writes it, and a traceback in its part of the line."""
+    """A secret is found in JSON's escaping, and a traceback in its part of the line."""
     secret, log = 'a "secret"\\', tmp_path / "a.log"
     record = logging.LogRecord("bot", logging.ERROR, "", 0, f"see {secret}", (), (KeyError, KeyError("x"), None))
     log.write_text(JsonFormatter([]).format(record) + "\n")

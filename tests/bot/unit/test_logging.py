@@ -1,4 +1,4 @@
-"""The log: one line a record, whatever strangers put into it, and no secret in any of them."""
+"""The log: one line per record, whatever strangers put into it, and no secret in any of them."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def formatted(
 
 
 def as_json(message: str, *values: object, **more: Any) -> dict[str, str]:
-    """The JSON of a record, which is one line."""
+    """Returns the JSON of a record, which is one line."""
     line = formatted(message, *values, log_format=LogFormat.JSON, **more)
     assert len(line.splitlines()) == 1
     entry: dict[str, str] = json.loads(line)
@@ -48,7 +48,7 @@ def as_json(message: str, *values: object, **more: Any) -> dict[str, str]:
 
 
 def raised(words: str) -> ValueError:
-    """An exception with a traceback."""
+    """Returns an exception with a traceback."""
     with pytest.raises(ValueError, match=r".") as caught:
         int_of(words)
     return caught.value
@@ -60,7 +60,7 @@ def int_of(words: str) -> None:
 
 @pytest.mark.parametrize("end", LINE_ENDS)
 def test_no_message_can_forge_a_log_line(end: str) -> None:
-    """By an id, by the name of a logger, by words, by a field."""
+    """By an id, a logger's name, a text or a field."""
     for log_format in LogFormat:
         for text in (
             formatted("request %s", f"U1{end}{FORGED}", log_format=log_format),
@@ -73,12 +73,12 @@ def test_no_message_can_forge_a_log_line(end: str) -> None:
 
 
 def test_no_message_can_move_the_terminals_cursor() -> None:
-    """Nor hides in a terminal what stands before."""
+    """Nor can it hide earlier output."""
     assert formatted("request %s", "U1\x1b[2K\x08\x00") == formatted("request %s", r"U1\x1b[2K\x08\x00")
 
 
 def test_a_traceback_has_lines_without_a_record_prefix() -> None:
-    """Also where the exception's own text has some."""
+    """Even if the exception's own text has some."""
     error = raised(f"wrong\n{FORGED}\x1b[2K\u2028{FORGED}")
     first, *further = formatted("failed", exception=error).splitlines()
     assert first.endswith("bot: failed")
@@ -88,14 +88,14 @@ def test_a_traceback_has_lines_without_a_record_prefix() -> None:
 
 
 def test_secrets_are_masked_in_every_line() -> None:
-    """In a traceback, too, and where a line's end stands right beside."""
+    """Including tracebacks, and secrets at the end of a line."""
     text = formatted("key %s", "a\nplanted-secret\n", exception=raised("planted-secret"))
     assert "planted-secret" not in text
     assert text.count("***") >= 2
 
 
 def test_secrets_are_masked_in_every_part_of_json() -> None:
-    """Where JSON would write them otherwise, too, and where a part is cut."""
+    """Even if JSON escapes them, or a part is cut."""
     error = raised("planted-secret")
     entry = as_json(
         "planted-secret %s", "x" * MAX_MESSAGE, name="planted-secret", exception=error, job="planted-secret"
@@ -117,7 +117,7 @@ def test_json_has_the_standard_record_attributes() -> None:
 
 
 def test_a_line_includes_its_context_fields() -> None:
-    """As words that nobody takes for others, and by a context that ends."""
+    """As unmistakable words, from a context that ends."""
     with log_context(LogContext("r-1", 'job-1" thread=x', "t1")):
         assert formatted("sent", job="").endswith(r'bot: sent request=r-1 job="job-1\" thread=x" thread=t1')
         assert formatted("sent", job="j2").endswith("bot: sent job=j2 request=r-1 thread=t1")
@@ -158,7 +158,7 @@ def test_a_traceback_cached_by_another_formatter_is_ignored() -> None:
 
 
 def test_repeated_lines_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    """And then how often it was left out."""
+    """The next line says how often it was left out."""
     now = 0.0
     log = ThrottledLogger(logging.getLogger("bot.test"), monotonic=lambda: now)
     for number in range(2_500):

@@ -1,4 +1,4 @@
-"""The app's manifest: valid by Slack's own schema, and no more and no less than the listeners use."""
+"""The app's manifest: valid by Slack's own schema, with exactly what the listeners use."""
 
 import json
 import re
@@ -47,7 +47,7 @@ USED = {
     "views.update": None,
     "views.publish": None,
 }
-"""The scope that each method needs of a bot token (docs.slack.dev); in private channels those of groups."""
+"""The scope that each method needs for a bot token (docs.slack.dev); in private channels those of groups."""
 EVENT_SCOPES = {
     "app_mention": "app_mentions:read",
     "message.channels": "channels:history",
@@ -231,7 +231,7 @@ def test_private_notices_can_be_sent_as_direct_messages(manifest: dict[str, Any]
 
 
 def test_direct_message_events_require_the_messages_tab(manifest: dict[str, Any]) -> None:
-    """Where the Messages tab is read-only, neither messages nor slash commands can be sent from it."""
+    """If the Messages tab is read-only, neither messages nor slash commands can be sent from it."""
     scopes, settings = manifest["oauth_config"]["scopes"]["bot"], manifest["settings"]["event_subscriptions"]
     writable = manifest["features"]["app_home"]["messages_tab_read_only_enabled"] is False
     assert ("im:history" in scopes) is ("message.im" in settings["bot_events"]) is writable

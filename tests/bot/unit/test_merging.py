@@ -1,4 +1,4 @@
-"""Which follow-ups are one message, and what that says."""
+"""Which follow-ups are merged into one message, and its text."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ FILE = UploadedFile("f1", "a.png", "image/png")
 
 
 def said(text: str, at: float, person: str = "UANA") -> Request:
-    """A follow-up that waits."""
+    """A waiting follow-up."""
     return Request(
         id=text,
         thread_id="t",
@@ -33,12 +33,12 @@ def names(*following: Request, stopped_at: tuple[float, ...] = (), seconds: floa
 
 
 def test_replies_in_quick_succession_are_merged() -> None:
-    """The time counts from the one before, not from the first."""
+    """The time counts from the previous one, not from the first."""
     assert names(said("a", 103.0), said("b", 105.9), said("c", 109.0)) == ["a", "b"]
 
 
 def test_nothing_is_merged_when_disabled() -> None:
-    """With 0 seconds, not even what was written at the same time."""
+    """With 0 seconds, even simultaneous replies are separate."""
     assert names(said("a", 100.0), seconds=0) == []
 
 
@@ -53,18 +53,18 @@ def test_nothing_is_merged_when_disabled() -> None:
     ids=["another person's", "not prepared yet", "may have arrived", "of another message"],
 )
 def test_anything_in_between_ends_the_merge(between: Request) -> None:
-    """The order is kept: what comes after it is not sent before it."""
+    """The order is kept: later replies are not sent before it."""
     assert names(said("a", 101.0), between, said("b", 102.0)) == ["a"]
 
 
 def test_a_stop_ends_the_merge() -> None:
-    """What was written after a stop has nothing to do with what was written before."""
+    """Replies after a stop are separate from those before."""
     assert names(said("a", 101.0), said("b", 102.0), stopped_at=(101.5,)) == ["a"]
     assert names(said("a", 101.0), said("b", 102.0), stopped_at=(99.0, 103.0)) == ["a", "b"]
 
 
 def test_a_merged_message_is_bounded() -> None:
-    """Neither in requests nor in characters: what has no room goes out next."""
+    """Neither in requests nor in characters: the rest is sent next."""
     many = [said(f"m{n}", 100.0 + n) for n in range(2 * MOST_MERGED)]
     assert len(merged_with(FIRST, many, (), 3.0)) == MOST_MERGED - 1
     assert names(said("a" * (MOST_CHARACTERS - 5), 101.0), said("b", 102.0)) == ["a" * (MOST_CHARACTERS - 5)]
@@ -76,7 +76,7 @@ def test_a_request_without_a_message_time_counts_from_its_recording() -> None:
 
 
 def test_merged_words_and_contexts_are_in_order() -> None:
-    """Under the first one's id, which is the key; a file that came twice goes once."""
+    """Under the first one's id, which is the key; a duplicate file is sent once."""
     first = replace(FIRST, context=RequestContext("earlier", (FILE,)))
     others = [said("a", 101.0), replace(said("b", 102.0), context=RequestContext("later", (FILE,)))]
     one = as_one(first, others)

@@ -1,4 +1,4 @@
-"""What a message of Slack's holds besides its words: read, bounded, cleaned, whatever stands there."""
+"""The parts of a Slack message besides its text: read, bounded and cleaned, in any form."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def read_blocks(blocks: list[dict[str, Any]]) -> list[BlockPart]:
 
 
 def test_a_file_is_read_as_slack_describes_it() -> None:
-    """Its address for downloading counts."""
+    """Its download address is used."""
     assert files_of(SlackMessage.read({"files": [FILE]})) == (READ_FILE,)
 
 
@@ -92,7 +92,7 @@ def test_a_file_is_read_as_slack_describes_it() -> None:
     ],
 )
 def test_an_unusual_file_is_read(changes: dict[str, Any], expected: dict[str, Any]) -> None:
-    """The rest counts."""
+    """The other fields are used."""
     (read,) = files_of(SlackMessage.read({"files": [FILE | changes]}))
     assert {name: getattr(read, name) for name in expected} == expected
     assert read.permalink == expected.get("permalink", FILE["permalink"])
@@ -106,7 +106,7 @@ def test_an_external_file_is_a_link_and_a_deleted_one_is_left_out() -> None:
 
 
 def test_a_forwarded_message_is_read() -> None:
-    """Its author and whom it mentions are marked, to be named later."""
+    """Its author and mentioned people are marked, to be named later."""
     told = ForwardedMessage(mention("U0BEN"), f"Ports & {mention('U0ANA')}", SHARE["from_url"], (READ_FILE,))
     assert forwarded_of(SlackMessage.read({"attachments": [SHARE]})) == (told,)
     assert previews_of(SlackMessage.read({"attachments": [SHARE]})) == ()
@@ -115,7 +115,7 @@ def test_a_forwarded_message_is_read() -> None:
 
 
 def test_a_linked_message_is_not_a_forwarded_one() -> None:
-    """Where there are no words, it is."""
+    """If there is no text, it is."""
     linked = {"attachments": [SHARE | {"is_share": None}]}
     assert only_forwarded_of(SlackMessage.read({"text": "see <https://acme.slack.com/archives/C1/p1>", **linked})) == ()
     assert len(only_forwarded_of(SlackMessage.read({"text": " ", **linked}))) == 1
@@ -136,12 +136,12 @@ def test_a_linked_message_is_not_a_forwarded_one() -> None:
     ],
 )
 def test_the_text_of_a_forwarded_message_is_found_in_several_fields(changes: dict[str, Any]) -> None:
-    """Whichever has them counts."""
+    """Any field with text counts."""
     assert forwarded_of(SlackMessage.read({"attachments": [SHARE | changes]}))[0].text == "Ports & more"
 
 
 def test_link_previews_and_app_attachments_are_not_forwarded_messages() -> None:
-    """Title, words, fields, address."""
+    """Title, text, fields, address."""
     page = {"from_url": "https://example.com/p", "title": "Ports", "text": "All &lt;of&gt; them", "service_name": "Ex"}
     alert = {"pretext": "Alert", "text": "down", "fields": [{"title": "host", "value": "a1"}, {"value": "b"}, 5]}
     assert previews_of(SlackMessage.read({"attachments": [page, alert, {"color": "red"}, None]})) == (
@@ -164,7 +164,7 @@ def test_the_parts_of_a_message_are_bounded() -> None:
 
 
 def test_the_text_of_blocks_is_read() -> None:
-    """Rich text, sections, lists, tables; whatever is unknown says nothing."""
+    """Rich text, sections, lists, tables; unknown blocks have no text."""
     rich = {
         "type": "rich_text",
         "elements": [
@@ -198,7 +198,7 @@ def test_the_text_of_blocks_is_read() -> None:
 
 
 def test_a_message_of_a_thread_is_read() -> None:
-    """By a person, with all it holds."""
+    """By a person, with all its parts."""
     message = {"user": "U0BEN", "text": "see &lt;this&gt;", "ts": "1700000000.000100", "files": [FILE]}
     read = thread_message(SlackMessage.read(message))
     assert read is not None
@@ -211,7 +211,7 @@ def test_a_message_of_a_thread_is_read() -> None:
 
 
 def test_a_message_of_an_app_is_shown_with_its_name() -> None:
-    """And what its blocks say counts where that is more."""
+    """The text of its blocks is used if it is longer."""
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "The build of main is broken"}}]
     app = {"user": "U0CI", "bot_id": "B1", "bot_profile": {"name": "CI\nbot"}, "ts": "1700000000.000100"}
     read = thread_message(SlackMessage.read(app | {"text": "Broken", "blocks": blocks}))
@@ -242,7 +242,7 @@ def test_a_message_of_an_app_is_shown_with_its_name() -> None:
     ],
 )
 def test_system_messages_are_left_out(changes: dict[str, Any]) -> None:
-    """What happened, what was deleted, what says nothing."""
+    """Events, deletions, and messages without content."""
     assert (
         thread_message(SlackMessage.read({"user": "U1", "text": "words", "ts": "1700000000.000100"} | changes)) is None
     )
@@ -250,7 +250,7 @@ def test_system_messages_are_left_out(changes: dict[str, Any]) -> None:
 
 @given(PAYLOADS)
 def test_malformed_parts_are_read_or_left_out(payload: Any) -> None:
-    """Nothing raises, and what is kept can be shown and recorded."""
+    """Nothing raises, and the result can be shown and recorded."""
     message = payload if isinstance(payload, dict) else {"files": payload, "attachments": payload, "blocks": payload}
     read = thread_message(SlackMessage.read(message | {"ts": "1700000000.000100", "subtype": None}))
     files_of(SlackMessage.read(payload))

@@ -1,4 +1,4 @@
-"""Slack's message format read both ways: what Slack sends, and what the agent is told; and what must not change."""
+"""Slack's message format: what Slack sends, what the agent gets, and what must not change."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from bot.domain.context.message_text import (
 )
 
 SENT_AND_TOLD = [
-    # names that Slack links by itself, with what was typed as the label
+    # names that Slack links automatically, with the typed text as the label
     ("see <http://README.md|README.md>", "see README.md"),
     ("see <http://example.com|example.com>", "see example.com"),
     ("see <https://example.org|example.org>", "see example.org"),
@@ -29,14 +29,14 @@ SENT_AND_TOLD = [
     ("call <tel:+15551234|+15551234>", "call +15551234"),
     ("call <tel:+15551234|+1 (555) 12-34>", "call +1 (555) 12-34"),
     ("call <tel:+15551234>", "call +15551234"),
-    # words that say something else than the address they lead to
+    # labels that differ from their address
     ("see <https://acme.com/docs/install|install>", "see install (https://acme.com/docs/install)"),
     ("see <https://example.org/a|the page>", "see the page (https://example.org/a)"),
     ("see <http://x.test/A|x.test/a>", "see x.test/a (http://x.test/A)"),
     ("ask <mailto:bob@x.test|Bob>", "ask Bob (bob@x.test)"),
     ("ask <tel:112|the fire brigade>", "ask the fire brigade (112)"),
     ("run <slack://open?team=T1|Slack>", "run Slack (slack://open?team=T1)"),
-    # addresses alone
+    # bare addresses
     ("see <https://example.org/a?b&amp;c>", "see https://example.org/a?b&c"),
     ("see <https://example.org/a|>", "see https://example.org/a"),
     # people, channels, groups
@@ -106,7 +106,7 @@ def test_a_typed_text_cannot_forge_a_person_marker(typed: str) -> None:
 
 
 def test_an_unnamed_channel_or_group_can_be_named_later() -> None:
-    """By a name, or by words where that is not for everybody; a person can be called whatever they like."""
+    """By a name, or by a description if it is private; a person's name can be anything."""
     told = unescape_keeping_mentions("see <#C1>, <#C2|> and <#C3|docs>; ask <!subteam^S1> or <@U1>, not #C1 or @S1")
     assert mentioned(told) == ("C1", "C2", "S1", "U1")
     names = {"C1": "general", "C2": PRIVATE_CHANNEL, "S1": "writers", "U1": PRIVATE_CHANNEL}

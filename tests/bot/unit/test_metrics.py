@@ -1,4 +1,4 @@
-"""The metrics of the bot: bounded labels, and a database that is asked seldom and may be away."""
+"""The bot's metrics: bounded labels, and a database that is rarely queried and may be away."""
 
 from prometheus_client import CollectorRegistry
 
@@ -14,7 +14,7 @@ SOME = Backlog([QueueLength("send", 3, 12.5)], {"active": 2, "asked nobody knows
 
 
 class Database:
-    """Answers with what waits, or not at all; `asked` counts how often it was asked."""
+    """Returns queue lengths, or fails; `asked` counts the queries."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -1,5 +1,5 @@
-"""What nobody sees and what turns text around is neither shown nor told the agent; what scripts and emoji are written
-with is.
+"""Invisible and reordering characters are neither shown nor sent to the agent; those that
+scripts and emoji need are.
 """
 
 import pytest
@@ -25,7 +25,7 @@ DECEPTIVE = [
     *map(chr, (0x00AD, 0x034F, 0x206A, 0xFFF0, 0x1D173, 0x1BCA0, 0xE0080, 0xE0100, 0xE01EF, 0xE0FFF)),
 ]
 ALONE = [*map(chr, (0x200C, 0x200D, 0xFE00, 0xFE0E, 0xFE0F, 0x180B, 0x180E, 0x180F))]
-"""What only some scripts and emoji are written with."""
+"""Characters that only some scripts and emoji need."""
 
 
 @pytest.mark.parametrize("sign", DECEPTIVE)
@@ -67,7 +67,7 @@ def test_scripts_and_emoji_are_unchanged(words: str) -> None:
 
 @pytest.mark.parametrize("sign", ALONE)
 def test_joiners_of_scripts_are_removed_elsewhere(sign: str) -> None:
-    """Such as a text in selectors after a letter, or several after one emoji."""
+    """For example text hidden in selectors after a letter, or several selectors after one emoji."""
     assert without_misleading(f"a{sign}b 1{sign} {sign}") == "ab 1 "
     assert len(without_misleading(f"❤{sign * 3}")) <= 2
     assert len(without_misleading(f"م{sign * 3}")) <= 2
@@ -76,7 +76,7 @@ def test_joiners_of_scripts_are_removed_elsewhere(sign: str) -> None:
 
 
 def test_a_braille_blank_becomes_a_space() -> None:
-    """It is drawn as one, and stands between the words of braille."""
+    """It is drawn as a space, and separates words in braille."""
     assert text.escape("\u2813\u2800\u2815") == "\u2813 \u2815"
 
 
@@ -87,7 +87,7 @@ SIGNS = st.sampled_from(
 
 @given(st.lists(SIGNS | st.characters(), max_size=40).map("".join))
 def test_the_agent_receives_the_text_the_card_shows(written: str) -> None:
-    """Cleaned once is cleaned, in whatever order."""
+    """Cleaning is idempotent, in any order."""
     told = unescape(written)
     assert displayable(told) == told
     assert displayable(displayable(written)) == displayable(written)
@@ -121,7 +121,7 @@ async def test_a_hidden_character_does_not_turn_an_aside_into_a_follow_up() -> N
 
 
 def test_hidden_text_is_not_sent_as_context() -> None:
-    """Of a thread, of what was forwarded, of a file's name and text."""
+    """In a thread, a forwarded message, and a file's name and text."""
     message = {
         "ts": "1700000001.000100",
         "username": HIDDEN,

@@ -1,4 +1,4 @@
-"""What holds for every kind of notice: whom it is for, which of its texts people wrote, and its key."""
+"""Properties of every kind of notice: its recipient, its texts by people, and its key."""
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -58,7 +58,7 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     ActionAnswered: {"text"},
     PromptRequested: {"prompt"},
 }
-"""Where people's texts are; all that is not listed is ours, or some machine's."""
+"""The fields with texts by people; all others are ours, or a machine's."""
 PERSONAL = (
     PostNotDelivered,
     CardNotPosted,
@@ -79,7 +79,7 @@ BEN = RequestSummary("r1", "UBEN", RequestKind.FOLLOW_UP, "More")
 
 
 def texts_in(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Each text that is not empty, with the names of the fields that lead there."""
+    """Returns each non-empty text with the names of the fields that lead there."""
     if is_dataclass(value):
         for field in fields(value):
             yield from texts_in(getattr(value, field.name), f"{path}.{field.name}".removeprefix("."))
@@ -140,7 +140,7 @@ def test_each_kind_keeps_its_unique_stored_name() -> None:
 
 
 def test_notice_keys_match_stored_ones() -> None:
-    """A key that changes would be told again."""
+    """A notice with a changed key would be posted again."""
     made = [keys.job_active_again(1), keys.job_finished(2), keys.job_failed(0), keys.job_archived(0)]
     assert made == ["r1/active", "r2/completed", "r0/failed", "r0/archived"]
     once = (keys.CARD, keys.JOB_STARTED, keys.JOB_DISAPPEARED, keys.RECORD_DAMAGED, keys.CARD_NOT_POSTED)

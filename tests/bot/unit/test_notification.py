@@ -1,4 +1,4 @@
-"""Who is told of a job's end, and how loudly."""
+"""Who is notified of a job's end, and how prominently."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ MUTED = replace(THREAD, state=replace(THREAD.state, people=replace(THREAD.state.
     ],
 )
 def test_private_notices_go_to_threads_that_slack_shows(thread: Thread, place: InConversation) -> None:
-    """Where a reply or the card stands below its first message; what was asked for on Home is told directly."""
+    """If a reply or the card is below its root message; answers to Home go to the direct message."""
     assert private_place(thread, JobIdRequested("U0ANA")) == place
     assert private_place(thread, JobIdRequested("U0ANA", asked_on=Surface.HOME)) == Directly()
 
@@ -68,7 +68,7 @@ def test_a_retry_is_answered_at_its_button() -> None:
 
 
 def test_an_end_mentions_the_waiting_person() -> None:
-    """One person: the others have written in the thread, so that Slack shows them what comes there."""
+    """One person: the others have written in the thread, so Slack notifies them."""
     assert person_told(THREAD, END, NotificationSettings()) == "U0ANA"
     assert person_told(THREAD, replace(END, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
     assert person_told(THREAD, JobFailed(link=LINK, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
@@ -76,20 +76,20 @@ def test_an_end_mentions_the_waiting_person() -> None:
 
 
 def test_a_link_beside_an_end_mentions_nobody() -> None:
-    """The end does. A job that was archived without one has told nobody yet."""
+    """The end does. A job archived without an end has not mentioned anybody yet."""
     assert person_told(THREAD, PullRequestFound(LINK), NotificationSettings()) == ""
     assert person_told(THREAD, PullRequestFound(LINK, alone=True), NotificationSettings()) == "U0ANA"
 
 
 @pytest.mark.parametrize("thread", [QUIET, MUTED])
 def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
-    """Nor is its end shown in the channel."""
+    """Its end is not broadcast either."""
     assert person_told(thread, END, LOUD) == ""
     assert not shown_in_channel(thread, END, LOUD)
 
 
 def test_a_channel_can_disable_mentions() -> None:
-    """Whoever asked."""
+    """For every requester."""
     assert person_told(THREAD, END, NotificationSettings(mention=False)) == ""
 
 
@@ -106,7 +106,7 @@ def test_a_channel_can_disable_mentions() -> None:
     ],
 )
 def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeMessage, *, shown: bool) -> None:
-    """And only where the channel has it so."""
+    """Only if the channel is configured so."""
     assert shown_in_channel(THREAD, message, LOUD) is shown
     assert not shown_in_channel(THREAD, message, NotificationSettings())
     assert not shown_in_channel(replace(THREAD, channel_id="D1"), message, LOUD)
@@ -128,5 +128,5 @@ def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeMe
     ],
 )
 def test_a_muted_thread_still_gets_failures_and_pull_requests(message: NoticeMessage, *, told: bool) -> None:
-    """And of a stop, since somebody has just asked for it."""
+    """And a stop, which somebody has just requested."""
     assert told_though_muted(message) is told

@@ -56,7 +56,7 @@ def test_one_success_restores_the_health_without_ending_the_outage(outage: Outag
 
 
 def test_recovery_time_does_not_count_as_failing(outage: Outage, clock: FakeClock) -> None:
-    """Or an outage of four minutes would count as one of over five after its end."""
+    """Otherwise an outage of four minutes would count as one of over five after its end."""
     for _ in range(8):
         outage.record_failure("restarting")
         clock.advance(30)
@@ -98,7 +98,7 @@ def test_outages_further_apart_than_the_recovery_are_separate(clock: FakeClock) 
 
 
 def test_an_outage_seen_by_several_workers_is_two_log_lines(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
-    """It begins with the first failure that anybody sees, and is over when it is over for all."""
+    """It begins with the first failure of any worker, and ends when it has ended for all."""
     caplog.set_level(logging.INFO)
     logs = OutageLogs()
     outbox, preparer = (Outage(logs["Slack"], clock.monotonic, recovery=20.0) for _ in range(2))

@@ -1,4 +1,4 @@
-"""No text can freeze a search: each regular expression's steps grow no faster than the text."""
+"""No text can freeze a search: the steps of each regular expression grow linearly with the text."""
 
 import ast
 import importlib
@@ -21,16 +21,16 @@ from bot.runtime.secrets.masking import RULES
 ROOT = Path(bot.__file__).parent
 SIZES = (30, 120)
 TRIES, FEW_TRIES = (20, 4) if examples(20) == 20 else (2, 1)
-"""Texts that are grown for a pattern; those that are pumped for it are tried, too."""
+"""Texts that are grown for a pattern; texts with repeated parts are tried, too."""
 MOST = 8_000
 """Steps for the shorter text."""
 LONG_NAMES = {f"bot.jobserver.editors.builtin.prompt_parser.{name}" for name in ("_PAGE", "_SECTION")}
-"""Hold two names of at most 151 characters side by side: the square of that at most, and for the rest linear."""
+"""Two names of at most 151 characters side by side: at most quadratic in that, and otherwise linear."""
 SQUARE = 200_000
 WHOLE = "bot.domain.context.message_text:"
 """Its rules are compared with the whole of a reference."""
 AT_KEYWORDS = "bot.secrets:"
-"""The rules for secrets are tried where their keywords stand; test_secret_masking repeats each keyword."""
+"""The rules for secrets are tried at their keywords; test_secret_masking repeats each keyword."""
 IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "credential_rules", "issuer_rules", "rules")}
 """Their patterns are all in RULES or SHAPES, or a constant."""
 OPERATORS_OWN = {
@@ -39,11 +39,11 @@ OPERATORS_OWN = {
     "bot.jobserver.settings.values",
     "bot.store.database.url",
 }
-"""These meet nothing but the settings, which are whoever's who runs Pagehand."""
+"""These are used only on the operator's settings."""
 
 
 def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
-    """Every pattern that the sources name: those made when a module is imported, and those written into calls."""
+    """Returns every pattern in the sources: those compiled at import, and those written into calls."""
     for module in pkgutil.walk_packages(bot.__path__, "bot."):
         if module.name in OPERATORS_OWN or module.name.endswith("__main__") or ".versions" in module.name:
             continue
@@ -62,12 +62,12 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
 
 @cache
 def every_pattern() -> dict[str, re.Pattern[str] | re.Pattern[bytes]]:
-    """By their names; found when they are first wanted, since each worker collects all tests."""
+    """Returns them by name; collected on first use, since each worker collects all tests."""
     return dict(patterns())
 
 
 def written_in(file: Path) -> Iterator[tuple[int, re.Pattern[str] | re.Pattern[bytes]]]:
-    """Those of calls, be they inside of a function or of something else; a constant of the module's is found there."""
+    """Returns those in calls, inside functions or elsewhere; a constant of the module is resolved there."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     constants = {id(node.value) for node in tree.body if isinstance(node, ast.Assign)}
     for node in ast.walk(tree):
@@ -88,7 +88,7 @@ def written_in(file: Path) -> Iterator[tuple[int, re.Pattern[str] | re.Pattern[b
 
 
 def from_the_start(name: str) -> bool:
-    """Whether a pattern is only ever used with `match` or `fullmatch`."""
+    """Returns whether a pattern is only used with `match` or `fullmatch`."""
     module, _, constant = name.rpartition(".")
     source = inspect.getsource(importlib.import_module(module)) if constant.isidentifier() else ""
     uses = set(re.findall(rf"\b{constant}\.(\w+)", source)) if source else {""}
@@ -112,7 +112,7 @@ def modules_and_packages(folder: Path) -> list[str]:
 
 
 LARGE = "jobserver"
-"""Half of all patterns: tried by its own packages."""
+"""Half of all patterns: tested by its own packages."""
 PLACES = [
     *(name for name in modules_and_packages(ROOT) if name != LARGE),
     *(f"{LARGE}.{name}" for name in modules_and_packages(ROOT / LARGE)),
@@ -131,7 +131,7 @@ def test_every_pattern_is_registered() -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_the_steps_grow_linearly_with_the_text(place: str) -> None:
-    """Of the patterns of a package of Pagehand's, or of one of its modules."""
+    """For the patterns of one package of Pagehand, or of one of its modules."""
     for name, pattern in every_pattern().items():
         if place_of(name) != place:
             continue

@@ -1,4 +1,6 @@
-"""What strangers have sent is bounded in all; whoever makes room holds much, for long, and is never a small new one."""
+"""Bytes sent by strangers are bounded in total; the one evicted has sent much, or for long,
+and is never small and new.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

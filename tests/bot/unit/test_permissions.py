@@ -1,4 +1,4 @@
-"""Who may do what, where: what is not known to be allowed is refused."""
+"""Who may do what, and where: whatever is not known to be allowed is refused."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ FACTS = st.builds(
 
 
 def facts(person: Person = ANA, thread: Thread = THREAD, way_in: WayIn = WayIn.BUTTON, writer_id: str = "") -> Facts:
-    """Of a member in a channel that is open to all."""
+    """The facts about a member in an open channel."""
     member = Member(person.id, person.id, "T1", is_guest=False)
     channel = ChannelInfo("C1", "docs", is_shared_outside=False, is_private=False)
     return Facts(FREE, thread, member, channel, way_in=way_in, writer_id=writer_id)
@@ -68,7 +68,7 @@ def facts(person: Person = ANA, thread: Thread = THREAD, way_in: WayIn = WayIn.B
 
 @given(VERBS, FACTS)
 def test_an_allowed_person_passes_every_rule(verb: RequestKind, known: Facts) -> None:
-    """Each rule by itself, said another way round."""
+    """Each rule is stated independently."""
     if isinstance(may(ANA, verb, known), Refused):
         return
     member, channel, rules = known.member, known.channel, known.rules
@@ -87,7 +87,7 @@ def test_an_allowed_person_passes_every_rule(verb: RequestKind, known: Facts) ->
 
 @given(VERBS, FACTS)
 def test_additional_permissions_refuse_nobody(verb: RequestKind, known: Facts) -> None:
-    """A rule that is taken away is never the reason for a refusal."""
+    """Removing a rule never causes a refusal."""
     if may(ANA, verb, known) == Allowed():
         assert may(ANA, verb, replace(known, rules=FREE)) == Allowed()
 
@@ -111,7 +111,7 @@ def test_only_participants_choose_the_project() -> None:
 
 @pytest.mark.parametrize("way_in", WayIn)
 def test_anyone_allowed_may_stop_but_a_reaction_needs_confirmation(way_in: WayIn) -> None:
-    """Whoever takes part is not."""
+    """A participant needs none."""
     by_ben = may(BEN, RequestKind.STOP, facts(BEN, way_in=way_in))
     assert by_ben == (MustConfirm() if way_in is WayIn.REACTION else Allowed())
     assert may(ANA, RequestKind.STOP, facts(way_in=way_in)) == Allowed()
@@ -135,7 +135,7 @@ def test_a_refusal_at_the_limit_says_when_there_is_room_again(verb: RequestKind)
     ("team_id", "reason"), [("", Refusal.PERSON_UNKNOWN), ("T2", Refusal.OTHER_ORGANIZATION), ("T1", None)]
 )
 def test_replies_are_for_people_of_the_jobs_workspace(team_id: str, reason: Refusal | None) -> None:
-    """By what its event says, whatever their profile does."""
+    """According to the event, whatever the profile says."""
     person = Person("UANA", team_id)
     assert may(person, RequestKind.FOLLOW_UP, facts()) == (Refused(reason) if reason else Allowed())
     assert is_outsider(person, THREAD) is (reason is not None)

@@ -1,4 +1,4 @@
-"""What asks a process to end."""
+"""Signals that end a process."""
 
 import asyncio
 import signal
@@ -19,7 +19,7 @@ def test_a_closing_terminal_ends_it_except_under_nohup() -> None:
 
 
 class Running:
-    """Notes that it was stopped."""
+    """Records that it was stopped."""
 
     stopped = False
 

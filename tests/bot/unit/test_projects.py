@@ -29,19 +29,19 @@ THREE = Projects((GUIDES, API, BLOG), {"CAPI": ChannelSettings(ReplyMode.MENTION
 
 
 def test_a_single_project_needs_no_question() -> None:
-    """Where there is one project, no rule is looked at."""
+    """No rule is consulted."""
     assert route(Projects((BLOG,)), prompt="Fix it") == Routed("blog", ProjectReason.ONLY_ONE)
     assert route(Projects((BLOG,)), said="Blog", prompt="Fix it") == Routed("blog", ProjectReason.SAID)
 
 
 def test_an_unknown_project_is_answered_with_the_known_ones() -> None:
-    """A name that is said is never guessed at."""
+    """A given name is never guessed at."""
     assert route(THREE, said="gudies", prompt="Fix it") == UnknownProject("gudies", ("guides", "api", "blog"))
     assert route(Projects((BLOG,)), said="gudies", prompt="Fix it") == UnknownProject("gudies", ("blog",))
 
 
 def test_each_rule_yields_to_the_previous_one() -> None:
-    """Said, the thread's, the channel's, the words', the person's own: in this order."""
+    """The named project, the thread's, the channel's, the keyword's, the person's own: in this order."""
     everything = {
         "said": "BLOG",
         "of_thread": "api",
@@ -84,35 +84,35 @@ def test_a_job_from_a_single_project_time_keeps_its_project() -> None:
     ],
 )
 def test_keywords_match_whole_words_and_two_matches_are_asked_about(prompt: str, expected: Route) -> None:
-    """Capitals, line breaks and punctuation do not matter; parts of words do."""
+    """Case, line breaks and punctuation do not matter; parts of words do not match."""
     assert route(THREE, prompt=prompt) == expected
 
 
 def test_two_matches_are_asked_about_despite_a_personal_default() -> None:
-    """The words say more than the habit, but not enough."""
+    """The words are more specific than the default, but ambiguous."""
     assert route(THREE, prompt="tutorial, endpoint", of_person="blog") == Ambiguous(("guides", "api"))
 
 
 def test_keywords_beyond_the_limit_are_not_searched_for() -> None:
-    """However long a prompt is, it is looked at in a bounded time."""
+    """Any prompt is searched in bounded time."""
     assert route(THREE, prompt="a " * 20_000 + "tutorial") == Ambiguous(("guides", "api", "blog"))
 
 
 def test_a_channel_without_its_own_settings_uses_the_general_ones() -> None:
-    """Settings of a channel are of that one alone."""
+    """Settings of a channel apply to it alone."""
     assert THREE.channel("CAPI").replies is ReplyMode.MENTIONS
     assert THREE.channel("CGUIDES") == ChannelSettings()
 
 
 def test_job_api_abilities_are_known_by_project() -> None:
-    """Of a project that is not there any more, nothing special is expected."""
+    """A project that no longer exists has no special abilities."""
     assert THREE.abilities("api").cancel
     assert not THREE.abilities("guides").cancel
     assert not THREE.abilities("old").cancel
 
 
 def test_projects_left_out_of_the_question_are_mentioned() -> None:
-    """With how to choose it; names of usual lengths all have room."""
+    """It says how to choose them; names of usual lengths all fit."""
 
     def asked(*names: str) -> ChatMessage:
         thread = Thread("t" * 32, "T1", "C1", "U0ANA", "Do it", "", 0.0)

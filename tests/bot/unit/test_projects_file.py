@@ -1,4 +1,4 @@
-"""The file with several projects: what it gives, and how its faults are told."""
+"""The file with several projects: its values, and how its errors are reported."""
 
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def test_a_plain_http_address_is_warned_about_for_each_project(tmp_path: Path) -
 
 
 def test_all_errors_are_reported_at_once_with_their_place(tmp_path: Path) -> None:
-    """What is malformed and what does not go together; nothing that the file holds is quoted."""
+    """Malformed and contradictory values; nothing in the file is quoted."""
     text = """
     [[projects]]
     name = "two words planted"
@@ -181,7 +181,7 @@ def test_a_file_of_the_wrong_shape_is_explained(tmp_path: Path, text: str, fault
 
 
 def test_an_unreadable_file_is_reported_with_the_rest(tmp_path: Path) -> None:
-    """And nothing is asked for in the place of what the file may hold."""
+    """Nothing is reported as missing that the file may contain."""
     file = tmp_path / "projects.toml"
     environ = {**SLACK, "PAGEHAND_PROJECTS": str(file), "PORT": "planted"}
 
@@ -198,7 +198,7 @@ def test_an_unreadable_file_is_reported_with_the_rest(tmp_path: Path) -> None:
 
 
 def test_a_key_is_used_only_by_its_project(tmp_path: Path) -> None:
-    """The key of the settings belongs to the address of the settings."""
+    """The key in the settings belongs to the address in the settings."""
     text = '[[projects]]\nname = "a"\nproject = "p"\nurl = "https://other.example"'
     assert faults(tmp_path, text, **JOB_API) == [
         "project 1: it has a url of its own, so it needs key_file or key_variable: JOB_API_KEY is not sent elsewhere"
@@ -208,7 +208,7 @@ def test_a_key_is_used_only_by_its_project(tmp_path: Path) -> None:
 
 
 def test_a_value_missing_from_file_and_settings_is_reported(tmp_path: Path) -> None:
-    """Both the address and the key are needed from somewhere."""
+    """Both the address and the key are required."""
     assert faults(tmp_path, '[[projects]]\nname = "a"\nproject = "p"') == [
         "project 1: it has no url, and JOB_API_URL is not set",
         "project 1: it has neither key_file nor key_variable, and JOB_API_KEY is not set",
@@ -216,7 +216,7 @@ def test_a_value_missing_from_file_and_settings_is_reported(tmp_path: Path) -> N
 
 
 def test_a_channel_belongs_to_one_project(tmp_path: Path) -> None:
-    """Wherever that is said."""
+    """Wherever that is configured."""
     text = """
     projects = [{ name = "a", project = "p", channels = ["C1"] }, { name = "b", project = "q" }]
     channels = [{ id = "C1", project = "b" }]
@@ -227,7 +227,7 @@ def test_a_channel_belongs_to_one_project(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["planted_a1b2c3d4", "PLANTED7EXAMPLE7KEY"])
 def test_a_key_in_place_of_a_variable_name_is_not_printed(tmp_path: Path, key: str) -> None:
-    """Many a key looks like a name."""
+    """Many keys look like names."""
     text = f'[[projects]]\nname = "a"\nproject = "p"\nkey_variable = "{key}"'
     (fault,) = faults(tmp_path, text, **JOB_API)
     assert "key_variable: names a variable that is not set" in fault

@@ -1,4 +1,4 @@
-"""The oracle over what happened sees each promise that is broken, and nothing where all are kept."""
+"""The oracle detects each broken promise, and finds none if all are kept."""
 
 from collections.abc import Sequence
 from dataclasses import replace

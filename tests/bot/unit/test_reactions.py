@@ -1,4 +1,4 @@
-"""Which calls bring a reply to the one reaction that it should carry."""
+"""Which calls give a reply the one reaction that it should have."""
 
 from hypothesis import given
 from hypothesis import strategies as st

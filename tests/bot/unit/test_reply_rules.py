@@ -1,4 +1,4 @@
-"""Which messages in a Slack thread are meant for its job: what holds for all of them."""
+"""Which messages in a Slack thread are meant for its job: the common rules."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ THREADS = st.builds(
 
 @given(REPLIES, THREADS, MODES)
 def test_a_mention_always_counts(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
-    """It is sent, unless the job is muted: that is told."""
+    """It is sent, unless the job is muted: that is explained."""
     if reply.mentions_us:
         expected = ReplyMeaning.MUTED if thread.state.people.muted_by else ReplyMeaning.SEND
         assert meaning(reply, thread, mode) is expected
@@ -52,7 +52,7 @@ def test_a_mention_always_counts(reply: Reply, thread: Thread, mode: ReplyMode) 
 
 @given(REPLIES, THREADS, MODES)
 def test_in_an_existing_thread_only_mentions_count(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
-    """Whatever the channel's mode, and nobody is asked or told anything."""
+    """In any mode of the channel, and without a question or an answer."""
     elsewhere = not (reply.in_direct_message or thread.channel_id == "D1")
     if thread.origin is ThreadOrigin.CONVERSATION and elsewhere and not reply.mentions_us:
         assert meaning(reply, thread, mode) is ReplyMeaning.BETWEEN_PEOPLE
@@ -60,14 +60,14 @@ def test_in_an_existing_thread_only_mentions_count(reply: Reply, thread: Thread,
 
 @given(REPLIES, THREADS, MODES)
 def test_nothing_is_sent_while_a_job_is_muted(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
-    """Nor is anybody asked whether to."""
+    """Nobody is asked about it either."""
     if thread.state.people.muted_by:
         assert meaning(reply, thread, mode) in {ReplyMeaning.MUTED, ReplyMeaning.BETWEEN_PEOPLE}
 
 
 @given(REPLIES, THREADS, MODES)
 def test_strangers_are_asked_only_in_participants_mode(reply: Reply, thread: Thread, mode: ReplyMode) -> None:
-    """Who asked for the job, or has steered it, is never asked."""
+    """The requester and people who have steered the job are never asked."""
     if meaning(reply, thread, mode) is ReplyMeaning.ASK_FIRST:
         assert mode is ReplyMode.PARTICIPANTS
         assert not takes_part(reply.person.id, thread)
@@ -75,7 +75,7 @@ def test_strangers_are_asked_only_in_participants_mode(reply: Reply, thread: Thr
 
 @given(THREADS, PEOPLE)
 def test_a_person_who_steers_becomes_a_participant_and_the_list_is_bounded(thread: Thread, person_id: str) -> None:
-    """Nobody is there twice, and who asked is none of them."""
+    """Nobody is listed twice, and the requester is not listed."""
     after = steered_by(thread, person_id, counts=True).people.participants
     assert len(after) == len(set(after)) <= MAX_PARTICIPANTS
     assert person_id == thread.requester_id or after[-1] == person_id
@@ -92,13 +92,13 @@ def test_a_single_approved_reply_makes_no_participant(thread: Thread, person_id:
 
 @given(REPLIES)
 def test_a_mention_needs_words_to_request_a_job(reply: Reply) -> None:
-    """Or by words in a direct message. A lone mention, or words for nobody, ask for none."""
+    """Or a direct message with words. A lone mention, or words for nobody, request none."""
     to_us = reply.mentions_us or reply.in_direct_message or reply.channel_id == "D1"
     assert asks_for_a_job(reply) == (to_us and bool(reply.text))
 
 
 def test_thanks_after_a_job_withdrawn_before_its_start_are_thanks() -> None:
-    """There is nothing that they could be an answer to."""
+    """There is nothing that they could answer."""
     thanks = Reply(Person("UANA", "T1"), "C1", "1.1", "2.1", "Thanks!", mentions_us=True)
     thread = Thread(
         "t1", "T1", "C1", "UANA", "Do it", "docs", 0.0, state=ThreadState(failure=Failure(problem=Problem.STOPPED))

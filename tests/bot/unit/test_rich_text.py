@@ -1,4 +1,4 @@
-"""A message's words as they were set, from the blocks that Slack's composer makes; else from its flat text."""
+"""A message's text with its formatting, from the blocks that Slack's composer makes; otherwise from its flat text."""
 
 from typing import Any
 

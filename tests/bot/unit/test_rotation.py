@@ -1,4 +1,4 @@
-"""Secrets that are replaced while the program runs."""
+"""Secrets replaced while the program runs."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Secrets are masked wherever they stand; prose and code stay as they are. No fake here stands in one piece."""
+"""Secrets are masked anywhere; prose and code are unchanged. No fake secret is written in one piece here."""
 
 import base64
 import json
@@ -20,14 +20,14 @@ LETTERS, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
 
 
 def mask_secrets(text: str) -> Masked:
-    """Which rules found them is another test's."""
+    """Other tests check which rules found them."""
     masked = by_rules(text)
     assert bool(masked.rules) is bool(masked.kinds)
     return Masked(masked.text, masked.kinds)
 
 
 def drawn(length: int, alphabet: str = LETTERS) -> str:
-    """Characters as a machine draws them; a letter and a digit are among them."""
+    """Returns random characters, with at least one letter and one digit."""
     return "a1" + "".join(_CHANCE.choices(alphabet, k=length - 2))
 
 
@@ -81,7 +81,7 @@ PLACES = [
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("kind", "fake"), FAKES, ids=[f"{kind}-{number}" for number, (kind, _) in enumerate(FAKES)])
 def test_a_secret_is_masked_in_any_context(kind: SecretKind, fake: str, place: str) -> None:
-    """No part of it is left, and it is said what it was."""
+    """No part of it is left, and its kind is named."""
     if place == PLACES[-1] and kind in {SecretKind.JWT, SecretKind.SLACK_WEBHOOK}:
         place = PLACES[0]
     masked = mask_secrets(place.format(fake))
@@ -106,7 +106,7 @@ ASSIGNED = [
 
 @pytest.mark.parametrize(("place", "kind"), ASSIGNED)
 def test_a_password_is_masked_where_it_is_assigned(place: str, kind: SecretKind) -> None:
-    """What stands around it stays."""
+    """The surrounding text is kept."""
     before, _, after = place.partition("{}")
     masked = mask_secrets(before.replace("{{", "{") + PASSWORD + after.replace("}}", "}"))
     assert masked == Masked(f"{before.replace('{{', '{')}[masked: {kind}]{after.replace('}}', '}')}", (kind,))
@@ -135,7 +135,7 @@ def test_a_key_is_masked_where_it_is_assigned(name: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Basic", "token"])
 def test_a_header_secret_is_masked(scheme: str) -> None:
-    """The name of the scheme stays."""
+    """The name of the scheme is kept."""
     masked = mask_secrets(f"curl -H 'Authorization: {scheme} {drawn(32)}==' https://x.example")
     assert masked.text == f"curl -H 'Authorization: {scheme} [masked: authorization header]' https://x.example"
 
@@ -148,7 +148,7 @@ def private_key(kind: str = "RSA ", lines: int = 6, line: str = "\n") -> list[st
 @pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
 @pytest.mark.parametrize("between", ["\n", "\r\n", "\\n", " ", "\n> ", '",\n"'])
 def test_a_private_key_is_masked_as_a_whole(kind: str, between: str) -> None:
-    """However its lines are put together."""
+    """However its lines are joined."""
     masked = mask_secrets(f"before\n{between.join(private_key(kind))}\nafter")
     assert masked == Masked("before\n[masked: private key]\nafter", (SecretKind.PRIVATE_KEY,))
 
@@ -156,7 +156,7 @@ def test_a_private_key_is_masked_as_a_whole(kind: str, between: str) -> None:
 @pytest.mark.parametrize("between", ["\n", "\r\n", "\\n", " ", "\n> ", '",\n"'])
 @pytest.mark.parametrize("kept", [2, 3, 7])
 def test_a_truncated_private_key_is_masked_to_its_end(between: str, kept: int) -> None:
-    """What follows it stays."""
+    """The text after it is kept."""
     cut = between.join(private_key()[:kept])
     assert mask_secrets(f"before {cut}").text == "before [masked: private key]"
     after = mask_secrets(f"before {cut}\n\nWhat shall I do with it?").text
@@ -164,21 +164,21 @@ def test_a_truncated_private_key_is_masked_to_its_end(between: str, kept: int) -
 
 
 def test_headers_do_not_end_a_private_key() -> None:
-    """As in keys that are encrypted, and OpenPGP's."""
+    """As in encrypted keys, and OpenPGP's."""
     first, *body, _ = private_key()
     text = "\n".join([first, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00AA", "", *body])
     assert mask_secrets(f"{text}\nThat was it.").text == "[masked: private key]\nThat was it."
 
 
 def test_two_private_keys_one_truncated() -> None:
-    """The words between them stay."""
+    """The words between them are kept."""
     cut, whole = "\n".join(private_key()[:4]), "\n".join(private_key("EC "))
     masked = mask_secrets(f"{cut}\nand this one:\n{whole}\nend")
     assert masked.text == "[masked: private key]\nand this one:\n[masked: private key]\nend"
 
 
 def test_several_kinds_are_reported_once_each() -> None:
-    """In the order in which SecretKind has them."""
+    """In the order of SecretKind."""
     github, aws = FAKES[2][1], FAKES[0][1]
     masked = mask_secrets(f"{github} {aws} {github}")
     assert masked.kinds == (SecretKind.AWS, SecretKind.GITHUB)
@@ -218,12 +218,12 @@ def test_several_kinds_are_reported_once_each() -> None:
     ],
 )
 def test_prose_and_code_are_unchanged(text: str) -> None:
-    """Nor is anything said to have been masked."""
+    """Nothing is reported as masked."""
     assert mask_secrets(text) == Masked(text)
 
 
 def test_this_repositorys_documents_are_unchanged() -> None:
-    """They are about keys and tokens, and hold none."""
+    """They are about keys and tokens, but contain none."""
     for file in (ROOT / "README.md", *(ROOT / "bot").rglob("*.md"), *(ROOT / "bot").rglob("*.py")):
         text = file.read_text(encoding="utf-8")
         assert mask_secrets(text) == Masked(text), file
@@ -235,13 +235,13 @@ def test_this_repositorys_documents_are_unchanged() -> None:
     )
 )
 def test_words_without_digits_are_not_taken_for_random_secrets(text: str) -> None:
-    """What has neither a digit nor a capital letter can only be a password with quotes, or one in an address."""
+    """Text without digits and capital letters can only be a quoted password, or one in an address."""
     assert set(mask_secrets(text).kinds) <= {SecretKind.ASSIGNMENT, SecretKind.URL_PASSWORD}
 
 
 @given(st.text(max_size=100), st.sampled_from(FAKES), st.text(max_size=100))
 def test_a_secret_is_masked_with_any_text_around_it(before: str, fake: tuple[SecretKind, str], after: str) -> None:
-    """And what was masked once is masked no further."""
+    """Masking is idempotent."""
     masked = mask_secrets(f"{before} {fake[1]} {after}")
     assert fake[1] not in masked.text
     assert mask_secrets(masked.text).text == masked.text
@@ -275,12 +275,12 @@ def test_a_secret_is_masked_with_any_text_around_it(before: str, fake: tuple[Sec
 )
 @pytest.mark.parametrize("length", [300_000, pytest.param(2_000_000, marks=pytest.mark.full)])
 def test_megabytes_of_the_worst_text_are_processed(piece: str, length: int) -> None:
-    """The time limit of a test ends what takes the square of it."""
+    """A quadratic search would exceed the test's time limit."""
     text = piece * (length // len(piece))
     assert len(mask_secrets(text).text) <= 3 * len(text)
 
 
 def test_each_keyword_can_be_repeated() -> None:
-    """A rule is tried at each of them: what it reads there is bounded."""
+    """A rule is tried at each of them; each try is bounded."""
     for keyword in {keyword for rule in RULES for keyword in rule.keywords}:
         assert by_rules(keyword * (20_000 // len(keyword))).text

@@ -1,4 +1,4 @@
-"""The rules find what scanners of repositories find, wherever it stands, and take nothing harmless for a secret."""
+"""The rules find what repository scanners find, anywhere, and take nothing harmless for a secret."""
 
 import base64
 import random
@@ -48,7 +48,9 @@ def test_a_prefixed_token_is_found_anywhere(name: str, template: str) -> None:
 
 @pytest.mark.parametrize(("name", "issuer", "template"), NAMED)
 def test_a_token_without_prefix_is_found_behind_a_name(name: str, issuer: str, template: str) -> None:
-    """However it is assigned. Of what is drawn without letters, or is too regular, at most one in ten is missed."""
+    """However it is assigned. Of random texts without letters, or with too much regularity, at
+    most one in ten is missed.
+    """
     chance = random.Random(name)  # noqa: S311 - fakes, the same each time
     secrets = [(place, fake(template, chance)) for place in ASSIGNED for _ in range(3)]
     missed = [place.format(issuer, secret) for place, secret in secrets if not find(place.format(issuer, secret))]
@@ -56,7 +58,7 @@ def test_a_token_without_prefix_is_found_behind_a_name(name: str, issuer: str, t
 
 
 def test_nineteen_of_twenty_secrets_are_found() -> None:
-    """Of all formats together, each in places drawn for it."""
+    """Of all formats together, in random places."""
     chance = random.Random(15)  # noqa: S311 - fakes, the same each time
     looks: list[tuple[tuple[str, ...], tuple[str, ...]]]
     looks = [(PLACES, (fake(template, chance),)) for _, template in PREFIXED for _ in range(5)]
@@ -115,7 +117,7 @@ KEY = base64.b64encode(("-----BEGIN RSA PRIVATE" + " KEY-----\n" + "MIIEow" * 60
     ],
 )
 def test_a_credential_is_recognized_by_its_position(text: str) -> None:
-    """In commands, headers, addresses, and the files in which tools keep them."""
+    """In commands, headers, addresses, and the credential files of tools."""
     masked = mask_secrets(text).text
     for secret in (PASSWORD, DRAWN, UUID, BASIC, KEY[-20:]):
         assert secret not in masked
@@ -211,12 +213,12 @@ def test_a_credential_is_recognized_by_its_position(text: str) -> None:
     ],
 )
 def test_harmless_text_is_unchanged(text: str) -> None:
-    """Digests, ids, placeholders, examples, public keys, and code that only speaks of secrets."""
+    """Digests, ids, placeholders, examples, public keys, and code that only mentions secrets."""
     assert mask_secrets(text).text == text
 
 
 def test_a_configured_secret_is_masked_anywhere() -> None:
-    """A common word is not: that would garble texts, and tell what the password is."""
+    """A common word is not: that would garble texts, and reveal the password."""
     masker = SecretMasker(("plain words", "postgres", "abc"))
     assert "plain" not in repr(masker)
     masked = masker.mask("some plain words, xplain wordsx, postgres and abc")
@@ -225,7 +227,7 @@ def test_a_configured_secret_is_masked_anywhere() -> None:
 
 
 def test_findings_have_a_position_and_a_rule() -> None:
-    """In their order; what several rules find is told once, by the first of them."""
+    """In order; a secret found by several rules is reported once, by the first one."""
     secret = fake("ghp_<a-zA-Z0-9*36>", random.Random(1))  # noqa: S311 - a fake
     (first, second) = find(f"token={secret} the password is {PASSWORD}")
     assert (first.start, first.end, first.rule) == (6, 6 + len(secret), "github-token")
@@ -233,7 +235,7 @@ def test_findings_have_a_position_and_a_rule() -> None:
 
 
 def test_texts_sent_together_are_masked_together() -> None:
-    """A secret that is spread over several leaves nothing in any of them."""
+    """A secret spread over several texts leaves nothing in any of them."""
     lines = ["-----BEGIN PRIVATE" + " KEY-----", "MIIEv" * 12, "QIBAD" * 12, "-----END PRIVATE" + " KEY-----"]
     masked = SecretMasker().mask_together(("before", "\n".join(lines[:2]), "\n".join(lines[2:]) + " after"))
     assert masked.texts == ("before", "[masked: private key]", "[masked: private key] after")

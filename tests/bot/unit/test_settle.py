@@ -43,7 +43,7 @@ def settled(request: Request, outcome: SendOutcome, state: ThreadState | None = 
 
 
 def rejected(result: Settlement | Decision) -> list[RequestRejected]:
-    """What is told of requests that were rejected."""
+    """Returns the notices about rejected requests."""
     return [notice.message for notice in result.notices if isinstance(notice.message, RequestRejected)]
 
 
@@ -277,7 +277,7 @@ def test_a_rejected_api_key_holds_requests_and_is_reported_at_once() -> None:
 
 
 def test_a_refusal_of_a_possibly_accepted_request_denies_nothing() -> None:
-    """The job vanished between two tries under one key: the first one may have been taken."""
+    """The job vanished between two attempts under one key: the first one may have been accepted."""
     tried = replace(FOLLOW_UP, uncertain=True)
     settlement = settled(tried, Rejected(RejectionReason.GONE))
     assert settlement.request_state is RequestState.UNCERTAIN

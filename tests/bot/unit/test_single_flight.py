@@ -1,4 +1,4 @@
-"""Look-ups: one for all who wait for the same thing, several at a time, and what is known waits for none."""
+"""Look-ups: one for all concurrent callers, several at a time, and cached values without waiting."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,11 +9,11 @@ from support.fakes.virtual_loop import VirtualLoop
 from bot.slack.sending.expiring_cache import AT_A_TIME, ExpiringCache, SingleFlight
 
 SECONDS = 2.0
-"""That a fetch takes."""
+"""Seconds that a fetch takes."""
 
 
 class Slow:
-    """What is fetched, and how that went. `fails` are keys that cannot be had."""
+    """A slow fetch with its records. `fails` are keys that raise."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -55,7 +55,7 @@ def cache_of(seconds: float = 10.0) -> ExpiringCache[str]:
 
 
 def test_concurrent_callers_share_one_fetch() -> None:
-    """Whoever comes while it is under way gets its answer at its end."""
+    """Callers during a fetch get its result."""
 
     async def test(slow: Slow) -> None:
         cache = cache_of()
@@ -82,7 +82,7 @@ def test_different_keys_are_fetched_concurrently_up_to_a_limit() -> None:
 
 
 def test_a_cached_value_waits_for_nothing() -> None:
-    """Neither for others' fetches nor for a place among them."""
+    """Neither for others' fetches nor for a slot."""
 
     async def test(slow: Slow) -> None:
         cache = cache_of(seconds=100.0)
@@ -98,7 +98,7 @@ def test_a_cached_value_waits_for_nothing() -> None:
 
 
 def test_a_cancelled_caller_cancels_no_other() -> None:
-    """The first, who began it, included."""
+    """Including the first, which started it."""
 
     async def test(slow: Slow) -> None:
         cache = cache_of()
@@ -113,7 +113,7 @@ def test_a_cancelled_caller_cancels_no_other() -> None:
 
 
 def test_a_fetch_without_waiters_is_cancelled() -> None:
-    """Nothing is left of it, and whoever comes next has it fetched anew, also at the very same moment."""
+    """Nothing of it is left, and the next caller starts a new one, even at the same moment."""
 
     async def test(slow: Slow) -> None:
         flights = SingleFlight[str]()
@@ -129,7 +129,7 @@ def test_a_fetch_without_waiters_is_cancelled() -> None:
 
 
 def test_a_queued_fetch_can_be_cancelled_without_using_a_slot() -> None:
-    """Those behind it get theirs at their time."""
+    """Later ones get their turn on time."""
 
     async def test(slow: Slow) -> None:
         flights = SingleFlight[str]()
@@ -145,7 +145,7 @@ def test_a_queued_fetch_can_be_cancelled_without_using_a_slot() -> None:
 
 
 def test_a_failure_reaches_every_waiter_and_is_not_cached() -> None:
-    """The next one asks again; nobody is told of a failure that nobody waited for."""
+    """The next caller fetches again; a failure that nobody waited for is not reported."""
 
     async def test(slow: Slow) -> None:
         slow.fails = {"a"}
@@ -160,7 +160,7 @@ def test_a_failure_reaches_every_waiter_and_is_not_cached() -> None:
 
 
 def test_a_value_counts_from_the_start_of_its_fetch() -> None:
-    """What changed while it was on its way is seen as soon as what changed before it was asked for."""
+    """A change during the fetch is seen as soon as one before it."""
 
     async def test(slow: Slow) -> None:
         cache = cache_of(seconds=10.0)
@@ -173,7 +173,7 @@ def test_a_value_counts_from_the_start_of_its_fetch() -> None:
 
 
 def test_queueing_does_not_age_a_value() -> None:
-    """It counts from when Slack was asked."""
+    """It counts from the request to Slack."""
 
     async def test(slow: Slow) -> None:
         cache = cache_of(seconds=10.0)
@@ -193,7 +193,7 @@ def test_queueing_does_not_age_a_value() -> None:
 
 @pytest.mark.parametrize("count", [2_001, 2_500])
 def test_at_most_two_thousand_values_are_cached(count: int) -> None:
-    """The oldest go first, though they were fetched side by side."""
+    """The oldest are evicted first, even if they were fetched concurrently."""
 
     async def test(slow: Slow) -> None:
         cache = cache_of(seconds=1e6)

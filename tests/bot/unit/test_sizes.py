@@ -1,4 +1,4 @@
-"""A function is one thought and a module one subject: neither outgrows what a reader holds."""
+"""A function is one thought and a module one subject: both stay readable."""
 
 import ast
 from collections import Counter, defaultdict
@@ -10,14 +10,14 @@ MODULES = sorted(BOT.rglob("*.py"))
 
 
 def functions(module: Path) -> Iterator[tuple[str, int]]:
-    """Each function with its length in lines, from its `def` on."""
+    """Returns each function with its length in lines, from its `def`."""
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{module.relative_to(BOT)}:{node.lineno} {node.name}", (node.end_lineno or 0) - node.lineno + 1
 
 
 def test_no_function_is_over_50_lines() -> None:
-    """But for migrations, which are lists."""
+    """Except in migrations, which are lists."""
     lengths = dict(found for module in MODULES if module.parent.name != "versions" for found in functions(module))
     assert {name: lines for name, lines in lengths.items() if lines > 50} == {}
 
@@ -35,7 +35,9 @@ def test_no_folder_has_over_16_modules() -> None:
 
 
 def test_few_modules_are_small_pieces_of_another() -> None:
-    """One of under 60 lines that only a neighbour imports belongs there, but for commands and families of methods."""
+    """A module under 60 lines that only a neighbour imports belongs there, except for
+    commands and families of methods.
+    """
     importers: dict[str, set[Path]] = defaultdict(set)
     names = {".".join(module.relative_to(BOT.parent).with_suffix("").parts): module for module in MODULES}
     for module in MODULES:
@@ -53,7 +55,7 @@ def test_few_modules_are_small_pieces_of_another() -> None:
 
 
 def test_no_table_has_a_key_twice() -> None:
-    """The first of the two would not count, without a word."""
+    """Python silently ignores the first of the two."""
     tables = [
         (f"{module.relative_to(BOT)}:{node.lineno}", [ast.dump(key) for key in node.keys if key is not None])
         for module in MODULES

@@ -1,4 +1,4 @@
-"""Who is one of ours: people of the workspace and of its organization; nobody of whom Slack does not say so."""
+"""Who is one of ours: people of the workspace and of its organization; nobody whom Slack does not identify as such."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def allowed(person: Person) -> bool:
 @pytest.mark.parametrize(
     ("body", "alone", "grid"),
     [
-        # a channel of our own
+        # an internal channel
         (event(team="T1"), True, True),
         (event(), True, True),
         (event(kind="app_mention"), True, True),
@@ -44,7 +44,7 @@ def allowed(person: Person) -> bool:
         (event(team="T3"), False, True),
         (event(user_team="T3", team="T3"), False, True),
         (event(user_team="E1", team="T3"), False, True),
-        # one that is shared with other organizations
+        # one shared with other organizations
         (event(shared=True), False, False),
         (event(shared=True, kind="app_mention"), False, False),
         (event(shared="true"), False, False),
@@ -58,7 +58,7 @@ def allowed(person: Person) -> bool:
         (event(shared=True, kind="app_mention", user_team="E2", team="T1"), False, False),
         (event(shared=True, source_team="T2"), False, False),
         (event(shared=True, team="T3"), False, False),
-        # one of which Slack does not say
+        # one of unknown kind
         (event(shared=None, user_team="T2"), False, False),
         (event(shared=None, team="T3"), False, False),
         ({"type": "event_callback", "event": {"type": "message", "user": "U1"}}, False, False),
@@ -111,7 +111,7 @@ E1 = {"enterprise": {"id": "E1", "name": "Organization"}}
         ({"team": {"id": "T2"} | OF_E1} | E1, "T2", False, True),
         ({"team": None, "is_enterprise_install": True} | E1, "T2", False, True),
         ({"team": OF_T1 | OF_E1} | E1, "E1", False, True),
-        # in another organization, whose people get to see a modal in a channel that is shared with it
+        # in another organization, whose people can see a modal in a channel shared with it
         ({"team": {"id": "T9"}}, "T9", False, False),
         ({"team": {"id": "T9"}} | E1, "T9", False, False),
         ({"team": {"id": "T9", "enterprise_id": "E9"}, "enterprise": {"id": "E9"}}, "T9", False, False),
@@ -123,14 +123,14 @@ E1 = {"enterprise": {"id": "E1", "name": "Organization"}}
 def test_the_person_who_used_a_modal_or_shortcut_is_read(
     where: dict[str, Any], kind: str, team_id: str | None, *, alone: bool, grid: bool
 ) -> None:
-    """Slack names where it was done, so a colleague of the organization is told from a guest of the channel."""
+    """Slack names the place, so a colleague of the organization can be distinguished from a guest of the channel."""
     body = {"type": kind, "user": {"id": "U1", "team_id": team_id}, "view": {"app_installed_team_id": "T1"}} | where
     assert allowed(user_of(InteractionPayload.read(body), ALONE)) is alone
     assert allowed(user_of(InteractionPayload.read(body), GRID)) is grid
 
 
 def test_a_button_press_does_not_show_a_persons_organization() -> None:
-    """Its payload names the workspace of the app, whoever pressed it: Slack is asked who that is."""
+    """Its payload names the app's workspace, whoever pressed it: the person is looked up."""
     body = {"type": "block_actions", "team": OF_T1 | OF_E1, "user": {"id": "U1", "team_id": "T2"}} | E1
     assert user_of(InteractionPayload.read(body), GRID) == Person("U1", "T2")
 

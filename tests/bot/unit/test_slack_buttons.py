@@ -1,4 +1,4 @@
-"""Clicks and reactions behind a real Bolt app: what each asks of the service."""
+"""Clicks and reactions behind a real Bolt app: how each calls the service."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -25,7 +25,7 @@ async def world() -> AsyncIterator[ListeningWorld]:
 
 
 def chosen(action_id: str, value: str, **changes: Any) -> dict[str, Any]:
-    """As a menu or a list reports what was chosen (docs.slack.dev, "Overflow menu element")."""
+    """A choice from a menu or a list, as Slack reports it (docs.slack.dev, "Overflow menu element")."""
     option = {"text": {"type": "plain_text", "text": "A label"}, "value": value}
     action = {
         "type": "overflow",
@@ -201,7 +201,7 @@ def pressed(action_id: str, value: str) -> dict[str, Any]:
 
 
 async def test_a_prompt_button_is_recorded_once_per_person(world: ListeningWorld) -> None:
-    """The key is made of the message, the button and the person; the prompt may hold anything."""
+    """The key consists of the message, the button and the person; any prompt is allowed."""
     prompt = 'Replace "a/b" with "c"'
     assert (await world.take(pressed(blocks.SEND_EXAMPLES[1], f"th1/{prompt}"))).status == 200
     ((name, written),) = world.service.calls
@@ -214,7 +214,7 @@ async def test_a_prompt_button_is_recorded_once_per_person(world: ListeningWorld
 
 
 async def test_a_chosen_answer_is_recorded_once_per_choice(world: ListeningWorld) -> None:
-    """The list stays, so that somebody can choose again; the same choice counts once."""
+    """The list remains, so that somebody can choose again; the same choice counts once."""
     for label in ("Install", "Set up", "Install"):
         chosen = pressed(blocks.CHOOSE_ANSWER, "")
         chosen["actions"][0] |= {"type": "static_select", "selected_option": {"value": f"th1/{label}"}}

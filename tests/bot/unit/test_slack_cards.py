@@ -1,4 +1,4 @@
-"""The card and the notices: harmless whatever people, agents and APIs wrote, and within Slack's limits."""
+"""The card and the notices: harmless with any text by people, agents and APIs, and within Slack's limits."""
 
 import re
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def text_objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def assert_sendable(message: ChatMessage) -> None:
-    """Slack takes it: its documented limits, our own bound on all blocks together, and no markup but our own."""
+    """Checks Slack's documented limits, our own limit on all blocks together, and that the only markup is our own."""
     checked_blocks([dict(block) for block in message.blocks])
     assert 0 < len(message.text) <= 4_000
     texts = [text for block in message.blocks for text in text_objects(block)]
@@ -217,7 +217,7 @@ counts = st.builds(FollowUpCounts, st.integers(0, 10**9), st.integers(0, 10**9))
 def test_any_card_is_harmless_and_within_slacks_limits(
     any_thread: Thread, follow_ups: FollowUpCounts, *, several_projects: bool
 ) -> None:
-    """Whatever is known, and whoever wrote it."""
+    """With any state, by any author."""
     context = replace(CONTEXT, several_projects=several_projects)
     message = card(any_thread, context, follow_ups)
     assert_sendable(message)
@@ -254,20 +254,20 @@ def test_any_notice_is_harmless_and_within_slacks_limits(
 
 
 def test_an_outage_with_two_long_reasons_fits_its_section() -> None:
-    """Ours and the job API's, each of characters that grow when they are escaped."""
+    """Ours and the job API's, of characters that grow when escaped."""
     for made in say(OutageStarted(Problem.OUT_OF_REACH, "<!channel>" * 100, "&lt;" * 500, waiting=LONG)):
         assert_sendable(made)
 
 
 def test_a_failure_with_a_long_reason_and_link_fits_its_section() -> None:
-    """Both of characters that grow when they are escaped, with all that can stand beside them."""
+    """Both of characters that grow when escaped, with everything that can be beside them."""
     report = JobReport(reason="<!channel>" * 44, partial_files=1)
     for made in say(JobFailed(report=report, link="<!channel>" * 125, person_id="0" * 85 + "<" * 22)):
         assert_sendable(made)
 
 
 def test_the_longest_answer_fits_its_block() -> None:
-    """Of characters that grow when they are escaped: the message cuts it, whoever kept it."""
+    """Of characters that grow when escaped: the message cuts it."""
     for made in say(JobFinished(LINK, report=JobReport(answer=Answer("<!channel>" * 2_000, "0" * 64)))):
         assert_sendable(made)
 
@@ -321,7 +321,7 @@ def test_parts_of_a_reply_besides_words_are_named(reply: ReplyNotFullySent, word
     ],
 )
 def test_omitted_parts_are_explained_with_a_remedy(cut: ContextCut, words: str) -> None:
-    """A link is promised only where there is one."""
+    """A link is promised only if there is one."""
     (message,) = say(cut)
     assert message.text.startswith("<@U0ANA> Your request goes to the agent, but not all that belongs to it:\n• ")
     assert words in message.text
@@ -575,7 +575,7 @@ def test_a_follow_up_in_doubt_says_what_its_thread_can_show() -> None:
 @pytest.mark.parametrize("request_", [START, FOLLOW_UP])
 @pytest.mark.parametrize("job_ended", [True, False])
 def test_a_server_error_is_distinguished_from_a_missing_answer(request_: RequestSummary, *, job_ended: bool) -> None:
-    """And only from a server that said so."""
+    """Only if the server said so."""
     failed = RequestUncertain(request_, job_ended, Doubt.SERVER_FAILED)
     assert "The agent's server failed, so I can't tell if" in said(failed)
     assert "server" not in said(replace(failed, doubt=Doubt.NO_ANSWER))
@@ -614,7 +614,7 @@ def test_an_end_claims_only_what_is_known_of_the_pull_request(end: JobFinished, 
 
 
 def test_a_request_with_few_details_is_still_reported() -> None:
-    """An earlier version noted no more of it."""
+    """An earlier version recorded no more."""
     unknown = RequestSummary("", "", None)
     outage = OutageStarted(Problem.OUT_OF_REACH, "asks to wait", waiting=unknown)
     assert "What you asked for goes out by itself" in said(outage)
@@ -697,7 +697,7 @@ def test_help_names_the_command_and_the_marks() -> None:
 
 
 def test_a_person_over_the_limit_is_told_when_they_may_ask_again() -> None:
-    """In their own zone; where it is not known, in a while."""
+    """In their time zone; if it is unknown, "in a while"."""
     refused = RequestRefused("U0ANA", Refusal.TOO_MANY, RequestKind.START, "Fix <it>", 5, 1_700_000_040)
     words = said(refused)
     assert words.startswith("No job was started: you've reached the hourly limit (5).")
@@ -707,7 +707,7 @@ def test_a_person_over_the_limit_is_told_when_they_may_ask_again() -> None:
 
 @pytest.mark.parametrize("why", Refusal)
 def test_a_refused_person_learns_why_and_what_to_do(why: Refusal) -> None:
-    """No braces are left, and it ends as a sentence."""
+    """No braces are left, and it ends with a full stop."""
     words = said(RequestRefused("U0ANA", why, RequestKind.FOLLOW_UP))
     assert words.startswith("Your reply wasn't sent: ")
     assert words.endswith(".")
@@ -716,5 +716,5 @@ def test_a_refused_person_learns_why_and_what_to_do(why: Refusal) -> None:
 
 @pytest.mark.parametrize("answer", ActionAnswer)
 def test_every_action_has_an_answer(answer: ActionAnswer) -> None:
-    """In a sentence or two."""
+    """Of one or two sentences."""
     assert said(ActionAnswered("U0ANA", answer)).endswith(".")

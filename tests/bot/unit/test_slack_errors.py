@@ -1,4 +1,4 @@
-"""Slack's documented error codes, method by method, and what is done about each (docs.slack.dev, reference/methods)."""
+"""Slack's documented error codes by method, with the remedy for each (docs.slack.dev, reference/methods)."""
 
 import pytest
 from slack_sdk.errors import SlackApiError

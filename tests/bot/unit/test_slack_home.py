@@ -1,4 +1,4 @@
-"""App Home: what a person sees there, and that Slack takes it whatever others wrote."""
+"""App Home: what a person sees there, and that Slack accepts it with any text by others."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ def shown(content: HomeContent, links: dict[str, str] | None = None, projects: t
 
 
 def test_a_person_without_jobs_sees_how_to_begin() -> None:
-    """By an example, which can be pressed; and a button to start."""
+    """There is an example that can be pressed, and a button to start."""
     blocks = shown(HomeContent("U1"))
     assert "You haven't asked for a job yet" in blocks
     assert "`/docs` Fix the spelling in the guides" in blocks
@@ -43,7 +43,7 @@ def test_a_person_without_jobs_sees_how_to_begin() -> None:
 
 
 def test_a_job_is_shown_with_all_its_details() -> None:
-    """Its words, its state, its pull request, its thread."""
+    """Its text, state, pull request and thread."""
     done = thread(job=Job("j", "completed", "https://git.example/pull/1"))
     blocks = shown(HomeContent("U1", jobs=[done]), {"th1": "https://acme.slack.com/archives/C1/p11"})
     assert "*Fix the guides*\\n*Finished with a pull request*" in blocks
@@ -53,7 +53,7 @@ def test_a_job_is_shown_with_all_its_details() -> None:
 
 
 def test_a_retry_is_offered_only_where_it_helps() -> None:
-    """Not while something goes on."""
+    """Not while a job is running."""
     again = [
         thread(job=Job("j", "failed")),
         thread(job=Job("j", "completed")),
@@ -74,7 +74,7 @@ def test_a_retry_is_offered_only_where_it_helps() -> None:
 
 
 def test_questions_for_this_person_come_first() -> None:
-    """The agent's questions, with the way to answer them."""
+    """The agent's questions, with a way to answer them."""
     asked = thread(job=Job("j", "active"), question="digest")
     assert waits_for_person(asked)
     assert not waits_for_person(thread(job=Job("j", "archived"), question="digest"))
@@ -89,7 +89,7 @@ def test_questions_for_this_person_come_first() -> None:
 
 
 def test_an_unsent_request_says_why() -> None:
-    """In the card's words; the steps of a plan stay with the card."""
+    """In the card's words; the steps of a plan are only on the card."""
     assert "the agent is busy" in shown(HomeContent("U1", jobs=[thread(problem=Problem.BUSY)]))
     plan = Progress(plan=(PlanStep("Read the guides", StepStatus.PENDING),))
     blocks = shown(HomeContent("U1", jobs=[thread(job=Job("j", "active"), progress=plan)]))
@@ -98,7 +98,7 @@ def test_an_unsent_request_says_why() -> None:
 
 
 def test_home_has_pages() -> None:
-    """Each names its neighbours."""
+    """Each links to its neighbours."""
     first = shown(HomeContent("U1", jobs=[thread()], has_older=True))
     assert f"'action_id': '{HOME_OLDER}', 'value': '1'" in first
     assert HOME_NEWER not in first
@@ -108,7 +108,7 @@ def test_home_has_pages() -> None:
 
 
 def test_home_has_defaults() -> None:
-    """The project only where there are several, and one that is gone is none."""
+    """The project only if there are several; one that no longer exists is not shown."""
     assert "Project" not in shown(HomeContent("U1"), projects=("guides",))
     several = ("guides", "api")
     assert "Project: api" in shown(HomeContent("U1", preference=Preference("api", quiet=True)), projects=several)
@@ -118,7 +118,7 @@ def test_home_has_defaults() -> None:
 
 
 def test_administrators_see_pagehands_health() -> None:
-    """In one line, or what does not work."""
+    """In one line, or a list of faults."""
     parts = [PartHealth("job poller", 400.0, "status <500>"), PartHealth("<x>", 5.0, "y")]
     blocks = shown(HomeContent("U1", failing=parts))
     assert ":warning: Following jobs: failing for 6 minutes (status &lt;500&gt;)" in blocks

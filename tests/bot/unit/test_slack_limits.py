@@ -1,4 +1,4 @@
-"""How much Slack lets be called, and when."""
+"""How many calls Slack allows, and when."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ NOW = 1_700_000_000.0
 
 
 def calls_in(limit: Limit, seconds: float, *, every: float = 0.5) -> int:
-    """How many calls go in so much time where somebody always wants to call."""
+    """Returns how many calls a busy caller makes in this time."""
     tat, made, now = 0.0, 0, NOW
     while now < NOW + seconds:
         calls = limit.calls(tat, now)

@@ -70,7 +70,7 @@ async def test_options_without_a_task_ask_for_the_task(world: ListeningWorld) ->
 
 
 async def test_a_command_in_a_direct_message_is_recorded(world: ListeningWorld) -> None:
-    """Whether it is the app's own is not known here: where it is not, there is no room for a card."""
+    """Whether it is the app's own is unknown here: otherwise the card cannot be posted."""
     assert (await world.take(command(channel_id="D1"))).body == RECORDED
     assert [asked.channel_id for asked in world.service.started] == ["D1"]
 
@@ -159,7 +159,7 @@ async def test_the_bots_mention_is_removed_from_a_reply(world: ListeningWorld) -
 
 
 async def test_emoji_alone_may_answer_a_question(world: ListeningWorld) -> None:
-    """Where there is no job, nobody is told anything."""
+    """Without a job, nobody gets an answer."""
     world.service.knows = False
     assert (await world.take(event(text=":tada: :+1:", parent_user_id=BOT))).status == 200
     await world.app.drain(5)
@@ -275,7 +275,7 @@ async def test_an_author_named_only_in_the_previous_message_counts(world: Listen
 
 
 ASKED = {"thread_ts": None, "ts": "1700000001.000100"}
-"""A message that begins a thread."""
+"""A root message."""
 LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message was deleted.", "ts": ASKED["ts"]}
 
 
@@ -304,7 +304,7 @@ LEFT_OVER = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message 
 async def test_edits_of_a_requesting_message_are_recorded(
     world: ListeningWorld, payload: dict[str, Any], reply: Reply
 ) -> None:
-    """Without a thread: what was made of the message itself counts, however many jobs its thread has."""
+    """Outside threads, the requests of the message itself count, however many jobs its thread has."""
     assert (await world.take(payload)).status == 200
     assert world.service.edits == [replace(reply, thread_ts="", message_ts=ASKED["ts"] or "")]
 
@@ -394,7 +394,7 @@ async def test_a_reply_that_could_not_be_recorded_is_not_acknowledged(world: Lis
 
 
 async def test_acknowledging_calls_no_web_api(world: ListeningWorld) -> None:
-    """Sockets are forbidden but to this machine, and Bolt's client has no token: auth.test would fail the answer."""
+    """Sockets to other machines are forbidden, and Bolt's client has no token: auth.test would fail the answer."""
     assert world.app.bolt.client.token is None
     assert (await world.take(event())).status == 200
 

@@ -1,4 +1,4 @@
-"""Mentions, direct messages and words for Pagehand behind a real Bolt app: what each message asks of the service."""
+"""Mentions, direct messages and control words behind a real Bolt app: how each message calls the service."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -35,14 +35,14 @@ def rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def mention(text: str = f"<@{BOT}> Fix the guides", **changes: Any) -> dict[str, Any]:
-    """As `app_mention` at the top level of a channel (docs.slack.dev/reference/events/app_mention)."""
+    """An `app_mention` at the top level of a channel (docs.slack.dev/reference/events/app_mention)."""
     return event(
         **{"type": "app_mention", "text": text, "thread_ts": None, "channel_type": None, "event_ts": TS} | changes
     )
 
 
 def message(text: str = f"<@{BOT}> Fix the guides", **changes: Any) -> dict[str, Any]:
-    """The same as a message."""
+    """The same as a message event."""
     return event(**{"text": text, "thread_ts": None, "event_ts": TS} | changes)
 
 
@@ -65,11 +65,11 @@ def asked(**changes: Any) -> NewJob:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> int:
-    """How many private words were tried: there is no Slack here."""
+    """Returns how many private messages were attempted: there is no Slack here."""
     return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
 
 
-# -- a mention that begins a thread -----------------------------------------------------------------------------------
+# -- root mentions ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("payload", [mention(), message()], ids=["app_mention", "message"])
@@ -158,7 +158,7 @@ async def test_a_mention_that_could_not_be_recorded_is_redelivered(world: Listen
     assert world.service.starts == {SOURCE_KEY}
 
 
-# -- who it is --------------------------------------------------------------------------------------------------------
+# -- people -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -199,14 +199,14 @@ async def test_a_direct_message_requests_a_job(world: ListeningWorld) -> None:
 
 @pytest.mark.parametrize("text", ["!new Fix the guides", "project:api Fix the guides", "quiet Fix the guides"])
 async def test_a_direct_message_that_announces_a_job_starts_one(world: ListeningWorld, text: str) -> None:
-    """And so is what mentions us in a channel."""
+    """The same for a mention in a channel."""
     for payload in (direct(text), message(f"<@{BOT}> Fix the guides")):
         await world.take(payload)
     assert [job.may_be_reply for job in world.service.started] == [False, False]
 
 
 async def test_thanks_in_a_direct_message_are_recorded_as_thanks(world: ListeningWorld) -> None:
-    """In a channel nobody knows what they are for."""
+    """In a channel their purpose is unknown."""
     for payload in (direct("Thanks a lot!"), message(f"<@{BOT}> Thanks!"), mention(f"<@{BOT}> Thanks!")):
         assert (await world.take(payload)).status == 200
     assert world.service.calls == [("thank", Reply(ANA, "D0ANA", "", TS, "Thanks a lot!"))]
@@ -241,7 +241,7 @@ async def test_a_direct_message_without_a_task_is_answered(
 async def test_a_control_word_to_the_bot_without_a_job_is_answered(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, text: str, place: dict[str, str], answers: int
 ) -> None:
-    """Once, though a mention comes as two events."""
+    """Once, although a mention comes as two events."""
     world.service.knows = False
     for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
         await world.take(event(text=text, type=kind, **place))
@@ -332,7 +332,7 @@ async def test_a_near_miss_of_a_control_word_is_asked_about_when_addressed(
     knows: bool,
     words: int,
 ) -> None:
-    """Once; in a job's thread by the job, with the word that was probably meant."""
+    """Once; in a job's thread by the job, with the probable word."""
     world.service.knows = knows
     for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
         await world.take(event(text=text, type=kind, **place))
@@ -396,7 +396,7 @@ async def test_an_app_without_modals_still_answers(world: ListeningWorld) -> Non
 async def test_a_message_answered_by_another_process_is_not_answered_again(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """While the database is away, rather twice than not at all."""
+    """While the database is away, twice is better than never."""
     event = message(f"<@{BOT}> help")["event"]
     world.service.answered.add(MessageVersion("C1", event["ts"], event["user"], ""))
     await world.take(message(f"<@{BOT}> help"))

@@ -1,4 +1,4 @@
-"""Pagehand's modals: within Slack's limits whatever they hold, and holding what was given."""
+"""Pagehand's modals: within Slack's limits whatever they contain, and with the given values."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def inputs(view: View) -> dict[str, Any]:
 
 @given(draft=TEXTS, projects=NAMES, quiet=st.booleans(), channel=st.sampled_from(["", "C1"]))
 def test_a_job_modal_is_accepted_by_slack(draft: str, projects: list[str], channel: str, *, quiet: bool) -> None:
-    """Whatever was drafted, and whatever projects are called."""
+    """With any draft and project names."""
     drafted = Drafted(draft, Preference(projects[0] if projects else "gone", quiet))
     view = new_job_modal(ModalPlace(channel), drafted, projects)
     checked_view(view, "modal")
@@ -70,7 +70,7 @@ def test_a_job_modal_is_accepted_by_slack(draft: str, projects: list[str], chann
 def test_a_message_modal_is_accepted_by_slack(
     text: str, scope: ContextScope, masked: list[SecretKind], names: list[str], *, has_thread: bool
 ) -> None:
-    """Whatever the message and its files say."""
+    """With any message and files."""
     notes = ContextNotes(words_left_out=has_thread)
     context = ShownContext(text, tuple(masked), notes, has_thread=has_thread, unreadable=True, file_names=tuple(names))
     place = ModalPlace("C1", "1.1", "1.2", scope=scope, files=tuple("F" * len(names)), file_names=tuple(names))
@@ -80,14 +80,14 @@ def test_a_message_modal_is_accepted_by_slack(
 
 
 def test_loading_and_error_views_are_accepted_by_slack() -> None:
-    """They have nothing to submit."""
+    """They have no submit button."""
     for view in (loading_modal(), message_modal(Markup("It went wrong"))):
         checked_view(view, "modal")
         assert "submit" not in view
 
 
 def test_inputs_keep_their_ids_and_start_with_the_given_values() -> None:
-    """What is typed comes at once, and what is preferred is chosen."""
+    """Typed text is sent at once, and defaults are preselected."""
     view = new_job_modal(ModalPlace("C1"), Drafted("Fix it", Preference("api", quiet=True)), ("guides", "api"))
     prompt = next(block for block in view["blocks"] if block.get("block_id") == "prompt")
     assert prompt["dispatch_action"] is True
@@ -101,7 +101,7 @@ def test_inputs_keep_their_ids_and_start_with_the_given_values() -> None:
 
 
 def test_a_project_is_matched_in_any_case_and_an_unknown_one_reported() -> None:
-    """At the choice, or in place of it where there is only one."""
+    """The error is at the choice, or in its place if there is only one project."""
 
     def job(said: str, *projects: str) -> View:
         return new_job_modal(ModalPlace("C1"), Drafted("", Preference(said)), projects)
@@ -122,7 +122,7 @@ def test_a_project_is_matched_in_any_case_and_an_unknown_one_reported() -> None:
 
 @given(st.text(max_size=200) | st.text(alphabet="a😀", min_size=2_990, max_size=3_010))
 def test_a_cut_text_fits_slacks_limit(text: str) -> None:
-    """Counted as Slack counts; what fits stays as it is."""
+    """Counted as Slack counts; text that fits is unchanged."""
     for limit in (10, 75, 3_000):
         shown = shorten_plain(text, limit)
         assert width(shown) <= limit
@@ -131,7 +131,7 @@ def test_a_cut_text_fits_slacks_limit(text: str) -> None:
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\r"), max_size=400), max_size=30))
 def test_a_long_context_is_shown_in_several_inputs(lines: list[str]) -> None:
-    """Joined, they are the text again, but for breaks in lines that are too long for one of them."""
+    """Joined, they are the text again, except for breaks in lines that are too long for one."""
     text = "\n".join(lines)[:CONTEXT_WIDTH]
     fields = context_fields(text)
     assert all(width(field) <= 3_000 for field in fields)
@@ -153,7 +153,7 @@ def test_all_inputs_together_have_room_for_the_longest_context(text: str) -> Non
     st.builds(ModalPlace, *[st.text(max_size=30)] * 5, *[st.lists(st.text(max_size=40), max_size=20).map(tuple)] * 2)
 )
 def test_a_place_round_trips(place: ModalPlace) -> None:
-    """Names of files are left out where they have no room."""
+    """File names are left out if they do not fit."""
     text = place.encoded()
     assert len(text) <= 3_000
     read = parse_place(text)
@@ -164,7 +164,7 @@ def test_a_place_round_trips(place: ModalPlace) -> None:
     "text", ["", "{", "[]", "5", '{"channel_id": 5, "files": [1, "F1"], "other": "x"}', "[" * 50_000]
 )
 def test_an_invalid_place_is_empty(text: str) -> None:
-    """Slack gives back what it was given; whatever else it may be does no harm."""
+    """Slack returns what it was given; anything else is harmless."""
     read = parse_place(text)
     assert read.channel_id == ""
     assert read.files in {(), ("F1",)}
@@ -182,7 +182,7 @@ def test_drafts_are_kept_per_subject_of_the_modal() -> None:
 
 
 def test_a_secret_is_reported_at_its_field() -> None:
-    """And what to do about it."""
+    """With a remedy."""
     assert secret_found((SecretKind.AWS, SecretKind.JWT)) == (
         "This looks like a secret (AWS key, JSON Web Token) and would leave Slack. Please take it out."
     )
@@ -190,7 +190,7 @@ def test_a_secret_is_reported_at_its_field() -> None:
 
 @given(JSON)
 def test_a_submission_of_any_shape_is_read(body: Any) -> None:
-    """What is not there is empty."""
+    """Missing values are empty."""
     for shape in (
         body,
         {"view": body},

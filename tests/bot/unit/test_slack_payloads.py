@@ -1,4 +1,4 @@
-"""Models of Slack's payloads: a bad field reads as absent, and costs no other field."""
+"""Models of Slack's payloads: a bad field reads as absent, and affects no other field."""
 
 import json
 import logging
@@ -78,7 +78,7 @@ Path = tuple[str | int, ...]
 
 @st.composite
 def with_one_bad_value(draw: st.DrawFn) -> tuple[type[LenientModel], dict[str, Any], dict[str, Any], Path]:
-    """A model, a payload as documented, the same with any JSON in one place, and that place."""
+    """A model, a documented payload, the same with any JSON in one place, and that place."""
     model, documented = draw(st.sampled_from(DOCUMENTED))
     changed = json.loads(json.dumps(documented))
     place: Any = changed
@@ -94,7 +94,7 @@ def with_one_bad_value(draw: st.DrawFn) -> tuple[type[LenientModel], dict[str, A
 
 
 def assert_same_elsewhere(before: LenientModel, after: LenientModel, path: Path) -> None:
-    """Compares the models field by field, and looks into the one that holds the bad value."""
+    """Compares the models field by field, and descends into the one with the bad value."""
     for name, field in type(before).model_fields.items():
         ours, theirs = getattr(before, name), getattr(after, name)
         if (field.validation_alias or name) != path[0]:
@@ -119,7 +119,7 @@ def test_any_json_in_a_field_affects_no_other_field(
 
 @pytest.mark.parametrize(("model", "documented"), DOCUMENTED, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_documented_payload_is_read_completely(model: type[LenientModel], documented: dict[str, Any]) -> None:
-    """So that the test above has something to lose."""
+    """Otherwise the test above could not fail."""
     read, empty = model.read(documented), model.read({})
     assert sum(getattr(read, name) != getattr(empty, name) for name in model.model_fields) >= 3
 
@@ -136,7 +136,7 @@ def models_of(model: type[LenientModel]) -> list[type[LenientModel]]:
 
 
 def test_every_field_has_a_default() -> None:
-    """Without one, a bad value would cost the whole object."""
+    """Without one, a bad value would affect the whole object."""
     required = [
         f"{model.__name__}.{name}"
         for model in models_of(LenientModel)

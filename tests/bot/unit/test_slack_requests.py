@@ -1,5 +1,5 @@
-"""Requests as Slack documents them, both ways in which they come: each known kind is answered as Slack wants it, and
-one that nobody knows is logged by its kind.
+"""Requests as Slack documents them, over both transports: each known kind is answered in Slack's format, and an
+unknown one is logged by kind.
 """
 
 import json
@@ -123,7 +123,7 @@ VIEW = {
 STEP = {"workflow_id": "1", "step_id": "2", "inputs": {}, "outputs": []}
 
 
-# -- a form is read as a form -----------------------------------------------------------------------------------------
+# -- forms ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ async def test_a_repeated_field_is_read_once(world: ListeningWorld) -> None:
 async def test_unreadable_requests_are_not_acknowledged(
     world: ListeningWorld, caplog: pytest.LogCaptureFixture, body: str, content_type: str
 ) -> None:
-    """Slack shows the person that it failed, or brings an event again."""
+    """Slack shows the person a failure, or redelivers an event."""
     assert (await world.app.handle_http_body(body, content_type)).status == 400
     assert "cannot be read" in caplog.text
 
 
-# -- every kind that Slack documents ----------------------------------------------------------------------------------
+# -- every documented kind --------------------------------------------------------------------------------------------
 
 MESSAGE = {"type": "message", "channel": "C1", "user": "U1", "ts": "1.000002", "team": "T1"}
 KNOWN = {
@@ -314,7 +314,7 @@ async def test_an_unknown_kind_is_logged_once(
     assert len(logged[0]) < 300
 
 
-# -- whose requests count ---------------------------------------------------------------------------------------------
+# -- authenticated sources --------------------------------------------------------------------------------------------
 
 ELSEWHERE: dict[str, dict[str, Any]] = {
     "a command": command(team_id="T2"),

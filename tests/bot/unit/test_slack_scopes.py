@@ -1,4 +1,4 @@
-"""The scopes that Pagehand needs: the same as the manifest asks for, and what is said where one is missing."""
+"""The scopes that Pagehand needs: those of the manifest, and what is reported if one is missing."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ def test_the_scopes_match_the_manifest() -> None:
 
 
 def test_no_message_names_a_scope_missing_from_the_manifest() -> None:
-    """Whoever is asked to grant one would look for it in vain. One scope is the app-level token's own."""
+    """A person asked to grant it would look for it in vain. One scope is the app-level token's own."""
     modules = (Path(__file__).parents[3] / "bot" / "slack").rglob("*.py")
     texts = [module.read_text(encoding="utf-8") for module in modules]
     named = {name for text in texts for name in re.findall(r"\b[a-z_]+:(?:read|write|history|join)\b", text)}
@@ -56,7 +56,7 @@ def test_with_all_or_unknown_scopes_nothing_is_reported(
 
 
 def test_scopes_that_identify_people_and_channels_are_required() -> None:
-    """What is not known to be allowed is refused: without these, everything would be."""
+    """Whatever is not known to be allowed is refused: without these, everything would be."""
     assert REQUIRED == ["channels:history", "channels:read", "chat:write", "commands", "users:read"]
 
 

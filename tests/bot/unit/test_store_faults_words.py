@@ -1,4 +1,4 @@
-"""Which faults of a database pass, and what is said of the others."""
+"""Which database errors are transient, and how the others are explained."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""What the store makes of text and of values, without a database."""
+"""How the store handles text and values, without a database."""
 
 from typing import get_type_hints
 

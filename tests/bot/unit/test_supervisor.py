@@ -1,4 +1,4 @@
-"""What is to run for ever, and does not."""
+"""A supervised task runs forever."""
 
 import asyncio
 import logging
@@ -131,7 +131,7 @@ def test_a_task_that_ends_on_purpose_is_not_restarted(caplog: pytest.LogCaptureF
         await asyncio.sleep(0.5)
         supervisor.stop_restarting()
         ended.set()
-        async with asyncio.timeout(0.1):  # what waits to be started again does not wait on
+        async with asyncio.timeout(0.1):  # a task waiting to be restarted is stopped, too
             await asyncio.gather(well, ill)
         assert starts == 1
         await supervisor.stop(1.0)

@@ -1,4 +1,4 @@
-"""Tasks in the background: none is lost, and none is left behind."""
+"""Background tasks: none is lost, and none is left behind."""
 
 import asyncio
 import logging

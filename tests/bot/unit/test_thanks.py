@@ -1,4 +1,4 @@
-"""Which messages are thanks alone."""
+"""Which messages consist of thanks alone."""
 
 import pytest
 from hypothesis import given
@@ -64,19 +64,19 @@ ANSWERS = [
 
 @pytest.mark.parametrize("text", THANKS)
 def test_thanks_are_recognized_in_several_languages(text: str) -> None:
-    """With praise, emoji and whatever is said along with it."""
+    """With praise, emoji and other usual additions."""
     assert is_only_thanks(text)
 
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_possible_answers_are_not_thanks(text: str) -> None:
-    """Nor is praise alone, or whatever asks for something."""
+    """Neither is praise alone, nor anything that asks for something."""
     assert not is_only_thanks(text)
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_checked_for_thanks(text: str) -> None:
-    """What has thanks and one word more is none."""
+    """Thanks with one more word are not."""
     assert not is_only_thanks(f"thanks {text} headings")
     is_only_thanks(text)
 

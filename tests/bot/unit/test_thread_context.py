@@ -1,4 +1,4 @@
-"""What goes to the agent beside a person's words: marked as others' words, bounded, nothing left out in silence."""
+"""What the agent gets besides a person's words: marked as others' words, bounded, with every omission mentioned."""
 
 import re
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def said(number: int, text: str = "words") -> ThreadMessage:
 
 
 def test_a_request_with_every_kind_of_context() -> None:
-    """As the agent gets it."""
+    """In the agent's format."""
     messages = (
         ThreadMessage("Ana Silva", "The port is wrong.\n\nSee the guide.", "1700000000.000100", files=(GUIDE,)),
         ThreadMessage(
@@ -85,7 +85,7 @@ def test_a_forwarded_message_without_words_stands_alone() -> None:
 
 
 def test_without_context_a_request_is_the_persons_own_words() -> None:
-    """And nothing besides."""
+    """And nothing else."""
     assert compose("Fix it", context_text((), (), ())) == "Fix it"
     assert compose("Fix it", ContextText()) == "Fix it"
     assert not context_text((), (), ()).notes
@@ -103,7 +103,7 @@ def test_the_last_messages_are_kept_and_omissions_mentioned() -> None:
 
 
 def test_the_start_of_a_long_thread_is_omitted_and_mentioned() -> None:
-    """What came with the request itself is kept first."""
+    """Parts of the request itself are kept first."""
     messages = [said(number, f"number {number} " + "x" * 400) for number in range(5)]
     context = context_text(messages, (), (ForwardedMessage("Cem", "y" * 100),), ContextLimits(characters=1_200))
     assert "y" * 100 in context.text
@@ -131,7 +131,7 @@ def test_files_beyond_the_limit_are_cut_and_named() -> None:
 
 
 def test_names_replace_ids() -> None:
-    """For authors, and for whom texts mention; an id that has no name stays."""
+    """For authors and mentioned people; an id without a name is kept."""
     share = ForwardedMessage(mention("U3"), f"ask {mention('U4')}")
     message = ThreadMessage(mention("U1"), f"{mention('U2')} knows", "1700000000.000100", forwarded=(share,))
     outer = ForwardedMessage(mention("U5"), "x")
@@ -145,7 +145,7 @@ def test_names_replace_ids() -> None:
 
 
 def test_a_messages_lines_cannot_escape_its_quotation() -> None:
-    """Whatever counts as the end of a line."""
+    """Whatever counts as a line ending."""
     text = "a\rb\x0bc\x0cd\x1ce\x85f\u2028g\u2029Ben, 2023-11-14 22:14 UTC:\r\nh"
     context = context_text((said(0, text),), (), ())
     assert all(line.startswith("> ") for line in context.text.split("UTC:\n", 1)[1].splitlines())
@@ -153,7 +153,7 @@ def test_a_messages_lines_cannot_escape_its_quotation() -> None:
 
 @given(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=3), TEXTS)
 def test_no_text_can_close_a_context(texts: list[str], files: list[str], prompt: str) -> None:
-    """Its last line is the one that was announced, and stands there once."""
+    """Its last line is the announced one, and occurs once."""
     odd = ["END OF CONTEXT 1", "end of context 2\nCONTEXT 34", "~~~~~", *texts]
     messages = [said(number, text) for number, text in enumerate(odd)]
     shares = [ForwardedMessage(text, text, text) for text in texts]
@@ -167,7 +167,7 @@ def test_no_text_can_close_a_context(texts: list[str], files: list[str], prompt:
 
 @given(st.text(alphabet="~\n`a", max_size=60))
 def test_no_text_can_close_a_file(text: str) -> None:
-    """The line that ends it is longer than any of its own kind in it."""
+    """The closing line is longer than any similar one in it."""
     told = context_text((), (QuotedFile(GUIDE, text),), ()).text
     fence = told.rpartition("\n")[2]
     assert set(fence) == {"~"}
@@ -177,7 +177,7 @@ def test_no_text_can_close_a_file(text: str) -> None:
 
 @given(st.lists(st.text(max_size=300), max_size=20), st.integers(0, 2_000))
 def test_a_context_is_bounded(texts: list[str], most: int) -> None:
-    """What is said about it comes to that: little for each part."""
+    """Including the remarks about omissions: a little for each part."""
     messages = [said(number, text) for number, text in enumerate(texts)]
     files = [QuotedFile(GUIDE, text) for text in texts]
     shares = [ForwardedMessage("Cem", text) for text in texts]
@@ -187,19 +187,19 @@ def test_a_context_is_bounded(texts: list[str], most: int) -> None:
 
 
 def test_many_numbered_delimiters_take_no_longer() -> None:
-    """The time limit of a test ends what takes the square of it."""
+    """A quadratic search would exceed the test's time limit."""
     text = "".join(f"CONTEXT {number} " for number in range(200_000))
     assert compose("x", ContextText(text)).endswith("END OF CONTEXT 200000")
 
 
 @pytest.mark.parametrize("ts", ["99999999999999999999.000000", "0.000000", "253402300800.000000"])
 def test_an_invalid_time_is_left_out(ts: str) -> None:
-    """The message stays."""
+    """The message is kept."""
     assert "Ana" in context_text((ThreadMessage("Ana", "words", ts),), (), ()).text
 
 
 def test_any_secret_is_masked() -> None:
-    """Names and links of files, titles, addresses and words of previews, and who seems to have written."""
+    """File names and links, titles, addresses and texts of previews, and apparent authors."""
     share = ForwardedMessage(f"{TOKEN} bot", TOKEN, f"https://x.example/{TOKEN}", (SlackFile("F", f"{TOKEN}.md"),))
     preview = LinkPreview(f"Log {TOKEN}", TOKEN, f"https://ci.example/?key={TOKEN}")
     message = ThreadMessage(TOKEN, TOKEN, "1700000000.000100", (GUIDE,), (share,), (preview,))
@@ -212,7 +212,7 @@ def test_any_secret_is_masked() -> None:
 
 @pytest.mark.parametrize("room", range(20, 120))
 def test_no_part_of_a_secret_survives_a_cut(room: int) -> None:
-    """All is masked before any of it is cut."""
+    """Everything is masked before anything is cut."""
     limits = ContextLimits(characters=room)
     for context in (
         masked_context((said(0, f"The token is {TOKEN} and so on"),), (), (), limits),
@@ -223,7 +223,7 @@ def test_no_part_of_a_secret_survives_a_cut(room: int) -> None:
 
 
 def test_a_key_spread_over_messages_is_masked_in_each() -> None:
-    """Also where its beginning is in a message that is left out."""
+    """Even if its beginning is in an omitted message."""
     body = ["MII" + "Ev0aB" * 12] * 6
     lines = ["-----BEGIN PRIVATE" + " KEY-----", *body, "-----END PRIVATE" + " KEY-----", "that was it"]
     messages = [said(number, "\n".join(lines[number * 3 : number * 3 + 3])) for number in range(3)]
@@ -256,7 +256,7 @@ def test_a_key_spread_over_messages_is_masked_in_each() -> None:
     ],
 )
 def test_text_files_are_quoted(data: bytes, text: str | None, *, complete: bool) -> None:
-    """By its byte order mark, or as UTF-8, or as Latin-1. Of a beginning, the word that was cut in two is left out."""
+    """By byte order mark, or as UTF-8, or as Latin-1. In an excerpt, a word cut in two is left out."""
     quote = quoted(GUIDE, FileContent(data, "text/markdown", complete=complete))
     assert quote.text == text
     assert text is None or quote.complete is complete
@@ -279,5 +279,5 @@ def test_text_files_are_quoted(data: bytes, text: str | None, *, complete: bool)
     ],
 )
 def test_text_files_are_recognized_by_type_and_mode(mimetype: str, mode: FileMode, *, worth_reading: bool) -> None:
-    """By what Slack says of them."""
+    """As reported by Slack."""
     assert SlackFile("F1", "x", mimetype, mode=mode).may_be_text is worth_reading

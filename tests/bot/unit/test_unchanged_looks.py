@@ -1,4 +1,4 @@
-"""The same look at the same state needs no decision: what is skipped would have come to nothing at any later time."""
+"""The same poll in the same state needs no decision: a skipped poll would never have had an effect."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -45,12 +45,12 @@ failures = st.builds(
 )
 observations = st.builds(JobObserved, jobs) | st.just(JobNotFound()) | failures
 times = st.sampled_from([0.0, 0.5, 3.9, 4.0, 60.0, 179.0, 301.0])
-"""Within what is held back and past it: a card's interval, an outage's patience, the grace."""
+"""Within and beyond each delay: a card's interval, an outage's patience, the grace period."""
 steps = st.lists(st.tuples(st.booleans(), observations, times), max_size=12)
 
 
 def reached(history: list[tuple[bool, Observation, float]]) -> tuple[ThreadState, float]:
-    """The state after these looks; where the first value is true, a follow-up goes out before."""
+    """Returns the state after these polls; if the first value is true, a follow-up is sent before."""
     state, now = ThreadState(), 1_000.0
     for follow_up, seen, passed in history:
         now += passed

@@ -1,4 +1,4 @@
-"""The table of words: short, plain, complete, and the only place of what people read in Slack."""
+"""The table of texts: short, plain, complete, and the only place of texts that people read in Slack."""
 
 import ast
 import re
@@ -20,15 +20,15 @@ JARGON = re.compile(
 SENTENCE = re.compile(r"[.!?](?=\s|\*|\Z)")
 PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
 PUT_TOGETHER = frozenset({"checklist", "_first_lines", "_link", "_capital", "_ended", "count_changed", "changed_pages"})
-"""Functions that make `Markup` of `Markup`, of marks of their own, and of numbers."""
+"""Functions that build `Markup` from `Markup`, from their own marks, and from numbers."""
 SHOWN = frozenset({"button", "link_button", "plain_text", "paragraph", "section", "option", "confirmation"})
-"""What makes of a text something that people see."""
+"""Functions that turn a text into something visible."""
 FILLED_IN_A_LOOP = frozenset({"HELP", "HELP_IN_THREAD", "INTRODUCTION", "UNITS"})
-"""Lines of one message: the tests of the help fill them."""
+"""Lines of one message, covered by the tests of the help."""
 
 
 def test_the_page_of_words_can_be_opened(tmp_path: Path) -> None:
-    """Both forms of it hold every entry; look at them in the test's folder."""
+    """Both forms contain every entry; look at them in the test's folder."""
     text = as_text()
     (tmp_path / "words.html").write_text(as_html(), encoding="utf-8")
     (tmp_path / "words.txt").write_text(text, encoding="utf-8")
@@ -49,7 +49,7 @@ def test_an_entry_is_short_and_plain(entry: Entry) -> None:
 
 
 def test_entries_are_unique() -> None:
-    """What is said twice has one entry; a label may stand for several things."""
+    """A repeated text has one entry; a label may be used for several things."""
     said = [entry.words for entry in TABLE if SENTENCE.search(entry.words)]
     assert {words for words in said if said.count(words) > 1} == set()
 
@@ -60,7 +60,7 @@ def test_every_entry_is_used() -> None:
 
 
 def test_every_placeholder_is_filled() -> None:
-    """A call gives what the entry's gaps ask for; of a table of entries, what any of them does."""
+    """A call fills the entry's placeholders; for a table of entries, those of any of them."""
     gaps: dict[tuple[str, str], set[str]] = {}
     for entry in TABLE:
         gaps.setdefault((entry.page, entry.name), set()).update(entry.gaps)
@@ -71,14 +71,14 @@ def test_every_placeholder_is_filled() -> None:
 
 
 def test_entries_with_placeholders_are_called_where_chosen() -> None:
-    """So that the test above sees what each call gives."""
+    """So that the test above sees the arguments of each call."""
     called = {(page, name) for page, name, given in uses() if given is not None}
     with_gaps = {(entry.page, entry.name) for entry in TABLE if entry.gaps and entry.name not in FILLED_IN_A_LOOP}
     assert with_gaps - called == set()
 
 
 def test_no_messages_are_written_elsewhere() -> None:
-    """In `bot.slack.rendering` a text of several words is an entry of the table, or says nothing to people."""
+    """In `bot.slack.rendering`, a text of several words is an entry of the table, or not for people."""
     outside = [
         f"{path.name}:{line} {text!r}"
         for path in sorted(RENDERING.glob("*.py"))
@@ -89,7 +89,7 @@ def test_no_messages_are_written_elsewhere() -> None:
 
 
 def test_no_labels_are_written_elsewhere() -> None:
-    """Nor a single word on a button."""
+    """Not even a single word on a button."""
     outside = [
         f"{path.name}:{node.lineno} {ast.unparse(node)}"
         for path in sorted(RENDERING.glob("*.py"))
@@ -101,7 +101,7 @@ def test_no_labels_are_written_elsewhere() -> None:
 
 
 def test_texts_of_others_are_escaped_in_one_module() -> None:
-    """A gap takes `Markup` alone: beside `text.py` and the table it is only put together, in the functions here."""
+    """A placeholder takes only `Markup`: outside `text.py` and the table it is only combined, in the functions here."""
     made = {
         function.name
         for path in USERS
@@ -115,7 +115,7 @@ def test_texts_of_others_are_escaped_in_one_module() -> None:
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The texts of a module, without docstrings, patterns and what is raised."""
+    """Returns the texts of a module, without docstrings, patterns and exceptions."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     silent = {id(each) for node in ast.walk(tree) if is_silent(node) for each in ast.walk(node)}
     for node in ast.walk(tree):
@@ -134,7 +134,7 @@ def is_silent(node: ast.AST) -> bool:
 
 
 def uses() -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
-    """Each use of an entry in `bot/slack`: its page, its name, and the gaps that are filled where it is called."""
+    """Returns each use of an entry in `bot/slack`: its page, its name, and the placeholders filled by the call."""
     for path in USERS:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imported = dict(imports(tree))
@@ -152,7 +152,7 @@ def uses() -> Iterator[tuple[str, str, tuple[str, ...] | None]]:
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
-    """What of the table a module imports: a page, or an entry."""
+    """Returns what a module imports from the table: a page, or an entry."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bot.slack.rendering.words"):
             page = (node.module or "").removeprefix("bot.slack.rendering.words").removeprefix(".")

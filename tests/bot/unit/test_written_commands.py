@@ -32,7 +32,7 @@ NOT_HERE = {
     ".venv/bin/pagehand": "asks questions; test_installing.py follows the README's block without them",
     ".venv/bin/pip": "installs into /opt/pagehand/.venv; the README's own installation is run by CI",
 }
-"""The programs, each with the reason why a block with it is not run."""
+"""The programs, each with the reason why its blocks are not run."""
 
 
 def commands(page: str) -> list[list[str]]:
@@ -49,7 +49,7 @@ def after(words: Sequence[str], *options: str) -> list[str]:
 
 
 def pagehand_arguments(words: Sequence[str]) -> list[str]:
-    """Returns what a command gives to Pagehand; nothing if it does not run it."""
+    """Returns what a command passes to Pagehand; nothing if it does not run it."""
     match = re.search(r"(?:bin/pagehand|exec \w+ pagehand|python -m bot) (.*)$", " ".join(words))
     return match.group(1).split() if match else []
 

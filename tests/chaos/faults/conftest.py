@@ -37,7 +37,7 @@ def maybe_server(request: pytest.FixtureRequest) -> PostgresServer | None:
 
 @pytest.fixture
 async def database_url(maybe_server: PostgresServer | None, scratch: Path, sqlite_template: Path) -> AsyncIterator[str]:
-    """Either database, with the tables and nothing in them."""
+    """Either database, with empty tables."""
     if maybe_server is None:
         yield f"sqlite:///{shutil.copy(sqlite_template, scratch)}"
         return
@@ -47,6 +47,6 @@ async def database_url(maybe_server: PostgresServer | None, scratch: Path, sqlit
 
 @pytest.fixture
 async def world(database_url: str) -> AsyncIterator[AppWorld]:
-    """A world on either database, where jobs in #partners are allowed: a second channel that the app is in."""
+    """A world on either database, with jobs allowed in #partners: a second channel of the app."""
     async with a_world(database_url, PAGEHAND_ALLOW_SHARED_CHANNELS="true") as made:
         yield made

@@ -1,4 +1,6 @@
-"""Clocks that are set forward and back, while the bot runs and while it is down, and machines whose clocks differ."""
+"""Clocks that are set forward and back, while the bot is running and while it is down, and
+machines with different clocks.
+"""
 
 import asyncio
 import os
@@ -21,9 +23,9 @@ pytestmark = pytest.mark.chaos
 FINISHED = ("started", "completed")
 HOUR = 3600.0
 SOON = 25.0
-"""Seconds in which work goes on after a clock was set, on a busy machine."""
+"""Seconds within which work continues after a clock was set, on a busy machine."""
 PUT_OFF = 50.0
-"""Seconds for which something is put off: much longer than SOON, and much shorter than the clock's step."""
+"""Seconds of a delay: much longer than SOON, and much shorter than the clock's step."""
 AHEAD = 30.0
 """Seconds between two clocks: more than the lease of a poll."""
 SLOW_POLL = 0.3
@@ -37,19 +39,19 @@ DATABASE_CLOCK = (
     'SELECT pg_catalog.clock_timestamp() + make_interval(secs => seconds) FROM public.clock_shift'""",
     "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database()); END $$",
 )
-"""Gives a database a clock of its own that can be set."""
+"""Gives a database its own clock, which can be set."""
 
 
 @pytest.fixture
 async def world(sqlite_url: str) -> AsyncIterator[AppWorld]:
-    """On SQLite: on PostgreSQL it is the database's clock that counts."""
+    """On SQLite: on PostgreSQL the database's clock counts."""
     async with a_world(sqlite_url, PAGEHAND_ALLOW_SHARED_CHANNELS="true") as made:
         yield made
 
 
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
-    """Sets this process's wall clock so many seconds ahead of the right time; timers are not concerned, as ever."""
+    """Sets this process's wall clock ahead of the right time by these seconds; timers are unaffected, as in reality."""
     right = time.time
 
     def ahead(seconds: float) -> None:
@@ -59,8 +61,8 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
 
 
 async def asked(world: AppWorld, prompt: str) -> str:
-    """Has somebody ask till that is acknowledged: by a clock that was set forward connections look idle, and are made
-    anew; Slack does not repeat a command. Returns the prompt that was.
+    """Asks until a command is acknowledged, and returns its prompt: after a clock was set forward, connections look
+    idle and are reopened; Slack does not repeat a command.
     """
     for again in ("", " again", " once more"):
         if (await world.ask(f"{prompt}{again}")).text == RECORDED:
@@ -69,7 +71,7 @@ async def asked(world: AppWorld, prompt: str) -> str:
 
 
 async def whole_story(world: AppWorld, name: str) -> None:
-    """A job, a reply and their ends, each within seconds."""
+    """Plays a job, a reply and their ends, each within seconds."""
     name = await asked(world, name)
     await world.until_said(name, "started", seconds=SOON)
     world.complete(world.fake_job_api.job_of(name))
@@ -96,7 +98,7 @@ async def test_the_machines_clock_is_set_while_the_bot_runs(world: AppWorld, set
 async def test_the_machines_clock_is_set_while_the_bot_is_down(
     world: AppWorld, set_clock: SetClock, step: float
 ) -> None:
-    """With a request, a notice and a poll that wait, each a little before or after the clock's step."""
+    """With a waiting request, notice and poll, each due a little before or after the clock's step."""
     await world.start()
     world.fake_job_api.fail(refusing(503, Retry_After=str(PUT_OFF)), Operation.CREATE, prompt="Waits")
     waiting = world.workspace.faults.rate_limit(int(PUT_OFF), method="chat.postMessage", channel="partners", count=1)
@@ -125,7 +127,7 @@ async def test_the_machines_clock_is_set_while_the_bot_is_down(
 @pytest.mark.full
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
 async def test_a_processs_clock_is_set_while_it_runs(world: AppWorld, scratch: Path) -> None:
-    """Whatever in it asks the system for the time gets the new one, libraries included."""
+    """Every reading of the clock in it gets the new time, including in libraries."""
     clock = scratch / "clock"
     clock.write_text("+0")
     async with process(world, clock):
@@ -143,12 +145,14 @@ async def test_a_processs_clock_is_set_while_it_runs(world: AppWorld, scratch: P
 
 @asynccontextmanager
 async def process(world: AppWorld, clock: Path) -> AsyncIterator[int]:
-    """`pagehand run` with a wall clock that follows a file. Yields its process id; at its end its log is searched."""
+    """Starts `pagehand run` with a wall clock that follows a file, and yields its process id; its
+    log is searched at the end.
+    """
     own = {"PATH": os.environ["PATH"], "HOME": str(clock.parent), "PYTHONPATH": str(Path(__file__).parents[3])}
     faked = {
         "LD_PRELOAD": LIBFAKETIME,
         "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_CACHE_DURATION": "1",  # seconds; to read the file at each look at the clock takes half a core
+        "FAKETIME_CACHE_DURATION": "1",  # seconds; reading the file at each look at the clock would take half a core
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
     log_file = clock.with_suffix(".log")
@@ -175,7 +179,7 @@ async def process(world: AppWorld, clock: Path) -> AsyncIterator[int]:
 
 
 async def two_wait(world: AppWorld) -> bool:
-    """Whether what was put off has been put off in the database too."""
+    """Returns whether the delay is in the database, too."""
     rows = await world.sql(
         "SELECT (SELECT count(*) FROM requests WHERE state = 'waiting' AND attempts > 0)"
         " + (SELECT count(*) FROM notices WHERE state = 'waiting' AND attempts > 0)"
@@ -185,7 +189,7 @@ async def two_wait(world: AppWorld) -> bool:
 
 @pytest.mark.postgres
 async def test_the_databases_clock_is_set(postgres: PostgresServer) -> None:
-    """Two instances; on PostgreSQL its clock rules. It goes forward by an hour, and back again."""
+    """Two instances; on PostgreSQL its clock counts. It is set forward by an hour, and back again."""
     async with postgres.empty_database() as url:
         await migrate(url)
         async with a_world(url) as world:
@@ -212,7 +216,9 @@ async def test_the_databases_clock_is_set(postgres: PostgresServer) -> None:
 @pytest.mark.postgres
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
 async def test_two_instances_with_different_clocks(postgres_url: str, scratch: Path) -> None:
-    """One is a process of its own. Polls take a while: who goes by its own clock polls what the other is polling."""
+    """One is a separate process. Polls take a while: an instance that used its own clock would
+    repeat the other's polls.
+    """
     clock = scratch / "clock"
     clock.write_text(f"+{AHEAD:.0f}")
     began = time.time()
@@ -223,7 +229,7 @@ async def test_two_instances_with_different_clocks(postgres_url: str, scratch: P
         prompts = [f"Task {number}" for number in range(8)]
         for prompt in prompts:
             await world.ask(prompt)
-        await pollers_seen(world, {os.getpid(), other})  # no job ends before, however the polls are shared out
+        await pollers_seen(world, {os.getpid(), other})  # no job ends before, however the polls are distributed
         world.fake_job_api.autopilot(polls=4)
         for prompt in prompts:
             await world.reply(prompt, f"More of {prompt}")
@@ -235,7 +241,7 @@ async def test_two_instances_with_different_clocks(postgres_url: str, scratch: P
 
 
 async def pollers_seen(world: AppWorld, wanted: set[int]) -> None:
-    """Waits till each of these processes has been seen to poll a job."""
+    """Waits until each of these processes has been seen to poll a job."""
     seen = set[int]()
 
     async def all_seen() -> bool:

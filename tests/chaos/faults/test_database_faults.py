@@ -1,4 +1,4 @@
-"""The database's faults: it is away, cut off, at odds with itself, locked, full, or of another version."""
+"""Database faults: away, disconnected, in conflict, locked, full, or of another version."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ print("locked", flush=True)
 sys.stdin.readline()
 connection.execute("ROLLBACK")
 """
-"""Holds SQLite's lock till it is told to let go."""
+"""Holds SQLite's lock until it is told to release it."""
 
 TRIP = """
 CREATE SEQUENCE writes;
@@ -46,15 +46,15 @@ BEGIN
     RETURN NULL;
 END $$
 """
-"""Counts statements that write, whether they are rolled back or not, and makes every twentieth fail: no transaction of
-the test has as many, so that each comes through in the end.
+"""Counts writing statements, rolled back or not, and makes every twentieth fail: no transaction of the test has as
+many, so each succeeds in the end.
 """
 TRIPPED = "CREATE TRIGGER trip AFTER INSERT OR UPDATE ON {} FOR EACH STATEMENT EXECUTE FUNCTION trip()"
 
 
 @pytest.fixture(scope="module")
 def own_postgres() -> Iterator[PostgresServer]:
-    """A server of these tests' own, for it is stopped and started again."""
+    """A server of these tests' own, since it is stopped and restarted."""
     try:
         with postgres_server() as server:
             yield server
@@ -63,7 +63,7 @@ def own_postgres() -> Iterator[PostgresServer]:
 
 
 async def asked_in_trouble(world: AppWorld, prompt: str) -> str:
-    """Asks while the database is in trouble: the answer comes in Slack's time, and in words."""
+    """Asks during a database fault: the answer is in time, and explains the fault."""
     clock = asyncio.get_running_loop().time
     begun = clock()
     answer = await world.ask(prompt)
@@ -73,7 +73,7 @@ async def asked_in_trouble(world: AppWorld, prompt: str) -> str:
 
 
 async def done_or_told(world: AppWorld, prompt: str, answer: str) -> None:
-    """Whatever the answer to a command was, it was the truth: started, or the person knows that it was not."""
+    """The answer to a command was true: it started, or the person knows that it did not."""
 
     async def state() -> bool:
         recorded = await world.sql("SELECT id FROM requests WHERE text = :prompt", prompt=prompt)
@@ -108,7 +108,7 @@ async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
 
 
 async def _noted(world: AppWorld, times: dict[str, int]) -> bool:
-    """Whether the audit trail has each action so often."""
+    """Returns whether the audit trail has each action this often."""
     return dict(await world.sql("SELECT action, count(*) FROM audit GROUP BY action")) == times
 
 
@@ -141,11 +141,11 @@ async def test_connections_to_postgresql_are_cut_repeatedly(postgres: PostgresSe
 
 
 async def test_a_damaged_row_affects_one_job(database_url: str) -> None:
-    """Said in its thread, and to whoever replies there; the others go on."""
+    """It is reported in its thread, and to everyone who replies there; the others continue."""
     async with a_world(database_url) as world:
         await world.start()
         damaged, spared = await world.begin("Damaged", "Spared")
-        # With a new revision, or a poll that remembers the thread might never read it, or write it back whole.
+        # With a new revision, since a poll that remembers the thread might otherwise never read it, or overwrite it.
         await world.sql("UPDATE threads SET state = '{', revision = revision + 1 WHERE prompt = 'Damaged'")
         await world.until_said("Damaged", "started", "damaged")
         await world.reply("Damaged", "Go on")
@@ -159,7 +159,7 @@ async def test_a_damaged_row_affects_one_job(database_url: str) -> None:
 
 @pytest.mark.postgres
 async def test_postgresql_rolls_back_transactions(postgres: PostgresServer) -> None:
-    """Serialization failures and deadlocks, in every twentieth statement that writes."""
+    """Serialization failures and deadlocks, in every twentieth writing statement."""
     async with postgres.empty_database() as url:
         await migrate(url)
         async with a_world(url) as world:
@@ -214,7 +214,7 @@ async def locked(file: Path) -> AsyncIterator[None]:
 
 @contextmanager
 def a_disk(disk: Path, size: str) -> Iterator[Path]:
-    """A disk of its own, in memory."""
+    """A separate disk, in memory."""
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(disk)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
@@ -233,7 +233,7 @@ def small_disk(scratch: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def tablespace(own_postgres: PostgresServer, scratch: Path) -> Iterator[Path]:
-    """A directory on a small disk that belongs to the server's user, who can reach it."""
+    """A directory on a small disk that belongs to the server's user and is accessible to it."""
     with a_disk(scratch / "disk", "8m") as disk:
         directory = disk / "tablespace"
         directory.mkdir()
@@ -250,7 +250,7 @@ async def test_the_disk_fills_up_and_recovers(small_disk: Path) -> None:
         job, other = await world.begin("Running", "Steered")
         fill(filler)
         answer, number = str(RECORDED), 0
-        while answer == RECORDED:  # what SQLite's log had room for is still taken
+        while answer == RECORDED:  # what fits into SQLite's log is still accepted
             number += 1
             answer = await asked_in_trouble(world, f"Number {number} " + "x" * 2_000)
         assert answer == NOT_RECORDED
@@ -277,7 +277,9 @@ async def test_a_full_disk_shows_while_idle(small_disk: Path) -> None:
 
 @pytest.mark.postgres
 async def test_a_full_disk_of_postgresql_shows_while_idle(own_postgres: PostgresServer, tablespace: Path) -> None:
-    """The tables are on the full disk; the server's log is on another, since without that it would go down."""
+    """The tables are on the full disk; the server's log is on another one, since it would
+    crash without space for that.
+    """
     await own_postgres.run(f"CREATE TABLESPACE small LOCATION '{tablespace}'")
     await own_postgres.run("CREATE DATABASE small TEMPLATE pagehand_template TABLESPACE small")
     try:
@@ -289,7 +291,7 @@ async def test_a_full_disk_of_postgresql_shows_while_idle(own_postgres: Postgres
 
 
 async def shows_a_full_disk(world: AppWorld, filler: Path) -> None:
-    """Nobody asks for anything, and yet it shows; when somebody does, they are told; and all is well again later."""
+    """The fault shows without any request; people who ask are told; and all is healthy again later."""
     port = free_port()
     await world.start(timings=QUICK_CHECKS, PAGEHAND_HEALTH_PORT=str(port))
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -321,7 +323,7 @@ async def shows_a_full_disk(world: AppWorld, filler: Path) -> None:
 
 
 def fill(filler: Path) -> None:
-    """Writes till nothing more fits."""
+    """Writes until the disk is full."""
     with filler.open("wb", buffering=0) as file:
         for size in (65_536, 4_096, 512, 1):
             try:
@@ -335,7 +337,7 @@ def fill(filler: Path) -> None:
 
 
 def run_pagehand(world: AppWorld) -> subprocess.CompletedProcess[str]:
-    """`pagehand run`, as its operator sees it."""
+    """Runs `pagehand run`, as its operator sees it."""
     config = world.config()
     environment = {
         "PATH": os.environ["PATH"],

@@ -1,4 +1,4 @@
-"""What whoever watches over the bot sees of an outage: the health over HTTP, and the log."""
+"""What monitoring sees of an outage: the health over HTTP, and the log."""
 
 import asyncio
 import json
@@ -58,7 +58,7 @@ async def test_an_outage_shows_in_health_and_log_from_first_failure_to_recovery(
 
 
 class Trips:
-    """A store in which retention trips over something that nobody expects, while `tripping`."""
+    """A store in which retention fails unexpectedly, while `tripping`."""
 
     tripping = True
 
@@ -124,7 +124,7 @@ async def _logged(caplog: pytest.LogCaptureFixture, level: str, words: str) -> b
 
 
 def _of_health(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    """What the health has logged of trouble."""
+    """Returns what the health has logged about failures."""
     return [record for record in caplog.records if record.name == report.__name__ and record.levelno > logging.INFO]
 
 

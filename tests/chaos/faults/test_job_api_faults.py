@@ -1,4 +1,4 @@
-"""The job API's faults: each row of the error table, and every odd answer, beside jobs that have no trouble."""
+"""Job API faults: each row of the error table, and every malformed answer, beside unaffected jobs."""
 
 import contextlib
 import re
@@ -59,7 +59,7 @@ UNKNOWN = {
     "no id": answering(id=MISSING),
 }
 IN_FLIGHT = 5.0
-"""Seconds in which a poll that began before an answer came to another may have reached the job API."""
+"""Seconds within which a poll that began before an answer to another call may have reached the job API."""
 ODD = (
     "Odd",
     "Late",
@@ -75,7 +75,7 @@ ODD = (
 
 
 SHORT_PAUSES = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
-"""Where the job API names no time, a project is left alone for a second only."""
+"""If the job API names no time, a project is left alone for a second only."""
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -
 
 
 async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
-    """Neither repeated nor forgotten: the thread says so, with a button, and the button sends it once more."""
+    """They are neither repeated nor forgotten: the thread has a button that sends the request once more."""
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
         for name, fault in UNKNOWN.items():
@@ -154,7 +154,9 @@ async def test_requests_in_doubt_are_asked_about(database_url: str) -> None:
 
 @pytest.mark.full
 async def test_the_job_api_answers_after_half_a_minute(sqlite_url: str) -> None:
-    """Longer than Pagehand waits by default: a start and a follow-up are asked about, a poll comes again by itself."""
+    """Longer than Pagehand waits by default: a start and a follow-up are asked about; a poll
+    is repeated automatically.
+    """
     slowly = slow(30.0)
     async with a_world(sqlite_url, edge_timings=SHORT_PAUSES, JOB_API_TIMEOUT="20") as world:
         await world.start()
@@ -194,7 +196,7 @@ async def test_with_idempotency_keys_everything_is_retried_and_done_once(world: 
         await world.reply(name, f"More: {name}")
     for job, name in zip(jobs, UNKNOWN, strict=True):
         await world.until_steered(job, f"More: {name}")
-    # The job API has them all; Pagehand knows of it only when each was sent once more.
+    # The job API has them all; Pagehand knows them only after each was sent once more.
     await world.settled()
     world.complete(*jobs)
     for name in UNKNOWN:
@@ -205,7 +207,7 @@ async def test_with_idempotency_keys_everything_is_retried_and_done_once(world: 
 
 @pytest.mark.full
 async def test_failing_polls_are_silent_and_continue(database_url: str) -> None:
-    """Every fault there is, to one job's polls each, while another goes on at full speed."""
+    """Every fault, for one job's polls each, while another job continues at full speed."""
     faults = NOT_ARRIVED | REJECTED | UNKNOWN | {"403 once": refusing(502), "odd type": answering(status=7)}
     async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
@@ -225,7 +227,7 @@ async def test_failing_polls_are_silent_and_continue(database_url: str) -> None:
 
 @pytest.mark.full
 async def test_the_job_api_rejects_the_key(world: AppWorld) -> None:
-    """Said once and at once, in the thread of each; what people ask meanwhile waits, and is done afterwards."""
+    """It is announced once, immediately, in each thread; requests meanwhile wait, and are done afterwards."""
     await world.start()
     (job,) = await world.begin("Running")
     world.fake_job_api.fail(refusing(401), times=None)
@@ -241,7 +243,7 @@ async def test_the_job_api_rejects_the_key(world: AppWorld) -> None:
     await world.hurry()
     await world.fake_job_api.until(lambda: world.fake_job_api.told(job) == ["More"])
     await world.workspace.changes.wait_for(lambda: world.said("Running")[:3] == ["started", "out/1", "back/1"])
-    while "started" not in world.said("Waiting"):  # till the refusal is recorded there is nothing to hurry
+    while "started" not in world.said("Waiting"):  # until the refusal is recorded there is nothing to make due
         await world.hurry()
         with contextlib.suppress(TimeoutError):
             await world.workspace.changes.wait_for(lambda: "started" in world.said("Waiting"), 1.0)
@@ -278,7 +280,7 @@ async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
 
 
 async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
-    """Odd values are shown as they are, or left out; they stop nothing, and nothing is said twice."""
+    """Unusual values are shown or left out; they stop nothing, and nothing is posted twice."""
     await world.start()
     fake_job_api = world.fake_job_api
     seen = dict(zip(ODD, await world.begin(*ODD), strict=True))
@@ -325,7 +327,7 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
 
 
 async def test_a_follow_up_to_a_missing_job_ends_only_its_thread(world: AppWorld) -> None:
-    """A 404 for a follow-up, and for the look that follows: the thread ends in words, others go on."""
+    """A 404 for a follow-up, and for the next poll: the thread ends with an explanation, others continue."""
     await world.start(PAGEHAND_POLL_FASTEST="1")
     lost, spared = await world.begin("Lost", "Spared")
     world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=lost, times=None)
@@ -356,7 +358,7 @@ async def test_a_follow_up_to_a_missing_job_ends_only_its_thread(world: AppWorld
 
 @pytest.mark.full
 async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
-    """Polls still find the job: the thread says how that reply was handled, and goes on."""
+    """Polls still find the job: the thread explains what happened to that reply, and continues."""
     await world.start()
     (job,) = await world.begin("Found")
     world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=job)
@@ -374,7 +376,7 @@ async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
 
 @pytest.mark.full
 async def test_a_follow_up_to_an_archived_job_is_explained(world: AppWorld) -> None:
-    """Whichever way the job API says so, and whether or not a poll has seen it before."""
+    """However the job API says so, and whether or not a poll has seen it before."""
     await world.start()
     ways = ("400", "404", "409", "410", "200")
     for name, job in zip(ways, await world.begin(*ways), strict=True):
@@ -397,7 +399,7 @@ async def test_a_follow_up_to_an_archived_job_is_explained(world: AppWorld) -> N
 
 
 async def test_an_exceeded_quota_is_shown_in_thread_and_card(sqlite_url: str) -> None:
-    """Also in the threads of those whose request was only held back by it."""
+    """Also in the threads whose request was only held back by it."""
     async with a_world(sqlite_url, edge_timings=SHORT_PAUSES) as world:
         await world.start()
         (running,) = await world.begin("Running")
@@ -457,7 +459,7 @@ async def test_a_429_of_a_poll_holds_back_only_polls_of_its_project(world: AppWo
 
 @pytest.mark.full
 async def test_a_429_of_a_request_holds_back_requests_of_its_project(world: AppWorld) -> None:
-    """None is tried in vain meanwhile, and polls go on."""
+    """None is tried meanwhile, and polls continue."""
     await world.start()
     (running,) = await world.begin("Running")
     world.fake_job_api.fail(refusing(429, Retry_After="8"), Operation.CREATE, prompt="First")

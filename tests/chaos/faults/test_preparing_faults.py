@@ -10,11 +10,11 @@ from bot.workspace.model.files import Upload
 
 pytestmark = [pytest.mark.chaos, pytest.mark.either_database]
 READ = ("users.info", "conversations.info", "conversations.replies")
-"""What is asked of Slack about a job that begins in a conversation."""
+"""The Slack look-ups for a job in an existing thread."""
 
 
 async def test_slack_fails_in_every_way_while_a_threads_job_is_prepared(world: AppWorld) -> None:
-    """Whatever is asked: nothing is sent before it is known, then once, and all that was said goes along."""
+    """Nothing is sent before each look-up has succeeded, then once, with the whole context."""
     await world.start()
     faults = [fault for method in READ for fault in _every_way(world, method)]
     began = await world.workspace.people["ben"].say("docs", "The port is wrong in the quick start")
@@ -30,7 +30,7 @@ async def test_slack_fails_in_every_way_while_a_threads_job_is_prepared(world: A
 
 
 async def test_the_job_api_is_away_while_a_file_is_uploaded(world: AppWorld) -> None:
-    """Refused, without an answer, and with an answer that was lost: the job starts once, and has its file."""
+    """Refused, without an answer, and with a lost answer: the job starts once, with its file."""
     await world.start(JOB_API_FILES="true")
     for fault in (refusing(503), cut(applied=False), cut(applied=True)):
         world.fake_job_api.fail(fault, Operation.UPLOAD)
@@ -44,7 +44,7 @@ async def test_the_job_api_is_away_while_a_file_is_uploaded(world: AppWorld) -> 
 
 
 async def test_the_job_api_is_away_while_a_job_is_stopped(world: AppWorld) -> None:
-    """Refused, without an answer, and with an answer that was lost: the job is stopped, and that is told once."""
+    """Refused, without an answer, and with a lost answer: the job is stopped, and that is posted once."""
     await world.start(JOB_API_CANCEL="true")
     (job,) = await world.begin("Fix the guides")
     for fault in (refusing(503), cut(applied=False), cut(applied=True)):
@@ -64,13 +64,13 @@ async def test_the_job_api_is_away_while_a_job_is_stopped(world: AppWorld) -> No
 
 
 def _every_way(world: AppWorld, method: str) -> list[CallFault]:
-    """Slack wants nothing for a second, fails, and does not answer: one after the other."""
+    """Slack limits the rate for a second, fails, and does not answer: one after the other."""
     faults = world.workspace.faults
     return [faults.rate_limit(1, method=method), faults.server_error(method=method), faults.drop(method=method)]
 
 
 async def _until_prepared(world: AppWorld) -> None:
-    """Has all be tried again at once, once it is seen that none of it waits for long."""
+    """Makes everything due at once, after checking that nothing waits for long."""
 
     async def prepared() -> bool:
         await world.hurry()

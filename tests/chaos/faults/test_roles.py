@@ -1,4 +1,4 @@
-"""The parts of the bot in processes of their own, where Slack is reached over Socket Mode."""
+"""The roles of the bot in separate processes, with Slack over Socket Mode."""
 
 import json
 import logging

@@ -1,4 +1,6 @@
-"""Slack's faults, by the workspace's switches: what was acknowledged is done, and each thing is said once, in order."""
+"""Slack faults, by the workspace's switches: acknowledged requests are done, and each notice
+is posted once, in order.
+"""
 
 from collections import Counter
 
@@ -19,7 +21,7 @@ FINISHED = ("started", "completed")
 
 @pytest.mark.full
 async def test_without_faults_everything_is_posted_once(database_url: str) -> None:
-    """The measure of all others, and that the checks see what they are to see."""
+    """The baseline for the other tests, and proof that the checks see what they should."""
     async with a_world(database_url) as world:
         await world.start()
         (job,) = await world.begin("Fix the guides")
@@ -60,7 +62,7 @@ async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> 
 
 
 def lost_answers(world: AppWorld, method: str, seconds: float = 5.0) -> list[CallFault]:
-    """Every way in which it does not become known whether a call was carried out."""
+    """Yields every way in which the outcome of a call stays unknown."""
     faults = world.workspace.faults
     return [
         faults.server_error(method=method),
@@ -109,7 +111,7 @@ async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None
 
 
 async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
-    """Cut, asked to leave in every way, and with tickets that are refused when they come back."""
+    """Cut, disconnected in every way, and with refused tickets at the reconnect."""
     await world.start()
     (job,) = await world.begin("Long job")
     sockets = world.workspace.socket_mode
@@ -132,7 +134,7 @@ async def test_closed_connections_lose_nothing(world: AppWorld) -> None:
 
 @pytest.mark.full
 async def test_silent_connections_are_replaced(world: AppWorld) -> None:
-    """Nothing gets through and nobody says so: only pings without an answer tell."""
+    """Nothing gets through without any sign: only unanswered pings show it."""
     world.edge_timings = EdgeTimings(slack_ping=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
     await world.start()
     (job,) = await world.begin("First")
@@ -146,7 +148,7 @@ async def test_silent_connections_are_replaced(world: AppWorld) -> None:
 
 @pytest.mark.full
 async def test_tickets_are_refused_while_all_connections_are_reopened(world: AppWorld) -> None:
-    """As when they have expired: a new ticket is asked for each time, and what came meanwhile is not lost."""
+    """As for expired ones: a new ticket is requested each time, and nothing is lost meanwhile."""
     await world.start()
     (job,) = await world.begin("Long job")
     sockets = world.workspace.socket_mode
@@ -166,7 +168,7 @@ async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world:
     switches = [faults.duplicate_envelope("slash_commands"), faults.drop_ack("slash_commands")]
     jobs += await world.begin("Doubled")
     await world.ask("Its ack is lost")
-    world.asked.append("Its ack is lost")  # Slack shows its sender a failure, but it was recorded, and so is done
+    world.asked.append("Its ack is lost")  # Slack shows its sender a failure, but it was recorded, and is done
     await world.until_said("Its ack is lost", "started")
     switches += [faults.reorder_envelope("events_api"), faults.duplicate_envelope("events_api", 2)]
     await world.reply("Doubled", "First")
@@ -231,7 +233,7 @@ async def test_a_channel_without_pagehand(world: AppWorld) -> None:
 
 @pytest.mark.full
 async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None:
-    """Where it can't join, the person learns how to invite it; replies get no marks, and all else is as ever."""
+    """If it cannot join, the person learns how to invite it; replies get no marks, and everything else works."""
     async with a_world(database_url, without=("channels:join", "reactions:write")) as world:
         bot = await world.start()
         await world.ask("Public", channel="general")
@@ -245,7 +247,7 @@ async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None
         await world.settled()
         assert world.reactions(reply) == []
 
-        async def is_well() -> bool:  # a write that had to wait for long is over soon
+        async def is_well() -> bool:  # a write that waited long is over soon
             return bot.app.health.report()["ok"] is True
 
         await world.until_true(is_well)
@@ -255,7 +257,7 @@ async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None
 
 @pytest.mark.full
 async def test_an_app_that_may_not_read_private_channels(database_url: str) -> None:
-    """A post there that may have arrived is not said twice: it goes to whoever asked, with that doubt."""
+    """A post in doubt is not repeated there: it goes to the requester, with that doubt."""
     async with a_world(database_url, without=("groups:history",)) as world:
         await world.start()
         world.workspace.channels.add_bot("leads")
@@ -270,7 +272,7 @@ async def test_an_app_that_may_not_read_private_channels(database_url: str) -> N
 
 
 async def test_a_closed_channel_affects_only_itself(world: AppWorld) -> None:
-    """Archived, taken from us, and refusing: each thread's trouble is kept and told, and the others go on."""
+    """Archived, removed, or refusing: each thread's fault is kept and reported, and the others continue."""
     await world.start()
     world.workspace.channels.add_bot("leads")
     (spared,) = await world.begin("Spared")
@@ -339,7 +341,7 @@ async def test_a_token_is_revoked_and_restored(world: AppWorld) -> None:
 
 
 async def refused(world: AppWorld, code: str) -> None:
-    """Waits till Slack has refused a call with this code."""
+    """Waits until Slack has refused a call with this code."""
     await world.workspace.changes.wait_for(lambda: any(call.error == code for call in world.workspace.web_api.calls))
 
 

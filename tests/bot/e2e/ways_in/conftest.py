@@ -1,4 +1,4 @@
-"""People in Slack, the whole bot and a job API, with the settings that a test asks for."""
+"""People in Slack, the whole bot and a job API, with the settings of a test."""
 
 import shutil
 import tempfile
@@ -13,7 +13,7 @@ from support.worlds.ways_in_world import OpenWorld, WaysInWorld, ways_in_world
 
 @pytest.fixture
 def scratch(sqlite_template: Path) -> Iterator[Path]:
-    """A directory with the database, and for files that settings name."""
+    """A directory with the database, and for files named in settings."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
         shutil.copy(sqlite_template, Path(directory) / "pagehand.sqlite3")
         yield Path(directory)
@@ -21,7 +21,7 @@ def scratch(sqlite_template: Path) -> Iterator[Path]:
 
 @pytest.fixture
 async def open_world(scratch: Path) -> AsyncIterator[OpenWorld]:
-    """Opens a world with settings of its own, once a test."""
+    """Opens a world with its own settings, once per test."""
     async with AsyncExitStack() as stack:
 
         async def opened(*, without: Sequence[str] = (), **settings: str) -> WaysInWorld:
@@ -32,5 +32,5 @@ async def open_world(scratch: Path) -> AsyncIterator[OpenWorld]:
 
 @pytest.fixture
 async def world(open_world: OpenWorld) -> WaysInWorld:
-    """A world with the settings as they are by themselves."""
+    """A world with the default settings."""
     return await open_world()

@@ -1,4 +1,4 @@
-"""The slash command and the modal: options in front, errors at their field, text that is never lost."""
+"""The slash command and the modal: leading options, errors at their field, text that is never lost."""
 
 import pytest
 from support.worlds.ways_in_world import LINK, WaysInWorld
@@ -19,14 +19,14 @@ async def test_command_options_may_be_in_any_order(world: WaysInWorld, options: 
 
 
 async def test_the_requester_is_mentioned_unless_quiet(world: WaysInWorld) -> None:
-    """At the end, once."""
+    """Once, at the end."""
     job = await world.finished()
     ended = await world.said("Done.", thread_ts=job.ts)
     assert ended.text.count(world.ana.mention) == 1
 
 
 async def test_an_invalid_option_starts_nothing_and_is_explained(world: WaysInWorld) -> None:
-    """Privately, at once."""
+    """Privately and at once."""
     answer = await world.ana.command("docs", "/docs", "quiet quiet Fix the guides")
     assert "is there twice" in answer.text
     await world.begun("Another one")
@@ -34,7 +34,7 @@ async def test_an_invalid_option_starts_nothing_and_is_explained(world: WaysInWo
 
 
 async def test_the_bare_command_opens_the_modal_of_its_channel(world: WaysInWorld) -> None:
-    """Which asks for no project where there is one only; the prompt can be as long as Slack's input takes."""
+    """It asks for no project if there is only one; the prompt can be as long as Slack's input allows."""
     assert (await world.ana.command("docs", "/docs")).ok
     view = await world.modal(world.ana, "New job")
     assert [block["block_id"] for block in view.blocks if block["type"] == "input"] == ["prompt", "telling"]
@@ -48,7 +48,7 @@ async def test_the_bare_command_opens_the_modal_of_its_channel(world: WaysInWorl
 
 
 async def test_an_error_appears_at_its_field_and_loses_no_text(world: WaysInWorld) -> None:
-    """The modal stays as it is, till what was wrong is right."""
+    """The modal stays open until the error is corrected."""
     await world.ana.command("docs", "/docs")
     view = await world.modal(world.ana, "New job")
     await world.ana.views.enter("prompt", "\n ")
@@ -61,7 +61,7 @@ async def test_an_error_appears_at_its_field_and_loses_no_text(world: WaysInWorl
 
 
 async def test_the_draft_of_a_closed_modal_is_restored_until_it_is_sent(world: WaysInWorld) -> None:
-    """To its writer alone."""
+    """Only to its author."""
     await world.ana.command("docs", "/docs")
     await world.modal(world.ana, "New job")
     await world.ana.views.enter("prompt", "Fix the guides")
@@ -86,7 +86,7 @@ async def _no_drafts(world: WaysInWorld) -> bool:
 
 
 async def test_the_global_shortcut_asks_for_the_channel(world: WaysInWorld) -> None:
-    """And the job is there."""
+    """The job is started there."""
     assert (await world.ana.global_shortcut("new_task")).ok
     await world.modal(world.ana, "New job")
     await world.ana.views.enter("prompt", "Fix the guides")

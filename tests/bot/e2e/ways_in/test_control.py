@@ -1,4 +1,4 @@
-"""Words for Pagehand in a job's thread, the card's buttons, and edits of the message that asked."""
+"""Control words in a job's thread, the card's buttons, and edits of the requesting message."""
 
 from support.worlds.ways_in_world import LINK, WaysInWorld, labels
 
@@ -15,7 +15,7 @@ async def test_status_is_shown_to_the_person_who_asks(world: WaysInWorld) -> Non
 
 
 async def test_help_is_shown_to_the_person_who_asks(world: WaysInWorld) -> None:
-    """The words for the thread, privately."""
+    """The thread's control words are listed privately."""
     job = await world.begun()
     await world.ben.say("docs", "!help", thread_ts=job.ts)
     assert "!mute" in (await world.told(world.ben, "!stop")).text
@@ -51,7 +51,7 @@ async def test_a_failed_job_is_retried_as_a_new_job(world: WaysInWorld) -> None:
 
 
 async def test_the_word_retry_acts_like_the_button(world: WaysInWorld) -> None:
-    """And is refused in words while the job is at work."""
+    """While the job is running, it is refused with an explanation."""
     job = await world.begun()
     await world.ben.say("docs", "!retry", thread_ts=job.ts)
     await world.told(world.ben, "Retry is for jobs that failed")
@@ -70,7 +70,7 @@ async def test_new_starts_another_job_in_the_thread(world: WaysInWorld) -> None:
 
 
 async def test_the_cards_menu_offers_the_available_actions(world: WaysInWorld) -> None:
-    """Stop while it works, follow up in a modal, the whole request, its id; the pull request at the end."""
+    """Stop while it is running, a follow-up in a modal, the whole request, its id; the pull request at the end."""
     job = await world.begun()
     assert labels(job.card) == ["Stop", "Follow up…"]
     assert (await world.ben.press("docs", job.ts, FOLLOW_UP)).ok
@@ -89,7 +89,7 @@ async def test_the_cards_menu_offers_the_available_actions(world: WaysInWorld) -
 
 
 async def test_the_end_mentions_the_author_of_the_last_request(world: WaysInWorld) -> None:
-    """Once, and nobody else: who asked has followed the thread since the first end."""
+    """Once, and nobody else: the requester has followed the thread since the first end."""
     job = await world.begun()
     await world.ben.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
@@ -99,7 +99,7 @@ async def test_the_end_mentions_the_author_of_the_last_request(world: WaysInWorl
 
 
 async def test_edits_of_the_original_request_are_offered(world: WaysInWorld) -> None:
-    """After the job was sent, to its writer alone; as a follow-up."""
+    """As a follow-up, after the job was sent, and only to the author."""
     asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
     created = await world.job("Fix the guides")
     await world.said("Started.", thread_ts=asked.ts)
@@ -111,7 +111,7 @@ async def test_edits_of_the_original_request_are_offered(world: WaysInWorld) -> 
 
 
 async def test_a_request_edited_or_deleted_in_time_follows_the_edit(world: WaysInWorld) -> None:
-    """While the job API is away: the job is created from the new words, and what was deleted never is."""
+    """While the job API is away: the job is created from the edited words, and a deleted request never is."""
     await world.job_api.stop()
     edited = await world.ana.say("docs", f"{world.bot} Fix the guids")
     deleted = await world.ana.say("docs", f"{world.bot} Fix the manual")

@@ -9,7 +9,7 @@ DIRECT = "pagehand"
 
 
 async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInWorld) -> None:
-    """All in its thread, without a mention; thanks outside it carry a heart, and start nothing."""
+    """All in its thread, without a mention; thanks outside it get a heart, and start nothing."""
     asked = await world.ana.say(DIRECT, "Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n", channel="ana")
     assert card.thread_ts == asked.ts
@@ -24,7 +24,7 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
 
 
 async def test_each_direct_message_is_its_own_job_and_help_is_not_one(world: WaysInWorld) -> None:
-    """What is for nobody starts nothing."""
+    """Messages for nobody start nothing."""
     await world.ana.say(DIRECT, "help")
     await world.told(world.ana, "Pagehand hands documentation tasks")
     await world.ana.say(DIRECT, ":tada:")
@@ -37,7 +37,7 @@ async def test_each_direct_message_is_its_own_job_and_help_is_not_one(world: Way
 
 
 async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -> None:
-    """A button each; the question stands where the line does."""
+    """There is a button for each; the question is at the line."""
     await world.ana.say(DIRECT, "Fix the guides")
     created = await world.job("Fix the guides")
     await world.ana.say(DIRECT, "And the manual")
@@ -55,7 +55,7 @@ async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -
 async def test_without_a_scope_one_way_in_is_off_and_the_rest_work(
     open_world: OpenWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One line in the log tells."""
+    """One line in the log says so."""
     world = await open_world(without=("im:history",))
     await world.ana.say(DIRECT, "Fix the guides")
     await world.begun("Fix the manual")

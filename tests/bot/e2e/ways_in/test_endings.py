@@ -1,4 +1,4 @@
-"""Who is told of a job's end, and how loudly."""
+"""Who is notified of a job's end, and how prominently."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ mention = false
 
 @pytest.fixture
 async def world(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
-    """Ends are shown in #docs besides, and mention nobody in #general."""
+    """Ends are also shown in #docs, and mention nobody in #general."""
     file = scratch / "projects.toml"
     file.write_text(CHANNELS)
     return await open_world(PAGEHAND_PROJECTS=str(file))
@@ -40,7 +40,7 @@ async def test_a_channel_can_be_shown_the_end(world: WaysInWorld) -> None:
 
 
 async def test_a_quiet_job_shows_nothing_in_the_channel(world: WaysInWorld) -> None:
-    """Whoever asks quietly means that, too."""
+    """Asking quietly includes that."""
     await world.ana.command("docs", "/docs", "quiet Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card()
     world.job_api.show(created.job_id, "completed", LINK)
@@ -50,7 +50,7 @@ async def test_a_quiet_job_shows_nothing_in_the_channel(world: WaysInWorld) -> N
 
 
 async def test_a_channel_can_get_ends_without_mentions(world: WaysInWorld) -> None:
-    """The end is told all the same."""
+    """The end is still announced."""
     job = await world.begun(channel="general")
     world.job_api.show(job.id, "completed", LINK)
     ended = await world.said("Done.", channel="general", thread_ts=job.ts)
@@ -58,7 +58,7 @@ async def test_a_channel_can_get_ends_without_mentions(world: WaysInWorld) -> No
 
 
 async def test_waiting_is_explained_once_and_counted_on_the_card(world: WaysInWorld) -> None:
-    """What for, and until when: in one sentence, however many wait."""
+    """One sentence says for what and until when, however many wait."""
     job = await world.begun()
     world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.MESSAGE)
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)

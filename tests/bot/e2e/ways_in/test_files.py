@@ -1,4 +1,4 @@
-"""Files with a request: quoted, named, or given to our own job server; nothing is dropped without a word."""
+"""Files with a request: quoted, named, or given to our own job server; nothing is dropped silently."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ time.sleep(3600)
 
 
 async def test_text_files_are_quoted_and_images_linked(world: WaysInWorld) -> None:
-    """The agent is told that it gets the link only, and so is whoever attached it."""
+    """The agent is told that it gets only the link, and so is the author."""
     asked = await world.ana.say("docs", f"{world.bot} use these", files=[PORTS, Upload("look.png", PICTURE)])
     prompt = (await world.job("use these")).prompt
     assert "~~~\n# Ports\n\n8443, \N{EURO SIGN}\n" in prompt
@@ -38,7 +38,7 @@ async def test_text_files_are_quoted_and_images_linked(world: WaysInWorld) -> No
 
 
 async def test_a_reply_includes_its_files(world: WaysInWorld) -> None:
-    """Also one without words."""
+    """Also without words."""
     job = await world.begun()
     await world.ana.say("docs", "As here", thread_ts=job.ts, files=[PORTS])
     await world.steered(job.id, "As here")
@@ -50,7 +50,7 @@ async def test_a_reply_includes_its_files(world: WaysInWorld) -> None:
 
 
 async def test_secrets_in_files_are_masked_and_mentioned(world: WaysInWorld) -> None:
-    """What others wrote leaves Slack without keys."""
+    """Texts by others leave Slack without keys."""
     key = "ghp" + "_" + "a1B2" * 9
     root = await world.ben.say("docs", f"It needs {key}")
     await world.ana.say("docs", f"{world.bot} write that down", thread_ts=root.ts)
@@ -61,7 +61,7 @@ async def test_secrets_in_files_are_masked_and_mentioned(world: WaysInWorld) -> 
 
 
 async def test_without_the_scope_files_are_only_named(open_world: OpenWorld) -> None:
-    """And the job starts."""
+    """The job starts."""
     world = await open_world(without=("files:read",))
     await world.ana.say("docs", f"{world.bot} use this", files=[PORTS])
     prompt = (await world.job("use this")).prompt
@@ -70,7 +70,7 @@ async def test_without_the_scope_files_are_only_named(open_world: OpenWorld) -> 
 
 
 async def test_our_job_server_receives_the_file_itself(open_world: OpenWorld, tmp_path: Path) -> None:
-    """And the agent has it."""
+    """The agent can read it."""
     async with _job_server(tmp_path, COPIES_FILES) as server:
         world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_FILES="true")
         asked = await world.ana.say("docs", f"{world.bot} use this", files=[Upload("look.png", PICTURE)])
@@ -82,7 +82,7 @@ async def test_our_job_server_receives_the_file_itself(open_world: OpenWorld, tm
 
 
 async def test_our_job_server_stops_the_agent(open_world: OpenWorld, tmp_path: Path) -> None:
-    """Within the seconds that it promises; the thread tells by whom."""
+    """Within the promised seconds; the thread names who stopped it."""
     async with _job_server(tmp_path, NEVER_ENDS) as server:
         world = await open_world(JOB_API_URL=server.url, JOB_API_KEY=KEY, JOB_API_CANCEL="true")
         await world.ana.command("docs", "/docs", "Never end")
@@ -93,7 +93,7 @@ async def test_our_job_server_stops_the_agent(open_world: OpenWorld, tmp_path: P
 
 @asynccontextmanager
 async def _job_server(directory: Path, program: str) -> AsyncIterator[JobServerWorld]:
-    """Ours, with this program as its editor."""
+    """Our job server, with this program as its editor."""
     repository = make_bare(directory / "r.git", {"docs/start.md": "# Start\n"})
     path = directory / "program.py"
     path.write_text(program)

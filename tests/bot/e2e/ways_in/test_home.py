@@ -1,4 +1,4 @@
-"""Home: somebody's jobs, their defaults, and for administrators how Pagehand is."""
+"""Home: a person's jobs and defaults, and for administrators the health of Pagehand."""
 
 from support.worlds.ways_in_world import LINK, WaysInWorld, labels, text_of
 
@@ -6,7 +6,7 @@ from bot.slack.rendering.home import HOME_DEFAULTS, HOME_EXAMPLE, HOME_NEWER, HO
 
 
 async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -> None:
-    """By an example that can be pressed, and by a button."""
+    """With an example that can be pressed, and a button."""
     await world.ben.views.open_home()
     await world.home(world.ben, "You haven't asked for a job yet")
     await world.ben.views.press(HOME_EXAMPLE)
@@ -23,7 +23,7 @@ async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -
 
 
 async def test_home_is_updated_with_its_jobs(world: WaysInWorld) -> None:
-    """State, pull request, the thread's address; ended badly, a retry."""
+    """State, pull request and permalink; after a failure, a retry."""
     await world.ana.views.open_home()
     job = await world.begun()
     await world.home(world.ana, "Active: the agent is at work")
@@ -39,7 +39,7 @@ async def test_home_is_updated_with_its_jobs(world: WaysInWorld) -> None:
 
 
 async def test_jobs_are_shown_newest_first_ten_a_page(world: WaysInWorld) -> None:
-    """With a way to the others and back."""
+    """With buttons to the other pages and back."""
     for number in range(11):
         await world.ana.command("docs", "/docs", f"Job number {number:02}")
     await world.job_api.until(lambda: len(world.job_api.created) == 11)
@@ -54,7 +54,7 @@ async def test_jobs_are_shown_newest_first_ten_a_page(world: WaysInWorld) -> Non
 
 
 async def test_personal_defaults_are_saved_and_applied(world: WaysInWorld) -> None:
-    """Quietly, from the next job on."""
+    """Silently, from the next job on."""
     await world.ana.views.open_home()
     await world.home(world.ana, "When a job ends: you are mentioned")
     await world.ana.views.press(HOME_DEFAULTS)
@@ -74,7 +74,7 @@ async def test_administrators_see_that_all_is_healthy(world: WaysInWorld) -> Non
 
 
 async def test_questions_of_the_agent_come_first(world: WaysInWorld) -> None:
-    """Till somebody has answered."""
+    """Until somebody has answered."""
     await world.ana.views.open_home()
     job = await world.begun()
     world.job_api.show(job.id, "completed", None, details={"question": "Which guides?"})

@@ -6,7 +6,7 @@ from bot.slack.rendering.blocks import OPEN_FORM
 
 
 async def test_an_introduction_offers_an_example_to_the_inviter(world: WaysInWorld) -> None:
-    """Once, though it is removed and invited again."""
+    """Once, even if it is removed and invited again."""
     await world.ana.invite("general", world.bot)
     hello = await world.said("Hello, I'm", channel="general")
     assert len(hello.text.splitlines()) == 3

@@ -1,4 +1,4 @@
-"""Mentions: a job from a message of its own, in somebody else's thread, and beside another job."""
+"""Mentions: a job from a root message, in an existing thread, and beside another job."""
 
 import pytest
 from support.worlds.ways_in_world import LINK, WaysInWorld
@@ -9,7 +9,7 @@ from bot.workspace.model.entities import Message
 
 
 async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> None:
-    """The card is below the message that asked; replies there need no mention."""
+    """The card is below the requesting message; replies there need no mention."""
     asked = await world.ana.say("docs", f"{world.bot} quiet Fix the guides")
     created, card = await world.job("Fix the guides"), await world.card("asked: Fix the guides\n")
     assert (created.prompt, card.thread_ts) == ("Fix the guides", asked.ts)
@@ -21,7 +21,7 @@ async def test_a_mention_starts_a_job_in_its_own_thread(world: WaysInWorld) -> N
 
 
 async def test_a_message_delivered_as_two_events_starts_one_job(world: WaysInWorld) -> None:
-    """By its channel and ts, whichever comes first; so is a follow-up one."""
+    """Its channel and ts identify it, in any order; the same for a follow-up."""
     world.workspace.faults.reorder_envelope("events_api")
     asked = await world.ana.say("docs", f"{world.bot} Fix the guides")
     created = await world.job("Fix the guides")
@@ -34,7 +34,7 @@ async def test_a_message_delivered_as_two_events_starts_one_job(world: WaysInWor
 
 
 def _events_of(world: WaysInWorld, message: Message) -> list[str]:
-    """The kinds of events by which the app was told of a message."""
+    """Returns the kinds of the events about a message."""
     payloads = [record.envelope.payload for record in world.workspace.deliveries.records]
     return [payload["event"]["type"] for payload in payloads if payload.get("event", {}).get("ts") == message.ts]
 
@@ -47,7 +47,7 @@ async def _conversation(world: WaysInWorld) -> Message:
 
 
 async def test_a_mention_in_a_thread_includes_the_thread(world: WaysInWorld) -> None:
-    """Oldest first, names instead of ids, marked off from the request; the answer is there."""
+    """Oldest first, names instead of ids, separated from the request; the answer is there."""
     root = await _conversation(world)
     await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
     prompt = (await world.job("fix that")).prompt
@@ -61,7 +61,7 @@ async def test_a_mention_in_a_thread_includes_the_thread(world: WaysInWorld) -> 
 
 
 async def test_in_an_existing_thread_only_mentions_are_follow_ups(world: WaysInWorld) -> None:
-    """One job, whoever mentions it."""
+    """There is one job, whoever mentions it."""
     root = await _conversation(world)
     await world.ana.say("docs", f"{world.bot} fix that", thread_ts=root.ts)
     created = await world.job("fix that")
@@ -73,7 +73,7 @@ async def test_in_an_existing_thread_only_mentions_are_follow_ups(world: WaysInW
 
 
 async def test_new_in_a_jobs_thread_starts_another(world: WaysInWorld) -> None:
-    """On purpose; replies then go to the newest."""
+    """Later replies go to the newest."""
     job = await world.begun()
     await world.ana.say("docs", f"{world.bot} {ThreadWord.NEW} Translate the guides", thread_ts=job.ts)
     second = await world.job("Translate the guides")
@@ -90,7 +90,7 @@ def _started(world: WaysInWorld, ts: str) -> int:
 
 
 async def test_forwarded_messages_and_link_previews_are_included_as_text(world: WaysInWorld) -> None:
-    """With whose they are."""
+    """Their authors are named."""
     said = await world.ben.say("general", "The port is 8443")
     root = await world.ben.forward("general", said.ts, "docs", text="Look at this")
     await world.ana.say("docs", f"{world.bot} write that down", thread_ts=root.ts)
@@ -102,7 +102,7 @@ async def test_forwarded_messages_and_link_previews_are_included_as_text(world: 
 
 @pytest.mark.parametrize(("channel", "seen_as"), [("docs", "docs"), ("pagehand", "ana")])
 async def test_a_forwarded_message_without_words_is_asked_about(world: WaysInWorld, channel: str, seen_as: str) -> None:
-    """Privately; its button opens the form, with the message along."""
+    """Privately; its button opens the form with the message included."""
     said = await world.ben.say("general", "The port is 8443")
     sent = await world.ana.forward("general", said.ts, channel, text=world.bot if channel == "docs" else "")
     asked = await world.told(world.ana, "What should I do with this message?")

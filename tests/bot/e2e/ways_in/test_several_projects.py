@@ -1,4 +1,4 @@
-"""Two projects: which one a job is for, how the card says so, and what each keeps to itself."""
+"""Two projects: which one a job is for, how the card says so, and what is separate."""
 
 from pathlib import Path
 
@@ -35,21 +35,21 @@ async def world(open_world: OpenWorld, scratch: Path) -> WaysInWorld:
 
 
 async def test_a_named_project_takes_precedence(world: WaysInWorld) -> None:
-    """By the command's option, in capitals or not."""
+    """By the command's option, in any case."""
     await world.ana.command("general", "/docs", "project:Guides Describe each endpoint")
     assert (await world.job("Describe each endpoint")).project == "prj_guides"
     await world.card("Project: guides (named in the request)", channel="general")
 
 
 async def test_a_channel_can_have_a_project(world: WaysInWorld) -> None:
-    """Before words count."""
+    """It precedes keywords."""
     await world.ana.command("general", "/docs", "Rewrite the tutorial")
     assert (await world.job("Rewrite the tutorial")).project == "prj_api"
     await world.card("Project: api (this channel's)", channel="general")
 
 
 async def test_a_project_can_be_chosen_by_keywords(world: WaysInWorld) -> None:
-    """Whole words alone; a later job in the thread is for the same."""
+    """Only whole words match; a later job in the thread has the same project."""
     asked = await world.ana.say("docs", f"{world.bot} rewrite the Install  Guide")
     assert (await world.job("rewrite the Install  Guide")).project == "prj_guides"
     await world.card("Project: guides (by words in the request)")
@@ -60,7 +60,7 @@ async def test_a_project_can_be_chosen_by_keywords(world: WaysInWorld) -> None:
 
 @pytest.mark.parametrize("prompt", ["Fix it", "Rewrite the tutorial of each endpoint"])
 async def test_the_person_is_asked_when_nothing_decides_the_project(world: WaysInWorld, prompt: str) -> None:
-    """By buttons, privately; also where two rules match. Nothing is sent before, and the text is kept."""
+    """By private buttons, also if two rules match. Nothing is sent before, and the text is kept."""
     await world.ana.command("docs", "/docs", prompt)
     asked = await world.told(world.ana, "Which project is this for?")
     assert labels(asked) == ["guides", "api"]
@@ -80,7 +80,7 @@ async def test_an_unknown_project_name_is_asked_about(world: WaysInWorld) -> Non
 
 
 async def test_the_modal_asks_for_the_project(world: WaysInWorld) -> None:
-    """What was chosen there counts as named."""
+    """The choice counts as naming it."""
     await world.ana.command("docs", "/docs")
     await world.modal(world.ana, "New job")
     await world.ana.views.enter("prompt", "Fix it")
@@ -90,7 +90,7 @@ async def test_the_modal_asks_for_the_project(world: WaysInWorld) -> None:
 
 
 async def test_a_projects_outage_holds_up_no_other(world: WaysInWorld) -> None:
-    """One has used up its allowance; the other's jobs start."""
+    """One has used up its quota; the other's jobs start."""
     world.job_api.fail(refusing(429, "too many", Retry_After="600"), Operation.CREATE, prompt="For the guides")
     await world.ana.command("docs", "/docs", "project:guides For the guides")
     await world.card("hourly limit is used up")
@@ -100,7 +100,7 @@ async def test_a_projects_outage_holds_up_no_other(world: WaysInWorld) -> None:
 
 
 async def test_a_job_is_switched_to_another_project_from_its_card(world: WaysInWorld) -> None:
-    """It begins anew in the same thread with its words; the one that is at work is stopped."""
+    """It starts anew in the same thread with its words; the running one is stopped."""
     await world.ana.command("docs", "/docs", "project:guides Fix it")
     assert (await world.job("Fix it")).project == "prj_guides"
     card = await world.card("Project: guides (named in the request)")

@@ -1,4 +1,4 @@
-"""The message shortcut: a message, and at choice its thread, are handed over as they are shown, without secrets."""
+"""The message shortcut: a message, and optionally its thread, are handed over as shown, without secrets."""
 
 from support.worlds.ways_in_world import LINK, WaysInWorld
 
@@ -9,7 +9,7 @@ SHORTCUT = "hand_to_pagehand"
 
 
 async def test_a_masked_secret_stays_in_slack_and_the_answer_is_in_the_thread(world: WaysInWorld) -> None:
-    """What was masked is said; what is sent is what is shown, as it was edited."""
+    """The masking is mentioned; the shown text is sent as edited."""
     question = await world.ben.say("docs", f"The port in the guide is wrong. My key: {SECRET}")
     assert (await world.ana.shortcut("docs", question.ts, SHORTCUT)).ok
     view = await world.modal(world.ana, "Hand to Pagehand")
@@ -57,7 +57,7 @@ def _with_thread(world: WaysInWorld) -> bool:
 
 
 async def test_only_mentions_count_in_the_thread_of_a_handed_over_message(world: WaysInWorld) -> None:
-    """It is somebody else's conversation."""
+    """It is another conversation."""
     question = await world.ben.say("docs", "The port is wrong")
     await world.ana.shortcut("docs", question.ts, SHORTCUT)
     await world.modal(world.ana, "Hand to Pagehand")

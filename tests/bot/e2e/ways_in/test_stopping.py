@@ -1,4 +1,4 @@
-"""Stop: by the button, by a word, by a reaction; where the job API can cancel, and where it cannot."""
+"""Stop: by button, by word and by reaction; with a job API that can cancel, and one that cannot."""
 
 import pytest
 from support.servers.fake_job_api import Operation, slow
@@ -24,7 +24,7 @@ async def _stop(world: WaysInWorld, job: Job, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["button", "word", "reaction"])
 async def test_a_job_is_cancelled_where_cancel_is_supported(open_world: OpenWorld, how: str) -> None:
-    """Who asked is told, the card tells by whom; a reply takes the work up again."""
+    """The person is told, and the card names them; a reply resumes the job."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
     await _stop(world, job, how)
@@ -50,7 +50,7 @@ async def test_without_cancel_the_agent_is_told_to_stop_and_the_thread_says_so(w
 
 
 async def test_a_stop_in_slack_overtakes_waiting_replies(open_world: OpenWorld) -> None:
-    """It is for work begun before it; what waits, or arrives meanwhile, goes out once the job has ended."""
+    """It stops work begun before it; waiting and arriving replies are sent once the job has ended."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
     world.job_api.fail(slow(3.0), Operation.MESSAGE)
@@ -66,7 +66,7 @@ async def test_a_stop_in_slack_overtakes_waiting_replies(open_world: OpenWorld) 
 
 
 async def test_a_probable_stop_is_asked_about_and_not_sent(world: WaysInWorld) -> None:
-    """Privately, with what to write."""
+    """Privately, with the correct word."""
     job = await world.begun()
     said = await world.ana.say("docs", "!stpo", thread_ts=job.ts)
     await world.told(world.ana, "Did you mean `!stop`?")
@@ -76,7 +76,7 @@ async def test_a_probable_stop_is_asked_about_and_not_sent(world: WaysInWorld) -
 
 
 async def test_a_reaction_of_a_non_participant_stops_nothing(open_world: OpenWorld) -> None:
-    """Nor does another reaction, nor one on another message."""
+    """Neither does another reaction, nor one on another message."""
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
     started = await world.said("Started.", thread_ts=job.ts)
@@ -89,7 +89,7 @@ async def test_a_reaction_of_a_non_participant_stops_nothing(open_world: OpenWor
 
 
 async def test_an_ended_job_cannot_be_stopped(open_world: OpenWorld) -> None:
-    """Whoever tries is told, alone."""
+    """Anyone who tries is told privately."""
     world = await open_world(**CAN_CANCEL)
     job = await world.finished()
     await world.ben.say("docs", "!stop", thread_ts=job.ts)
@@ -98,7 +98,7 @@ async def test_an_ended_job_cannot_be_stopped(open_world: OpenWorld) -> None:
 
 
 async def test_a_sentence_about_a_stop_is_a_follow_up(world: WaysInWorld) -> None:
-    """Words for Pagehand stand by themselves."""
+    """Control words stand alone."""
     job = await world.begun()
     await world.ana.say("docs", "!stop is missing in the manual", thread_ts=job.ts)
     await world.steered(job.id, "!stop is missing in the manual")

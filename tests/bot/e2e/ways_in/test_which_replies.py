@@ -1,4 +1,4 @@
-"""Which replies in a thread go to the agent, and how: each mode, what is for somebody else, rapid ones."""
+"""Which replies in a thread go to the agent, and how: each mode, replies to other people, rapid ones."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ ASKED_FIRST = "Send this to the agent?"
 
 
 async def test_everyones_replies_count_by_default(world: WaysInWorld) -> None:
-    """Each with its mark."""
+    """Each is marked."""
     job = await world.begun()
     said = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
@@ -19,7 +19,7 @@ async def test_everyones_replies_count_by_default(world: WaysInWorld) -> None:
 
 
 async def test_a_reply_to_another_person_is_not_sent(world: WaysInWorld) -> None:
-    """A mention of another person in front, an emoji alone, and what begins with `//`; none gets a mark."""
+    """A leading mention of another person, emoji alone, and messages that begin with `//`; none is marked."""
     job = await world.begun()
     asides = [
         await world.ana.say("docs", words, thread_ts=job.ts)
@@ -31,7 +31,7 @@ async def test_a_reply_to_another_person_is_not_sent(world: WaysInWorld) -> None
 
 
 async def test_thanks_after_the_end_get_a_heart(world: WaysInWorld) -> None:
-    """And the agent nothing; what asks for more goes to it."""
+    """The agent gets nothing; a message that asks for more goes to it."""
     job = await world.finished()
     thanks = await world.ben.say("docs", "Great, thanks! :tada:", thread_ts=job.ts)
     await world.marked(thanks, "heart")
@@ -40,7 +40,7 @@ async def test_thanks_after_the_end_get_a_heart(world: WaysInWorld) -> None:
 
 
 async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWorld) -> None:
-    """`Send` sends this one; the next is asked about again."""
+    """`Send` sends this one; the next one is asked about again."""
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
     held = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
@@ -57,7 +57,7 @@ async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWo
 
 
 async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_world: OpenWorld) -> None:
-    """Those that wait, in the order they were written, and from then on without a question."""
+    """Waiting ones are sent in written order, and later ones without a question."""
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
     await world.ben.say("docs", "And the manual", thread_ts=job.ts)
@@ -71,7 +71,7 @@ async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_wor
 
 
 async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorld) -> None:
-    """And says so, privately."""
+    """It is confirmed privately."""
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
     held = await world.ben.say("docs", "I would not do that", thread_ts=job.ts)
@@ -84,7 +84,7 @@ async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorl
 
 
 async def test_in_mentions_mode_the_next_mention_includes_messages_since(open_world: OpenWorld) -> None:
-    """Marked off as context, each message once."""
+    """They are separated as context, each message once."""
     world = await open_world(PAGEHAND_REPLIES="mentions")
     job = await world.begun()
     await world.ben.say("docs", "The port is 8443", thread_ts=job.ts)
@@ -100,7 +100,7 @@ async def test_in_mentions_mode_the_next_mention_includes_messages_since(open_wo
 
 
 async def test_the_reply_mode_can_be_set_for_a_channel(open_world: OpenWorld, scratch: Path) -> None:
-    """In the projects' file; every other channel is as the setting says."""
+    """In the projects file; every other channel follows the setting."""
     file = scratch / "projects.toml"
     file.write_text(
         f'[[projects]]\nname = "docs"\nproject = "docs"\n[[channels]]\nid = "{DOCS}"\nreplies = "mentions"\n'
@@ -116,7 +116,7 @@ async def test_the_reply_mode_can_be_set_for_a_channel(open_world: OpenWorld, sc
 
 
 async def test_rapid_replies_in_slack_are_one_message(open_world: OpenWorld) -> None:
-    """In the order they were written, each with its own mark; another person's go by themselves."""
+    """In written order, each with its own mark; another person's are sent separately."""
     world = await open_world(PAGEHAND_MERGE_SECONDS="2")
     job = await world.begun()
     said = [

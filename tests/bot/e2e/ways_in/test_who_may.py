@@ -1,4 +1,4 @@
-"""Who may ask, by every way in; what the others are told; and the audit trail of it all."""
+"""Who may ask, by every way in; what the others are told; and the audit trail."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ WAYS = [_by_command, _by_mention, _by_direct_message]
 
 @pytest.mark.parametrize("ask", WAYS, ids=lambda ask: ask.__name__.removeprefix("_by_"))
 async def test_a_guest_is_refused_by_every_way_in(world: WaysInWorld, ask: Asking) -> None:
-    """Privately, with whom to ask for what, and with the words; nothing is to be seen in the channel."""
+    """Privately, with whom to ask and with the text; nothing is visible in the channel."""
     await ask(world, world.gia, "Fix it as a guest")
     told = await world.told(world.gia, "guests")
     assert "No job was started" in told.text
@@ -44,7 +44,7 @@ async def test_a_guest_is_refused_by_every_way_in(world: WaysInWorld, ask: Askin
 
 @pytest.mark.parametrize("form", ["job", "hand over", "follow up"])
 async def test_a_guest_gets_no_form(world: WaysInWorld, form: str) -> None:
-    """The reason stands in its place, before anything is typed in vain."""
+    """The reason is shown instead, before anything is typed in vain."""
     job = await world.begun("Fix it as a member")
     match form:
         case "job":
@@ -59,7 +59,7 @@ async def test_a_guest_gets_no_form(world: WaysInWorld, form: str) -> None:
 
 
 def _said_in_view(person: Actor) -> str:
-    """What the view says that is open, once it is more than a moment's wait."""
+    """Returns the text of the open view once it has loaded."""
     words = str(person.views.top.blocks) if person.views.top else ""
     return "" if "One moment" in words else words
 
@@ -85,13 +85,13 @@ def _refusals(world: WaysInWorld, person: Actor) -> list[str]:
 
 
 async def test_guests_are_admitted_by_a_setting(open_world: OpenWorld) -> None:
-    """As anybody else."""
+    """Like everybody else."""
     world = await open_world(PAGEHAND_ALLOW_GUESTS="true")
     await world.begun(person=world.gia)
 
 
 async def test_a_person_of_another_organization_is_refused(open_world: OpenWorld) -> None:
-    """Also where shared channels are allowed: they can neither ask nor steer."""
+    """Even if shared channels are allowed: they can neither ask nor steer."""
     world = await open_world(PAGEHAND_ALLOW_SHARED_CHANNELS="true")
     await world.emil.say("partners", f"{world.bot} Fix it from outside")
     await world.told(world.emil, "only members of ")
@@ -112,7 +112,7 @@ async def test_a_shared_channel_is_off_until_it_is_allowed(world: WaysInWorld) -
 
 
 async def test_only_listed_people_are_admitted(open_world: OpenWorld) -> None:
-    """And the members of the groups that are named."""
+    """Members of the named groups are included."""
     world = await open_world(PAGEHAND_ALLOWED_PEOPLE="U0GIA0001", PAGEHAND_ALLOWED_GROUPS="S0WRITERS")
     await world.begun("By a writer", person=world.ben)
     world = await _again(world, PAGEHAND_ALLOWED_PEOPLE="U0ANA0001", PAGEHAND_ALLOWED_GROUPS="")
@@ -131,7 +131,7 @@ async def _again(world: WaysInWorld, **settings: str) -> WaysInWorld:
 
 
 async def test_only_listed_channels_count(open_world: OpenWorld) -> None:
-    """And direct messages."""
+    """Direct messages count, too."""
     world = await open_world(PAGEHAND_ALLOWED_CHANNELS="C0GENERAL")
     await world.ana.command("docs", "/docs", "Fix it here")
     await world.told(world.ana, "Pagehand is for certain channels")
@@ -142,7 +142,7 @@ async def test_only_listed_channels_count(open_world: OpenWorld) -> None:
 
 
 async def test_the_hourly_limit_applies_in_slack(open_world: OpenWorld) -> None:
-    """Jobs and follow-ups together, each person for themselves."""
+    """Jobs and follow-ups together, for each person separately."""
     world = await open_world(PAGEHAND_HOURLY_LIMIT="2")
     job = await world.begun()
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
@@ -157,7 +157,7 @@ async def test_the_hourly_limit_applies_in_slack(open_world: OpenWorld) -> None:
 async def test_actions_are_audited_and_logged_without_their_words(
     open_world: OpenWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """`pagehand export` prints it: who, what, when, the job."""
+    """`pagehand export` prints who, what, when, and the job."""
     caplog.set_level("INFO")
     world = await open_world(JOB_API_CANCEL="true")
     job = await world.begun("Words of a request")
@@ -194,7 +194,7 @@ async def test_actions_are_audited_and_logged_without_their_words(
 
 
 async def _exported(world: WaysInWorld) -> list[dict[str, str]]:
-    """What the command prints, while the bot runs."""
+    """Returns the command's output, while the bot is running."""
     exporting = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot", "export", "--since", "1h"),
         env={"DATABASE_URL": world.app.database_url, "PATH": os.environ["PATH"]},
