@@ -41,9 +41,15 @@ async def compact(url: str) -> Compacted:
     file = await asyncio.to_thread(existing_file, url)
     if file is None:
         raise ConfigError([_NOT_SQLITE])
+    if not await asyncio.to_thread(_is_writable, file):
+        raise StoreUnavailable(f"{file} and its directory must be writable. Run this as the user that runs Pagehand.")
     if await is_in_use(url):
         raise StoreUnavailable("a process is using this database. Stop Pagehand, and try again.")
     return await asyncio.to_thread(_compact, file)
+
+
+def _is_writable(file: Path) -> bool:
+    return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
 
 
 def _compact(file: Path) -> Compacted:
@@ -66,12 +72,16 @@ def _check_room(file: Path, size: int) -> None:
     """SQLite writes a copy to a temporary directory, and then all of it to the log beside the database."""
     temporary = _temporary_directory(file)
     same = temporary.stat().st_dev == file.parent.stat().st_dev
-    for directory, needed in ((file.parent, 2 * size if same else size), (temporary, size)):
+    elsewhere = " Or set SQLITE_TMPDIR to a directory on another disk."
+    for directory, needed, otherwise in (
+        (file.parent, 2 * size if same else size, elsewhere if same else ""),
+        (temporary, size, elsewhere),
+    ):
         free = shutil.disk_usage(directory).free
         if free < needed:
             raise StoreUnavailable(
-                f"compacting may need {needed / 1e6:,.0f} MB in {directory}, and {free / 1e6:,.0f} MB are free there. "
-                "Make room, or set SQLITE_TMPDIR to a directory on another disk."
+                f"compacting may need {needed / 1e6:,.1f} MB in {directory}, and {free / 1e6:,.1f} MB are free there. "
+                f"Make room.{otherwise}"
             )
 
 

@@ -20,7 +20,7 @@ RETRY_FOR = 10.0
 """Seconds after which no new attempt is made."""
 _BACKOFF = Backoff(first=0.02, longest=1.0, spread=(0.5, 1.0))
 
-_FULL = "The database's disk is full. Nothing was lost; make room on it and Pagehand goes on by itself."
+_FULL = "The database's disk is full. Nothing was lost; make room on it. If Pagehand is running, it goes on by itself."
 _MIXED_UP = "A connection pooler mixes up what is prepared. Add ?statement_cache_size=0 to DATABASE_URL."
 _SCHEMA = "The database's tables are not those that this version of Pagehand knows. Run `pagehand migrate`."
 
@@ -30,7 +30,7 @@ _SQLITE_LASTING: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_IOERR: (StoreUnavailable, "The database's disk could not be read or written."),
     sqlite3.SQLITE_CANTOPEN: (
         StoreUnavailable,
-        "The database's file could not be opened. Check its path and its owner.",
+        "The database's file could not be opened. Check its path and its owner, and that its directory may be written.",
     ),
     sqlite3.SQLITE_READONLY: (StoreUnavailable, "The database's file may not be written. Check its owner."),
     sqlite3.SQLITE_CORRUPT: (StoreError, "The database's file is damaged. Restore it from a backup."),

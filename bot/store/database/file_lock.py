@@ -49,5 +49,6 @@ def _lock(descriptor: int, path: str) -> None:
         ) from None
     except OSError:
         return  # a file system without locks
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    with suppress(OSError):  # a full disk: the lock is held all the same, and the database's own error says more
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.disks import a_disk, fill, make_read_only
 
 from bot.cli.main import main
 from bot.errors import ConfigError, StoreUnavailable
@@ -28,8 +29,23 @@ with hold_file(sys.argv[1]):
 """
 
 
+SETTINGS = {
+    "SLACK_BOT_TOKEN": "xoxb-planted-token",
+    "SLACK_APP_TOKEN": "xapp-planted-token",
+    "JOB_API_URL": "http://127.0.0.1:9",
+    "JOB_API_KEY": "planted-key",
+    "JOB_API_PROJECT": "docs",
+}
+
+
 def pagehand(command: str, file: Path, *options: str) -> Result:
-    return CliRunner().invoke(main, [command, *options], env={"DATABASE_URL": f"sqlite:///{file}"})
+    return CliRunner().invoke(main, [command, *options], env={**SETTINGS, "DATABASE_URL": f"sqlite:///{file}"})
+
+
+def ended(command: str, file: Path) -> tuple[int, str]:
+    """Without the traceback, which would keep the database open: its disk could not be unmounted."""
+    result = pagehand(command, file)
+    return result.exit_code, result.output
 
 
 async def made(directory: Path) -> Path:
@@ -64,6 +80,16 @@ async def test_compacting_gives_space_back_and_keeps_the_rows(tmp_path: Path) ->
     with closing(sqlite3.connect(file)) as database:
         assert database.execute("SELECT count(*) FROM big").fetchone() == (1,)
     assert await schema_state(f"sqlite:///{file}") is SchemaState.CURRENT
+
+
+async def test_compacting_refuses_where_its_copies_have_no_room(tmp_path: Path) -> None:
+    file = await made(tmp_path)
+    size = file.stat().st_size
+    os.truncate(file, shutil.disk_usage(tmp_path).total)  # a sparse file takes no room itself
+    with pytest.raises(StoreUnavailable, match=r"compacting may need .* MB in .*, and .* are free there. Make room."):
+        await compact(f"sqlite:///{file}")
+    os.truncate(file, size)
+    assert (await compact(f"sqlite:///{file}")).after <= size
 
 
 async def test_compacting_refuses_while_the_file_is_in_use(tmp_path: Path) -> None:
@@ -132,16 +158,50 @@ def test_a_full_disk_is_reported_when_the_wal_has_no_room() -> None:
     assert "disk is full" in str(failure.error)
 
 
+def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
+    with a_disk(tmp_path / "disk", "2m") as disk:
+        file, filler = disk / "pagehand.db", disk / "filler"
+        fill(filler)
+        for command in ("migrate", "run"):
+            code, output = ended(command, file)
+            assert code == 1
+            assert "The database's disk is full. Nothing was lost; make room on it." in output
+            for left in disk.glob("pagehand.db*"):
+                left.unlink()
+        filler.unlink()
+        assert pagehand("migrate", file).exit_code == 0
+        fill(filler)
+        before = file.read_bytes()
+        code, output = ended("compact", file)
+        assert code == 1
+        assert f"MB in {disk}, and 0.0 MB are free there. Make room." in output
+        assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "existing", "new"),
+    [
+        ("migrate", "could not be opened", "could not be made"),
+        ("run", "could not be opened", "could not be made"),
+        ("compact", "must be writable", ""),
+    ],
+)
+def test_a_read_only_disk_is_named(
+    tmp_path: Path, sqlite_template: Path, command: str, existing: str, new: str
+) -> None:
+    with a_disk(tmp_path / "disk", "2m") as disk:
+        shutil.copy(sqlite_template, disk / "pagehand.db")
+        make_read_only(disk)
+        for name, words in (("pagehand.db", existing), ("new.db", new)):
+            if words:
+                code, output = ended(command, disk / name)
+                assert code == 1
+                assert words in output
+                assert "directory" in output
+
+
 def test_a_second_process_on_a_file_is_refused(database_file: Path) -> None:
-    settings = {
-        "DATABASE_URL": f"sqlite:///{database_file}",
-        "SLACK_BOT_TOKEN": "xoxb-planted-token",
-        "SLACK_APP_TOKEN": "xapp-planted-token",
-        "JOB_API_URL": "http://127.0.0.1:9",
-        "JOB_API_KEY": "planted-key",
-        "JOB_API_PROJECT": "docs",
-    }
     with hold_file(str(database_file)):
-        refused = CliRunner().invoke(main, ["run"], env=settings)
+        refused = pagehand("run", database_file)
     assert refused.exit_code == 1
     assert "and a SQLite database serves one. Stop that one first" in refused.output
