@@ -103,8 +103,9 @@ class WorkspaceServer:
     """A Slack workspace on this machine, with one app installed.
 
     Its parts: ``people`` and ``channels`` for acting and looking, ``views`` for open modals and Home tabs, ``changes``
-    for waiting, ``listener`` for outages, ``credentials`` for revoking tokens, ``web_api`` and ``deliveries`` for
-    records of what the app called and was sent, ``socket_mode`` and ``signed_http`` for the transports to the app.
+    for waiting, ``listener`` for outages, ``credentials`` for revoking tokens, ``manifests`` for changing the
+    app, ``web_api`` and ``deliveries`` for records of what the app called and was sent, ``socket_mode`` and
+    ``signed_http`` for the transports to the app.
 
     Args:
         app: The app; by default one like Pagehand.
@@ -138,7 +139,7 @@ class WorkspaceServer:
     ) -> None:
         self.app = app or AppConfig()
         self.credentials = credentials or Credentials()
-        self._manifests = AppManifests(self.app, self.credentials.signing_secret, exists=is_installed)
+        self.manifests = AppManifests(self.app, self.credentials.signing_secret, exists=is_installed)
         if not is_installed:
             self.credentials.revoke("invalid_auth")
         self.state = State(HOME, now)
@@ -182,7 +183,7 @@ class WorkspaceServer:
         """Builds the parts that the app and the page call."""
         self.web_api = WebApi(
             self.state,
-            self._manifests,
+            self.manifests,
             self._new_call,
             self.credentials,
             rate_limits,
@@ -196,11 +197,11 @@ class WorkspaceServer:
         self._page = Page(self.state, self.app, self.people, self._transport)
 
     def _new_call(self, arguments: Arguments) -> MethodCall:
-        granted = replace(self.app, scopes=self.credentials.granted(self._manifests.granted_scopes))
+        granted = replace(self.app, scopes=self.credentials.granted(self.manifests.granted_scopes))
         return MethodCall(
             self.state,
             granted,
-            self._manifests,
+            self.manifests,
             self._renderer,
             self.views,
             self.triggers,
@@ -236,7 +237,7 @@ class WorkspaceServer:
 
     def install(self) -> None:
         """Installs the app, or reinstalls it: its tokens are good, and all scopes of its manifest are granted."""
-        self._manifests.install()
+        self.manifests.install()
         self.credentials.reinstall()
         self.credentials.restore()
 

@@ -10,13 +10,14 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import aiohttp
 import pytest
 import pytest_asyncio
+from support.programs import Program, Programs
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.card_menu import menu_choice
@@ -44,47 +45,6 @@ STOP_WITHIN = 10.0
 """Seconds that the product promises for its shutdown, however much is in progress."""
 
 
-@dataclass
-class Run:
-    """A running command. Its output is collected in `output`."""
-
-    process: asyncio.subprocess.Process
-    output: str = ""
-    _more: asyncio.Condition = field(default_factory=asyncio.Condition)
-    _reading: asyncio.Task[None] | None = None
-
-    def read(self) -> None:
-        self._reading = asyncio.create_task(self._read())
-
-    async def prints(self, words: str) -> None:
-        """Waits until it has printed these words."""
-        async with asyncio.timeout(PATIENCE), self._more:
-            await self._more.wait_for(lambda: words in self.output or self._ended())
-        assert words in self.output, self.output
-
-    async def end(self, number: signal.Signals | None = None, *, within: float = PATIENCE) -> int:
-        """Sends the signal and waits for the end; returns the exit code."""
-        if number is not None:
-            self.process.send_signal(number)
-        async with asyncio.timeout(within):
-            code = await self.process.wait()
-        assert self._reading is not None
-        await self._reading
-        return code
-
-    async def _read(self) -> None:
-        assert self.process.stdout is not None
-        while line := await self.process.stdout.read(65_536):
-            async with self._more:
-                self.output += line.decode()
-                self._more.notify_all()
-        async with self._more:
-            self._more.notify_all()
-
-    def _ended(self) -> bool:
-        return self._reading is not None and self._reading.done()
-
-
 class Shell:
     """Runs commands in their own directory, with only the given environment; none may print a secret."""
 
@@ -93,36 +53,22 @@ class Shell:
         self._pagehand = pagehand
         self.scratch = directory / "scratch"
         self.scratch.mkdir()
-        self._runs: list[Run] = []
+        self._programs = Programs()
 
-    async def start(self, *arguments: str, typed: str = "", **environment: str) -> Run:
-        process = await asyncio.create_subprocess_exec(
-            *(*self._pagehand, *arguments),
-            cwd=self.directory,
-            env=self._environment(environment),
-            stdin=asyncio.subprocess.PIPE if typed else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+    async def start(self, *arguments: str, typed: str = "", **environment: str) -> Program:
+        given = self._environment(environment)
+        return await self._programs.start(
+            *self._pagehand, *arguments, directory=self.directory, environment=given, typed=typed
         )
-        if process.stdin is not None:
-            process.stdin.write(typed.encode())
-            process.stdin.close()
-        run = Run(process)
-        run.read()
-        self._runs.append(run)
-        return run
 
     async def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
         """Runs a command to its end: exit code and output."""
-        run = await self.start(*arguments, **environment)
-        return await run.end(), run.output
+        program = await self.start(*arguments, **environment)
+        return await program.end(), program.output
 
     async def close(self) -> None:
-        for run in self._runs:
-            if run.process.returncode is None:
-                run.process.kill()
-            await run.end()
-        printed = "\n".join(run.output for run in self._runs)
+        await self._programs.kill()
+        printed = "\n".join(program.output for program in self._programs.started)
         assert not [secret for secret in (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, JOB_KEY) if secret in printed]
         assert "Traceback" not in printed, printed
         assert "Unclosed" not in printed, printed
@@ -461,7 +407,7 @@ class Town:
     jobs: JobServerWorld
     gate: Path
 
-    async def bot(self, **settings: str) -> Run:
+    async def bot(self, **settings: str) -> Program:
         """Starts the bot over Socket Mode, and waits until it is at work."""
         run = await self.shell.start("run", **(self.settings() | {"SLACK_APP_TOKEN": APP_TOKEN} | settings))
         await run.prints("Pagehand is at work")

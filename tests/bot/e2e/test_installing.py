@@ -2,10 +2,10 @@
 Compose files. Each fault of a set-up happens in turn, and `pagehand doctor` explains it to a new user.
 """
 
-import asyncio
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 import yaml
+from support.libfaketime import LIBFAKETIME
+from support.programs import running_programs
 from support.servers.fake_job_api import KEY, PROJECT
 from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
@@ -21,7 +23,7 @@ from support.worlds.documented_commands import LIMIT, ROOT, Shell, blocks, fille
 from support.worlds.new_user import SIGNING_SECRET, NewUser, new_user
 
 from bot.app.settings.config import Config
-from bot.workspace import Credentials
+from bot.workspace import WorkspaceServer
 
 pytestmark = pytest.mark.full
 DEPLOY = ROOT / ".deploy"
@@ -33,12 +35,19 @@ class SetupFault:
 
     words: Sequence[str]
     settings: Mapping[str, str] = field(default_factory=dict)
-    happens: Callable[[Credentials], None] = lambda credentials: None
+    happens: Callable[[WorkspaceServer], object] = lambda workspace: None
     is_error: bool = True
 
 
-def only_two_scopes(credentials: Credentials) -> None:
-    credentials.remove_scopes("app_mentions:read", "channels:history", "channels:read", "users:read", "files:read")
+def only_two_scopes(workspace: WorkspaceServer) -> None:
+    some = ("app_mentions:read", "channels:history", "channels:read", "users:read", "files:read")
+    workspace.credentials.remove_scopes(*some)
+
+
+def no_events(workspace: WorkspaceServer) -> None:
+    manifest = workspace.manifests.export(workspace.app.app_id)
+    manifest["settings"]["event_subscriptions"]["bot_events"] = ["app_mention"]
+    workspace.manifests.update(workspace.app.app_id, manifest)
 
 
 FAULTS = {
@@ -60,16 +69,28 @@ FAULTS = {
     "another command": SetupFault(["has no command /write (it has: /docs)"], {"PAGEHAND_COMMAND": "/write"}),
     "a scope that was declined": SetupFault(
         ["files:read", "names and links of files", "Reinstall to Workspace"],
-        happens=lambda credentials: credentials.remove_scopes("files:read"),
+        happens=lambda workspace: workspace.credentials.remove_scopes("files:read"),
         is_error=False,
     ),
     "an app with some of its scopes": SetupFault(
         ["app_mentions:read", "channels:history", "Reinstall to Workspace"], happens=only_two_scopes
     ),
     "tokens that were revoked": SetupFault(
-        ["it was revoked", "OAuth & Permissions"], happens=lambda credentials: credentials.revoke()
+        ["it was revoked", "OAuth & Permissions"], happens=lambda workspace: workspace.credentials.revoke()
+    ),
+    "no subscriptions": SetupFault(
+        ["not subscribed to the event message.channels", "Event Subscriptions", "reinstall the app"], happens=no_events
+    ),
+    "a PostgreSQL that is not there": SetupFault(
+        ["The database cannot be reached", "Check DATABASE_URL"],
+        {"DATABASE_URL": "postgresql://pagehand@127.0.0.1:9/pagehand"},
     ),
 }
+if LIBFAKETIME:
+    FAULTS["a wrong clock"] = SetupFault(
+        ["machine's clock is 360", "s ahead of Slack's", "time synchronization"],
+        {"LD_PRELOAD": LIBFAKETIME, "FAKETIME": "+1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"},
+    )
 OVER_SOCKET_MODE = {
     "a signing secret for an app-level token": SetupFault(
         ["SLACK_APP_TOKEN", "looks like a signing secret"], {"SLACK_APP_TOKEN": "0123456789abcdef" * 2}
@@ -97,31 +118,27 @@ class Doctor:
     directory: Path
     environment: Mapping[str, str]
 
-    async def says(self, settings: Mapping[str, str]) -> tuple[int | None, str]:
-        running = await asyncio.create_subprocess_exec(
-            *(*self.pagehand, "doctor"),
-            cwd=self.directory,
-            env={"PATH": os.environ["PATH"], **self.environment, **settings},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        async with asyncio.timeout(LIMIT):
-            printed, _ = await running.communicate()
-        return running.returncode, " ".join(printed.decode().split())
+    async def says(self, settings: Mapping[str, str]) -> tuple[int, str]:
+        given = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.environment, **settings}
+        # The time of a process is another one only if the library is loaded at its start.
+        command = (sys.executable, "-m", "bot") if "LD_PRELOAD" in settings else self.pagehand
+        async with running_programs() as programs:
+            doctor = await programs.start(*command, "doctor", directory=self.directory, environment=given)
+            return await doctor.end(within=LIMIT), " ".join(doctor.output.split())
 
     async def explains(self, faults: Mapping[str, SetupFault], user: NewUser) -> None:
         """Applies each fault alone, and then none."""
-        credentials = user.workspace.credentials
+        credentials, app_id = user.workspace.credentials, user.workspace.app.app_id
+        as_made = user.workspace.manifests.export(app_id)
         for name, fault in faults.items():
             settings = {
                 setting: credentials.app_token if value == "the app's own" else value
                 for setting, value in fault.settings.items()
             }
-            fault.happens(credentials)
+            fault.happens(user.workspace)
             code, printed = await self.says(settings)
-            credentials.restore()
-            credentials.reinstall()
+            user.workspace.manifests.update(app_id, as_made)
+            user.workspace.install()
             assert [words for words in fault.words if words not in printed] == [], (name, printed)
             assert code == int(fault.is_error), (name, printed)
         code, printed = await self.says({})

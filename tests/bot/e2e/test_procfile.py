@@ -10,15 +10,16 @@ import shutil
 import signal
 import subprocess
 import venv
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
 
 import aiohttp
 import asyncpg
 import pytest
+from support.programs import Program, Programs, running_programs
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.free_ports import free_port
 from support.servers.postgres import PostgresServer
@@ -62,60 +63,17 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 @dataclass
-class Process:
-    """A process on the platform; its output is in `log`."""
-
-    running: asyncio.subprocess.Process
-    log: Path
-
-    def printed(self) -> str:
-        return self.log.read_text(encoding="utf-8")
-
-    async def prints(self, words: str) -> None:
-        await until(lambda: words in self.printed() or self.running.returncode is not None)
-        assert words in self.printed(), self.printed()
-
-    async def end(self, number: signal.Signals) -> int:
-        self.running.send_signal(number)
-        async with asyncio.timeout(STOP_WITHIN):
-            return await self.running.wait()
-
-
-@dataclass
 class Platform:
     """Runs the Procfile's lines."""
 
     checkout: Checkout
     environment: dict[str, str]
-    processes: list[Process] = field(default_factory=list)
+    programs: Programs
 
-    async def start(self, line: str, **environment: str) -> Process:
-        log = self.checkout.sources.parent / f"{line}-{len(self.processes)}.log"
-        given = {"PATH": f"{self.checkout.environment}/bin:/usr/bin:/bin", "DYNO": f"{line}.1", **self.environment}
-        with log.open("wb") as written:
-            running = await asyncio.create_subprocess_exec(
-                *shlex.split(LINES[line]),
-                cwd=self.checkout.sources,
-                env=given | environment,
-                stdin=subprocess.DEVNULL,
-                stdout=written,
-                stderr=written,
-            )
-        self.processes.append(Process(running, log))
-        return self.processes[-1]
-
-    async def close(self) -> None:
-        for process in self.processes:
-            if process.running.returncode is None:
-                process.running.kill()
-                await process.running.wait()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Polls for the effect of another process."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - another process tells nobody of its output
-            await asyncio.sleep(0.05)
+    async def start(self, line: str, **environment: str) -> Program:
+        own = {"PATH": f"{self.checkout.environment}/bin:/usr/bin:/bin", "DYNO": f"{line}.1"}
+        given = own | self.environment | environment
+        return await self.programs.start(*shlex.split(LINES[line]), directory=self.checkout.sources, environment=given)
 
 
 @asynccontextmanager
@@ -142,11 +100,11 @@ async def a_world(
     }
     await fake_job_api.start()
     await workspace.start()
-    platform = Platform(checkout, settings | {"SLACK_API_URL": workspace.api_url, "JOB_API_URL": fake_job_api.url})
+    addresses = {"SLACK_API_URL": workspace.api_url, "JOB_API_URL": fake_job_api.url}
     try:
-        yield workspace, fake_job_api, platform
+        async with running_programs() as programs:
+            yield workspace, fake_job_api, Platform(checkout, settings | addresses, programs)
     finally:
-        await platform.close()
         await workspace.stop()
         await fake_job_api.stop()
 
@@ -168,7 +126,7 @@ async def test_every_procfile_line_works_and_a_killed_worker_is_replaced(
     async with postgres.empty_database() as database_url, a_world(checkout, database_url, web_port) as world:
         workspace, fake_job_api, platform = world
         release = await platform.start("release")
-        assert await release.running.wait() == 0, release.printed()
+        assert await release.end() == 0, release.output
 
         web = await platform.start("web", PORT=str(web_port))
         workers = [
@@ -215,10 +173,10 @@ async def test_every_procfile_line_works_and_a_killed_worker_is_replaced(
         fake_job_api.show(job, "completed", "https://git.example/docs/pull/1")
         await workspace.changes.wait_for(lambda: "pull/1" in workspace.channels.thread("docs", ts)[-1].text, PATIENCE)
 
-        assert [await process.end(signal.SIGTERM) for process in (web, workers[1])] == [0, 0]
+        assert [await process.end(signal.SIGTERM, within=STOP_WITHIN) for process in (web, workers[1])] == [0, 0]
         keys = [m.metadata["event_payload"]["key"] for m in workspace.channels.thread("docs", ts) if m.metadata]
         assert len(keys) == len(set(keys))
-        printed = "".join(process.printed() for process in platform.processes)
+        printed = "".join(program.output for program in platform.programs.started)
         assert "Traceback" not in printed
         assert not [secret for secret in (SECRET, KEY, workspace.credentials.bot_token) if secret in printed]
 

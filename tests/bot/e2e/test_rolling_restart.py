@@ -9,11 +9,12 @@ import tarfile
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+from support.programs import Program, Programs, running_programs
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer
 from support.servers.postgres import PostgresServer
 
@@ -55,42 +56,21 @@ class Versions:
 
     directory: Path
     settings: dict[str, str]
-    running: list[asyncio.subprocess.Process] = field(default_factory=list)
-    logs: list[Path] = field(default_factory=list)
+    programs: Programs
 
-    async def start(self, version: Path, *arguments: str) -> tuple[asyncio.subprocess.Process, Path]:
-        log = self.directory / f"{len(self.logs)}.log"
-        with log.open("wb") as written:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "bot", *arguments),
-                cwd=self.directory,
-                env={"PATH": "/usr/bin:/bin", "HOME": str(self.directory), "PYTHONPATH": str(version), **self.settings},
-                stdin=subprocess.DEVNULL,
-                stdout=written,
-                stderr=written,
-            )
-        self.running.append(process)
-        self.logs.append(log)
-        return process, log
+    async def start(self, version: Path, *arguments: str) -> Program:
+        own = {"PATH": "/usr/bin:/bin", "HOME": str(self.directory), "PYTHONPATH": str(version)}
+        command = (sys.executable, "-P", "-m", "bot", *arguments)
+        return await self.programs.start(*command, directory=self.directory, environment=own | self.settings)
 
     async def run(self, version: Path, *arguments: str) -> tuple[int, str]:
-        process, log = await self.start(version, *arguments)
-        async with asyncio.timeout(PATIENCE):
-            return await process.wait(), log.read_text(encoding="utf-8")
+        program = await self.start(version, *arguments)
+        return await program.end(within=PATIENCE), program.output
 
-    async def worker(self, version: Path) -> asyncio.subprocess.Process:
-        process, log = await self.start(version, "worker")
-        async with asyncio.timeout(PATIENCE):
-            while "Pagehand is at work" not in log.read_text(encoding="utf-8"):
-                assert process.returncode is None, log.read_text(encoding="utf-8")
-                await asyncio.sleep(0.05)
-        return process
-
-    async def close(self) -> None:
-        for process in self.running:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+    async def worker(self, version: Path) -> Program:
+        program = await self.start(version, "worker")
+        await program.prints("Pagehand is at work", within=PATIENCE)
+        return program
 
 
 @asynccontextmanager
@@ -109,11 +89,10 @@ async def a_world(directory: Path, url: str) -> AsyncIterator[tuple[WorkspaceSer
         "PAGEHAND_POLL_FASTEST": "0.2",
         "PAGEHAND_POLL_SLOWEST": "1",
     }
-    versions = Versions(directory, settings)
     try:
-        yield workspace, job_api, versions
+        async with running_programs() as programs:
+            yield workspace, job_api, Versions(directory, settings, programs)
     finally:
-        await versions.close()
         await workspace.stop()
         await job_api.stop()
 
@@ -153,9 +132,7 @@ async def test_a_rolling_restart_loses_and_repeats_nothing(
             reached = len(job_api.created)
             new.append(await versions.worker(ROOT))
             await job_api.until(lambda reached=reached: len(job_api.created) >= reached + 3, PATIENCE)  # type: ignore[misc]
-            before.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(PATIENCE):
-                assert await before.wait() == 0
+            assert await before.end(signal.SIGTERM) == 0
         reached = len(job_api.created)
         await job_api.until(lambda: len(job_api.created) >= reached + 3, PATIENCE)
         enough.set()
@@ -170,10 +147,8 @@ async def test_a_rolling_restart_loses_and_repeats_nothing(
         code, words = await versions.run(old_version, "worker")
         assert (code, "newer version" in words) == (1, True), "1.0.0 refuses to be started on the new tables"
         assert (await versions.run(ROOT, "migrate", "--check"))[0] == 0, "and changes nothing"
-        for process in new:
-            process.send_signal(signal.SIGTERM)
-            assert await process.wait() == 0
-        printed = "".join(log.read_text(encoding="utf-8") for log in versions.logs)
+        assert [await worker.end(signal.SIGTERM) for worker in new] == [0, 0]
+        printed = "".join(program.output for program in versions.programs.started)
         assert "Traceback" not in printed
         assert "set aside" not in printed
 

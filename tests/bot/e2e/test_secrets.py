@@ -15,6 +15,7 @@ import aiohttp
 import asyncpg
 import pytest
 from support.oracles.leaks import leaks
+from support.programs import Program, running_programs
 from support.servers.fake_job_api import KEY, PROJECT, FakeJobApiServer, Operation, cut, garbage, refusing
 from support.servers.postgres import NoPostgres, PostgresServer, postgres_server
 from support.servers.slack_faults import FaultyWorkspace
@@ -31,70 +32,28 @@ PLANTED = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, PASSWORD, JOB_KEY, KEY)
 PATIENCE = 30.0
 
 
-@dataclass
-class Run:
-    """A running command; its output is in `output`."""
-
-    process: asyncio.subprocess.Process
-    output: bytes = b""
-    _reading: asyncio.Task[None] | None = None
-
-    async def end(self) -> bytes:
-        """Stops it, if it has not ended, and returns its output."""
-        if self.process.returncode is None:
-            self.process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE):
-            await self.process.wait()
-            assert self._reading is not None
-            await self._reading
-        return self.output
-
-    async def read(self) -> None:
-        assert self.process.stdout is not None
-        while more := await self.process.stdout.read(65_536):
-            self.output += more
-
-    async def says(self, words: str) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while words.encode() not in self.output:
-                assert self.process.returncode is None, self.output.decode()
-                await asyncio.sleep(0.02)
-
-
-async def started(pagehand: Sequence[str], directory: Path, *arguments: str, **environment: str) -> Run:
-    """Starts `pagehand` in its own directory, with this environment only."""
-    own = {"PATH": os.environ["PATH"], "HOME": str(directory), "PYTHONPATH": str(Path(__file__).parents[3])}
-    process = await asyncio.create_subprocess_exec(
-        *(*pagehand, *arguments),
-        cwd=directory,
-        env={**own, "PYTHONUNBUFFERED": "1", "PAGEHAND_LOG_LEVEL": "DEBUG", **environment},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    run = Run(process)
-    run._reading = asyncio.create_task(run.read())
-    return run
-
-
 class Start(Protocol):
-    async def __call__(self, *arguments: str, **environment: str) -> Run: ...
+    async def __call__(self, *arguments: str, **environment: str) -> Program: ...
 
 
 @pytest.fixture
 async def start(tmp_path: Path, pagehand: Sequence[str]) -> AsyncIterator[Start]:
-    """Starts commands in the test's directory; none outlives the test."""
-    runs: list[Run] = []
+    """Starts `pagehand` in the test's directory, with this environment only."""
+    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[3])}
+    own |= {"PYTHONUNBUFFERED": "1", "PAGEHAND_LOG_LEVEL": "DEBUG"}
+    async with running_programs() as programs:
 
-    async def start(*arguments: str, **environment: str) -> Run:
-        runs.append(await started(pagehand, tmp_path, *arguments, **environment))
-        return runs[-1]
+        async def start(*arguments: str, **environment: str) -> Program:
+            command = (*pagehand, *arguments)
+            return await programs.start(*command, directory=tmp_path, environment=own | environment)
 
-    yield start
-    for run in runs:
-        if run.process.returncode is None:
-            run.process.kill()
-        await run.end()
+        yield start
+
+
+async def all_that_is_printed(program: Program) -> bytes:
+    """Ends a program, if it has not ended."""
+    await program.end(signal.SIGTERM)
+    return program.printed
 
 
 @dataclass
@@ -201,9 +160,9 @@ async def problem(scene: Scene) -> None:
 async def test_a_bot_under_failures_leaks_no_secret(scene: Scene, start: Start, tmp_path: Path) -> None:
     run = await start("run", **scene.environment, DATABASE_URL="sqlite:///pagehand.sqlite3")
     await problem(scene)
-    await run.says("not working")
-    places = {"the page": await scene.look(), "the output": await run.end(), **files_in(tmp_path)}
-    assert b"Pagehand is at work" in run.output
+    await run.prints("not working")
+    places = {"the page": await scene.look(), "the output": await all_that_is_printed(run), **files_in(tmp_path)}
+    assert b"Pagehand is at work" in run.printed
     assert len(scene.secrets()) > len(PLANTED) + 1, "no ticket or address was given out"
     assert leaks(scene.secrets(), places) == []
 
@@ -221,8 +180,8 @@ async def test_a_bot_on_postgresql_leaks_no_secret(
         await postgres.run(CUT_OFF.format(name))
         await scene.workspace.people["ana"].command("docs", "/docs", "Fix the guides")
         await scene.fake_job_api.until(lambda: scene.fake_job_api.created)
-        await run.end()
-        places = {"the output": run.output, "the tables": await _tables(url), **files_in(tmp_path)}
+        await all_that_is_printed(run)
+        places = {"the output": run.printed, "the tables": await _tables(url), **files_in(tmp_path)}
     assert leaks(scene.secrets(), places) == []
 
 
@@ -250,16 +209,16 @@ async def test_an_unusable_database_is_named_without_its_password(scene: Scene, 
     for run in runs:
         async with asyncio.timeout(60):
             assert await run.process.wait() != 0
-        assert leaks(PLANTED, {"the output": await run.end()}) == []
-        assert b"database" in run.output.lower()
+        assert leaks(PLANTED, {"the output": await all_that_is_printed(run)}) == []
+        assert b"database" in run.printed.lower()
 
 
 async def test_wrong_tokens_are_named_without_their_values(scene: Scene, start: Start) -> None:
     wrong = {"SLACK_BOT_TOKEN": f"{BOT_TOKEN}-wrong"}, {"SLACK_APP_TOKEN": f"{APP_TOKEN}-wrong"}
     for changes in wrong:
         run = await start("run", **(scene.environment | changes))
-        await run.says("Slack does not accept")
-        assert leaks(PLANTED, {"the output": await run.end()}) == []
+        await run.prints("Slack does not accept")
+        assert leaks(PLANTED, {"the output": await all_that_is_printed(run)}) == []
 
 
 async def test_a_job_server_hides_its_key_even_from_its_editor(start: Start, tmp_path: Path) -> None:
@@ -275,10 +234,10 @@ async def test_a_job_server_hides_its_key_even_from_its_editor(start: Start, tmp
         PAGEHAND_JOBSERVER_COMMAND='["sh", "-c", "env; env > docs/env.md; cat /proc/$PPID/cmdline"]',
         PAGEHAND_JOBSERVER_DATA_DIRECTORY=str(tmp_path / "data"),
     )
-    await run.says("http://127.0.0.1:")
-    url = "http://127.0.0.1:" + run.output.decode().split("http://127.0.0.1:")[1].split()[0].strip('/.",}')
+    await run.prints("http://127.0.0.1:")
+    url = "http://127.0.0.1:" + run.output.split("http://127.0.0.1:")[1].split()[0].strip('/.",}')
     pages = await _ask(url)
-    output = await run.end()
+    output = await all_that_is_printed(run)
     places = {"the output": output, "the pages": pages, **files_in(tmp_path)}
     places["the branch"] = git(repository, "log", "--all", "-p").encode()
     assert b"docs/env.md" in places["the branch"]

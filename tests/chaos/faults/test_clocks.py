@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.libfaketime import LIBFAKETIME
 from support.oracles.leaks import faults_in_logs
 from support.servers.fake_job_api import KEY, Operation, refusing, slow
 from support.servers.postgres import PostgresServer
@@ -30,7 +31,6 @@ AHEAD = 30.0
 """Seconds between two clocks: more than the lease of a poll."""
 SLOW_POLL = 0.3
 
-LIBFAKETIME = next((str(file) for file in sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))), "")
 SetClock = Callable[[float], None]
 
 DATABASE_CLOCK = (
