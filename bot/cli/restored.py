@@ -94,7 +94,7 @@ async def _mark_news_in_doubt(store: Store, thread_id: str) -> None:
     async def work(tx: Transaction) -> None:
         thread = await tx.threads.get(thread_id)
         if thread is not None:
-            state = replace(thread.state, told=replace(thread.state.told, restored=True))
+            state = replace(thread.state, announcements=replace(thread.state.announcements, restored=True))
             poll_in = next_poll_in(state, tx.now, Polling(), jitter=0.5)
             await tx.threads.save_state(thread.id, state, poll_in=poll_in)
 

@@ -258,7 +258,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
 
     async def _say_once(self, item: ClaimedNotice, claimed_at: float) -> str:
         notice, thread = item.notice, item.thread
-        if notice.uncertain or thread.state.told.restored:
+        if notice.uncertain or thread.state.announcements.restored:
             found = await self._bounded(self._chat.find(thread, notice.key))
             self._require_lease(claimed_at)
             if found is not None:

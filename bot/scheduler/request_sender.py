@@ -248,4 +248,4 @@ def _asked_state(request: Request, thread: Thread) -> ThreadState:
 
 def _observed(state: ThreadState) -> tuple[object, ...]:
     """Returns the parts of the state that a poll can have changed."""
-    return state.job, state.round, state.told.announced, state.told.links
+    return state.job, state.round, state.announcements.announced, state.announcements.links

@@ -55,7 +55,9 @@ async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: C
         case _:
             state = item.thread.state
     thread, sent_before = item.thread, item.uncertain or item.request.restored
-    state = replace(state, told=replace(state.told, restored=state.told.restored and sent_before))
+    state = replace(
+        state, announcements=replace(state.announcements, restored=state.announcements.restored and sent_before)
+    )
     if state == thread.state:
         return item
     poll_in = next_poll_in(state, tx.now, settings.polling, jitter=settings.jitter())

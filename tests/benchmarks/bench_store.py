@@ -68,7 +68,7 @@ async def fill(url: str, count: int) -> None:
         a_thread(
             f"t{n}",
             ts=f"{n}.1",
-            state=ThreadState(job=JOB, told=Announcements(links=("https://example.com/1",))),
+            state=ThreadState(job=JOB, announcements=Announcements(links=("https://example.com/1",))),
             prompt="Do it. " * 20,
         )
         for n in range(count)

@@ -65,12 +65,12 @@ def transitions(state: ThreadState, before: Job | None, details: JobDetails, pol
 
 def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobFinished:
     link = None if _is_pending(details) else link
-    new = link is not None and link not in state.told.links
+    new = link is not None and link not in state.announcements.links
     return JobFinished(
         link or "",
         new=new,
-        changed=new and bool(state.told.links),
-        again=state.told.finished_before,
+        changed=new and bool(state.announcements.links),
+        again=state.announcements.finished_before,
         report=_report(state, details, new_link=new),
         person_id=state.people.asker_id,
     )
@@ -94,11 +94,11 @@ def _stopped(state: ThreadState, link: str | None, details: JobDetails) -> JobSt
 def announce_link(state: ThreadState, news: list[NewNotice]) -> tuple[ThreadState, list[NewNotice]]:
     """Records a new link. It gets a message of its own, unless the message about the end contains it."""
     job = state.job
-    if job is None or job.pr_link is None or job.pr_link in state.told.links:
+    if job is None or job.pr_link is None or job.pr_link in state.announcements.links:
         return state, []
-    alone = job.status == ARCHIVED and not any(map(keys.tells_of_an_end, state.told.announced))
-    found = PullRequestFound(job.pr_link, changed=bool(state.told.links), alone=alone)
-    state = replace(state, told=replace(state.told, links=(*state.told.links, job.pr_link)))
+    alone = job.status == ARCHIVED and not any(map(keys.tells_of_an_end, state.announcements.announced))
+    found = PullRequestFound(job.pr_link, changed=bool(state.announcements.links), alone=alone)
+    state = replace(state, announcements=replace(state.announcements, links=(*state.announcements.links, job.pr_link)))
     return state, [] if _tell_of_an_end(news) else [NewNotice(keys.pull_request_found(found.link), found)]
 
 
@@ -156,8 +156,10 @@ def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice])
     if not _tell_of_an_end(news):
         return state
     mark = end_mark(details)
-    mark = replace(mark, revision=mark.revision or state.told.last_end.revision)
-    return replace(state, told=replace(state.told, last_end=mark), people=replace(state.people, asker_id=""))
+    mark = replace(mark, revision=mark.revision or state.announcements.last_end.revision)
+    return replace(
+        state, announcements=replace(state.announcements, last_end=mark), people=replace(state.people, asker_id="")
+    )
 
 
 def note_question(
@@ -185,10 +187,10 @@ def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
 
 def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bool | None:
     """Returns whether the job's branch is the same as at the last announced end; None if unknown."""
-    before = state.told.last_end.revision
+    before = state.announcements.last_end.revision
     if before and details.revision:
         return before == details.revision and not new_link
-    first_round = not state.told.finished_before and not state.told.links
+    first_round = not state.announcements.finished_before and not state.announcements.links
     if first_round and not new_link and details.changes is not None:
         return details.changes.file_count == 0
     return None
@@ -197,7 +199,7 @@ def _unchanged(state: ThreadState, details: JobDetails, *, new_link: bool) -> bo
 def _ended_unseen(state: ThreadState, details: JobDetails) -> bool:
     """Returns whether a job has ended again since its last announced end, without having been observed running."""
     mark, has_ended = end_mark(details), state.job is not None and state.job.status in {COMPLETED, FAILED}
-    return has_ended and bool(mark) and mark != state.told.last_end
+    return has_ended and bool(mark) and mark != state.announcements.last_end
 
 
 def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) -> JobReport | None:

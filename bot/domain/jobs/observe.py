@@ -122,7 +122,7 @@ def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str |
         round=state.round + 1,
         people=replace(state.people, asker_id=state.people.asker_id if asker_id is None else asker_id, stopped_by=""),
         work=state.work.in_next_round(now, now + polling.grace),
-        told=state.told.in_next_round(),
+        announcements=state.announcements.in_next_round(),
     )
 
 
@@ -192,8 +192,8 @@ def _explain_rejections(
         next_poll_at = now + (observation.retry_after or 0.0)
         if next_poll_at - state.failure.outage_since < EXPLAIN_WITHIN:
             return state, []
-    rejections = state.told.unexplained
-    state = replace(state, told=replace(state.told, unexplained=()))
+    rejections = state.announcements.unexplained
+    state = replace(state, announcements=replace(state.announcements, unexplained=()))
     if isinstance(observation, JobNotFound) and any(each.message.reason is RejectionReason.GONE for each in rejections):
         state = gone(state)  # two different calls have confirmed it
     return state, [
@@ -228,10 +228,10 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
     state = replace(state, job=job, work=work, failure=failure)
     state = note_progress(state, details, now, polling.card_every, other_news=job != before)
     state = note_work(state, before, details, now)
-    told = (*transitions(state, before, details, polling), *note_silence(state, now, polling))
-    news = [notice for notice in told if notice.key not in state.told.announced]
-    announced = state.told.announced | {notice.key for notice in news}
-    state = replace(state, told=replace(state.told, announced=announced))
+    changes = (*transitions(state, before, details, polling), *note_silence(state, now, polling))
+    news = [notice for notice in changes if notice.key not in state.announcements.announced]
+    announced = state.announcements.announced | {notice.key for notice in news}
+    state = replace(state, announcements=replace(state.announcements, announced=announced))
     state, link = announce_link(state, news)
     state, question = note_question(state, details, news)
     return note_end(state, details, news), recovery + news + link + question

@@ -102,7 +102,7 @@ def _is_pending(state: ThreadState) -> bool:
 
 def next_poll_in(state: ThreadState, now: float, polling: Polling, *, jitter: float) -> float | None:
     """Returns the seconds until the next poll; None: never. `jitter` is a random number from 0 to 1."""
-    if state.told.unexplained:
+    if state.announcements.unexplained:
         return polling.fastest
     pace = pace_of(state)
     return None if pace is None else pace.next_poll_in(now, polling, jitter=jitter)

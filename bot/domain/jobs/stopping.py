@@ -52,7 +52,9 @@ def is_at_work(state: ThreadState, now: float) -> bool:
     """
     if state.job is None or state.job.status == ARCHIVED or state.failure.problem is Problem.GONE:
         return False
-    awaited = state.round > 0 and not state.told.announced and (state.work.unseen or now < state.work.poll_until)
+    awaited = (
+        state.round > 0 and not state.announcements.announced and (state.work.unseen or now < state.work.poll_until)
+    )
     return awaited or not state.job.ended
 
 

@@ -218,7 +218,9 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
     else:  # the next poll of the job shows whether it is archived or gone
         message = RequestRejected(summary(request), outcome.reason, outcome.words)
         waiting = UnexplainedRejection(keys.request_rejected(request), message)
-        state = replace(state, told=replace(state.told, unexplained=(*state.told.unexplained, waiting)))
+        state = replace(
+            state, announcements=replace(state.announcements, unexplained=(*state.announcements.unexplained, waiting))
+        )
     return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=outcome.reason)
 
 

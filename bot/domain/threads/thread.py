@@ -185,7 +185,7 @@ class ThreadState:
     read_until: str = ""
     replaced_by: str = ""
     failure: Failure = field(default_factory=Failure)
-    told: Announcements = field(default_factory=Announcements)
+    announcements: Announcements = field(default_factory=Announcements)
     work: Work = field(default_factory=Work)
     people: Participation = field(default_factory=Participation)
 

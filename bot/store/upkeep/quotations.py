@@ -90,7 +90,7 @@ class SqlQuotations:
 def without(state: ThreadState, person_id: str) -> ThreadState:
     """Returns a job's state without a person, except as who muted it or stopped its work, if that still matters."""
     at_work, people = state.job is not None and not state.job.ended, state.people
-    unexplained = tuple(each for each in state.told.unexplained if each.message.request.person_id != person_id)
+    unexplained = tuple(each for each in state.announcements.unexplained if each.message.request.person_id != person_id)
     people = replace(
         people,
         participants=tuple(each for each in people.participants if each != person_id),
@@ -98,4 +98,4 @@ def without(state: ThreadState, person_id: str) -> ThreadState:
         asker_id="" if people.asker_id == person_id else people.asker_id,
         stopped_by="" if people.stopped_by == person_id and not at_work else people.stopped_by,
     )
-    return replace(state, people=people, told=replace(state.told, unexplained=unexplained))
+    return replace(state, people=people, announcements=replace(state.announcements, unexplained=unexplained))

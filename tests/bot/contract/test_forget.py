@@ -45,7 +45,7 @@ async def fill(store: Store) -> None:
     state = ThreadState(
         JOB,
         people=Participation(participants=("UANA", "UCLEO"), let_through=("UANA",)),
-        told=Announcements(unexplained=waiting),
+        announcements=Announcements(unexplained=waiting),
     )
     await add(
         store,

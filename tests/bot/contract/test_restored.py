@@ -333,11 +333,11 @@ async def test_notices_resume_after_a_new_request(store: Store, clock: FakeClock
     await run_on(world)
     await write(world, ts, "again")
     await mark_all_in_doubt(store)
-    assert (await world.thread(ts)).state.told.restored
+    assert (await world.thread(ts)).state.announcements.restored
     await run_on(world)
     (uncertain,) = await requests_in(store, RequestState.UNCERTAIN)
     await world.press_send_again(ANA, uncertain, key="p1")
     await run_on(world)
-    assert not (await world.thread(ts)).state.told.restored
+    assert not (await world.thread(ts)).state.announcements.restored
     assert outside.job_api.messages == {"job-1": ["again"]}
     assert before

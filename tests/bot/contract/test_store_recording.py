@@ -102,7 +102,7 @@ async def test_a_thread_state_is_saved_with_a_new_revision(store: Store, clock: 
     state = ThreadState(
         job=replace(JOB, status="completed", pr_link="https://example.com/1"),
         round=2,
-        told=Announcements(
+        announcements=Announcements(
             announced=frozenset({keys.job_finished(2), keys.pull_request_found("https://example.com/1")}),
             links=("https://example.com/1",),
             finished_before=True,

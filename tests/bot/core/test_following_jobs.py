@@ -614,7 +614,7 @@ async def test_a_follow_ups_outcome_is_reported_after_minutes_of_outage(world: C
     await unreachable_for(world, 240)
     world.job_api.show("job-1", "completed", "https://git.example/pull/7")
     await world.pass_time(120)
-    assert (await world.thread(ts)).state.told.links == ("https://git.example/pull/7",)
+    assert (await world.thread(ts)).state.announcements.links == ("https://git.example/pull/7",)
 
 
 async def unreachable_for(world: CoreWorld, seconds: float) -> None:

@@ -77,7 +77,7 @@ def test_a_job_is_started_then_finished_with_its_link() -> None:
     )
     assert kinds(said) == [JobStarted, JobFinished]
     assert links(said) == [LINK]
-    assert state.told.links == (LINK,)
+    assert state.announcements.links == (LINK,)
 
 
 def test_a_create_may_return_an_ended_job() -> None:

@@ -65,7 +65,7 @@ def test_an_outdated_answer_does_not_set_the_job_back() -> None:
     ended = ThreadState(
         job=Job("j1", "completed", pr_link=LINK),
         round=1,
-        told=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
+        announcements=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
     )
     settlement = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended)
     assert settlement.reaction is Reaction.ACCEPTED
@@ -78,7 +78,7 @@ def test_changes_after_an_outdated_answer_are_announced_again() -> None:
     ended = ThreadState(
         job=Job("j1", "completed", pr_link=LINK),
         round=1,
-        told=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
+        announcements=Announcements(announced=frozenset({keys.job_finished(1)}), links=(LINK,)),
     )
     state = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=True), ended).state
     again = decide(state, JobObserved(Job("j1", "active")), 1.0, Polling())
@@ -152,7 +152,7 @@ def test_a_poll_after_a_refusal_ends_even_for_a_long_ended_job() -> None:
 def test_a_follow_up_to_a_known_archived_job_is_explained_at_once(reason: RejectionReason) -> None:
     settlement = settled(FOLLOW_UP, Rejected(reason, "it is archived"), ThreadState(job=Job("j1", "archived")))
     assert [rejection.reason for rejection in rejected(settlement)] == [RejectionReason.ARCHIVED]
-    assert settlement.state.told.unexplained == ()
+    assert settlement.state.announcements.unexplained == ()
 
 
 def test_a_follow_up_an_archived_job_accepts_is_not_called_on_its_way() -> None:

@@ -322,11 +322,13 @@ class Verdict:
         assert state.failure.problem not in PASSING, "all answers, and yet the card says that it does not"
         assert not state.failure.outage_announced or state.failure.problem in FINAL
         own = [row for row in self.notices.values() if row["thread_id"] == thread.id]
-        assert state.told.unexplained == (), "a refusal that nobody was told the reason of"
+        assert state.announcements.unexplained == (), "a refusal that nobody was told the reason of"
         silenced = bool(state.people.muted_by) or any('"muted"' in row["message"] for row in own)
         told = {row["key"].removeprefix(f"{thread.id}/") for row in own}
-        assert silenced or self._may_be_left_out(state.told.announced - told, told), state.told.announced - told
-        untold = [link for link in state.told.links if not any(link in row["message"] for row in own)]
+        assert silenced or self._may_be_left_out(state.announcements.announced - told, told), (
+            state.announcements.announced - told
+        )
+        untold = [link for link in state.announcements.links if not any(link in row["message"] for row in own)]
         assert not untold, f"{untold} of {thread.id} were not told: {[(row['key'], row['message']) for row in own]}"
         messages = [message for message in self.outside.chat.messages if message.key.startswith(f"{thread.id}/")]
         posts = [message for message in messages if message.kind != "card_changed"]

@@ -18,7 +18,7 @@ async def fill_with_active_jobs(url: str, count: int, *, due_over: float = 0.0) 
     state = ThreadState(
         job=JOB,
         work=Work(changed_at=now - 3_600.0),
-        told=Announcements(announced=frozenset({keys.JOB_STARTED})),
+        announcements=Announcements(announced=frozenset({keys.JOB_STARTED})),
     )
     everything = [a_thread(f"t{n}", ts=f"{n}.1", state=state, prompt="Do it. " * 20) for n in range(count)]
     engine = engine_for(url)

@@ -4,7 +4,7 @@ from typing import Any, get_type_hints
 
 from bot.domain.threads.thread import Announcements, Failure, Participation, ThreadState, Work
 
-PARTS = {"failure": Failure, "told": Announcements, "work": Work, "people": Participation}
+PARTS = {"failure": Failure, "announcements": Announcements, "work": Work, "people": Participation}
 
 
 def thread_state(**fields: Any) -> ThreadState:
