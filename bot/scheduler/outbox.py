@@ -312,7 +312,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
         if isinstance(failure, RateLimited) and (method := failure.method or _method_of(item)) in set(SlackMethod):
             asked = rate_limit_delay(item.notice, failure, jitter=jitter)
             await tx.slack_calls.refused(method, item.thread.channel_id, asked, self._limits)
-        match after_failure(item.notice, failure, tx.now, max_attempts=self._max_attempts, jitter=jitter):
+        match after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
             case RetryLater() as later:
                 await tx.notices.postpone(
                     item.notice,

@@ -87,11 +87,11 @@ def candidates(table: Table, *conditions: ColumnElement[bool], also: Sequence[Co
 
 
 def claiming(table: Table, first: ColumnElement[bool], **values: Any) -> Update:
-    """Claims the candidates that are still due and first, and counts the attempt."""
+    """Claims the candidates that are still due and first, and counts the attempt unless `values` does."""
     return (
         update(table)
         .where(table.c.id.in_(bindparam("ids", expanding=True)), due(table), first)
-        .values(**CLAIM, attempts=table.c.attempts + 1, **values)
+        .values(CLAIM | {"attempts": table.c.attempts + 1} | values)
         .returning(table)
     )
 

@@ -141,11 +141,22 @@ def _oldest_due(delivery: Delivery) -> ColumnElement[Any]:
 
 
 _DUE = select(*map(_oldest_due, Delivery))
+
+
+def comes_into_doubt(may_have_arrived: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Returns the condition that a private message has not been in doubt before: from here on, attempts are counted
+    anew, because it is repeated only a few times.
+    """
+    return and_(notices.c.delivery == Delivery.EPHEMERAL, not_(notices.c.uncertain), may_have_arrived)
+
+
+_LEASE_RAN_OUT = notices.c.state == NoticeState.SENDING
 _CLAIM = claiming(
     notices,
     _first(_POSTED_FOR_CLAIM),
     state=NoticeState.SENDING,
-    uncertain=or_(notices.c.uncertain, notices.c.state == NoticeState.SENDING),
+    uncertain=or_(notices.c.uncertain, _LEASE_RAN_OUT),
+    attempts=case((comes_into_doubt(_LEASE_RAN_OUT), 1), else_=notices.c.attempts + 1),
 )
 
 

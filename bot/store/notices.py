@@ -31,7 +31,7 @@ from bot.domain.notices.notification import overtakes_held
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.ports.store import ClaimedNotice
 from bot.store.claims import FREE
-from bot.store.notice_claims import NoticeClaims
+from bot.store.notice_claims import NoticeClaims, comes_into_doubt
 from bot.store.schema.column_types import CleanText
 from bot.store.schema.rows import (
     LASTING,
@@ -135,18 +135,18 @@ _REACTED = (
     )
 )
 _GIVE_UP = _ending(NoticeState.GIVEN_UP, problem=bindparam("why"))
+_MAY_HAVE_ARRIVED = bindparam("may_have_arrived", type_=Boolean)
 _POSTPONE = (
     update(notices)
     .where(_CLAIMED)
     .values(
         state=NoticeState.WAITING,
         due_at=bindparam("next_at", type_=Double),
-        uncertain=or_(notices.c.uncertain, bindparam("may_have_arrived", type_=Boolean)),
+        uncertain=or_(notices.c.uncertain, _MAY_HAVE_ARRIVED),
+        attempts=case((comes_into_doubt(_MAY_HAVE_ARRIVED), 0), else_=notices.c.attempts),
         without_blocks=or_(notices.c.without_blocks, and_(_NEWEST, bindparam("refused_blocks", type_=Boolean))),
         # The earlier reaction is still on the reply unless this attempt may have changed it.
-        reactions_shown=case(
-            (bindparam("may_have_arrived", type_=Boolean), notices.c.reactions_shown), else_=bindparam("shown")
-        ),
+        reactions_shown=case((_MAY_HAVE_ARRIVED, notices.c.reactions_shown), else_=bindparam("shown")),
         problem=bindparam("why"),
         **FREE,
     )

@@ -13,8 +13,8 @@ MAX_ATTEMPTS = 1_500
 """About a day of attempts at the slowest pace; then a notice is given up, and the reason is kept."""
 MAX_FAULTS = 3
 """Attempts for a notice that causes an internal error; then it is given up, so that later ones in its thread go on."""
-DOUBT_SECONDS = 60.0
-"""How long an ephemeral message is repeated if it is unknown whether it arrived, because it cannot be looked for."""
+MOST_IN_DOUBT = 7
+"""Attempts for an ephemeral message once it may have arrived, because it cannot be looked for: about a minute's."""
 MIN_RATE_LIMIT_DELAY = 1.0
 NOT_ALLOWED_DELAY = 10.0
 """Minimum seconds between attempts while Slack refuses our token."""
@@ -102,14 +102,13 @@ class GiveUp:
 
 
 def after_failure(
-    notice: Notice, failure: DeliveryFailure, now: float, *, max_attempts: int = MAX_ATTEMPTS, jitter: float = 0.5
+    notice: Notice, failure: DeliveryFailure, *, max_attempts: int = MAX_ATTEMPTS, jitter: float = 0.5
 ) -> RetryLater | GiveUp:
     """Decides whether a notice is retried after a failure.
 
     Args:
         notice: The notice, whose count of attempts includes this one.
         failure: What happened.
-        now: The time on the store's clock.
         max_attempts: The attempts after which it is given up, except for rate limits.
         jitter: A random number from 0 to 1.
     """
@@ -120,7 +119,7 @@ def after_failure(
             return RetryLater(rate_limit_delay(notice, failure, jitter=jitter), failure.reason)
         case Unreachable() | NotAllowed() if attempts_left:
             return RetryLater(_delay(notice, failure, jitter), failure.reason)
-        case DeliveryUncertain() | DeliveryFault() if attempts_left and not _in_doubt_too_long(notice, now):
+        case DeliveryUncertain() | DeliveryFault() if attempts_left and not _in_doubt_too_long(notice):
             return RetryLater(BACKOFF.delay(notice.attempts, jitter=jitter), failure.reason, uncertain=True)
         case DeliveryRejected(blocks_refused=True) if not notice.without_blocks:
             return RetryLater(0.0, failure.reason, without_blocks=True)
@@ -143,9 +142,9 @@ def _delay(notice: Notice, failure: Unreachable | NotAllowed, jitter: float) -> 
     return max(BACKOFF.delay(notice.attempts, jitter=jitter), shortest)
 
 
-def _in_doubt_too_long(notice: Notice, now: float) -> bool:
-    """Returns whether an ephemeral message, which cannot be looked for, has been repeated for long enough."""
-    return notice.delivery is Delivery.EPHEMERAL and notice.uncertain and now > notice.created_at + DOUBT_SECONDS
+def _in_doubt_too_long(notice: Notice) -> bool:
+    """Returns whether an ephemeral message, which cannot be looked for, has been repeated often enough."""
+    return notice.delivery is Delivery.EPHEMERAL and notice.uncertain and notice.attempts >= MOST_IN_DOUBT
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,8 @@ class Notice:
     """Something Pagehand owes a thread, as a row.
 
     `key` is unique in the database, and the message carries it as metadata. The notice of a card or reaction is a
-    single row, which is reopened whenever there is something newer to show; `revision` counts that. `uncertain`: an
+    single row, which is reopened whenever there is something newer to show; `revision` counts that. `attempts` includes
+    the current one, and for an ephemeral message in doubt counts those since the doubt. `uncertain`: an
     earlier attempt may have arrived, so look for the key before posting. `without_blocks`: Slack refused the blocks, so
     send text only. `reactions_shown`: the reactions that the reply may have (None: any). `reaction_added`: it has the
     new one.

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, EVA, CoreWorld
 
+from bot.domain.notices.deliver import MOST_IN_DOUBT
 from bot.domain.notices.messages import CardChanged, PostNotDelivered
 from bot.domain.notices.notification import NotificationSettings, person_told
 from bot.domain.notices.posts import JobFinished
@@ -45,6 +46,18 @@ async def test_transient_doubts_do_not_lose_a_private_message(world: CoreWorld) 
     assert world.chat.told_to() == [("UANA", "card_not_posted")]
 
 
+async def test_the_minute_of_a_private_message_in_doubt_begins_with_the_doubt(world: CoreWorld) -> None:
+    """Not while a process that had claimed it was paused or dead: until its lease ends, nobody else sends it."""
+    ts = await world.started()
+    failing(world, *(ChatUncertain("timeout") for _ in range(5)))
+    await world.reply(ts, "hack", "5.1", EVA)
+    await world.outbox.claim(100)
+    world.restart("two")
+    world.clock.advance(61.0)
+    await world.pass_time(60)
+    assert world.chat.told_to() == [("UEVA", "request_refused")]
+
+
 async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(99)))
     await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
@@ -55,12 +68,12 @@ async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWor
     assert world.chat.calls.count("tell") == tries
 
 
-async def test_a_doubt_about_an_old_message_is_followed_up_once(world: CoreWorld) -> None:
+async def test_a_doubt_about_an_old_message_is_followed_up_as_long_as_any(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, *(ChatUnreachable("down") for _ in range(8)), *(ChatUncertain("timeout") for _ in range(9)))
     await world.reply(ts, "hack", "5.1", EVA)
     await world.pass_time(900)
-    assert world.chat.calls.count("tell") == 10
+    assert world.chat.calls.count("tell") == 8 + 1 + MOST_IN_DOUBT
 
 
 @pytest.mark.parametrize("kind", [ChatUnreachable, ChatUncertain, ChatNotAllowed])

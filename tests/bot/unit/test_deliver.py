@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from bot.domain.notices.deliver import (
     BACKOFF,
-    DOUBT_SECONDS,
     MAX_ATTEMPTS,
     MAX_FAULTS,
+    MOST_IN_DOUBT,
     NOT_ALLOWED_DELAY,
     DeliveryFailure,
     DeliveryFault,
@@ -48,15 +48,14 @@ notices = st.builds(
     uncertain=st.booleans(),
     without_blocks=st.booleans(),
 )
-times = st.floats(1_000.0, 1_000_000.0)
 jitters = st.floats(0.0, 1.0)
 
 
-@given(notices, failures, times, jitters)
+@given(notices, failures, jitters)
 def test_every_failure_is_kept_and_retried_after_its_delay(
-    notice: Notice, failure: DeliveryFailure, now: float, jitter: float
+    notice: Notice, failure: DeliveryFailure, jitter: float
 ) -> None:
-    decision = after_failure(notice, failure, now, jitter=jitter)
+    decision = after_failure(notice, failure, jitter=jitter)
     assert decision.reason == failure.reason
     if isinstance(decision, RetryLater):
         asked = failure.retry_after if isinstance(failure, RateLimited | Unreachable) else None
@@ -64,16 +63,16 @@ def test_every_failure_is_kept_and_retried_after_its_delay(
         assert decision.due_in > 0.0 or decision.without_blocks
 
 
-@given(notices, failures, times)
-def test_only_rate_limits_are_retried_forever(notice: Notice, failure: DeliveryFailure, now: float) -> None:
-    decision = after_failure(replace(notice, attempts=MAX_ATTEMPTS, without_blocks=True), failure, now)
+@given(notices, failures)
+def test_only_rate_limits_are_retried_forever(notice: Notice, failure: DeliveryFailure) -> None:
+    decision = after_failure(replace(notice, attempts=MAX_ATTEMPTS, without_blocks=True), failure)
     assert isinstance(decision, RetryLater) == isinstance(failure, RateLimited)
 
 
-@given(notices, failures, times)
-def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailure, now: float) -> None:
+@given(notices, failures)
+def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailure) -> None:
     """The store keeps a doubt; an abandoned notice mentions it."""
-    decision = after_failure(notice, failure, now)
+    decision = after_failure(notice, failure)
     doubtful = isinstance(failure, DeliveryUncertain | DeliveryFault)
     if isinstance(decision, RetryLater):
         assert decision.uncertain == doubtful
@@ -81,11 +80,9 @@ def test_a_doubt_survives_later_failures(notice: Notice, failure: DeliveryFailur
         assert decision.in_doubt == (notice.uncertain or isinstance(failure, DeliveryUncertain))
 
 
-@given(notices, st.builds(DeliveryRejected, reasons, st.booleans()), times)
-def test_a_refused_message_is_retried_only_without_its_blocks(
-    notice: Notice, refused: DeliveryRejected, now: float
-) -> None:
-    decision = after_failure(notice, refused, now)
+@given(notices, st.builds(DeliveryRejected, reasons, st.booleans()))
+def test_a_refused_message_is_retried_only_without_its_blocks(notice: Notice, refused: DeliveryRejected) -> None:
+    decision = after_failure(notice, refused)
     if refused.blocks_refused and not notice.without_blocks:
         assert decision == RetryLater(0.0, refused.reason, without_blocks=True)
     else:
@@ -95,7 +92,7 @@ def test_a_refused_message_is_retried_only_without_its_blocks(
 @given(st.integers(1, MAX_ATTEMPTS - 1), jitters)
 def test_retries_slow_down_to_one_a_minute(attempts: int, jitter: float) -> None:
     notice = replace(NOTICE, attempts=attempts)
-    decision = after_failure(notice, Unreachable("down"), 1_000.0, jitter=jitter)
+    decision = after_failure(notice, Unreachable("down"), jitter=jitter)
     assert decision == RetryLater(BACKOFF.delay(attempts, jitter=jitter), "down")
     assert 0.75 <= decision.due_in <= 75.0
 
@@ -112,42 +109,42 @@ def test_retries_slow_down_to_one_a_minute(attempts: int, jitter: float) -> None
     ],
 )
 def test_a_first_attempt_that_certainly_did_not_arrive_is_repeated(failure: DeliveryFailure, due_in: float) -> None:
-    assert after_failure(NOTICE, failure, 1_000.0) == RetryLater(due_in, failure.reason)
+    assert after_failure(NOTICE, failure) == RetryLater(due_in, failure.reason)
 
 
 def test_a_rate_limit_holds_the_channel_as_long_as_the_notice() -> None:
     limit = RateLimited("ratelimited")
-    decision = after_failure(NOTICE, limit, 1_000.0, jitter=0.9)
+    decision = after_failure(NOTICE, limit, jitter=0.9)
     assert isinstance(decision, RetryLater)
     assert rate_limit_delay(NOTICE, limit, jitter=0.9) == decision.due_in
 
 
 def test_a_private_message_in_doubt_is_not_repeated_for_long() -> None:
     """Only a doubt that follows a doubt counts: the first one may be about the only attempt that got through."""
-    uncertain, late = DeliveryUncertain("timeout"), 1_000.0 + DOUBT_SECONDS + 1.0
-    in_doubt = replace(TELL, uncertain=True)
-    assert isinstance(after_failure(TELL, uncertain, late), RetryLater)
-    assert isinstance(after_failure(in_doubt, uncertain, late - 1.0), RetryLater)
-    assert after_failure(in_doubt, uncertain, late) == GiveUp("timeout", in_doubt=True)
-    assert isinstance(after_failure(in_doubt, Unreachable("down"), late), RetryLater)
-    assert isinstance(after_failure(replace(in_doubt, message=JobFailed()), uncertain, late), RetryLater)
+    uncertain = DeliveryUncertain("timeout")
+    in_doubt = replace(TELL, uncertain=True, attempts=MOST_IN_DOUBT)
+    assert isinstance(after_failure(replace(in_doubt, uncertain=False), uncertain), RetryLater)
+    assert isinstance(after_failure(replace(in_doubt, attempts=MOST_IN_DOUBT - 1), uncertain), RetryLater)
+    assert after_failure(in_doubt, uncertain) == GiveUp("timeout", in_doubt=True)
+    assert isinstance(after_failure(in_doubt, Unreachable("down")), RetryLater)
+    assert isinstance(after_failure(replace(in_doubt, message=JobFailed()), uncertain), RetryLater)
 
 
 def test_an_internal_error_is_retried_a_few_times() -> None:
     fault = DeliveryFault("unexpected KeyError")
     for attempts in range(1, MAX_FAULTS):
-        decision = after_failure(replace(NOTICE, attempts=attempts), fault, 1_000.0)
+        decision = after_failure(replace(NOTICE, attempts=attempts), fault)
         assert isinstance(decision, RetryLater)
         assert decision.uncertain
-    given_up = after_failure(replace(NOTICE, attempts=MAX_FAULTS, uncertain=True), fault, 1_000.0)
+    given_up = after_failure(replace(NOTICE, attempts=MAX_FAULTS, uncertain=True), fault)
     assert given_up == GiveUp("unexpected KeyError", in_doubt=True)
 
 
 def test_an_abandoned_notice_names_the_missing_scopes() -> None:
     rejected = DeliveryRejected("missing_scope", missing_scopes=("chat:write",))
-    assert after_failure(NOTICE, rejected, 1_000.0) == GiveUp("missing_scope", missing_scopes=("chat:write",))
+    assert after_failure(NOTICE, rejected) == GiveUp("missing_scope", missing_scopes=("chat:write",))
 
 
 def test_the_number_of_attempts_is_an_argument() -> None:
     third = replace(NOTICE, attempts=3)
-    assert after_failure(third, Unreachable("down"), 1_000.0, max_attempts=3) == GiveUp("down")
+    assert after_failure(third, Unreachable("down"), max_attempts=3) == GiveUp("down")

@@ -24,6 +24,8 @@ Row = Mapping[str, Any]
 _BEGINNINGS = ("started", "/active")
 _ENDS = ("/completed", "/failed", "/stopped", "/archived")
 PASSING = {Problem.OUT_OF_REACH, Problem.RATE_LIMITED, Problem.BUSY, Problem.FAULTY, Problem.NOT_ALLOWED}
+REFUSALS = {"not_in_channel", "restricted_action", "invalid_blocks"}
+"""Why Slack does not take a message to one person; to give it up for a doubt takes more faults than there are here."""
 FINAL = {Problem.GONE, Problem.UNCERTAIN, Problem.REJECTED, Problem.STOPPED, Problem.WITHDRAWN}
 """After these, the end of an outage concerns nobody."""
 REACTIONS = {
@@ -309,6 +311,7 @@ class Verdict:
                 assert f"{notice['key']}/told" in self.notices, dict(notice)
             case Delivery.EPHEMERAL:
                 assert not done or self.outside.chat.told_keys[notice["key"]] >= 1, dict(notice)
+                assert done or notice["problem"] in REFUSALS, dict(notice)
                 assert notice["person_id"] == message.about, "a message for somebody whom nobody can find"
             case Delivery.CARD | Delivery.REACTION:
                 pass  # they may have been updated since
