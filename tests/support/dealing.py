@@ -11,13 +11,14 @@ SLOW = 0.1
 
 def deal(items: Sequence[pytest.Item], workers: int, seconds_of: Callable[[pytest.Item], float]) -> list[pytest.Item]:
     """Orders the tests so that each worker starts with its share of the slow files, the longest first. Then tests that
-    wait run beside tests that compute, and no worker is left with a slow file at the end.
+    wait run beside tests that compute, and no worker is left with a slow file at the end. Files with tests that use a
+    browser go to one worker, because starting a browser takes longer than most of them.
     """
 
     def total(items: Sequence[pytest.Item]) -> float:
         return sum(map(seconds_of, items))
 
-    files = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
+    files = _together([list(group) for _, group in groupby(items, key=lambda item: item.path)])
     slow = sorted((file for file in files if total(file) >= SLOW * len(file)), key=total, reverse=True)
     quick = [item for file in files if total(file) < SLOW * len(file) for item in file]
     hands: list[list[pytest.Item]] = [[] for _ in range(workers)]
@@ -29,3 +30,14 @@ def deal(items: Sequence[pytest.Item], workers: int, seconds_of: Callable[[pytes
         hand.extend(quick[:missing])
         del quick[:missing]
     return [item for hand in hands for item in hand] + quick
+
+
+def _together(files: Sequence[list[pytest.Item]]) -> list[list[pytest.Item]]:
+    """Returns the files, those that use a browser as one."""
+    browser, others = list[pytest.Item](), list[list[pytest.Item]]()
+    for file in files:
+        if any(item.get_closest_marker("browser") for item in file):
+            browser += file
+        else:
+            others.append(file)
+    return [browser, *others] if browser else others

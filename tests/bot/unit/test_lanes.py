@@ -27,16 +27,16 @@ class Test:
 
     __test__ = False
 
-    def __init__(self, file: str, *, full: bool = True) -> None:
+    def __init__(self, file: str, marker: str) -> None:
         self.path = TESTS / file
-        self._full = full
+        self._marker = marker
 
     def get_closest_marker(self, name: str) -> str | None:
-        return name if self._full and name == "full" else None
+        return name if name == self._marker else None
 
 
-def made_up(**files: int) -> list[pytest.Item]:
-    return cast("list[pytest.Item]", [Test(file) for file, count in files.items() for _ in range(count)])
+def made_up(marker: str = "full", **files: int) -> list[pytest.Item]:
+    return cast("list[pytest.Item]", [Test(file, marker) for file, count in files.items() for _ in range(count)])
 
 
 SECONDS = {"default": {"a": 1.0}, "full": {"a": 40.0, "b": 3.0, "c": 200.0}}
@@ -89,6 +89,12 @@ def test_slow_tests_are_spread_evenly_over_workers() -> None:
     hands = [[item.path.name for item in hand] for hand in (dealt[:10], dealt[10:])]
     assert hands == [["c"] * 2 + ["quick"] * 8, ["b"] * 2 + ["a"] * 4 + ["quick"] * 4]
     assert sorted(map(id, dealt)) == sorted(map(id, items))
+
+
+def test_one_worker_starts_a_browser() -> None:
+    items = made_up("browser", a=1, b=2) + made_up(c=1, d=1)
+    dealt = [item.path.name for item in deal(items, 2, lambda item: 2.0 if item.path.name in "cd" else 1.0)]
+    assert sorted([dealt[:3], dealt[3:]]) == [["a", "b", "b"], ["c", "d"]]
 
 
 def test_test_durations_are_recorded_by_lane_and_file() -> None:
