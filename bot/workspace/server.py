@@ -170,7 +170,7 @@ class WorkspaceServer:
             now,
             ticket_lifetime=ticket_lifetime,
         )
-        self.signed_http = SignedHttp(app, self.credentials.signing_secret, now)
+        self.signed_http = SignedHttp(app, lambda: self.credentials.signing_secret, now)
         self._transport = self._interference.transport(self.socket_mode if app.socket_mode else self.signed_http)
         self.deliveries = Deliveries(self._transport, self.changes, ack_timeout=ack_timeout, retry_delays=retry_delays)
         self.response_urls = IssuedResponseUrls(state, app, now, self._origin)

@@ -22,7 +22,7 @@ from bot.scheduler.request_sender import RequestSender
 pytestmark = pytest.mark.chaos
 A_COMMAND = "listener.record.committed"
 PATIENCE = 60.0
-"""Seconds: a start alone takes over twenty on a machine that is busy with other tests."""
+"""Seconds at most: each wait ends with its condition. A start takes over twenty on a machine busy with other tests."""
 
 
 def test_the_kill_points_cover_the_schedulers_workers() -> None:

@@ -21,9 +21,11 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class SignedHttp:
-    """Posts envelopes to the app's URLs. Any 2xx status in time is an acknowledgement."""
+    """Posts envelopes to the app's URLs. Any 2xx status in time is an acknowledgement. `signing_secret` returns the
+    current secret, which can be replaced.
+    """
 
-    def __init__(self, app: AppConfig, signing_secret: str, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, app: AppConfig, signing_secret: Callable[[], str], now: Callable[[], float] = time.time) -> None:
         self._app = app
         self._secret = signing_secret
         self._now = now
@@ -66,7 +68,7 @@ class SignedHttp:
         return self._app.request_url or ""
 
     async def _post(self, url: str, body: bytes, content_type: str, more: dict[str, str], seconds: float) -> Ack:
-        headers = _signed_headers(self._secret, str(int(self._now())), body, content_type) | more
+        headers = _signed_headers(self._secret(), str(int(self._now())), body, content_type) | more
         self._session = self._session or ClientSession()
         timeout = ClientTimeout(total=seconds)
         try:

@@ -96,6 +96,10 @@ class ProcessWorld:
     _engine: AsyncEngine = field(repr=False)
     lacks_reactions: bool = False
     """Whether the app was installed without the scope for reactions."""
+    signing_secret_file: Path | None = None
+    """The file that the processes read Slack's signing secret from, over HTTP."""
+    signing_secrets: list[str] = field(default_factory=list)
+    """All values of the signing secret so far."""
     broken_parts: list[str] = field(default_factory=list)
     """The parts of the setup that broke, of which the administrator has to be told."""
     faults: int = 0
@@ -161,18 +165,22 @@ async def world(
     fake_job_api.projects.add(WITHOUT_CANCEL)
     engine = _reading(database_url)
     await _use_up_the_limit(engine, workspace.people[AT_THE_LIMIT].id)
+    secret_file = directory / f"{name}.signing-secret"
+    put_secrets(secret_file, workspace.credentials.signing_secret)
     await workspace.start()
     await fake_job_api.start()
     try:
         environment = {
             **_environment(workspace, fake_job_api, database_url, directory, idempotent=idempotent),
             "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name)),
-            **_receiving(workspace, port),
+            **_receiving(workspace, port, secret_file),
             "PAGEHAND_ADMIN": workspace.people[GUEST].id if http else workspace.channels[ADMINS].id,
             **({SLACK_PACE: str(slack_pace)} if slack_pace else {}),
         }
         process_pool = ProcessPool(process_group, environment, rng, name)
         made = ProcessWorld(name, idempotent, http, workspace, fake_job_api, process_pool, rng, database_url, engine)
+        made.signing_secret_file = secret_file if http else None
+        made.signing_secrets.append(workspace.credentials.signing_secret)
         made.lacks_reactions = bool({*without} & REACTION_SCOPES)
         yield made
     finally:
@@ -218,10 +226,17 @@ def _app(port: int | None) -> AppConfig:
     return replace(manifest(), request_url=url, interactivity_url=url)
 
 
-def _receiving(workspace: FaultyWorkspace, port: int | None) -> dict[str, str]:
+def put_secrets(file: Path, *values: str) -> None:
+    """Replaces a file with secrets at once, so that nobody reads half of it."""
+    written = file.with_suffix(".new")
+    written.write_text("\n".join(values))
+    written.replace(file)
+
+
+def _receiving(workspace: FaultyWorkspace, port: int | None, secret_file: Path) -> dict[str, str]:
     if port is None:
         return {"SLACK_APP_TOKEN": workspace.credentials.app_token}
-    return {"SLACK_SIGNING_SECRET": workspace.credentials.signing_secret, "PORT": str(port)}
+    return {"SLACK_SIGNING_SECRET_FILE": str(secret_file), "PORT": str(port)}
 
 
 def _environment(

@@ -167,7 +167,7 @@ async def play_round(process_group: ProcessGroup, directory: Path, wanted: Round
 def _logged(directory: Path, world: ProcessWorld) -> list[str]:
     """Returns what the processes of a world printed but should not have."""
     slack = world.workspace
-    secrets = (KEY, slack.credentials.bot_token, slack.credentials.app_token, slack.credentials.signing_secret)
+    secrets = (KEY, slack.credentials.bot_token, slack.credentials.app_token, *world.signing_secrets)
     return faults_in_logs(directory.glob(f"{world.name}-*.log"), secrets)
 
 

@@ -11,6 +11,7 @@ from support.chaos.direct_scenario import DirectScenario, lines_broken
 from support.chaos.faults_told import break_parts
 from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed
+from support.chaos.signing_secrets import replace_signing_secrets, wrongly_refused
 from support.chaos.user_scenario import UserScenario
 from support.chaos.verdict import Verdict, judge
 from support.oracles.promises import Broken, Promise
@@ -43,7 +44,7 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     direct = [DirectScenario(world, name, random.Random(world.rng.random())) for name in PEOPLE]  # noqa: S311 - repeatable
     running = [asyncio.create_task(scenario.run()) for scenario in direct]
     harm = asyncio.ensure_future(disruption(world, over))
-    breaking = asyncio.create_task(break_parts(world, over))
+    meanwhile = [asyncio.create_task(going_on(world, over)) for going_on in (break_parts, replace_signing_secrets)]
     while not enough() and not harm.done():
         await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
         _finish_jobs_of_failed_commands(world, scenarios)
@@ -55,10 +56,11 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
         running.append(asyncio.create_task(scenario.run()))
     over.set()
     await harm
-    await breaking
+    await asyncio.gather(*meanwhile)
     began = asyncio.get_running_loop().time()
     verdict = await _quiet(world, scenarios, running)
     verdict.broken += [fault for scenario in direct for fault in await lines_broken(scenario)]
+    verdict.broken += wrongly_refused(world)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)  # or its connection outlives the world
     return RoundResult(world, scenarios, verdict, resumed(world, claims), asyncio.get_running_loop().time() - began)
