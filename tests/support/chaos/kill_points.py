@@ -20,7 +20,7 @@ CALLED = {
     "file_uploader": ("read", _UPLOADING),
     "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING}),
     "job_poller": (_POLLING,),
-    "outbox": _calls(Chat),
+    "outbox": (*_calls(Chat), "channel"),
     "home_publisher": _calls(HomeViews),
     "fault_reporter": _calls(Operator),
 }
