@@ -59,7 +59,7 @@ def in_words(report: SchemaReport) -> str:
 
 
 async def _migrate(url: str) -> None:
-    telling = asyncio.create_task(_tell_that_it_goes_on(time.monotonic))
+    telling = asyncio.create_task(_report_progress(time.monotonic))
     try:
         await migrate(url)
     finally:
@@ -68,7 +68,7 @@ async def _migrate(url: str) -> None:
             await telling
 
 
-async def _tell_that_it_goes_on(monotonic: Callable[[], float]) -> None:
+async def _report_progress(monotonic: Callable[[], float]) -> None:
     began = monotonic()
     while True:
         await asyncio.sleep(TELL_EVERY)

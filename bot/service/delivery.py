@@ -82,7 +82,7 @@ def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp)
     """Returns the notice that tells the requester what could not be posted."""
     person_id = thread.requester_id
     message = PostNotDelivered(person_id, post.addressed_to(person_id), given_up.in_doubt)
-    return NewNotice(keys.told_privately(keys.within_thread(thread.id, notice.key)), message)
+    return NewNotice(keys.sent_privately(keys.within_thread(thread.id, notice.key)), message)
 
 
 async def _record_early(tx: RecordingTransaction, thread: Thread, replies: Sequence[Reply], terms: ReplyTerms) -> None:
@@ -101,11 +101,11 @@ async def _record_elsewhere(tx: RecordingTransaction, card: Thread, reply: Reply
     thread = await thread_of(tx, reply)
     if thread is not None:
         await record_reply(tx, thread, reply, terms)
-    elif not await record_mention(tx, reply, terms) and (told := _told_without_job(reply)) is not None:
+    elif not await record_mention(tx, reply, terms) and (told := _answer_without_job(reply)) is not None:
         await tx.notices.add(card.id, told)
 
 
-def _told_without_job(reply: Reply) -> NewNotice | None:
+def _answer_without_job(reply: Reply) -> NewNotice | None:
     """Returns the answer to a message if there is no job and none was started; None if it needs none."""
     person_id, key = reply.person.id, keys.action_answered(source_key_of(reply))
     to_us = reply.mentions_us or in_direct_message(reply)

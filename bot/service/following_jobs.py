@@ -16,7 +16,7 @@ from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
-from bot.domain.requests.new_jobs import goes_along, may_replace
+from bot.domain.requests.new_jobs import may_replace, moves_along
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.store import Threads
@@ -45,7 +45,7 @@ async def take_place(tx: RequestTransaction, thread: Thread, start: Request, ter
         thread = await tx.threads.attach(thread)
     if followed is None or followed.state.replaced_by == thread.id:
         return thread
-    along = [request for request in await tx.requests.unsent(followed.id) if goes_along(request, start)]
+    along = [request for request in await tx.requests.unsent(followed.id) if moves_along(request, start)]
     await tx.requests.move(along, thread.id)
     if replaces:
         await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)
@@ -134,7 +134,7 @@ async def choose_project(
     if start.state in NOT_SENT and not start.uncertain:
         options = replace(thread.options, project_said=project.name, project_reason=ProjectReason.CHOSEN)
         await tx.threads.set_project(thread.id, project.name, options)
-        if _is_prepared_anew(thread, start, project.name):
+        if _is_prepared_again(thread, start, project.name):
             await tx.requests.settle(start.id, RequestState.RECEIVED, afresh=True)
             await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
         elif start.state is RequestState.WAITING:
@@ -143,7 +143,7 @@ async def choose_project(
     return await _switch_project(tx, thread, start, action, project.name)
 
 
-def _is_prepared_anew(thread: Thread, start: Request, project: str) -> bool:
+def _is_prepared_again(thread: Thread, start: Request, project: str) -> bool:
     """Returns whether a start has to be prepared again for its project: only files depend on the project."""
     if start.state is RequestState.WAITING:
         return thread.project != project and bool(start.attachments.files)

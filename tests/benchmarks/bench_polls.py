@@ -73,16 +73,16 @@ async def polling(api: HttpJobApi, options: argparse.Namespace) -> tuple[Figures
         concurrency = {} if options.in_flight is None else {"concurrency": options.in_flight}
         poller = JobPoller(store, api, settings, polling=Polling(slowest=300.0), **concurrency)
         running = asyncio.create_task(poller.run())
-        first = await _till_polled(store, options.jobs)
+        first = await _until_polled(store, options.jobs)
         await store.transact(_all_due)
-        again = await _till_polled(store, options.jobs)
+        again = await _until_polled(store, options.jobs)
         await poller.stop(5.0)
         await running
         await store.close()
     return first, again
 
 
-async def _till_polled(store: Store, count: int) -> Figures:
+async def _until_polled(store: Store, count: int) -> Figures:
     cpu, begin = time.process_time(), time.perf_counter()
     while await _due(store):  # noqa: ASYNC110 - a database tells nobody of its changes
         await asyncio.sleep(0.1)

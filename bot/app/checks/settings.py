@@ -41,7 +41,7 @@ def check_settings(environ: Mapping[str, str], further: Iterable[str] = ()) -> R
     except ConfigError as error:
         findings = [_fault(sentence) for sentence in error.faults]
         unusable = frozenset(_name(sentence) for sentence in error.faults)
-        return ReadSettings(_what_is_left(environ, unusable), findings, unusable)
+        return ReadSettings(_usable_settings(environ, unusable), findings, unusable)
     return ReadSettings(config, _all_right(environ, config))
 
 
@@ -66,7 +66,7 @@ def _name(sentence: str) -> str:
     return found[1] if found else "environment"
 
 
-def _what_is_left(environ: Mapping[str, str], unusable: frozenset[str]) -> Config | None:
+def _usable_settings(environ: Mapping[str, str], unusable: frozenset[str]) -> Config | None:
     """Returns the settings with placeholders for wrong ones, so that everything else can be checked."""
     kept = {name: value for name, value in environ.items() if name.removesuffix("_FILE") not in unusable}
     if "PAGEHAND_PROJECTS" in unusable:

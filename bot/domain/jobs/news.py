@@ -123,14 +123,14 @@ def note_progress(
     progress = replace(progress, changes=progress.changes or state.work.progress.changes)
     if progress == state.work.progress:
         return state
-    only_further = _what_came_of_it(progress) == _what_came_of_it(state.work.progress) and not other_news
+    only_further = _results(progress) == _results(state.work.progress) and not other_news
     if only_further and now - state.work.progress_at < card_every:
         return state
     changed_at = state.work.changed_at if progress.plan == state.work.progress.plan else now
     return replace(state, work=replace(state.work, progress=progress, progress_at=now, changed_at=changed_at))
 
 
-def _what_came_of_it(progress: Progress) -> tuple[object, ...]:
+def _results(progress: Progress) -> tuple[object, ...]:
     return progress.pull_request, progress.partial_files
 
 

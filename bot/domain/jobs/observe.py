@@ -23,7 +23,7 @@ from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice
-from bot.domain.notices.notification import told_though_muted
+from bot.domain.notices.notification import announced_though_muted
 from bot.domain.notices.posts import (
     AccessDenied,
     JobDisappeared,
@@ -100,7 +100,7 @@ def decide(
         case _:
             assert_never(observation)
     if state.people.muted_by:
-        notices = [notice for notice in notices if told_though_muted(notice.message)]
+        notices = [notice for notice in notices if announced_though_muted(notice.message)]
     after, rejections = _explain_rejections(after, observation, now)
     poll_in = next_poll_in(after, now, polling, jitter=jitter)
     if poll_in is None:

@@ -94,12 +94,12 @@ def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
 
 def still_stopping(request: Request) -> NewNotice:
     """Announces that the job API accepted the stop, but the job has not ended."""
-    return NewNotice(keys.stop_told(request), JobStillStopping(request.person_id))
+    return NewNotice(keys.stop_reported(request), JobStillStopping(request.person_id))
 
 
 def agent_asked(request: Request) -> NewNotice:
     """Announces that the job API cannot stop a job, and what was done instead."""
-    return NewNotice(keys.stop_told(request), AgentAskedToStop(request.person_id))
+    return NewNotice(keys.stop_reported(request), AgentAskedToStop(request.person_id))
 
 
 # Discarding the work of a failed job. Only a job API that reports such work is asked to, and repeating that is safe.
@@ -145,7 +145,7 @@ def discard_answer(job: Job) -> ActionAnswer:
     return ActionAnswer.NOT_DISCARDED if kept else ActionAnswer.DISCARDED
 
 
-def told_of_discard(request: Request, answer: ActionAnswer) -> NewNotice:
+def discard_answered(request: Request, answer: ActionAnswer) -> NewNotice:
     """Tells the person privately. The card shows everybody else that no work is kept."""
     told = ActionAnswered(request.person_id, answer, asked_on=surface_of(request.source_key))
     return NewNotice(keys.action_answered(request.source_key), told)

@@ -96,7 +96,7 @@ def request_uncertain(request: Request) -> NoticeKey:
     return NoticeKey(f"{request.id}/unsure/{request.attempts}")
 
 
-def stop_told(request: Request) -> NoticeKey:
+def stop_reported(request: Request) -> NoticeKey:
     """Told once for a stop that the job's end does not announce."""
     return NoticeKey(f"{request.id}/stop")
 
@@ -187,7 +187,7 @@ def action_answered(source_key: str) -> NoticeKey:
     return NoticeKey(source_key)
 
 
-def told_privately(key: NoticeKey) -> NoticeKey:
+def sent_privately(key: NoticeKey) -> NoticeKey:
     """The key of a post that was given up and is sent to one person instead."""
     return NoticeKey(f"{key}/told")
 

@@ -72,7 +72,7 @@ def everything(_channel_id: str) -> PostMode:
     return PostMode.ALL
 
 
-def person_told(thread: Thread, message: JobEnd | PullRequestFound, notification: NotificationSettings) -> str:
+def person_mentioned(thread: Thread, message: JobEnd | PullRequestFound, notification: NotificationSettings) -> str:
     """Returns whom a message mentions: whoever waits for this end. Others who wrote in the thread follow it anyway.
 
     Empty: nobody. A link before or after an end mentions nobody, because the end does.
@@ -104,7 +104,7 @@ def shown_in_channel(thread: Thread, message: NoticeMessage, notification: Notif
     return isinstance(message, JobFinished) and bool(message.link) and (message.new or not message.again)
 
 
-def told_though_muted(message: NoticeMessage) -> bool:
+def announced_though_muted(message: NoticeMessage) -> bool:
     """Returns whether a muted thread gets this news: failures, pull requests, and the outcome of a stop."""
     match message:
         case JobFinished():

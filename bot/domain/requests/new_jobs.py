@@ -92,7 +92,7 @@ def may_replace(followed: Thread, start: Request) -> bool:
     return start.way_in is not WayIn.RETRY or can_be_retried(followed)
 
 
-def goes_along(request: Request, start: Request) -> bool:
+def moves_along(request: Request, start: Request) -> bool:
     """Returns whether an unsent request about a job moves to the job that follows it.
 
     All follow-ups move to a job that replaces theirs. To another job in the same thread, follow-ups and words for

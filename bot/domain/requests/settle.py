@@ -25,11 +25,11 @@ from bot.domain.jobs.stopping import (
     NothingToStop,
     agent_asked,
     discard_answer,
+    discard_answered,
     not_stopped,
     nothing_kept,
     nothing_to_stop,
     still_stopping,
-    told_of_discard,
 )
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, NewNotice, Reaction
@@ -188,14 +188,14 @@ def _discarded(
     request: Request, state: ThreadState, outcome: Discarded | NotDiscarded, now: float, polling: Polling
 ) -> Settlement:
     if isinstance(outcome, NotDiscarded):
-        return Settlement(RequestState.ACCEPTED, state, (told_of_discard(request, outcome.answer),))
+        return Settlement(RequestState.ACCEPTED, state, (discard_answered(request, outcome.answer),))
     notices: tuple[NewNotice, ...] = ()
     if not outcome.outdated:
         decision = decide(state, JobObserved(outcome.job), now, polling)
         state, notices = decision.state, decision.notices
     answer = discard_answer(outcome.job)
     done = answer is ActionAnswer.DISCARDED
-    told = (*notices, told_of_discard(request, answer))
+    told = (*notices, discard_answered(request, answer))
     reaction = Reaction.ACCEPTED if done else None
     return Settlement(RequestState.ACCEPTED, nothing_kept(state) if done else state, told, reaction)
 

@@ -148,7 +148,7 @@ class _StateWords:
 
 def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> ChatMessage:
     """The card of a thread as it is now."""
-    state, progress = _toldof_thread(thread, message_context), thread.state.work.progress
+    state, progress = _state_words(thread, message_context), thread.state.work.progress
     shown, cut = opening(thread.prompt, characters=_SHOWN_CHARACTERS, lines=_SHOWN_LINES)
     prompt = quote(pieces(shown + (ELLIPSIS if cut else ""), 2_500)[0] if shown else ELLIPSIS)
     known, pages = facts(thread, message_context, follow_ups), changed_pages(progress.changes)
@@ -164,7 +164,7 @@ def card(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCo
 
 def status_text(thread: Thread, message_context: MessageContext, follow_ups: FollowUpCounts) -> str:
     """The same facts as the card's, as text of one paragraph."""
-    state = _toldof_thread(thread, message_context)
+    state = _state_words(thread, message_context)
     return "\n".join([_with_steps(state, thread.state), *facts(thread, message_context, follow_ups)])
 
 
@@ -199,7 +199,7 @@ def _sentences(pages: str) -> list[str]:
     return [f"{title} {', '.join(line.removeprefix('• ') for line in listed)}"] if listed else [title] * bool(title)
 
 
-def _toldof_thread(thread: Thread, message_context: MessageContext) -> _StateWords:
+def _state_words(thread: Thread, message_context: MessageContext) -> _StateWords:
     if message_context.several_projects and is_undecided(thread):
         return _StateWords(words.CHOOSING_PROJECT(who=person(thread.requester_id)))
     return _words(thread.state, message_context)

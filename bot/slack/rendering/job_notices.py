@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from bot.domain.jobs.details import JobReport
-from bot.domain.notices.notification import NotificationSettings, person_told
+from bot.domain.notices.notification import NotificationSettings, person_mentioned
 from bot.domain.notices.posts import (
     AgentAskedToStop,
     JobActiveAgain,
@@ -38,7 +38,7 @@ def about_job(  # noqa: C901 - a branch for each kind
     """Returns a message about the thread's job."""
     match news:
         case JobFinished() | JobFailed() | JobStopped():
-            made = _ended(thread, news, person_told(thread, news, notification), message_context)
+            made = _ended(thread, news, person_mentioned(thread, news, notification), message_context)
         case JobStillStopping():
             made = paragraph(words.STILL_STOPPING(who=person(news.person_id)))
         case AgentAskedToStop():
@@ -46,7 +46,7 @@ def about_job(  # noqa: C901 - a branch for each kind
         case QuestionAsked():
             made = question_asked(thread, news)
         case PullRequestFound():
-            made = _pull_request_found(news, person_told(thread, news, notification))
+            made = _pull_request_found(news, person_mentioned(thread, news, notification))
         case JobStarted():
             made = paragraph(words.STARTED)
         case JobActiveAgain():

@@ -12,7 +12,7 @@ from typing import Any
 import click
 import pytest
 from support.fakes.ports import FakeClock
-from support.worlds.finished_jobs import fill_what_people_did
+from support.worlds.finished_jobs import fill_activity
 
 from bot.cli.export import PAGE_SIZE, Period, entries, line, period
 from bot.domain.requests.audit import AuditAction, AuditEntry, RecordedEntry
@@ -95,7 +95,7 @@ async def test_many_are_exported_in_pages_each_once(database: str) -> None:
     engine = engine_for(database)
     count = 2 * PAGE_SIZE + 17
     async with engine.begin() as connection:
-        await fill_what_people_did(connection, count)
+        await fill_activity(connection, count)
     await engine.dispose()
     code, found, _ = await run(database, "--since", "2000-01-01")
     assert (code, len(found)) == (0, count)
@@ -109,7 +109,7 @@ async def test_a_reader_that_closes_the_pipe_early_gets_no_error(database: str) 
     """As in `pagehand export | head`."""
     engine = engine_for(database)
     async with engine.begin() as connection:
-        await fill_what_people_did(connection, 2 * PAGE_SIZE)
+        await fill_activity(connection, 2 * PAGE_SIZE)
     await engine.dispose()
     reads, writes = os.pipe()
     process = await start(database, stdout=writes)

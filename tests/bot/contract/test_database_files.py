@@ -82,7 +82,7 @@ async def test_compacting_gives_space_back_and_keeps_the_rows(tmp_path: Path) ->
     assert await schema_state(f"sqlite:///{file}") is SchemaState.CURRENT
 
 
-async def test_compacting_refuses_where_its_copies_have_no_room(tmp_path: Path) -> None:
+async def test_compacting_refuses_without_room_for_its_copies(tmp_path: Path) -> None:
     file = await made(tmp_path)
     size = file.stat().st_size
     os.truncate(file, shutil.disk_usage(tmp_path).total)  # a sparse file takes no room itself

@@ -95,7 +95,7 @@ async def test_a_removed_scope_is_named_with_what_it_disables(setup: Setup) -> N
 
 
 @pytest.mark.either_database
-async def test_a_feature_that_was_left_out_on_purpose_is_no_fault(used: str) -> None:
+async def test_a_feature_left_out_on_purpose_is_no_fault(used: str) -> None:
     smaller = replace(manifest(), events=manifest().events - {"message.im"}, messages_tab=MessagesTab.READ_ONLY)
     async with set_up(smaller, used) as setup:
         setup.workspace.credentials.remove_scopes("files:read", "im:history", "usergroups:read")
@@ -163,7 +163,7 @@ files = true
 """
 
 
-async def test_a_file_with_secrets_that_everybody_may_read_is_told(setup: Setup, tmp_path: Path) -> None:
+async def test_a_world_readable_file_with_secrets_is_reported(setup: Setup, tmp_path: Path) -> None:
     env_file, token, key = (tmp_path / name for name in (".env", "bot-token", "job-api-key"))
     token.write_text(setup.environ.pop("SLACK_BOT_TOKEN"))
     key.write_text(setup.environ["JOB_API_KEY"])
@@ -184,7 +184,7 @@ async def test_a_file_with_secrets_that_everybody_may_read_is_told(setup: Setup,
         file.chmod(0o600)
 
 
-async def test_a_key_file_that_cannot_be_read_is_told(setup: Setup, tmp_path: Path) -> None:
+async def test_an_unreadable_key_file_of_a_project_is_reported(setup: Setup, tmp_path: Path) -> None:
     key = tmp_path / "key"
     files = {"JOB_API_KEY": "", "JOB_API_KEY_FILE": str(key)}
     for words in ("No such file", "Is a directory"):
@@ -316,7 +316,7 @@ async def test_a_slow_check_times_out_and_a_broken_one_hides_no_other(setup: Set
     setup.job_api.heal()
 
 
-async def test_a_check_that_is_slow_to_clean_up_is_not_waited_for() -> None:
+async def test_a_check_that_cleans_up_slowly_is_not_awaited() -> None:
     ended = asyncio.Event()
 
     async def lingers() -> Sequence[Finding]:

@@ -53,14 +53,16 @@ async def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
     ("free", "status"),
     [(1024 * MB, FindingStatus.OK), (1023 * MB, FindingStatus.WARNING), (99 * MB, FindingStatus.ERROR)],
 )
-def test_a_disk_with_little_room_is_told(free: int, status: FindingStatus) -> None:
+def test_a_nearly_full_disk_is_reported(free: int, status: FindingStatus) -> None:
     finding = room_finding(Path("/var/lib/pagehand"), free)
     assert finding.status is status
     assert f"{free // MB:,} MB free at /var/lib/pagehand" in finding.found
     assert finding.is_fault is ("Free some room" in finding.fix)
 
 
-async def test_an_older_schema_is_told_with_what_to_run(used: str, server: PostgresServer | None, sql: Sql) -> None:
+async def test_an_older_schema_is_reported_with_the_command_to_run(
+    used: str, server: PostgresServer | None, sql: Sql
+) -> None:
     newest = known_versions()[-1]
     for version in ("0018", newest):
         await sql(
@@ -80,7 +82,7 @@ async def test_an_older_schema_is_told_with_what_to_run(used: str, server: Postg
 @pytest.mark.parametrize(
     ("skew", "words"), [(-40.0, "40 s ahead of this machine's"), (40.0, "40 s behind this machine's"), (0.0, "agrees")]
 )
-async def test_a_database_with_another_time_is_told(postgres: PostgresServer, skew: float, words: str) -> None:
+async def test_a_database_with_another_time_is_reported(postgres: PostgresServer, skew: float, words: str) -> None:
     async with postgres.database() as url:
         finding = (await found_in(url, skew))["database.clock"]
     assert words in finding.found
@@ -88,7 +90,7 @@ async def test_a_database_with_another_time_is_told(postgres: PostgresServer, sk
 
 
 @pytest.mark.parametrize("port", [mute_port, black_hole_port])
-async def test_a_server_that_never_answers_keeps_nobody_waiting(port: Port) -> None:
+async def test_a_database_that_never_answers_times_out(port: Port) -> None:
     with port() as number:
         (found,) = await run_all(hurried([check(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")]))
     assert (found.check, found.passing) == ("database", True)
@@ -97,7 +99,7 @@ async def test_a_server_that_never_answers_keeps_nobody_waiting(port: Port) -> N
 
 @pytest.mark.full
 @pytest.mark.parametrize("port", [mute_port, black_hole_port])
-async def test_before_the_limit_the_database_is_named_as_out_of_reach(port: Port) -> None:
+async def test_an_unreachable_database_is_named_before_the_limit(port: Port) -> None:
     began = time.monotonic()
     with port() as number:
         found = await found_in(f"postgresql://pagehand@127.0.0.1:{number}/pagehand")

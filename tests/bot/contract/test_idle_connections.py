@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
-from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.jobserver_world import make_bare, running
 
 from bot.runtime.health.report import ComponentStatus, Health
@@ -51,7 +51,7 @@ async def slack(_: Path) -> AsyncIterator[tuple[int, Ask]]:
         object(),  # type: ignore[arg-type]  # is not asked
         identity=identity,
         message_context=MessageContext(),
-        ephemeral_sender=ephemeral_to_nobody(session),
+        ephemeral_sender=unreachable_ephemeral(session),
     )
     receiver = HttpReceiver(app, RotatingSecret(SECRET), host="127.0.0.1", port=0)
     await receiver.start()

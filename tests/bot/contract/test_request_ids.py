@@ -57,7 +57,7 @@ async def test_every_job_server_log_line_has_its_request_id(world: JobServerWorl
     assert "-request" not in str(lines), "an Idempotency-Key was logged"
 
 
-async def test_a_poll_that_fails_in_the_job_server_is_found_by_the_request_of_its_job(world: JobServerWorld) -> None:
+async def test_a_poll_that_fails_in_the_job_server_is_found_by_request_id(world: JobServerWorld) -> None:
     await asyncio.to_thread(world.break_table)
     with log_lines() as lines:
         async with client(world.url) as api:

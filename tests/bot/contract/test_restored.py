@@ -238,7 +238,7 @@ async def test_a_dump_under_load_repeats_nothing_after_a_restore(postgres: Postg
         await ask(worlds[0], "first", "k1")
         await worlds[0].settle()
         writing = asyncio.create_task(much_written(worlds[0], postgres, url, archives))
-        await asyncio.gather(writing, *(work_till(writing, world) for world in worlds))
+        await asyncio.gather(writing, *(work_until(writing, world) for world in worlds))
         for store in stores:
             await store.close()
     assert max(outside.taken().values()) == 1
@@ -272,7 +272,7 @@ async def take_over(url: str, outside: Outside) -> None:
     assert not left
 
 
-async def work_till(writing: asyncio.Task[None], world: CoreWorld) -> None:
+async def work_until(writing: asyncio.Task[None], world: CoreWorld) -> None:
     """Works while people write, and then finishes the rest."""
     while not writing.done():
         for loop in world.loops:

@@ -97,7 +97,7 @@ async def test_a_new_app_token_opens_the_next_connection(world: SlackWorld, file
 # -- metrics --------------------------------------------------------------------------------------------------------
 
 
-async def test_metrics_are_shown_for_either_token(file: SecretFileWorld) -> None:
+async def test_metrics_are_served_for_either_token(file: SecretFileWorld) -> None:
     async def render() -> bytes:
         return b"pagehand_ready 1.0"
 

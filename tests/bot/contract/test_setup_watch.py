@@ -204,7 +204,7 @@ async def test_a_report_in_doubt_is_looked_for_before_it_is_repeated(world: Worl
 
 @pytest.mark.either_database
 @pytest.mark.parametrize("place", ["docs", "ana"])
-async def test_what_never_arrived_is_told_later(world: World, place: str) -> None:
+async def test_a_report_that_did_not_arrive_is_repeated_later(world: World, place: str) -> None:
     world.make_administrator(place)
     (instance,) = await world.broken("one")
     world.workspace.faults.drop(applied=False, method="chat.postMessage")
@@ -216,7 +216,7 @@ async def test_what_never_arrived_is_told_later(world: World, place: str) -> Non
 
 
 @pytest.mark.either_database
-async def test_a_second_message_to_a_person_is_deleted_even_if_the_first_look_fails(world: World) -> None:
+async def test_a_duplicate_report_is_deleted_even_if_the_first_look_fails(world: World) -> None:
     """Only Slack's answer to a message names the conversation in which to look for an earlier one."""
     world.make_administrator("ana")
     (one,) = await world.broken("one")
@@ -236,7 +236,7 @@ async def test_a_second_message_to_a_person_is_deleted_even_if_the_first_look_fa
 
 
 @pytest.mark.either_database
-async def test_where_nothing_may_be_looked_up_it_is_told_all_the_same(world: World) -> None:
+async def test_a_fault_is_reported_even_without_the_look_up_scope(world: World) -> None:
     """The missing scope for looking it up is reported as well."""
     instance = await world.instance()
     await instance.look()
@@ -248,7 +248,7 @@ async def test_where_nothing_may_be_looked_up_it_is_told_all_the_same(world: Wor
 
 
 @pytest.mark.either_database
-async def test_a_message_is_found_however_much_was_written_since(world: World) -> None:
+async def test_a_report_is_found_behind_any_number_of_messages(world: World) -> None:
     (instance,) = await world.broken("one")
     world.workspace.faults.drop(applied=True, method="chat.postMessage")
     await instance.report()
@@ -260,7 +260,7 @@ async def test_a_message_is_found_however_much_was_written_since(world: World) -
 
 
 @pytest.mark.either_database
-async def test_a_fault_that_was_not_told_before_it_went_is_told_when_it_is_back(world: World) -> None:
+async def test_an_unreported_fault_is_reported_when_it_returns(world: World) -> None:
     """A reported fault would not be repeated on the same day."""
     (instance,) = await world.broken("one")
     fault, well = world.more, [Finding.ok("more", "Well.")]
@@ -309,7 +309,7 @@ async def test_a_revoked_token_turns_the_health_red_and_explains_itself(
     assert instance.health().report()["ok"] is True
 
 
-async def test_an_error_is_looked_at_again_soon_until_it_is_fixed(world: World) -> None:
+async def test_an_error_is_checked_again_soon_until_it_is_fixed(world: World) -> None:
     errors = [Finding.error("job_api.docs", "Refused.", why="No job works.", fix="Fix it.")]
     looks = asyncio.Queue[str]()
 

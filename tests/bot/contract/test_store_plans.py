@@ -10,7 +10,7 @@ from sqlalchemy import Select, UpdateBase, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from support.fakes.ports import FakeClock
 from support.oracles.store_statements import Statements, methods_of_transaction, of_the_store, seen_statements, use_all
-from support.worlds.finished_jobs import fill, fill_early_replies, fill_request_files, fill_what_people_did
+from support.worlds.finished_jobs import fill, fill_activity, fill_early_replies, fill_request_files
 
 from bot.domain.slack_limits import CallKind
 from bot.store import (
@@ -78,7 +78,7 @@ async def engine(request: pytest.FixtureRequest, database: str) -> AsyncIterator
     async with engine.begin() as connection:
         await fill_request_files(connection)
         await fill_early_replies(connection, HISTORY)
-        await fill_what_people_did(connection, HISTORY)
+        await fill_activity(connection, HISTORY)
         if request.param == "looked at":
             await connection.execute(text("ANALYZE"))
     yield engine

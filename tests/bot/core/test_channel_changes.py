@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.core_world import ANA, CoreWorld
 
 from bot.app.startup import channel_aliases, newest_id
@@ -141,7 +141,7 @@ async def test_slacks_channel_id_changed_event_is_handled_as_documented(
             world.service,
             identity=Identity(team_id="T1", team="Team", bot_user_id="U0BOT", bot_id="B0BOT"),
             message_context=MessageContext(),
-            ephemeral_sender=ephemeral_to_nobody(session),
+            ephemeral_sender=unreachable_ephemeral(session),
         )
         payload = {"type": "event_callback", "team_id": "T1", "event": {"type": "channel_id_changed"} | event}
         assert (await app.handle_payload(payload)).status == 200

@@ -24,7 +24,7 @@ def said(ts: str, text: str = "", word: ThreadWord | None = None) -> Reply:
     return Reply(ANA, "C1", ROOT, ts, text, word=word)
 
 
-async def the_mention_comes(world: CoreWorld) -> None:
+async def deliver_mention(world: CoreWorld) -> None:
     """Delivers the root message."""
     asked = NewJob(BEN, "C1", "Fix it", f"message/C1/{ROOT}", WayIn.MENTION, thread_ts=ROOT, message_ts=ROOT)
     await world.service.start(replace(asked, origin=ThreadOrigin.REQUEST))
@@ -36,7 +36,7 @@ async def test_replies_that_arrive_before_the_threads_mention_reach_its_job(worl
     assert await world.service.receive(said(AT[0], "and the manual"))
     assert await world.service.receive(said(AT[1], word=ThreadWord.STATUS))
     assert await world.service.receive(said(AT[2], "Fix that, too", ThreadWord.NEW))
-    await the_mention_comes(world)
+    await deliver_mention(world)
     await world.pass_time(60)
     assert world.job_api.created == ["Do it", "Fix it", "Fix that, too"]
     assert {job: words for job, words in world.job_api.messages.items() if words} == {"job-2": ["and the manual"]}
@@ -89,7 +89,7 @@ async def test_talk_between_people_before_the_mention_is_ignored(world: CoreWorl
 
 async def test_no_reply_waits_for_a_card_in_a_known_thread(world: CoreWorld) -> None:
     """The card of a mention is posted in the mention's own thread, so nothing else can be a reply to it."""
-    await the_mention_comes(world)
+    await deliver_mention(world)
     await world.prepare()
     assert not await world.service.receive(replace(said(AT[0], "Lunch?"), thread_ts="1700000000.000950"))
 

@@ -122,7 +122,7 @@ async def test_a_reply_during_a_switch_waits_for_it(world: CoreWorld) -> None:
 async def test_a_switch_after_a_fresh_follow_up_stops_its_work(world: CoreWorld) -> None:
     in_two_projects(world)
     ts = await world.started("Mend the manual")
-    await follow_up_that_does_not_show(world, ts)
+    await unseen_follow_up(world, ts)
     await switch(world, await world.thread(ts))
     await world.pass_time(10)
     assert world.job_api.cancelled[:1] == ["job-1"]
@@ -362,7 +362,7 @@ async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorl
 # -- stops ------------------------------------------------------------------------------------------------------------
 
 
-async def follow_up_that_does_not_show(world: CoreWorld, ts: str) -> None:
+async def unseen_follow_up(world: CoreWorld, ts: str) -> None:
     """The job API accepted a follow-up, and still shows the job's old state."""
     world.job_api.show("job-1", "completed")
     await world.pass_time(10)
@@ -382,7 +382,7 @@ async def follow_up_that_does_not_show(world: CoreWorld, ts: str) -> None:
 async def test_a_stop_right_after_an_accepted_follow_up_stops_its_work(world: CoreWorld) -> None:
     world.job_api.cancels = True
     ts = await world.started()
-    await follow_up_that_does_not_show(world, ts)
+    await unseen_follow_up(world, ts)
     thread = await world.thread(ts)
     await world.press(RequestKind.STOP, ANA, "", key="s1", thread_id=thread.id)
     await world.settle()
@@ -513,7 +513,7 @@ async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: Cor
     assert world.job_api.messages["job-2"] == ["and the end"]
 
 
-def told_instead(world: CoreWorld) -> list[tuple[str, str]]:
+def refused_privately(world: CoreWorld) -> list[tuple[str, str]]:
     """The refused text and the reason, sent privately since nothing could be posted."""
     posts = [message.post for message in world.chat.told_as(PostNotDelivered)]
     return [(post.request.text, post.reason) for post in posts if isinstance(post, RequestRejected)]
@@ -530,7 +530,7 @@ async def test_replies_to_a_cardless_job_are_reported_if_no_job_precedes_it(worl
     await world.service.receive(Reply(BEN, "C1", ROOT, at(13), "and the index", mentions_us=True))
     await world.pass_time(60)
     assert world.job_api.created == []
-    assert told_instead(world) == [("and the index", "not_started")]
+    assert refused_privately(world) == [("and the index", "not_started")]
 
 
 @pytest.mark.parametrize("taken_back", ["stopped", "deleted"])
@@ -593,7 +593,7 @@ async def test_a_follow_up_that_was_never_polled_is_stopped(world: CoreWorld, aw
     """However long that lasted: the earlier end of the job proves nothing."""
     world.job_api.cancels = True
     ts = await world.started()
-    await follow_up_that_does_not_show(world, ts)
+    await unseen_follow_up(world, ts)
     if away == "Pagehand":
         world.clock.advance(3_600)
     else:
@@ -610,7 +610,7 @@ async def test_a_follow_up_that_was_never_polled_is_stopped(world: CoreWorld, aw
 async def test_a_follow_ups_outcome_is_reported_after_minutes_of_outage(world: CoreWorld) -> None:
     """For longer than a finished job is polled, but not so long that the thread was told."""
     ts = await world.started()
-    await follow_up_that_does_not_show(world, ts)
+    await unseen_follow_up(world, ts)
     await unreachable_for(world, 240)
     world.job_api.show("job-1", "completed", "https://git.example/pull/7")
     await world.pass_time(120)

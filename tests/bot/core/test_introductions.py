@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.recording_service import RecordingService
 from support.worlds.core_world import CoreWorld
 
@@ -57,7 +57,7 @@ async def test_no_introduction_where_pagehand_was_removed(world: CoreWorld) -> N
 
 
 @pytest.mark.parametrize("reason", ["is_archived", "restricted_action", "not_in_channel"])
-async def test_a_refused_introduction_is_given_at_the_next_invitation(world: CoreWorld, reason: str) -> None:
+async def test_a_refused_introduction_is_posted_at_the_next_invitation(world: CoreWorld, reason: str) -> None:
     def refuse(call: str, thread: Thread | None) -> None:
         raise ChatNotInChannel(reason) if reason == "not_in_channel" else ChatRejected(reason)
 
@@ -147,7 +147,7 @@ async def test_only_an_invitation_of_pagehand_introduces_it(event: dict[str, Any
             service,
             identity=Identity(team_id="T1", team="Acme", bot_user_id="UBOT", bot_id="BBOT"),
             message_context=MessageContext(),
-            ephemeral_sender=ephemeral_to_nobody(session),
+            ephemeral_sender=unreachable_ephemeral(session),
         )
         event = {"type": "member_joined_channel"} | event
         answer = await app.handle_payload({"type": "event_callback", "team_id": "T1", "event": event})

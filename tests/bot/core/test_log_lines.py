@@ -103,7 +103,7 @@ class FailingStore:
         (RuntimeError(PROMPT), "because of an unexpected RuntimeError"),
     ],
 )
-async def test_what_could_not_be_recorded_has_the_id_that_its_redelivery_gets(
+async def test_an_unrecorded_message_and_its_redelivery_have_one_log_id(
     world: CoreWorld, fault: Exception, words: str
 ) -> None:
     """Even after an unexpected error, whose text may quote a person."""
@@ -120,7 +120,7 @@ async def test_what_could_not_be_recorded_has_the_id_that_its_redelivery_gets(
     assert failed["request"] == recorded["request"]
 
 
-async def test_a_message_is_recorded_once_in_the_log_however_often_it_arrives(world: CoreWorld) -> None:
+async def test_a_redelivered_message_is_logged_as_recorded_once(world: CoreWorld) -> None:
     ts = await world.started(PROMPT)
     with log_lines() as lines:
         for _ in range(3):

@@ -8,7 +8,7 @@ from support.worlds.core_world import ANA, EVA, CoreWorld
 
 from bot.domain.notices.deliver import MOST_IN_DOUBT
 from bot.domain.notices.messages import CardChanged, PostNotDelivered
-from bot.domain.notices.notification import NotificationSettings, person_told
+from bot.domain.notices.notification import NotificationSettings, person_mentioned
 from bot.domain.notices.posts import JobFinished
 from bot.domain.projects import ChannelSettings, PostMode, Project, Projects
 from bot.domain.requests.new_jobs import NewJob
@@ -68,7 +68,7 @@ async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWor
     assert world.chat.calls.count("tell") == tries
 
 
-async def test_a_doubt_about_an_old_message_is_followed_up_as_long_as_any(world: CoreWorld) -> None:
+async def test_a_doubt_about_an_old_message_is_retried_as_long_as_any(world: CoreWorld) -> None:
     ts = await world.started()
     failing(world, *(ChatUnreachable("down") for _ in range(8)), *(ChatUncertain("timeout") for _ in range(9)))
     await world.reply(ts, "hack", "5.1", EVA)
@@ -239,7 +239,7 @@ async def test_a_job_with_three_follow_ups_gets_eight_posts_and_four_mentions(
     told = [
         (
             posted.kind,
-            person_told(thread, posted.message, NotificationSettings())
+            person_mentioned(thread, posted.message, NotificationSettings())
             if isinstance(posted.message, JobFinished)
             else "",
         )

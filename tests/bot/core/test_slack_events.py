@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.notices.messages import ActionAnswered, NoticeMessage, ReplyEdited
@@ -34,7 +34,7 @@ async def app(world: CoreWorld) -> AsyncIterator[SlackApp]:
         world.service,
         identity=GRID,
         message_context=MessageContext(bot_user_id=BOT),
-        ephemeral_sender=ephemeral_to_nobody(session),
+        ephemeral_sender=unreachable_ephemeral(session),
     )
     yield made
     await made.drain(1)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from support.fakes.ports import Posted
-from support.oracles.ends_verdict import wrongly_told
+from support.oracles.ends_verdict import wrong_announcements
 
 from bot.domain.notices.posts import JobFinished, JobStarted, Post, PullRequestFound
 from bot.domain.projects import PostMode
@@ -17,7 +17,7 @@ _THREAD = Thread("t1", "T1", "C1", "UANA", "Do it", "docs", 0.0, ts="1.0", card_
 
 def _found(*messages: Post, mode: PostMode = PostMode.ALL, ends: int = 1) -> Sequence[str]:
     posts = [Posted("C1", f"{at}.0", "1.0", f"t1/r{at}/post", message) for at, message in enumerate(messages)]
-    return list(wrongly_told(_THREAD, posts, mode, ends))
+    return list(wrong_announcements(_THREAD, posts, mode, ends))
 
 
 def test_a_correct_start_and_end_pass_the_verdict() -> None:

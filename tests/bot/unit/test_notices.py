@@ -155,5 +155,5 @@ def test_notice_keys_match_stored_ones() -> None:
     assert (keys.reply_edited(follow_up), keys.request_unreadable("r2")) == ("r2.9.1/edited/9.2", "r2/unreadable")
     assert (keys.reply_not_fully_sent(follow_up), keys.reaction(follow_up)) == ("r2/not_carried", "r2/mark")
     assert keys.action_answered("click/1") == "click/1"
-    stored = keys.in_database("t1", keys.told_privately(keys.JOB_STARTED))
+    stored = keys.in_database("t1", keys.sent_privately(keys.JOB_STARTED))
     assert (stored, keys.within_thread("t1", stored)) == ("t1/started/told", "started/told")

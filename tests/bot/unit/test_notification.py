@@ -9,10 +9,10 @@ from bot.domain.notices.notification import (
     Directly,
     InConversation,
     NotificationSettings,
-    person_told,
+    announced_though_muted,
+    person_mentioned,
     private_place,
     shown_in_channel,
-    told_though_muted,
 )
 from bot.domain.notices.posts import (
     JobActiveAgain,
@@ -69,28 +69,28 @@ def test_a_retry_is_answered_at_its_button() -> None:
 
 def test_an_end_mentions_the_waiting_person() -> None:
     """One person: the others have written in the thread, so Slack notifies them."""
-    assert person_told(THREAD, END, NotificationSettings()) == "U0ANA"
-    assert person_told(THREAD, replace(END, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
-    assert person_told(THREAD, JobFailed(link=LINK, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
-    assert person_told(THREAD, JobStopped("U0BEN"), NotificationSettings()) == "U0ANA"
+    assert person_mentioned(THREAD, END, NotificationSettings()) == "U0ANA"
+    assert person_mentioned(THREAD, replace(END, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
+    assert person_mentioned(THREAD, JobFailed(link=LINK, person_id="U0BEN"), NotificationSettings()) == "U0BEN"
+    assert person_mentioned(THREAD, JobStopped("U0BEN"), NotificationSettings()) == "U0ANA"
 
 
 def test_a_link_beside_an_end_mentions_nobody() -> None:
     """The end does. A job archived without an end has not mentioned anybody yet."""
-    assert person_told(THREAD, PullRequestFound(LINK), NotificationSettings()) == ""
-    assert person_told(THREAD, PullRequestFound(LINK, alone=True), NotificationSettings()) == "U0ANA"
+    assert person_mentioned(THREAD, PullRequestFound(LINK), NotificationSettings()) == ""
+    assert person_mentioned(THREAD, PullRequestFound(LINK, alone=True), NotificationSettings()) == "U0ANA"
 
 
 @pytest.mark.parametrize("thread", [QUIET, MUTED])
 def test_a_quiet_or_muted_job_mentions_nobody(thread: Thread) -> None:
     """Its end is not broadcast either."""
-    assert person_told(thread, END, LOUD) == ""
+    assert person_mentioned(thread, END, LOUD) == ""
     assert not shown_in_channel(thread, END, LOUD)
 
 
 def test_a_channel_can_disable_mentions() -> None:
     """For every requester."""
-    assert person_told(THREAD, END, NotificationSettings(mention=False)) == ""
+    assert person_mentioned(THREAD, END, NotificationSettings(mention=False)) == ""
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_only_the_first_end_with_its_pull_request_is_broadcast(message: NoticeMe
 )
 def test_a_muted_thread_still_gets_failures_and_pull_requests(message: NoticeMessage, *, told: bool) -> None:
     """And a stop, which somebody has just requested."""
-    assert told_though_muted(message) is told
+    assert announced_though_muted(message) is told

@@ -83,7 +83,7 @@ def test_without_an_optional_scope_the_bot_warns_once_and_starts(name: str, capl
     assert "Reinstall to Workspace" in record.message
 
 
-def test_what_was_left_out_on_purpose_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_features_left_out_on_purpose_are_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     left_out = scopes_and_events([Feature.FILES, Feature.REACTIONS])
     missing = MissingScopes(left_out)
     check_scopes(ALL - left_out, missing, left_out)

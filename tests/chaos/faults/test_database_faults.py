@@ -73,7 +73,7 @@ async def asked_in_trouble(world: AppWorld, prompt: str) -> str:
     return answer.text
 
 
-async def done_or_told(world: AppWorld, prompt: str, answer: str) -> None:
+async def done_or_explained(world: AppWorld, prompt: str, answer: str) -> None:
     """The answer to a command was true: it started, or the person knows that it did not."""
 
     async def state() -> bool:
@@ -103,7 +103,7 @@ async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
         await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) > polls)
         await world.until_said("Running", *FINISHED)
         await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["Meanwhile"])
-        await done_or_told(world, "Asked meanwhile", answer)
+        await done_or_explained(world, "Asked meanwhile", answer)
         await world.settled()
         await world.check()
 
@@ -194,8 +194,8 @@ async def test_sqlite_is_locked_by_another_process_for_ten_seconds(scratch: Path
             await asyncio.sleep(until_then - asyncio.get_running_loop().time())
         await world.until_said("Running", *FINISHED)
         await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["Meanwhile"])
-        await done_or_told(world, "At the beginning", first)
-        await done_or_told(world, "A little later", second)
+        await done_or_explained(world, "At the beginning", first)
+        await done_or_explained(world, "A little later", second)
         await world.settled()
         await world.check()
 

@@ -53,7 +53,7 @@ def turn(agent, text):
 """
 
 
-async def test_the_tokens_that_an_agent_tells_are_counted(tmp_path: Path) -> None:
+async def test_tokens_reported_by_an_agent_are_counted(tmp_path: Path) -> None:
     bare = make_bare(tmp_path / "r.git", {"docs/a.md": "# Start\n"})
     agent = shlex.join(scripted(tmp_path, TELLS_USAGE).command)
     async with running(bare, tmp_path / "data", agent=agent, metrics_token=TOKEN) as world:

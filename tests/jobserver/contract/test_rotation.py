@@ -33,7 +33,7 @@ async def test_clients_with_either_key_are_accepted(tmp_path: Path) -> None:
         assert await statuses() == [401, 404]
 
 
-async def test_the_job_servers_metrics_are_shown_for_either_token(tmp_path: Path) -> None:
+async def test_the_job_servers_metrics_are_served_for_either_token(tmp_path: Path) -> None:
     file = SecretFileWorld(tmp_path / "token")
     file.put(OLD)
     token = file.secret()

@@ -156,7 +156,7 @@ def enciphered(data: bytes) -> bytes:
     ],
     ids=range(10),
 )  # fmt: skip
-def test_unreadable_archives_are_skipped(data: bytes) -> None:
+def test_unreadable_archives_are_scanned_as_raw_bytes(data: bytes) -> None:
     """The raw bytes are scanned."""
     assert all(len(content) < 99 for content in unpacked(data))
     assert found(data + b"\n" + AWS.encode()) == ["aws-access-key-id"]

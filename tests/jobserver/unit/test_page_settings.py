@@ -28,7 +28,7 @@ def test_reviewers_are_read_from_a_file_line_by_line(tmp_path: Path) -> None:
     assert made().reviewer_list == ()
 
 
-def test_an_empty_file_has_nobody_until_it_has_a_line(tmp_path: Path) -> None:
+def test_an_empty_reviewers_file_lists_nobody_until_it_has_a_line(tmp_path: Path) -> None:
     file = tmp_path / "reviewers"
     file.touch()
     settings = made(REVIEWERS_FILE=str(file))

@@ -134,7 +134,7 @@ class Branches:
         self.deleted.append(branch)
 
 
-async def test_branches_of_ended_pull_requests_go_and_a_failing_one_blocks_no_other(
+async def test_branches_of_ended_pull_requests_are_deleted_despite_a_failing_one(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     jobs, branches, pull_requests = Jobs(database), Branches(), FakePullRequests()

@@ -45,7 +45,7 @@ def _introduced_once(world: ProcessWorld, scenario: UserScenario) -> Iterator[Br
         yield Broken(Promise.NOTHING_LOST, f"no introduction in {channel}")
 
 
-def wrongly_told(scenario: UserScenario) -> Iterator[Broken]:
+def wrong_announcements(scenario: UserScenario) -> Iterator[Broken]:
     """A start mentions nobody and an end one person at most. In ends-only mode there is no start."""
     for message in scenario.slack_thread():
         key, mentions = key_in_thread(message), message.text.count("<@")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from support.chaos.actions_verdict import ends_unseen, homes_broken
 from support.chaos.asked import Cards
 from support.chaos.direct_scenario import DirectScenario, lines_broken
-from support.chaos.faults_told import break_parts
+from support.chaos.faults_reported import break_parts
 from support.chaos.process_world import LEASE, PEOPLE, ProcessWorld, until
 from support.chaos.resume import Claims, Resume, doings, resumed
 from support.chaos.signing_secrets import replace_signing_secrets, wrongly_refused

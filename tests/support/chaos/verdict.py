@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from support.chaos.actions_verdict import actions_broken
-from support.chaos.asides_verdict import asides_broken, wrongly_told
+from support.chaos.asides_verdict import asides_broken, wrong_announcements
 from support.chaos.asked import Reply
 from support.chaos.card_verdict import end_on_card
-from support.chaos.faults_told import faults_told
+from support.chaos.faults_reported import faults_reported
 from support.chaos.process_world import ENDS_ALONE, REQUEST_LEASE, ProcessWorld
 from support.chaos.user_scenario import UserScenario
 from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_of
@@ -89,7 +89,7 @@ async def judge(world: ProcessWorld, scenarios: Sequence[UserScenario]) -> Verdi
     verdict.broken += await actions_broken(world, scenarios)
     for scenario in scenarios:
         if scenario.card is not None:
-            verdict.broken += [*_told(scenario), *wrongly_told(scenario)]
+            verdict.broken += [*_told(scenario), *wrong_announcements(scenario)]
         verdict.broken += asides_broken(world, scenario)
         verdict.broken += [*_without_its_files(world, scenario), *_against_the_rules(world, scenario, records)]
     verdict.double_sends += _sent_twice(world)
@@ -114,7 +114,7 @@ def history(world: ProcessWorld, scenarios: Sequence[UserScenario], records: Rec
             for shown in (*end_on_card(world, scenario), *_reactions(world, scenario, records))
         ],
         polls=[poll for poll in world.fake_job_api.polls if poll.job_id not in late],
-        faults=[fault for fault in faults_told(world) if not any(key.startswith(f"{fault.name}/") for key in late)],
+        faults=[fault for fault in faults_reported(world) if not any(key.startswith(f"{fault.name}/") for key in late)],
     )
 
 
@@ -240,14 +240,14 @@ def _told(scenario: UserScenario) -> Iterator[Broken]:
         by = [key_in_thread(message) for message in said if answer in message.text]
         if not 1 <= len(by) <= scenario.ends[answer]:
             yield _count(scenario, f"{answer} by {by}", len(by))
-    if again := ends_told_again(scenario):
+    if again := ends_announced_again(scenario):
         yield Broken(Promise.SAID_ONCE, f"{scenario.prompt} was told {again} ends more than there were")
     rounds = [int(found[1]) for message in said if (found := _ROUND.match(key_in_thread(message)))]
     if rounds != sorted(rounds):
         yield Broken(Promise.IN_ORDER, f"{scenario.prompt} was told of the rounds {rounds}")
 
 
-def ends_told_again(scenario: UserScenario) -> int:
+def ends_announced_again(scenario: UserScenario) -> int:
     """Returns ends that were announced again."""
     said = [message for message in _timely(scenario) if key_of(message).startswith(f"{scenario.thread_id}/")]
     told = {link: sum(link in message.text for message in said) for link in scenario.links}

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 from support.machine.machine import LINKS, Machine
-from support.oracles.promises import check, said_too_often
+from support.oracles.promises import check, posted_too_often
 from support.worlds.fault_traps import TRAPS
 from support.worlds.fault_world import Trap
 
@@ -59,7 +59,7 @@ class Environment(Machine):
 
     @invariant()
     def nothing_is_said_twice(self) -> None:
-        check(said_too_often(message.key for message in self.outside.chat.messages))
+        check(posted_too_often(message.key for message in self.outside.chat.messages))
 
     @invariant()
     def there_is_no_job_before_its_card(self) -> None:

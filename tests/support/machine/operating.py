@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 from support.machine.machine import Machine
-from support.oracles.promises import Fault, check, said_too_often, wrongly_reported
+from support.oracles.promises import Fault, check, posted_too_often, wrongly_reported
 from support.worlds.fault_traps import OPERATOR_TRAPS
 from support.worlds.fault_world import SetupOutside, Trap
 
@@ -76,7 +76,7 @@ class Operating(Machine):
 
     @invariant()
     def no_fault_is_told_twice(self) -> None:
-        check(said_too_often(self.setup.told))
+        check(posted_too_often(self.setup.told))
 
     def looks(self, at: int) -> None:
         """An instance runs its checks."""

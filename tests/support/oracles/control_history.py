@@ -86,7 +86,7 @@ class ControlHistory:
         }
         return not conversation and self.outside.projects.any_channel.replies != "mentions"
 
-    def was_nobodys(self, message: Message) -> bool:
+    def was_in_an_ordinary_thread(self, message: Message) -> bool:
         """A reply without a mention in a thread that was an ordinary one as far as was known, even with all cards
         posted: Slack delivered the root message later.
         """

@@ -49,19 +49,19 @@ class ControlVerdict(LineVerdict):
             *self.lost(),
             *self.done_too_often(),
             *self.misdirected(),
-            *self.not_as_it_was_written(),
-            *self.by_whom_may_not(),
+            *self.outdated_texts(),
+            *self.without_permission(),
             *self.over_the_limit(),
             *self.though_muted(),
-            *self.stopped_by_nobody(),
-            *self.discarded_by_nobody(),
+            *self.stopped_without_request(),
+            *self.discarded_without_request(),
             *self.unanswered(),
             *self.false_words(),
             *self.thanked_wrongly(),
             *self.cheered_wrongly(),
-            *self.words_to_the_agent(),
+            *self.control_words_sent(),
             *self.forwarded_in_part(),
-            *self.lines_gone_wrong(),
+            *self.wrong_lines(),
         ]
 
     # -- 1. taken once, or explained ------------------------------------------------------------------------------
@@ -73,7 +73,11 @@ class ControlVerdict(LineVerdict):
                 continue
             if not self.is_for_the_agent(message) or message.told_too_late or self.discarded(message):
                 continue
-            if self.explained(message) or self.was_nobodys(message) or self._waits_for_its_writer(message):
+            if (
+                self.explained(message)
+                or self.was_in_an_ordinary_thread(message)
+                or self._waits_for_its_writer(message)
+            ):
                 continue
             yield f"lost: {message} was acknowledged, not taken, and nothing was said ({self.row_of(message)})"
 
@@ -146,7 +150,7 @@ class ControlVerdict(LineVerdict):
 
     # -- 4. as it was when it was sent ----------------------------------------------------------------------------
 
-    def not_as_it_was_written(self) -> Iterator[str]:
+    def outdated_texts(self) -> Iterator[str]:
         """What was edited or withdrawn before it was claimed is not sent in its old form."""
         for message in self.people.messages:
             for mark, version in message.marks():
@@ -170,7 +174,7 @@ class ControlVerdict(LineVerdict):
 
     # -- who may --------------------------------------------------------------------------------------------------
 
-    def by_whom_may_not(self) -> Iterator[str]:
+    def without_permission(self) -> Iterator[str]:
         """Nothing by an outsider is taken, nor by a person who was a guest all the time."""
         for message in self.people.messages:
             for call in self.taken(message):
@@ -216,7 +220,7 @@ class ControlVerdict(LineVerdict):
 
     # -- 3. a refusal changes nothing -----------------------------------------------------------------------------
 
-    def stopped_by_nobody(self) -> Iterator[str]:
+    def stopped_without_request(self) -> Iterator[str]:
         """A job is stopped only if somebody stopped it or another one replaced it."""
         for call in self.calls:
             if call.operation != "cancel" and call.prompt != STOP_WORDS:
@@ -229,7 +233,7 @@ class ControlVerdict(LineVerdict):
                 after = [self.told(each) for each in here if each.created_at > job.thread.created_at]
                 yield f"refusal: {call.job_id} was stopped, and nobody had it stopped; after it: {after}"
 
-    def discarded_by_nobody(self) -> Iterator[str]:
+    def discarded_without_request(self) -> Iterator[str]:
         """Partial work is discarded only if somebody wanted that."""
         for call in self.calls:
             if call.operation == "discard" and not any(
@@ -299,7 +303,7 @@ class ControlVerdict(LineVerdict):
 
     # -- words for Pagehand, and what others wrote ----------------------------------------------------------------
 
-    def words_to_the_agent(self) -> Iterator[str]:
+    def control_words_sent(self) -> Iterator[str]:
         """No control word is an instruction. Only its author is told about a probable one."""
         for press in self.people.presses.values():
             if not isinstance(press.wants, Reply) or press.wants.word is ThreadWord.NEW:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from support.oracles.ends_verdict import wrongly_told
+from support.oracles.ends_verdict import wrong_announcements
 from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
 from support.worlds.fault_world import Outside
 
@@ -336,7 +336,9 @@ class Verdict:
         messages = [message for message in self.outside.chat.messages if message.key.startswith(f"{thread.id}/")]
         posts = [message for message in messages if message.kind != "card_changed"]
         assert all(message.thread_ts == thread.ts for message in posts)
-        wrong = list(wrongly_told(thread, posts, self.outside.projects.posts(thread.channel_id), self._ends_of(thread)))
+        wrong = list(
+            wrong_announcements(thread, posts, self.outside.projects.posts(thread.channel_id), self._ends_of(thread))
+        )
         assert not wrong, "\n".join(wrong)
 
     def _ends_of(self, thread: Thread) -> int:

@@ -13,7 +13,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.notices import messages
 
 
-def wrongly_told(thread: Thread, posts: Sequence[Posted], mode: PostMode, ends: int) -> Iterator[str]:
+def wrong_announcements(thread: Thread, posts: Sequence[Posted], mode: PostMode, ends: int) -> Iterator[str]:
     """Checks the posts about one job. `mode` is that of its channel; `ends` is how often the job ended."""
     of_ends = [post.key for post in posts if isinstance(post.message, JobEnd)]
     if len(of_ends) > ends:

@@ -18,7 +18,7 @@ _ANSWERS = {RequestKind.SEND_HELD, RequestKind.DISCARD_HELD}
 class LineVerdict(ControlHistory):
     """Checks lines: messages without a leading project that begin their own thread."""
 
-    def lines_gone_wrong(self) -> Iterator[str]:
+    def wrong_lines(self) -> Iterator[str]:
         """Returns all faults about them."""
         for message in self.people.messages:
             if self.is_line(message):
@@ -43,10 +43,10 @@ class LineVerdict(ControlHistory):
         if not isinstance(wants, Action) or wants.kind is not RequestKind.DISCARD_HELD:
             return False
         line = next((each for each in self.people.messages if request_id(each.key) == wants.argument), None)
-        began = [line, *self.in_one_go_with(line)] if line is not None else []
+        began = [line, *self.lines_sent_with(line)] if line is not None else []
         return any(self.is_line(each) and self._kind_of(each) == RequestKind.START for each in began)
 
-    def in_one_go_with(self, line: Message) -> list[Message]:
+    def lines_sent_with(self, line: Message) -> list[Message]:
         """Returns the other lines of the same author shortly before or after, each a few seconds from the next."""
         own = [each for each in self.people.messages if self.is_line(each) and each.person == line.person]
         own = sorted((each for each in own if each.channel_id == line.channel_id), key=lambda each: float(each.ts))
@@ -56,7 +56,7 @@ class LineVerdict(ControlHistory):
 
     def is_asked_about(self, line: Message) -> bool:
         """Returns whether it is asked about by its own question or by one in its group."""
-        ids = [request_id(each.key) for each in (line, *self.in_one_go_with(line))]
+        ids = [request_id(each.key) for each in (line, *self.lines_sent_with(line))]
         return any(f"/{each}/held/" in key for each in ids for key in self.notices)
 
     def _kind_of(self, line: Message) -> str:
@@ -83,7 +83,7 @@ class LineVerdict(ControlHistory):
         was_held = f"/{request_id(line.key)}/held/"
         if not taken or not any(was_held in key for key in self.notices):
             return
-        said = {kind for each in (line, *self.in_one_go_with(line)) for kind in self._answers_about(each)}
+        said = {kind for each in (line, *self.lines_sent_with(line)) for kind in self._answers_about(each)}
         wanted = {RequestKind.DISCARD_HELD} if taken[0].operation == "create" else _ANSWERS
         if not said & wanted:
             yield f"unsaid: {line} was taken as a {taken[0].operation}, and its writer said {said or 'nothing'}"

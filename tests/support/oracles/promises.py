@@ -130,11 +130,11 @@ def broken(history: History) -> list[Broken]:
         *lost(history.requests),
         *undelivered(history.threads),
         *done_too_often(history.requests),
-        *said_too_often(history.posts),
-        *said_out_of_order(history.threads),
+        *posted_too_often(history.posts),
+        *posted_out_of_order(history.threads),
         *taken_out_of_order(history.requests),
         *out_of_date(history.shown),
-        *polled_by_two(history.polls),
+        *polled_twice(history.polls),
         *wrongly_reported(history.faults),
     ]
 
@@ -173,14 +173,14 @@ def done_too_often(requests: Iterable[AskedFor]) -> Iterator[Broken]:
             yield Broken(Promise.DONE_ONCE, f"{request.name} was taken {request.taken} times, and not at most {most}")
 
 
-def said_too_often(posts: Iterable[str]) -> Iterator[Broken]:
+def posted_too_often(posts: Iterable[str]) -> Iterator[Broken]:
     """Nothing is posted twice."""
     for name, times in Counter(posts).items():
         if times > 1:
             yield Broken(Promise.SAID_ONCE, f"{name} was posted {times} times")
 
 
-def said_out_of_order(threads: Iterable[Said]) -> Iterator[Broken]:
+def posted_out_of_order(threads: Iterable[Said]) -> Iterator[Broken]:
     """Notices are in the order in which things happened, without others between."""
     for thread in threads:
         places = {key: place for place, key in enumerate(thread.meant)}
@@ -211,7 +211,7 @@ def out_of_date(shown: Iterable[Shown]) -> Iterator[Broken]:
             yield Broken(Promise.UP_TO_DATE, f"{one.name} shows {one.shown!r}, not {list(one.right)!r}")
 
 
-def polled_by_two(polls: Iterable[Poll]) -> Iterator[Broken]:
+def polled_twice(polls: Iterable[Poll]) -> Iterator[Broken]:
     """No job is polled by two processes at the same time."""
     latest: dict[str, Poll] = {}
     for poll in sorted(polls, key=lambda poll: poll.started):

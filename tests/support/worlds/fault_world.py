@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from support.fakes.ports import FakeChat, FakeClock, FakeJobApi, FakeRequesters, Posted, seen_unless
 from support.fakes.slack_reading import FakeSlackReading
 from support.fakes.virtual_loop import VirtualLoop
-from support.oracles.promises import Poll, check, polled_by_two
+from support.oracles.promises import Poll, check, polled_twice
 from support.worlds.core_world import CoreWorld
 
 from bot.app.checks.running import Check
@@ -507,7 +507,7 @@ class _JobApiReach(_Reach):
         outside = self._process.outside
         now = outside.clock.time
         before, poll = outside.polls.get(job_id), Poll(job_id, now, now + self.limit)
-        check(polled_by_two([*([before] if before else []), poll]))
+        check(polled_twice([*([before] if before else []), poll]))
         outside.polls[job_id] = poll
         try:
             return await self._call("get", lambda: outside.job_api.get(project, job_id))

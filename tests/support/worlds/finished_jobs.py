@@ -104,7 +104,7 @@ async def fill_early_replies(connection: AsyncConnection, count: int) -> None:
     await connection.execute(text(statement), {"count": count})
 
 
-async def fill_what_people_did(connection: AsyncConnection, count: int) -> None:
+async def fill_activity(connection: AsyncConnection, count: int) -> None:
     """Adds this many audit entries, counted requests, versions, channel ids, Slack calls, drafts, preferences, Homes,
     last times and faults of the set-up.
     """

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from slack_bolt.response import BoltResponse
-from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.recording_service import RecordingService
 
 from bot.slack.receiving.slack_app import SlackApp
@@ -55,7 +55,7 @@ async def listening(
     """Opens it; `recording_timeout`: seconds within which Slack gets an answer."""
     service = RecordingService()
     async with new_session() as session:
-        ephemeral = ephemeral_to_nobody(session)
+        ephemeral = unreachable_ephemeral(session)
         app = SlackApp(
             service,
             identity=identity,

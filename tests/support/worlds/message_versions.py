@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ephemeral import unreachable_ephemeral
 from support.worlds.core_world import CoreWorld
 
 from bot.domain.requests.request import MessageVersion
@@ -97,7 +97,7 @@ async def message_versions(world: CoreWorld) -> AsyncIterator[MessageVersions]:
             world.service,
             identity=Identity(team_id="T1", team="Team", bot_user_id=BOT, bot_id="B0BOT"),
             message_context=MessageContext(bot_user_id=BOT),
-            ephemeral_sender=ephemeral_to_nobody(session),
+            ephemeral_sender=unreachable_ephemeral(session),
         )
         yield MessageVersions(world, app)
         await app.drain(1)

@@ -6,7 +6,7 @@ Only Slack itself, the job API and the clock are fakes.
 
 from typing import Any
 
-from support.fakes.ephemeral import ephemeral_to_nobody
+from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.ports import FakeChat
 from support.worlds.core_world import CoreWorld
 
@@ -116,7 +116,7 @@ class TutorialWorld(CoreWorld):
     # -- implementation -----------------------------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        nobody = ephemeral_to_nobody(self._session)
+        nobody = unreachable_ephemeral(self._session)
         self._app = SlackApp(self.service, identity=IDENTITY, message_context=CONTEXT, ephemeral_sender=nobody)
 
     async def _event(self, event: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ class Threads(RuleBasedStateMachine):
             self.roots.remove(ts)
 
     @invariant()
-    def everything_is_where_the_model_has_it(self) -> None:
+    def matches_the_model(self) -> None:
         conversation = self.state.conversation(self.docs)
         every = sorted([*self.roots, *(ts for replies in self.replies.values() for ts in replies)])
         assert [message.ts for message in conversation] == every

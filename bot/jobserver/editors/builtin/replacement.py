@@ -42,7 +42,7 @@ def is_whole(text: str, span: Span) -> bool:
 
 
 def _is_cut_before(text: str, start: int) -> bool:
-    return _is_letter(text[start : start + 1]) and _goes_on(text, start - 1, step=-1)
+    return _is_letter(text[start : start + 1]) and _continues(text, start - 1, step=-1)
 
 
 def _is_cut_after(text: str, span: Span) -> bool:
@@ -50,10 +50,10 @@ def _is_cut_after(text: str, span: Span) -> bool:
         return False
     if _POSSESSIVE.match(text, span.end) and text[span.start : span.end].lower() not in _CONTRACTED:
         return False
-    return _goes_on(text, span.end, step=1)
+    return _continues(text, span.end, step=1)
 
 
-def _goes_on(text: str, position: int, *, step: int) -> bool:
+def _continues(text: str, position: int, *, step: int) -> bool:
     near = text[position : position + 2] if step > 0 else text[max(0, position - 1) : position + 1]
     if near == _DASH:
         return False

@@ -42,7 +42,7 @@ async def break_parts(world: ProcessWorld, over: asyncio.Event) -> None:
         await store.close()
 
 
-def faults_told(world: ProcessWorld) -> Iterator[Fault]:
+def faults_reported(world: ProcessWorld) -> Iterator[Fault]:
     """How often the administrator was told of each."""
     told = Counter(key.partition("/")[0] for key in all_keys(world.workspace))
     yield from (Fault(part, told[part]) for part in world.broken_parts)
