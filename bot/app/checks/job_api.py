@@ -30,7 +30,7 @@ async def check_job_api(project: ProjectSettings) -> Sequence[Finding]:
     if answered.passing:
         return [answered]
     others = [await _answer(f"{name}.older_key", each) for each in older]
-    findings = [_while_the_older_works(answered, others), *map(_older_key, others)]
+    findings = [_while_the_older_works(answered, others), *(_older_key(each, answered) for each in others)]
     for each, answer in zip([newest, *older], [answered, *others], strict=True):
         if not answer.is_fault:
             async with JobApiProbe(each.job_api, each.id) as probe:
@@ -62,13 +62,15 @@ def _while_the_older_works(newest: Finding, others: Sequence[Finding]) -> Findin
     return replace(newest, found=found, why="Without the older key, no job works.", passing=True)
 
 
-def _older_key(answered: Finding) -> Finding:
+def _older_key(older: Finding, newest: Finding) -> Finding:
     """An older key may be refused: it is there for the time in which the job API does not know the newest."""
-    if answered.passing:
-        return Finding.not_checked(answered.check, f"Whether the older key works is not known. {answered.found}")
-    if answered.is_fault:
-        return Finding.ok(answered.check, f"The older key does not work, and can be removed. {answered.found}")
-    return Finding.ok(answered.check, "The older key works as well.")
+    if not older.is_fault:
+        return Finding.ok(older.check, "The older key works.")
+    if older.passing:
+        return Finding.not_checked(older.check, f"Whether the older key works is not known. {older.found}")
+    if newest.is_fault:
+        return Finding.not_checked(older.check, f"The older key does not work either. {older.found}")
+    return Finding.ok(older.check, f"The older key does not work, and can be removed. {older.found}")
 
 
 def _gone(name: str, project: ProjectSettings, error: JobGone) -> Finding:

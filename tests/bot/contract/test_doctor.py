@@ -136,10 +136,11 @@ async def test_each_key_of_a_rotation_is_checked(setup: Setup) -> None:
     fault = await setup.fault("job_api.docs", JOB_API_KEY=f"{unknown} {KEY}")
     assert fault.status is FindingStatus.ERROR
     assert "about the newest key; Pagehand goes on with the older one" in fault.found
-    assert setup.found["job_api.docs.older_key"].found == "The older key works as well."
+    assert setup.found["job_api.docs.older_key"].found == "The older key works."
     assert setup.found["job_api.docs.cancel"].status is FindingStatus.OK, "asked with the key that works"
     fault = await setup.fault("job_api.docs", JOB_API_KEY=f"{unknown} {unknown}-1")
     assert "goes on" not in fault.found
+    assert "does not work either" in setup.found["job_api.docs.older_key"].found
     assert "job_api.docs.older_key" not in await setup.examine()
 
 
