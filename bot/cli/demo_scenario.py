@@ -95,6 +95,6 @@ def _newest_card(workspace: WorkspaceServer, *, since: str = "") -> str:
 
 
 def notice_key(message: Message) -> str:
-    """Returns the key of the notice that a message is; empty if it is none of Pagehand's."""
+    """Returns the key of a message's notice; empty if the message is not Pagehand's."""
     payload = (message.metadata or {}).get("event_payload", {})
     return str(payload.get("key", ""))

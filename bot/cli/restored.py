@@ -98,7 +98,7 @@ async def _mark_news_in_doubt(store: Store, thread_id: str) -> None:
             poll_in = next_poll_in(state, tx.now, Polling(), jitter=0.5)
             await tx.threads.save_state(thread.id, state, poll_in=poll_in)
 
-    with suppress(UnreadableRow):  # whoever claims it sets it aside and reports it
+    with suppress(UnreadableRow):  # its next owner sets it aside and reports it
         await store.transact(work)
 
 
@@ -121,7 +121,7 @@ async def _end_action(store: Store, request_id: str) -> int:
     try:
         return await store.transact(lambda tx: _end(tx, request_id))
     except UnreadableRow:
-        return 0  # whoever claims it sets it aside and reports it
+        return 0  # its next owner sets it aside and reports it
 
 
 async def _end(tx: Transaction, request_id: str) -> int:

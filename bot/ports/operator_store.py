@@ -34,7 +34,7 @@ class Faults(Protocol):
     async def record(self, findings: Sequence[Finding], *, tell: bool) -> None:
         """Records the findings of one run. A finding without a fault clears the faults of its name, and of names with
         one more part. With `tell`, a new fault is due to be reported. It is false in the first run, whose faults are
-        known to whoever set Pagehand up.
+        known to the person who set Pagehand up.
         """
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedFault]:

@@ -218,7 +218,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
             return await self._speak(item, claimed_at)
         except ChatNotInChannel:
             if isinstance(item.notice.message, Introduction):
-                raise  # whoever removed Pagehand does not want it back
+                raise  # the people who removed Pagehand do not want it back
             self._require_lease(claimed_at)
             await self._bounded(self._chat.join(item.thread.channel_id))
             return await self._speak(item, claimed_at)
@@ -251,7 +251,7 @@ class Outbox(SlackWorker[ClaimedNotice]):
                 return await self._say_once(item, claimed_at)
 
     async def _require_use(self, channel_id: str) -> None:
-        """Raises ChatRejected if nobody may use Pagehand in a channel. There it says nothing; whoever tries is told."""
+        """Raises ChatRejected where nobody may use Pagehand. It posts nothing there; people who try are told."""
         channel = await self._bounded(self._channels.channel(channel_id))
         if (refusal := refusal_in(channel, self._rules)) is not None:
             raise ChatRejected(refusal)

@@ -57,7 +57,7 @@ async def take_place(tx: RequestTransaction, thread: Thread, start: Request, ter
 
 
 async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
-    """Ends the job that another one replaces, now that the new one has its card, and tells whoever asked for it."""
+    """Ends the job that another one replaces, now that the new one has its card, and tells its requester."""
     found = await _replaced_by(tx, thread)
     if found is None:
         return

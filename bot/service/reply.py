@@ -163,7 +163,7 @@ async def catch_up(tx: RecordingTransaction, request: Request) -> None:
     elif after.state is not request.state:
         of_reply = await tx.requests.find_by_reply(after.thread_id, after.written_at)
         await _react_to_withdrawal(tx, after, of_reply[:-1])
-        await tx.notices.add(after.thread_id, CARD_CHANGED)  # it counts what waits
+        await tx.notices.add(after.thread_id, CARD_CHANGED)  # it counts waiting follow-ups
     if (notice := offer(after) or taken_back(after)) is not None:
         await tx.notices.add(after.thread_id, notice)
 
@@ -193,7 +193,7 @@ async def _revise(
     elif after.state is RequestState.WITHDRAWN and request.state is not RequestState.WITHDRAWN:
         await _react_to_withdrawal(tx, after, before[:-1])
         if thread.card_ts is not None:
-            await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
+            await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
     elif _holds_more(reply, request) and (after.state in _ON_ITS_WAY or after.uncertain):
         await tx.notices.add(thread.id, not_fully_sent(after, reply.attachments, words_sent=True))
     notice = offer(after) or taken_back(after)

@@ -121,7 +121,7 @@ async def record_result(
     await _settle_each(tx, requests, settlement)
     await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
     if requests[0].kind is RequestKind.FOLLOW_UP:
-        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts them
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts follow-ups
     for notice in settlement.notices:
         await tx.notices.add(thread.id, notice)
     state, problem = settlement.request_state, settlement.problem

@@ -46,7 +46,7 @@ def slack_text() -> Reader:
             )
             said = parse_reply(text, bot_user_id="U0BOT")
             assert isinstance(said, Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp)
-            assert unescape(escape(words)) == words, "what we say of somebody's words is not what they said"
+            assert unescape(escape(words)) == words, "our remarks about a text are not part of it"
 
     return read
 

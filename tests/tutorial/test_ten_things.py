@@ -63,7 +63,7 @@ async def test_6_the_end_has_the_link_to_the_pull_request(pagehand: TutorialWorl
     await pagehand.later()
     assert "Finished with a pull request" in pagehand.card
     assert LINK in pagehand.said[-1]
-    assert "<@UANA>" in pagehand.said[-1], "whoever asked is mentioned"
+    assert "<@UANA>" in pagehand.said[-1], "the requester is mentioned"
 
 
 async def test_7_a_reply_after_the_end_resumes_the_job(pagehand: TutorialWorld) -> None:
@@ -99,7 +99,7 @@ async def test_9_a_request_in_doubt_is_sent_again_only_on_confirmation(pagehand:
 
     reply = await pagehand.replies("Leave the changelog alone")
     await pagehand.later()
-    assert pagehand.job_api.messages["job-1"] == ["Leave the changelog alone"], "it did arrive, which nobody knows"
+    assert pagehand.job_api.messages["job-1"] == ["Leave the changelog alone"], "it did arrive, but that is unknown"
     assert "I can't tell if your follow-up" in pagehand.said[-1]
     assert pagehand.reaction(reply) == "warning"
 

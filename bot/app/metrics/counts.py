@@ -1,4 +1,4 @@
-"""What is counted as it happens. This class counts nothing, which is all there is where no metrics are served."""
+"""Counts events. This base class counts nothing, for processes that serve no metrics."""
 
 from collections.abc import Sequence
 

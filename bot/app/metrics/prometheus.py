@@ -105,7 +105,7 @@ _UNLIMITED_METHODS = (
 
 
 class PrometheusPage:
-    """What is served: the counts, the state of this process, and what waits in the database.
+    """The served page: the counts, the state of this process, and the queues in the database.
 
     `read_backlog` raises StoreError if the database cannot be read, which is shown, too. `monotonic` is in seconds.
     """
@@ -138,7 +138,7 @@ class PrometheusPage:
         return bytes(generate_latest(self._registry))
 
     def collect(self) -> Iterator[Metric]:
-        """Yields what is not counted but read; called by the registry."""
+        """Yields the values that are read instead of counted; called by the registry."""
         yield from _process(self._readings())
         yield _gauge("pagehand_database_readable", "Whether the database could be read.", self._backlog is not None)
         if self._backlog is not None:

@@ -49,7 +49,7 @@ def scopes_of(manifest: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _filled(existing: Mapping[str, Any], wanted: Mapping[str, Any]) -> Manifest:
-    """Returns the existing object, with what it lacks."""
+    """Returns the existing object with missing values added."""
     filled = dict(existing)
     for key, value in wanted.items():
         if isinstance(value, dict):

@@ -46,7 +46,7 @@ class SetupOptions:
 
 def run_setup(options: SetupOptions, environ: Mapping[str, str]) -> int:
     """Sets Pagehand up, and returns the exit code. Raises ConfigError where a file of settings cannot be read."""
-    logging.basicConfig(level=logging.CRITICAL)  # what is wrong is said, and once
+    logging.basicConfig(level=logging.CRITICAL)  # the fault is reported, once
     dialogue = Dialogue(no_input=options.no_input, to_stderr=options.prints)
     answers = Answers(environ, None if options.prints else options.file, dialogue.say)
     server = Answers(environ, None if options.prints else options.file.with_name(JOB_SERVER_FILE), dialogue.say)

@@ -40,7 +40,7 @@ class _Found:
 
 @dataclass(frozen=True)
 class JobSteps:
-    """Sets up what does the work. Each step raises SetupStopped.
+    """Sets up the job API. Each step raises SetupStopped.
 
     Attributes:
         dialogue: Asks.
@@ -106,7 +106,7 @@ class JobSteps:
         return self.dialogue.ask("Project id", instead="give --job-api-project", default=default or None)
 
     def _look(self, given: dict[str, str]) -> _Found:
-        """Checks a job API, and tells what it can do from all else."""
+        """Checks a job API, and separates its abilities from the other findings."""
         values = self.answers.values | given
         if faults := setting_faults(_JOB_API, values):
             return _Found(faults)

@@ -204,7 +204,7 @@ class SlackSteps:
         return self.dialogue.until_right(ask, given, checked)
 
     def _bot_findings(self, token: str) -> Sequence[Finding]:
-        """Checks the token. What it was not granted is looked at by itself."""
+        """Checks the token. Missing scopes are checked separately."""
         findings = self._run(lambda session: check_bot(self._client(token, session), now=time.time()))
         return [finding for finding in findings if not finding.check.startswith(f"{SCOPES}.")]
 

@@ -41,7 +41,7 @@ _NOTHING_TOLD = JobReport()
 
 
 def transitions(state: ThreadState, before: Job | None, details: JobDetails, polling: Polling) -> Iterator[NewNotice]:
-    """Yields the news of a poll, compared with the previous one. It can include news already told in this round."""
+    """Yields the news of a poll, compared with the previous one. It may include news already announced this round."""
     job, round_ = state.job, state.round
     if job is None:
         return

@@ -97,12 +97,12 @@ def request_uncertain(request: Request) -> NoticeKey:
 
 
 def stop_reported(request: Request) -> NoticeKey:
-    """Told once for a stop that the job's end does not announce."""
+    """Sent once for a stop that the job's end does not announce."""
     return NoticeKey(f"{request.id}/stop")
 
 
 def nothing_to_stop(request: Request) -> NoticeKey:
-    """Told once for a stop."""
+    """Sent once for a stop."""
     return NoticeKey(f"{request.id}/nothing")
 
 

@@ -73,7 +73,7 @@ def everything(_channel_id: str) -> PostMode:
 
 
 def person_mentioned(thread: Thread, message: JobEnd | PullRequestFound, notification: NotificationSettings) -> str:
-    """Returns whom a message mentions: whoever waits for this end. Others who wrote in the thread follow it anyway.
+    """Returns whom a message mentions: the person waiting for this end. Others in the thread follow it anyway.
 
     Empty: nobody. A link before or after an end mentions nobody, because the end does.
     """

@@ -156,7 +156,7 @@ async def ready_to_steer(tx: RequestTransaction, ready: PreparedRequest, *, sett
     await tx.requests.prepared(waiting, due_in=max(request.recorded_at + settling - tx.now, 0.0))
     await tx.request_parts.to_upload(request.id, ready.gathered.to_upload)
     if thread.card_ts is not None and await _may_wait_for_long(tx, thread):
-        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts what waits
+        await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
     if await tx.limits.count(request.person_id, request.id):
         await tx.audit.add(audited(AuditAction.STEERED, request, thread))
     await _tell_of_cuts(tx, ready)

@@ -58,7 +58,7 @@ def with_report(thread: Thread, message: ChatMessage, report: JobReport | None) 
 
 
 def question_asked(thread: Thread, message: QuestionAsked) -> ChatMessage:
-    """Returns the agent's question to whoever wrote the request."""
+    """Returns the agent's question to the person who wrote the request."""
     choices = answer_choices(thread, message.fields)
     asked = _question(thread, message.question, choices)
     return paragraph(f"{person(message.person_id or thread.requester_id)} {asked}", *choices)

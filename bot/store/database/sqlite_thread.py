@@ -68,7 +68,7 @@ class UnitOfWork:
         self.result, self.error = None, None
         try:
             self.result = _driven(self.work(connection))
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the waiting caller
             self.error = error
 
     def deliver(self) -> None:
@@ -240,7 +240,7 @@ class SqliteThread:
         """Runs a unit, and those that arrive meanwhile, in one transaction; if that fails, each in its own."""
         try:
             driver = connection.begin()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the waiting caller
             self._fail_alike(units, error)
             return
         try:

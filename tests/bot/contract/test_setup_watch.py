@@ -164,7 +164,7 @@ async def test_a_removed_scope_is_reported_once_and_again_when_removed_again(
     world.workspace.credentials.remove_scopes("files:read")
     await one.look()
     await one.report()
-    assert len(world.told()) == 1, "what comes and goes in a day is told once"
+    assert len(world.told()) == 1, "a fault that returns within a day is reported once"
     world.workspace.credentials.reinstall()
     await one.look()
     world.clock.advance(DAY + 1)

@@ -100,7 +100,7 @@ async def test_progress_on_the_card_does_not_hide_a_change_of_state(store: Store
     progress = SlackLimits(dict.fromkeys(SLACK_LIMITS.methods, Limit(60, 2)), {})
     await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD_PROGRESSED])
     await claim_notices(store, limit=1, limits=progress)
-    assert not await claim_notices(store, limits=progress), "what is left is for new states"
+    assert not await claim_notices(store, limits=progress), "the rest is for new states"
     await say(store, CARD, thread="t2")
     assert [item.notice.key for item in await claim_notices(store, limits=progress)] == ["t2/card"]
 

@@ -629,7 +629,7 @@ async def test_stopping_the_poller_leaves_no_unsaved_poll(world: CoreWorld) -> N
     running = asyncio.create_task(world.job_poller.run())
     async with asyncio.timeout(10):
         await store.reached.wait()
-    assert world.job_api.polls == 1, "what is held is the save"
+    assert world.job_api.polls == 1, "the save is blocked"
     await world.job_poller.stop(0.0)
     await running
     assert store.cancelled == 1

@@ -71,7 +71,7 @@ async def test_old_rows_are_deleted_in_steps_and_logged_as_a_count(
     running = asyncio.create_task(one_by_one(old).run())
     await logged(caplog, "3 finished jobs older than 90 days were deleted")
     running.cancel()
-    assert noted, "what people did is as old as their jobs"
+    assert noted, "audit entries are as old as their jobs"
     for_the_limit, channels_called_in = len(noted), 1
     steps -= 6 + len(noted) + for_the_limit + channels_called_in
     assert steps == 6, "one a step, and a look that finds nothing, for jobs, the trail and all others"

@@ -674,7 +674,7 @@ async def test_the_demo_runs_the_whole_loop(shell: Shell) -> None:
     assert code == 0
     assert said.splitlines()[-1].endswith("/pulls/2")
     assert len(_branches(kept)) == 2
-    assert "Ask us anything." not in said, "the thread that was there before is not told again"
+    assert "Ask us anything." not in said, "the earlier thread is not reported again"
 
 
 async def test_a_demo_without_a_pull_request_says_so(shell: Shell) -> None:

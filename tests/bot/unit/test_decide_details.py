@@ -119,7 +119,7 @@ def test_changes_are_not_claimed_when_unknown() -> None:
     assert report(play.see(job(), job("completed", JobDetails(summary="Done again."), LINK))).unchanged is None
     play.follow_up()
     told = report(play.see(job(), job("completed", JobDetails(revision="a1"), LINK)))
-    assert told.unchanged is True, "the commit of the round before the last is still the newest that was told"
+    assert told.unchanged is True, "the commit of the round before the last is still the newest reported one"
 
 
 def test_a_first_round_without_changes_and_link_changed_nothing() -> None:
@@ -314,7 +314,7 @@ def test_with_any_details_ends_and_open_questions_are_announced_once(
             asked = _asked(message)
             assert not asked or (asked == question and asked != last_question), "asked twice"
         last_question = question
-        assert play.state.job is None or play.state.job.details is None, "what agents wrote is not kept"
+        assert play.state.job is None or play.state.job.details is None, "texts by agents are not kept"
     assert len(ends) == len(set(ends))
 
 

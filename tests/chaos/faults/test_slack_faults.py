@@ -51,7 +51,7 @@ async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> 
     await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["More"], PATIENCE)
     assert world.said("Here") == world.said("Here too") == ["started"]
     refused = Counter(call.method for call in world.workspace.web_api.calls if call.error == "ratelimited")
-    assert max(refused.values()) <= 2, "what was asked to wait was called again: only what was on its way may come"
+    assert max(refused.values()) <= 2, "a call was repeated before its time: only calls in flight may arrive"
     assert len(world.workspace.web_api.calls) > calls_before
     world.workspace.faults.remove(limit)
     await world.until_said("Here", *FINISHED)

@@ -241,7 +241,7 @@ async def test_a_failure_is_not_hidden_by_the_next_instruction(tmp_path: Path) -
         ended = await world.ended(job["id"])
         assert (ended["status"], ended["prLink"]) == ("failed", f"{world.url}/pulls/1")
         names = git(world.repository, "diff", "--name-only", "main", f"pagehand/{job['id']}").split()
-        assert names == ["bad.md", "good.md"], "what was done before the failure is kept for the next instruction"
+        assert names == ["bad.md", "good.md"], "work done before the failure is kept for the next instruction"
 
 
 WAITS = """

@@ -58,7 +58,7 @@ async def test_after_its_pull_request_ended_a_job_starts_a_new_branch(tmp_path: 
         world.pull_requests.end(state)
         again = await world.done("two", job.id)
         assert again.pr_link == "https://host/pulls/2"
-        assert world.subjects(f"pagehand/{job.id}-2") == ["two"], "what was rejected does not come back"
+        assert world.subjects(f"pagehand/{job.id}-2") == ["two"], "rejected changes do not come back"
         assert world.notes(f"pagehand/{job.id}-2") == "two\n"
         await world.done("three", job.id)
         assert world.subjects(f"pagehand/{job.id}-2") == ["three", "two"]
@@ -82,7 +82,7 @@ async def test_without_changes_there_is_no_commit_but_a_reason(tmp_path: Path) -
         assert job.details is not None
         told = (again.details.summary, again.details.reason, again.details.question)
         assert told == ("I looked.", "It is right as it is.", "Which page?")
-        assert again.details.changes == job.details.changes, "the pull request is what it was"
+        assert again.details.changes == job.details.changes, "the pull request is unchanged"
         assert world.subjects(f"pagehand/{job.id}") == ["one"]
 
 

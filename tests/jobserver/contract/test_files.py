@@ -74,7 +74,7 @@ async def test_an_uploaded_file_is_available_to_the_editor_but_not_in_the_change
     assert "Attached to the request: Diagram v2.png." in (await world.client.get(job["prLink"])).text
     folder = world.settings.data_directory / "jobs" / job["id"]
     assert found["copy"] == str(folder / "copy")
-    assert [path.name for path in folder.iterdir()] == ["home"], "what only a run needs goes with it"
+    assert [path.name for path in folder.iterdir()] == ["home"], "data of a run is deleted with it"
 
 
 async def test_a_follow_up_sees_earlier_files_and_is_told_its_own(world: JobServerWorld) -> None:

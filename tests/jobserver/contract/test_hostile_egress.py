@@ -76,7 +76,7 @@ async def test_an_agent_reaches_only_listed_hosts(
     refused = f"It tried to reach localhost:{own}, an address that is not a host name, metadata.google.internal:80"
     assert job["details"]["summary"].endswith(f"{refused}, {public}: not allowed here.")
     assert "refused: an address that is not a host name (7)" in log
-    assert f"EGRESS lets programs and agents reach {listed}" in caplog.text, "it is told at the start"
+    assert f"EGRESS lets programs and agents reach {listed}" in caplog.text, "it is logged at the start"
 
 
 async def test_public_drafts_cannot_be_read_by_programs(tmp_path: Path) -> None:

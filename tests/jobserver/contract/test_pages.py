@@ -32,7 +32,7 @@ async def test_merge_really_merges_and_says_so(world: JobServerWorld) -> None:
     text = (await world.client.get(link)).text
     assert "Merged" in text
     assert MERGE_BUTTON not in text
-    assert "<mark>color</mark>" in text, "what was merged stays visible"
+    assert "<mark>color</mark>" in text, "a merged change stays visible"
 
 
 async def test_close_leaves_the_base_unchanged_and_keeps_the_page(world: JobServerWorld) -> None:

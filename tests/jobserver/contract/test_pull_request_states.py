@@ -97,7 +97,7 @@ async def test_concurrent_readers_share_one_lookup_that_is_recorded(tmp_path: Pa
         after = await world.store.get("docs", job.id)
         assert state_of(after) is ProposalState.MERGED
         await states.as_of_now(after)
-        assert world.pull_requests.looks == 1, "what is merged stays so"
+        assert world.pull_requests.looks == 1, "a merged one stays merged"
 
 
 async def test_a_slow_host_delays_no_reader(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert world.progress.activities
     assert world.progress.total.sent > 0 < world.progress.total.answered  # of the relay's counting
     assert {request.key for request in world.model.requests} == {KEY}
-    assert not any(request.holds(first.summary) for request in world.model.requests), "what came next, nobody asked"
+    assert not any(request.holds(first.summary) for request in world.model.requests), "nobody asked for the rest"
     if effort := REAL_AGENTS[name].effort:
         assert {request.effort for request in world.model.requests} == {effort}
 

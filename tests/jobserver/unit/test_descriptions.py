@@ -115,7 +115,7 @@ def test_texts_of_people_and_agents_stay_in_their_quotation(prompt: str, summary
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(description)
     outside = [token for token in tokens if token.level == 0 and token.nesting >= 0]
     kinds = [token.type for token in outside]
-    assert kinds[-2:] == ["paragraph_open", "bullet_list_open"], "what follows a quotation is not swallowed by it"
+    assert kinds[-2:] == ["paragraph_open", "bullet_list_open"], "text after a quotation is not part of it"
     assert set(kinds) <= {"blockquote_open", "paragraph_open", "bullet_list_open"}
     assert not [token for token in tokens if token.type == "html_block"]
     inline = [child for token in tokens for child in token.children or ()]

@@ -45,7 +45,7 @@ def test_each_wrong_key_of_a_network_lengthens_its_wait() -> None:
     clock.now += timedelta(minutes=4)
     assert pace.pause("192.0.2.1") == 0.0, "and it is forgotten"
     clock.now -= timedelta(days=1)
-    assert pace.pause("192.0.2.1") == LONGEST_S, "a clock that is set back keeps nobody out"
+    assert pace.pause("192.0.2.1") == LONGEST_S, "a clock that is set back locks nobody out"
 
 
 def test_too_many_addresses_slow_all_logins_in_bounded_memory() -> None:

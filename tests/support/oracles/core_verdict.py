@@ -312,7 +312,7 @@ class Verdict:
             case Delivery.EPHEMERAL:
                 assert not done or self.outside.chat.told_keys[notice["key"]] >= 1, dict(notice)
                 assert done or notice["problem"] in REFUSALS, dict(notice)
-                assert notice["person_id"] == message.about, "a message for somebody whom nobody can find"
+                assert notice["person_id"] == message.about, "a message for an unknown person"
             case Delivery.CARD | Delivery.REACTION:
                 pass  # they may have been updated since
             case _:
@@ -320,12 +320,12 @@ class Verdict:
 
     def thread(self, thread: Thread) -> None:
         state, job = thread.state, thread.state.job
-        assert job is None or job.details is None, "what an agent wrote is kept"
+        assert job is None or job.details is None, "an agent's text is kept"
         assert state.failure.problem is Problem.GONE or job is None or job.ended
         assert state.failure.problem not in PASSING, "all answers, and yet the card says that it does not"
         assert not state.failure.outage_announced or state.failure.problem in FINAL
         own = [row for row in self.notices.values() if row["thread_id"] == thread.id]
-        assert state.announcements.unexplained == (), "a refusal that nobody was told the reason of"
+        assert state.announcements.unexplained == (), "a refusal without an explanation"
         silenced = bool(state.people.muted_by) or any('"muted"' in row["message"] for row in own)
         told = {row["key"].removeprefix(f"{thread.id}/") for row in own}
         assert silenced or self._may_be_left_out(state.announcements.announced - told, told), (

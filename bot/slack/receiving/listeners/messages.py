@@ -70,7 +70,7 @@ async def _record(reply: Reply, message: PersonMessage, dependencies: Dependenci
 
 
 async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependencies: Dependencies) -> None:
-    """Records a word for Pagehand. If there is no job, whoever wrote to us is told."""
+    """Records a word for Pagehand. If there is no job, its author is told."""
     if word is ThreadWord.NEW and (wrong := _wrong_in(prompt, dependencies)):
         tell(message, wrong, dependencies)
         return

@@ -53,7 +53,7 @@ def _author_team(message: Authored, payload: EventPayload, identity: Identity) -
 
 def _happened_in_our_organization(payload: InteractionPayload, identity: Identity) -> bool:
     """Whether a modal or a shortcut was used in a workspace of our organization; False if we have none. For these,
-    `team` is where it happened; for a click it is where the app is installed, whoever clicked.
+    `team` is where it happened; for a click it is where the app is installed, for every person.
     """
     if not identity.enterprise_id or payload.type not in _NAMES_WHERE:
         return False
