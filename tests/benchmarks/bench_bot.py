@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.servers.app_under_load import BOT_WITHOUT_LIMITS, PATH, SECRET, Load, environment, process
 from support.servers.free_ports import free_port
 from support.servers.instant_servers import instant_servers
-from support.servers.longest_runs import FILE, told_by
+from support.servers.longest_runs import FILE, longest_runs_of
 from support.worlds.active_jobs import fill_with_active_jobs
 from support.worlds.finished_jobs import fill
 
@@ -74,12 +74,12 @@ def cpu_of(app: psutil.Process) -> float:
 async def measure(load: Load, app: psutil.Process, rate: float, count: int, runs: Path | None) -> Figures:
     """Sends these commands at this rate. `runs` is where the app reports its longest runs."""
     if runs is not None:
-        await told_by(app, runs)
+        await longest_runs_of(app, runs)
     before = cpu_of(app)
     latencies = await load.run(rate, count)
     parts = statistics.quantiles(latencies, n=100)
     cpu = (cpu_of(app) - before) / count * 1000
-    longest = await told_by(app, runs) if runs is not None else {}
+    longest = await longest_runs_of(app, runs) if runs is not None else {}
     return Figures(parts[49], parts[98], cpu, tuple(longest.items())[:MOST_RUNS])
 
 

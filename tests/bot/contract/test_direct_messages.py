@@ -73,7 +73,7 @@ async def test_concurrent_deliveries_of_an_answer_act_once(
     """The first one is the answer; the other one has nothing left to do, and says so."""
     for text, at in (("Fix the manual", LINE), ("And its index", SOON)):
         await write_line(processes[0], text, at)
-    (question,) = processes[0].chat.told_as(JobOrReplyAsked)
+    (question,) = processes[0].chat.private_as(JobOrReplyAsked)
     await asyncio.gather(*(press(world, kind, question) for world, kind in zip(processes, kinds, strict=True)))
     await processes[1].pass_time(8)
     assert sorted(taken(processes[0])) == ["And its index", "Fix the manual"]
@@ -91,7 +91,7 @@ async def test_a_concurrent_edit_and_answer_leave_one_request(processes: Sequenc
     """The line is sent once, with its old or its new text; after the old text, the new one is offered."""
     one, two = processes
     await write_line(one, "Fix the manual", LINE)
-    (question,) = one.chat.told_as(JobOrReplyAsked)
+    (question,) = one.chat.private_as(JobOrReplyAsked)
     edit = an_edit("Fix the manuals", LINE, "1700000120.000200")
     await asyncio.gather(press(one, NEW_JOB, question), two.service.revise(edit))
     await two.pass_time(8)
@@ -114,7 +114,7 @@ async def test_forgetting_a_person_deletes_their_lines(
     await asyncio.to_thread(forget_all, database, **{"person_id": "", "channel_id": "", **of})
     rows = [str(await sql(f"SELECT * FROM {table}")) for table in ("threads", "requests", "notices")]  # noqa: S608 - the tests' own words
     assert not [row for row in rows if "planted" in row or "UANA" in row or "D1" in row]
-    held = world.chat.told_as(JobOrReplyAsked)[0].request_id
+    held = world.chat.private_as(JobOrReplyAsked)[0].request_id
     assert not await world.service.act(Action(ANA, NEW_JOB, "p1", argument=held))
 
 

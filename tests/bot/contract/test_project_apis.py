@@ -47,7 +47,7 @@ async def test_each_call_goes_to_the_job_api_of_its_project() -> None:
         job = await apis.create("guides", PromptCall("Fix it", "k1"))
         await apis.send_message("guides", job.id, PromptCall("And that", "k2"))
         assert (await apis.get("guides", job.id)).id == job.id
-        assert (guides.told(job.id), api.created) == (["And that"], [])
+        assert (guides.follow_ups(job.id), api.created) == (["And that"], [])
         with pytest.raises(JobGone):
             await apis.get("api", job.id)
         assert (apis.can_cancel("guides"), apis.can_cancel("api"), apis.can_cancel("old")) == (False, True, False)

@@ -319,7 +319,7 @@ async def test_a_refusal_is_detected_before_anything_is_posted(store: Store, clo
     await ask(world, "secret plans", "k1")
     await mark_all_in_doubt(store)
     await run_on(world)
-    assert outside.chat.told_to() == [("UANA", "request_refused")]
+    assert outside.chat.private_kinds() == [("UANA", "request_refused")]
     assert not outside.chat.messages
 
 

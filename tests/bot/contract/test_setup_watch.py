@@ -97,11 +97,11 @@ class World:
             monotonic=self.clock.monotonic,
         )
 
-    def told(self) -> list[str]:
+    def reports(self) -> list[str]:
         """Returns the faults that the administrator reads."""
         return [message.text for message in self._messages()]
 
-    def told_at(self) -> list[str]:
+    def reported_at(self) -> list[str]:
         """The messages' timestamps."""
         return [message.ts for message in self._messages()]
 
@@ -145,7 +145,7 @@ async def test_a_removed_scope_is_reported_once_and_again_when_removed_again(
     one, two = await world.instance("one"), await world.instance("two")
     await one.look()
     await one.report()
-    assert world.told() == []
+    assert world.reports() == []
     world.workspace.credentials.remove_scopes("files:read")
     with caplog.at_level(logging.WARNING):
         await asyncio.gather(one.look(), two.look())
@@ -155,7 +155,7 @@ async def test_a_removed_scope_is_reported_once_and_again_when_removed_again(
     await asyncio.gather(one.report(), two.report())
     await (restarted := await world.instance("three")).look()
     await restarted.report()
-    (words,) = world.told()
+    (words,) = world.reports()
     assert "files:read" in words
     assert "Reinstall to Workspace" in words
 
@@ -164,14 +164,14 @@ async def test_a_removed_scope_is_reported_once_and_again_when_removed_again(
     world.workspace.credentials.remove_scopes("files:read")
     await one.look()
     await one.report()
-    assert len(world.told()) == 1, "a fault that returns within a day is reported once"
+    assert len(world.reports()) == 1, "a fault that returns within a day is reported once"
     world.workspace.credentials.reinstall()
     await one.look()
     world.clock.advance(DAY + 1)
     world.workspace.credentials.remove_scopes("files:read")
     await one.look()
     await one.report()
-    assert len(world.told()) == 2
+    assert len(world.reports()) == 2
 
 
 @pytest.mark.either_database
@@ -182,7 +182,7 @@ async def test_faults_at_the_first_check_are_not_reported(world: World) -> None:
     world.workspace.credentials.remove_scopes("reactions:write")
     await instance.look()
     await instance.report()
-    (words,) = world.told()
+    (words,) = world.reports()
     assert "reactions:write" in words
 
 
@@ -194,12 +194,12 @@ async def test_a_report_in_doubt_is_looked_for_before_it_is_repeated(world: Worl
     one, two = await world.broken("one", "two")
     world.workspace.faults.drop(applied=True, method="chat.postMessage")
     await one.report()
-    (words,) = world.told()
+    (words,) = world.reports()
     assert "It broke. It matters. Mend it &lt;now&gt;." in words
     for instance in (two, one, two):
         world.clock.advance(HOUR)
         await instance.report()
-    assert world.told() == [words]
+    assert world.reports() == [words]
 
 
 @pytest.mark.either_database
@@ -209,10 +209,10 @@ async def test_a_report_that_did_not_arrive_is_repeated_later(world: World, plac
     (instance,) = await world.broken("one")
     world.workspace.faults.drop(applied=False, method="chat.postMessage")
     await instance.report()
-    assert world.told() == []
+    assert world.reports() == []
     world.clock.advance(HOUR)
     await instance.report()
-    assert len(world.told()) == 1
+    assert len(world.reports()) == 1
 
 
 @pytest.mark.either_database
@@ -222,15 +222,15 @@ async def test_a_duplicate_report_is_deleted_even_if_the_first_look_fails(world:
     (one,) = await world.broken("one")
     world.workspace.faults.drop(applied=True, method="chat.postMessage")
     await one.report()
-    first = world.told_at()
+    first = world.reported_at()
     two = await world.instance("two")
     world.workspace.faults.server_error(method="conversations.history")
     world.clock.advance(HOUR)
     await two.report()
-    assert len(world.told()) == 2
+    assert len(world.reports()) == 2
     world.clock.advance(HOUR)
     await two.report()
-    assert world.told_at() == first
+    assert world.reported_at() == first
     world.clock.advance(HOUR)
     assert not await two.reporter.claim(10)
 
@@ -243,7 +243,7 @@ async def test_a_fault_is_reported_even_without_the_look_up_scope(world: World) 
     world.workspace.credentials.remove_scopes("channels:history")
     await instance.look()
     await instance.report()
-    (words,) = world.told()
+    (words,) = world.reports()
     assert "channels:history" in words
 
 
@@ -256,7 +256,7 @@ async def test_a_report_is_found_behind_any_number_of_messages(world: World) -> 
         await world.workspace.people["ana"].say("docs", f"line {number}")
     world.clock.advance(HOUR)
     await instance.report()
-    assert len(world.told()) == 1
+    assert len(world.reports()) == 1
 
 
 @pytest.mark.either_database
@@ -267,17 +267,17 @@ async def test_an_unreported_fault_is_reported_when_it_returns(world: World) -> 
     world.more = well
     await instance.look()
     await instance.report()
-    assert world.told() == []
+    assert world.reports() == []
     world.more = fault
     await instance.look()
     await instance.report()
-    assert len(world.told()) == 1
+    assert len(world.reports()) == 1
     world.more = well
     await instance.look()
     world.more = fault
     await instance.look()
     await instance.report()
-    assert len(world.told()) == 1
+    assert len(world.reports()) == 1
 
 
 @pytest.mark.either_database
@@ -287,7 +287,7 @@ async def test_a_transient_outage_is_not_reported_and_clears_nothing(world: Worl
     world.more = [Finding.error("more", "Away.", why="Away.", fix="Wait.", passing=True)]
     await instance.look()
     await instance.report()
-    assert world.told() == []
+    assert world.reports() == []
     assert instance.health().report()["ok"] is True
 
 

@@ -26,7 +26,7 @@ async def press(world: CoreWorld, ts: str, answer: str, key: str = "click") -> A
     thread = await world.thread(ts)
     await world.press(RequestKind.SHOW_ANSWER, BEN, digest(answer), key=key, thread_id=thread.id)
     await world.settle()
-    return world.chat.told_as(AnswerRequested)[-1]
+    return world.chat.private_as(AnswerRequested)[-1]
 
 
 async def test_an_answer_is_posted_with_its_end_only(world: CoreWorld) -> None:
@@ -48,7 +48,7 @@ async def test_a_whole_answer_is_never_stored(world: CoreWorld) -> None:
     ts = await finished(world, JobDetails(summary=LONG))
     await press(world, ts, LONG)
     await press(world, ts, LONG)
-    assert len(world.chat.told_as(AnswerRequested)) == 1, "the same click, delivered again"
+    assert len(world.chat.private_as(AnswerRequested)) == 1, "the same click, delivered again"
     assert LONG not in repr((await world.thread(ts)).state)
 
 

@@ -59,7 +59,7 @@ async def test_a_line_waits_for_an_answer_while_a_job_is_running(working: CoreWo
     for _ in range(2):
         await write_line(working, "Fix the manual", LATER[0])
     assert asked(working) == ["Fix the manual"]
-    assert working.chat.told_in == [InConversation()]
+    assert working.chat.private_places == [InConversation()]
     assert working.job_api.created == ["Fix the guides"]
     assert working.job_api.messages == {}
 
@@ -154,7 +154,7 @@ async def test_a_redelivery_after_the_job_above_ended_still_waits(working: CoreW
 async def test_files_are_sent_along_with_the_line(working: CoreWorld) -> None:
     files = Attachments((SlackFile("F1", "a.txt", "text/plain", 3, "https://files.slack.com/a"),))
     await write_line(working, "Fix the manual", LATER[0], attachments=files)
-    held = working.chat.told_as(JobOrReplyAsked)[0].request_id
+    held = working.chat.private_as(JobOrReplyAsked)[0].request_id
     await working.press(NEW_JOB, ANA, held, key="p1")
     start = await working.store.transact(lambda tx: tx.requests.get(held))
     assert start is not None
@@ -165,12 +165,12 @@ async def test_only_the_author_answers_the_question(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
     await answer(working, NEW_JOB, person=BEN)
     assert working.job_api.created == ["Fix the guides"]
-    assert [told.refusal for told in working.chat.told_as(RequestRefused)] == [Refusal.NOT_THE_WRITER]
+    assert [told.refusal for told in working.chat.private_as(RequestRefused)] == [Refusal.NOT_THE_WRITER]
 
 
 async def test_a_press_received_by_two_processes_acts_once(working: CoreWorld) -> None:
     await write_line(working, "Fix the manual", LATER[0])
-    held = working.chat.told_as(JobOrReplyAsked)[0].request_id
+    held = working.chat.private_as(JobOrReplyAsked)[0].request_id
     for kind, key in ((ADD, "p1"), (NEW_JOB, "p2")):
         await working.service.act(Action(ANA, kind, key, argument=held))
     await working.pass_time(8)
@@ -186,7 +186,7 @@ async def test_the_hourly_limit_is_checked_at_the_answer(working: CoreWorld, kin
     await answer(working, kind)
     assert working.job_api.created == ["Fix the guides"]
     assert working.job_api.messages == {}
-    assert [told.refusal for told in working.chat.told_as(RequestRefused)] == [Refusal.TOO_MANY]
+    assert [told.refusal for told in working.chat.private_as(RequestRefused)] == [Refusal.TOO_MANY]
 
 
 async def test_an_unanswered_question_expires_with_an_explanation(working: CoreWorld) -> None:
@@ -196,7 +196,7 @@ async def test_an_unanswered_question_expires_with_an_explanation(working: CoreW
     await RetentionSweeper(working.store, days=90, pause=0.0).sweep()
     await working.settle()
     assert working.chat.answers() == ["held_expired"]
-    held = working.chat.told_as(JobOrReplyAsked)[0].request_id
+    held = working.chat.private_as(JobOrReplyAsked)[0].request_id
     assert not await working.service.act(Action(ANA, NEW_JOB, "p1", argument=held))
     assert working.job_api.created == ["Fix the guides"]
 
@@ -280,7 +280,7 @@ async def test_an_edit_after_the_answer_changes_what_it_became(working: CoreWorl
     await answer(working, NEW_JOB)
     await working.service.revise(an_edit("Fix the manuals", LATER[0], LATER[1]))
     await working.settle()
-    assert working.chat.told[-1].kind == "reply_edited"
+    assert working.chat.private[-1].kind == "reply_edited"
     assert working.job_api.created == ["Fix the guides", "Fix the manual"]
 
 

@@ -45,8 +45,8 @@ def posts(world: CoreWorld) -> list[str]:
     return [message.kind for message in world.chat.messages if message.kind != "card_changed"]
 
 
-def told(world: CoreWorld) -> list[tuple[str, ActionAnswer]]:
-    return [(message.person_id, message.answer) for message in world.chat.told_as(ActionAnswered)]
+def private_answers(world: CoreWorld) -> list[tuple[str, ActionAnswer]]:
+    return [(message.person_id, message.answer) for message in world.chat.private_as(ActionAnswered)]
 
 
 async def kept(world: CoreWorld, ts: str) -> int:
@@ -65,7 +65,7 @@ async def test_discarding_is_confirmed_once_to_the_person(world: CoreWorld, ts: 
     await discard(world, ts, person=BEN, said=at(1))
     await world.pass_time(60)
     assert world.job_api.discarded == [JOB]
-    assert told(world) == [(BEN.id, ActionAnswer.DISCARDED)]
+    assert private_answers(world) == [(BEN.id, ActionAnswer.DISCARDED)]
     assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
     assert await kept(world, ts) == 0
     assert posts(world) == ["job_started", "job_failed"]
@@ -80,7 +80,7 @@ async def test_the_next_reply_after_discarding_starts_afresh(world: CoreWorld, t
     await world.reply(ts, "Continue", at(2))
     await world.pass_time(120)
     assert (world.job_api.discarded, world.job_api.messages[JOB]) == ([JOB], ["Continue"])
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
 async def test_a_second_discard_finds_nothing(world: CoreWorld, ts: str) -> None:
@@ -89,7 +89,7 @@ async def test_a_second_discard_finds_nothing(world: CoreWorld, ts: str) -> None
     await discard(world, ts, key="two", person=BEN)
     await world.pass_time(60)
     assert world.job_api.discarded == [JOB]
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED), (BEN.id, ActionAnswer.NOTHING_TO_DISCARD)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED), (BEN.id, ActionAnswer.NOTHING_TO_DISCARD)]
 
 
 async def test_work_the_agent_resumes_is_not_discarded(world: CoreWorld, ts: str) -> None:
@@ -99,7 +99,7 @@ async def test_work_the_agent_resumes_is_not_discarded(world: CoreWorld, ts: str
     assert world.job_api.messages[JOB] == ["Continue"]
     await discard(world, ts)
     await world.pass_time(60)
-    assert (world.job_api.discarded, told(world)) == ([], [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)])
+    assert (world.job_api.discarded, private_answers(world)) == ([], [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)])
 
 
 async def test_a_follow_up_by_another_client_is_detected_from_the_answer(world: CoreWorld, ts: str) -> None:
@@ -107,7 +107,7 @@ async def test_a_follow_up_by_another_client_is_detected_from_the_answer(world: 
     world.job_api.show(JOB, "active", details=HALF)
     await discard(world, ts)
     await world.pass_time(30)
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)]
     world.job_api.show(JOB, "failed", details=JobDetails(reason="again"))
     await world.pass_time(60)
     assert (await world.thread(ts)).state.job == world.job_api.jobs[JOB].__class__(
@@ -124,7 +124,7 @@ async def test_partial_work_of_a_second_failure_is_kept_again(world: CoreWorld, 
     assert await kept(world, ts) == 4
     await discard(world, ts)
     await world.pass_time(30)
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
 async def test_a_job_api_without_details_is_not_asked_to_discard(world: CoreWorld) -> None:
@@ -133,7 +133,7 @@ async def test_a_job_api_without_details_is_not_asked_to_discard(world: CoreWorl
     await world.pass_time(60)
     await discard(world, ts)
     await world.pass_time(30)
-    assert (world.job_api.discarded, told(world)) == ([], [(ANA.id, ActionAnswer.NOTHING_TO_DISCARD)])
+    assert (world.job_api.discarded, private_answers(world)) == ([], [(ANA.id, ActionAnswer.NOTHING_TO_DISCARD)])
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ async def test_a_refused_discard_shows_its_reason(
     await discard(world, ts)
     world.job_api.faults = [refusal()]
     await world.pass_time(120)
-    assert told(world) == []
+    assert private_answers(world) == []
     (message,) = [each.message for each in world.chat.messages if each.kind == "request_rejected"]
     assert getattr(message, "reason", None) is reason
     assert world.job_api.discarded == []
@@ -165,7 +165,7 @@ async def test_a_discard_is_retried_while_the_job_api_is_away(world: CoreWorld, 
     await discard(world, ts)
     await world.pass_time(600)
     assert world.job_api.discarded == [JOB]
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
 async def test_a_discard_whose_answer_was_lost_is_repeated(world: CoreWorld, ts: str) -> None:
@@ -174,7 +174,7 @@ async def test_a_discard_whose_answer_was_lost_is_repeated(world: CoreWorld, ts:
     world.job_api.after = [JobApiUncertain("timeout")]
     await world.pass_time(60)
     assert world.job_api.discarded == [JOB, JOB]
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
 @pytest.mark.full
@@ -209,7 +209,7 @@ async def test_another_instance_takes_over_a_discard_after_a_kill(world: CoreWor
     await first.process(item, claimed_at)
     await world.pass_time(30)
     assert world.job_api.discarded == [JOB]
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARDED)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARDED)]
 
 
 async def test_a_follow_up_in_flight_is_sent_before_the_discard(world: CoreWorld, ts: str) -> None:
@@ -224,4 +224,4 @@ async def test_a_follow_up_in_flight_is_sent_before_the_discard(world: CoreWorld
     await world.request_sender.process(item, claimed_at)
     await world.pass_time(30)
     assert (world.job_api.discarded, world.job_api.messages[JOB]) == ([], ["Continue"])
-    assert told(world) == [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)]
+    assert private_answers(world) == [(ANA.id, ActionAnswer.DISCARD_TOO_LATE)]

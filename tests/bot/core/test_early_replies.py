@@ -40,7 +40,7 @@ async def test_replies_that_arrive_before_the_threads_mention_reach_its_job(worl
     await world.pass_time(60)
     assert world.job_api.created == ["Do it", "Fix it", "Fix that, too"]
     assert {job: words for job, words in world.job_api.messages.items() if words} == {"job-2": ["and the manual"]}
-    assert len(world.chat.told_as(StatusRequested)) == 1
+    assert len(world.chat.private_as(StatusRequested)) == 1
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -64,7 +64,7 @@ async def test_help_in_a_thread_without_a_job_is_shown(world: CoreWorld) -> None
     await world.start()
     assert await world.service.receive(said(AT[0], word=ThreadWord.HELP))
     await world.pass_time(60)
-    assert len(world.chat.told_as(HelpRequested)) == 1
+    assert len(world.chat.private_as(HelpRequested)) == 1
 
 
 async def test_a_mention_added_by_a_late_edit_is_explained(world: CoreWorld) -> None:

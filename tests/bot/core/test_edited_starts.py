@@ -26,7 +26,7 @@ def several_projects(world: CoreWorld) -> None:
     world.assemble()
 
 
-def told(caplog: pytest.LogCaptureFixture) -> int:
+def private_attempts(caplog: pytest.LogCaptureFixture) -> int:
     """Returns how many private messages were attempted: there is no Slack here."""
     return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
 
@@ -61,7 +61,7 @@ async def test_an_edit_can_correct_the_project(
     wrong, still, right = (f"{US} project:{name} Fix it" for name in ("guidse", "gudes", "guides"))
     await message.take(message.written(wrong), wait=wait)
     await message.take(message.edited(wrong, still), wait=wait)
-    assert [asked.said for asked in world.chat.told_as(ProjectAsked)] == (["guidse", "gudes"] if wait else [])
+    assert [asked.said for asked in world.chat.private_as(ProjectAsked)] == (["guidse", "gudes"] if wait else [])
     await message.take(message.edited(still, right, SOON[1]))
     assert created(world) == [("Fix it", "guides")]
 
@@ -83,7 +83,7 @@ async def test_a_project_chosen_by_button_survives_edits(world: CoreWorld, messa
     several_projects(world)
     before, after = f"{US} project:guidse Fix it", f"{US} project:guidse Fix all of it"
     await message.take(message.written(before))
-    (asked,) = world.chat.told_as(ProjectAsked)
+    (asked,) = world.chat.private_as(ProjectAsked)
     world.job_api.faults = [JobApiUnreachable("down")]
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "api", key="p1", thread_id=asked.thread_id)
     await message.take(message.edited(before, after), wait=60)
@@ -103,7 +103,7 @@ async def test_naming_another_project_after_sending_explains_how_to_switch(
     assert world.chat.answers() == ["sent_for_its_project"]
     await message.take(message.edited(guides, f"{US} project:API Fix it well", SOON[1]))
     assert world.chat.answers() == ["sent_for_its_project"]
-    assert len(world.chat.told_as(ReplyEdited)) == 1
+    assert len(world.chat.private_as(ReplyEdited)) == 1
 
 
 # -- another job in a thread -----------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ async def test_edits_of_a_request_for_another_job_count(world: CoreWorld, messag
     await message.take(message.written(first), message.edited(first, second))
     assert world.job_api.created == ["Do it", "Fix the typo"]
     await message.take(message.edited(second, third, SOON[1]))
-    assert [offer.text for offer in world.chat.told_as(ReplyEdited)] == ["Fix the typos"]
+    assert [offer.text for offer in world.chat.private_as(ReplyEdited)] == ["Fix the typos"]
 
 
 async def test_a_correcting_edit_requests_another_job(
@@ -127,7 +127,7 @@ async def test_a_correcting_edit_requests_another_job(
     message.thread_ts = await world.started()
     wrong, right = "!new project: Fix it", "!new project:docs Fix it"
     await message.take(message.written(wrong))
-    assert (told(caplog), world.job_api.created) == (1, ["Do it"])
+    assert (private_attempts(caplog), world.job_api.created) == (1, ["Do it"])
     await message.take(message.edited(wrong, right), message.edited(wrong, right))
     assert world.job_api.created == ["Do it", "Fix it"]
 
@@ -137,7 +137,7 @@ async def test_a_late_edit_requests_no_other_job(world: CoreWorld, message: Mess
     late = message.edited("!new project: Fix it", "!new Fix it", LATE)
     await message.take(late, late)
     assert world.job_api.created == ["Do it"]
-    assert [answer.answer for answer in world.chat.told_as(ActionAnswered)] == ["edited_too_late"]
+    assert [answer.answer for answer in world.chat.private_as(ActionAnswered)] == ["edited_too_late"]
 
 
 async def test_an_edit_that_removes_the_request_for_another_job_cancels_it(
@@ -163,7 +163,7 @@ async def test_a_mention_added_by_an_early_edit_starts_the_job(
     await message.take(message.written("Fix the intro"), edit, edit, message.written("Fix the intro"))
     assert created(world) == [(words, "docs")]
     await message.take(message.edited(f"{US} {words}", f"{US} quiet {words}, all of it", SOON[1]))
-    assert [offer.text for offer in world.chat.told_as(ReplyEdited)] == [f"{words}, all of it"]
+    assert [offer.text for offer in world.chat.private_as(ReplyEdited)] == [f"{words}, all of it"]
 
 
 @pytest.mark.parametrize("thread_ts", ["", ROOT], ids=["first message", "in a thread"])
@@ -173,7 +173,7 @@ async def test_a_mention_added_by_a_late_edit_gets_a_private_hint(
     message.thread_ts = thread_ts
     late = message.edited("Fix the intro", f"{US} Fix the intro", LATE)
     await message.take(late, late)
-    assert (created(world), told(caplog)) == ([], 1)
+    assert (created(world), private_attempts(caplog)) == ([], 1)
 
 
 @pytest.mark.parametrize("after", ["help", "!stop", "project: Fix it", ""])
@@ -181,7 +181,7 @@ async def test_an_edit_that_mentions_the_bot_without_a_task_is_answered(
     world: CoreWorld, message: MessageVersions, caplog: pytest.LogCaptureFixture, after: str
 ) -> None:
     await message.take(message.edited("Fix the intro", f"{US} {after}"))
-    assert (created(world), told(caplog)) == ([], 1)
+    assert (created(world), private_attempts(caplog)) == ([], 1)
 
 
 async def test_a_mention_removed_before_sending_starts_nothing(world: CoreWorld, message: MessageVersions) -> None:

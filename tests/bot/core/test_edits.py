@@ -39,7 +39,7 @@ async def claimed(world: CoreWorld) -> tuple[ClaimedRequest, float]:
 
 
 def offers(world: CoreWorld) -> list[ReplyEdited]:
-    return world.chat.told_as(ReplyEdited)
+    return world.chat.private_as(ReplyEdited)
 
 
 def answers(world: CoreWorld) -> list[str]:
@@ -66,7 +66,7 @@ async def test_a_reply_edited_before_sending_is_sent_as_edited(world: CoreWorld)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["second"]
     assert world.chat.reactions == {TS: Reaction.ACCEPTED}
-    assert world.chat.told == []
+    assert world.chat.private == []
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -121,7 +121,7 @@ async def test_the_newest_version_wins_in_any_order(world: CoreWorld, events: li
         await event(world, ts)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == words
-    assert world.chat.told == []
+    assert world.chat.private == []
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ async def test_edits_by_others_change_nothing(world: CoreWorld) -> None:
     await withdraw(world, ts, AT[2], EVA, AT[2])
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first"]
-    assert [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)] == [
+    assert [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)] == [
         ("UEVA", Refusal.OTHER_ORGANIZATION)
     ]
 
@@ -286,7 +286,7 @@ async def test_edited_words_count_towards_the_hourly_limit(world: CoreWorld) -> 
         await world.press_send_new_words(ANA, offers(world)[-1].request_id, key=press)
         await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first", "version 0"]
-    (refused,) = world.chat.told_as(RequestRefused)
+    (refused,) = world.chat.private_as(RequestRefused)
     assert (refused.refusal, refused.limit, refused.free_at is not None) == (Refusal.TOO_MANY, 3, True)
     world.clock.advance(3_600)
     await world.press_send_new_words(ANA, offers(world)[-1].request_id, key="p3")
@@ -384,7 +384,7 @@ async def test_deleting_old_replies_says_nothing(world: CoreWorld) -> None:
     ts = await sent(world)
     await withdraw(world, ts, f"{float(TS) + 2 * DAY:.6f}")
     await world.settle()
-    assert world.chat.told == []
+    assert world.chat.private == []
 
 
 async def test_only_the_author_can_send_edited_words(world: CoreWorld) -> None:
@@ -396,7 +396,7 @@ async def test_only_the_author_can_send_edited_words(world: CoreWorld) -> None:
     await world.press_send_new_words(EVA, request, key="p2")
     await world.press_send_new_words(ANA, "no-such-request", key="p3")
     await world.pass_time(5)
-    refused = [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)]
+    refused = [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)]
     assert refused == [("UBEN", Refusal.NOT_THE_WRITER), ("UEVA", Refusal.OTHER_ORGANIZATION)]
     assert world.job_api.messages["job-1"] == ["first"]
 
@@ -526,7 +526,7 @@ async def test_a_file_added_by_an_edit_is_explained(world: CoreWorld) -> None:
     await world.service.revise(Reply(ANA, "C1", ts, TS, "first", holding("late.md"), edited_at=AT[0]))
     await world.settle()
     assert world.chat.said(ts) == ["job_started", "reply_not_fully_sent"]
-    assert world.chat.told == []
+    assert world.chat.private == []
 
 
 async def test_a_file_in_another_thread_is_ignored(world: CoreWorld) -> None:

@@ -34,10 +34,10 @@ async def test_pressing_an_example_is_subject_to_the_reply_rules(world: CoreWorl
     world.rules = PermissionRules("T1", people=frozenset({ANA.id}))
     world.assemble()
     await press(world, ts, EVA)
-    (refused,) = world.chat.told_as(RequestRefused)
+    (refused,) = world.chat.private_as(RequestRefused)
     assert refused.refusal is Refusal.OTHER_ORGANIZATION
     await press(world, ts, BEN)
-    assert [each.refusal for each in world.chat.told_as(RequestRefused)][1:] == [Refusal.NOT_ON_THE_LIST]
+    assert [each.refusal for each in world.chat.private_as(RequestRefused)][1:] == [Refusal.NOT_ON_THE_LIST]
     assert world.job_api.messages["job-1"] == []
     await press(world, ts, BEN)
     assert world.chat.answers() == ["see_thread"]

@@ -56,7 +56,7 @@ async def newest(world: CoreWorld, ts: str) -> Thread:
 
 
 def refusals(world: CoreWorld) -> list[Refusal]:
-    return [message.refusal for message in world.chat.told_as(RequestRefused)]
+    return [message.refusal for message in world.chat.private_as(RequestRefused)]
 
 
 async def failed(world: CoreWorld) -> Thread:
@@ -243,7 +243,7 @@ async def test_editing_a_retried_request_affects_the_new_job(world: CoreWorld) -
     edited = Reply(ANA, "C1", ROOT, at(1), "Fix all of it", edited_at=at(9), mentions_us=True)
     await world.service.revise(edited)
     await world.settle()
-    (offer,) = world.chat.told_as(ReplyEdited)
+    (offer,) = world.chat.private_as(ReplyEdited)
     await world.press_send_new_words(ANA, offer.request_id, key="new words")
     await world.pass_time(10)
     assert world.job_api.messages["job-1"] == []
@@ -332,7 +332,7 @@ async def test_a_held_reply_of_a_job_that_never_started_is_refused(world: CoreWo
     ts = await world.started()
     await world.reply(ts, "mine too", at(1), BEN)
     await world.settle()
-    (held,) = world.chat.told_as(ReplyHeld)
+    (held,) = world.chat.private_as(ReplyHeld)
     world.job_api.faults = [JobApiRejected("no")]
     await world.pass_time(30)
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
@@ -351,7 +351,7 @@ async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorl
     ts = await world.started("Mend the manual")
     await world.reply(ts, "mine too", at(1), BEN)
     await world.settle()
-    (held,) = world.chat.told_as(ReplyHeld)
+    (held,) = world.chat.private_as(ReplyHeld)
     await switch(world, await world.thread(ts))
     await world.pass_time(10)
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
@@ -453,7 +453,7 @@ async def test_the_requester_is_told_of_a_stop_by_another_before_the_card(world:
         await world.request_preparer.process(item, claimed_at)
     await world.pass_time(30)
     assert world.job_api.created == []
-    told = [(message.person_id, message.post) for message in world.chat.told_as(PostNotDelivered)]
+    told = [(message.person_id, message.post) for message in world.chat.private_as(PostNotDelivered)]
     reasons = [(asker, post.reason, post.stopped_by) for asker, post in told if isinstance(post, RequestRejected)]
     assert reasons == ([("UANA", "stopped", "UBEN")] if person is BEN else [])
 
@@ -472,7 +472,7 @@ async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreW
     await world.reply(ts, "and the index", at(0))
     await switch(world, first)
     await world.pass_time(30)
-    assert [message.kind for message in world.chat.told if message.kind == "card_not_posted"] == ["card_not_posted"]
+    assert [message.kind for message in world.chat.private if message.kind == "card_not_posted"] == ["card_not_posted"]
     assert (world.job_api.cancelled, world.job_api.messages["job-1"]) == ([], ["and the index"])
     world.chat.fault = lambda call, thread: None
     await switch(world, first, "p2")
@@ -515,7 +515,7 @@ async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: Cor
 
 def refused_privately(world: CoreWorld) -> list[tuple[str, str]]:
     """The refused text and the reason, sent privately since nothing could be posted."""
-    posts = [message.post for message in world.chat.told_as(PostNotDelivered)]
+    posts = [message.post for message in world.chat.private_as(PostNotDelivered)]
     return [(post.request.text, post.reason) for post in posts if isinstance(post, RequestRejected)]
 
 
@@ -569,7 +569,7 @@ async def test_a_chosen_project_whose_card_cannot_be_posted_starts_nothing(
     world.chat.fault = no_room
     await world.start("Mend the guide and the manual")
     await world.pass_time(30)
-    (asked,) = world.chat.told_as(ProjectAsked)
+    (asked,) = world.chat.private_as(ProjectAsked)
     world.chat.fault = lambda call, thread: None
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "guides", key="p1", thread_id=asked.thread_id)
     await world.pass_time(30)

@@ -26,7 +26,7 @@ async def ts(world: CoreWorld) -> str:
 
 
 def asked(world: CoreWorld) -> list[tuple[str, str]]:
-    return [(held.person_id, held.text) for held in world.chat.told_as(ReplyHeld)]
+    return [(held.person_id, held.text) for held in world.chat.private_as(ReplyHeld)]
 
 
 async def status(world: CoreWorld, ts: str, at: str, **by: str) -> None:
@@ -42,7 +42,7 @@ async def test_an_edit_asks_again_with_the_edited_words(world: CoreWorld, ts: st
         await world.service.revise(edit)
         await world.settle()
     assert asked(world) == [("UBEN", "mine"), ("UBEN", "mine, please")]
-    first = world.chat.told_as(ReplyHeld)[0].request_id
+    first = world.chat.private_as(ReplyHeld)[0].request_id
     await world.press(RequestKind.SEND_HELD, BEN, first, key="p1")
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["mine, please"]
@@ -70,7 +70,7 @@ async def test_a_status_request_repeats_questions_about_replies(world: CoreWorld
 
 
 async def test_an_answered_question_is_not_repeated(world: CoreWorld, ts: str) -> None:
-    await world.press(RequestKind.DISCARD_HELD, BEN, world.chat.told_as(ReplyHeld)[0].request_id, key="p1")
+    await world.press(RequestKind.DISCARD_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
     await status(world, ts, AT[1])
     assert len(asked(world)) == 1
 
@@ -83,8 +83,8 @@ async def test_an_unanswered_question_about_a_reply_expires_with_an_explanation(
     for _ in range(2):
         await RetentionSweeper(world.store, days=90, pause=0.0).sweep()
         await world.settle()
-    assert world.chat.told_to()[-1] == ("UBEN", "action_answered")
+    assert world.chat.private_kinds()[-1] == ("UBEN", "action_answered")
     assert world.chat.answers() == ["held_expired"]
-    await world.press(RequestKind.SEND_HELD, BEN, world.chat.told_as(ReplyHeld)[0].request_id, key="p1")
+    await world.press(RequestKind.SEND_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
     await world.settle()
     assert world.job_api.messages["job-1"] == []

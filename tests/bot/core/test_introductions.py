@@ -53,7 +53,7 @@ async def test_no_introduction_where_pagehand_was_removed(world: CoreWorld) -> N
     """It does not rejoin to post it, and nobody is told."""
     await world.service.introduce("T1", "C2")
     await world.pass_time(60)
-    assert (world.chat.messages, world.chat.told, world.chat.calls) == ([], [], ["post"])
+    assert (world.chat.messages, world.chat.private, world.chat.calls) == ([], [], ["post"])
 
 
 @pytest.mark.parametrize("reason", ["is_archived", "restricted_action", "not_in_channel"])
@@ -101,10 +101,10 @@ async def test_no_introduction_where_nobody_may_use_pagehand(world: CoreWorld, w
     world.restart("two")
     await world.service.introduce("T1", "C1")
     await world.settle()
-    assert (world.chat.messages, world.chat.told) == ([], [])
+    assert (world.chat.messages, world.chat.private) == ([], [])
     await world.start()
     await world.settle()
-    assert world.chat.told_to() == [("UANA", "request_refused")]
+    assert world.chat.private_kinds() == [("UANA", "request_refused")]
     world.rules = replace(world.rules, channels=frozenset(), allow_shared_channels=True)
     world.restart("three")
     await world.service.introduce("T1", "C1")

@@ -170,7 +170,7 @@ async def test_people_of_another_workspace_or_none_are_refused_with_a_reason(wor
     await world.reply(ts, "hack", "5.1", person)
     await world.pass_time(3)
     assert world.job_api.messages == {}
-    assert world.chat.told_to() == [("UEVA", "request_refused")]
+    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
 
 
 async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: CoreWorld) -> None:
@@ -185,9 +185,9 @@ async def test_sending_again_is_limited_to_the_workspace_and_the_author(world: C
         await world.press_send_again(person, request_id, key=f"click/{person.id}")
     await world.pass_time(3)
     assert world.job_api.messages["job-1"] == ["more", "more"]
-    answers = [(answer.person_id, answer.answer) for answer in world.chat.told_as(ActionAnswered)]
+    answers = [(answer.person_id, answer.answer) for answer in world.chat.private_as(ActionAnswered)]
     assert answers == [(BEN.id, "sent_again")]
-    refused = [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)]
+    refused = [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)]
     assert refused == [("UEVA", Refusal.OTHER_ORGANIZATION)]
 
 
@@ -400,7 +400,7 @@ async def test_where_the_bot_cannot_post_the_person_is_told_and_no_job_created(w
     await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(60)
     assert world.job_api.created == []
-    assert world.chat.told_to() == [("UANA", "card_not_posted")]
+    assert world.chat.private_kinds() == [("UANA", "card_not_posted")]
 
 
 async def test_a_busy_channel_holds_up_no_other(world: CoreWorld) -> None:
@@ -429,7 +429,7 @@ async def test_a_refused_message_is_sent_privately_and_the_thread_continues(worl
     world.chat.fault = refused
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(10)
-    assert [(told.person_id, told.post) for told in world.chat.told_as(PostNotDelivered)] == [
+    assert [(told.person_id, told.post) for told in world.chat.private_as(PostNotDelivered)] == [
         ("UANA", JobFinished(LINK, new=True, person_id="UANA"))
     ]
     world.chat.fault = lambda call, thread: None
@@ -577,7 +577,7 @@ async def test_the_whole_request_is_shown_to_the_person_who_asks(world: CoreWorl
     thread = await world.thread(ts)
     await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="press-1", thread_id=thread.id)
     await world.settle()
-    assert world.chat.told[0] == PromptRequested("UBEN", thread.prompt)
+    assert world.chat.private[0] == PromptRequested("UBEN", thread.prompt)
 
 
 async def test_a_reply_to_an_unrecorded_card_is_kept_for_it(world: CoreWorld) -> None:

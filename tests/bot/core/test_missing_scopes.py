@@ -140,7 +140,7 @@ async def test_a_post_in_doubt_that_cannot_be_looked_for_is_reported(world: Core
     world.job_api.show("job-1", "completed", LINK)
     await world.pass_time(60)
     assert posts == 1, "it is not said twice"
-    assert world.chat.told == [
+    assert world.chat.private == [
         PostNotDelivered("UANA", JobFinished(LINK, new=True, person_id="UANA"), may_be_posted=True)
     ]
     world.chat.after = lambda call, thread: None
@@ -166,4 +166,4 @@ async def test_no_job_starts_for_a_card_in_doubt_that_cannot_be_looked_for(world
     await world.pass_time(60)
     assert tries(world, "post_card") == 1
     assert world.job_api.created == []
-    assert world.chat.told == [CardNotPosted("UANA", "missing_scope", ("groups:history",), may_be_posted=True)]
+    assert world.chat.private == [CardNotPosted("UANA", "missing_scope", ("groups:history",), may_be_posted=True)]

@@ -129,7 +129,7 @@ async def revised(world: CoreWorld, ts: str, text: str, at: str, **changes: Any)
 
 
 def offers(world: CoreWorld) -> list[str]:
-    return [offer.text for offer in world.chat.told_as(ReplyEdited)]
+    return [offer.text for offer in world.chat.private_as(ReplyEdited)]
 
 
 async def test_naming_people_does_not_make_the_words_new(world: CoreWorld) -> None:

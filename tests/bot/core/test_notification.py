@@ -36,14 +36,14 @@ async def test_one_doubt_after_an_outage_does_not_lose_a_private_message(world: 
     failing(world, *(ChatUnreachable("down") for _ in range(4)), ChatUncertain("timeout"))
     await world.reply(ts, "hack", "5.1", EVA)
     await world.pass_time(120)
-    assert world.chat.told_to() == [("UEVA", "request_refused")]
+    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
 
 
 async def test_transient_doubts_do_not_lose_a_private_message(world: CoreWorld) -> None:
     failing(world, *(ChatUncertain("timeout") for _ in range(5)))
     await world.service.start(NewJob(ANA, "CPRIVATE", "Do it", "k", WayIn.COMMAND))
     await world.pass_time(60)
-    assert world.chat.told_to() == [("UANA", "card_not_posted")]
+    assert world.chat.private_kinds() == [("UANA", "card_not_posted")]
 
 
 async def test_the_minute_of_a_private_message_in_doubt_begins_with_the_doubt(world: CoreWorld) -> None:
@@ -55,7 +55,7 @@ async def test_the_minute_of_a_private_message_in_doubt_begins_with_the_doubt(wo
     world.restart("two")
     world.clock.advance(61.0)
     await world.pass_time(60)
-    assert world.chat.told_to() == [("UEVA", "request_refused")]
+    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
 
 
 async def test_a_private_message_in_doubt_is_retried_for_a_minute(world: CoreWorld) -> None:
@@ -93,7 +93,7 @@ async def test_a_failing_message_is_given_up_and_reported_to_the_asker(
     world.job_api.show("job-1", "completed", "https://git.example/1")
     await world.pass_time(120)
     assert world.chat.calls.count("post") - before == 3
-    (told,) = world.chat.told_as(PostNotDelivered)
+    (told,) = world.chat.private_as(PostNotDelivered)
     assert (told.person_id, told.post.kind) == ("UANA", "job_finished")
     assert "(job_finished) is given up: not now" in caplog.text
 
@@ -150,8 +150,8 @@ async def test_nothing_waits_for_a_card_that_cannot_be_posted(world: CoreWorld) 
     await world.pass_time(30)
     assert world.chat.messages == []
     assert world.job_api.created == []
-    assert ("UANA", "card_not_posted") in world.chat.told_to()
-    (told,) = world.chat.told_as(PostNotDelivered)
+    assert ("UANA", "card_not_posted") in world.chat.private_kinds()
+    (told,) = world.chat.private_as(PostNotDelivered)
     assert told.post.kind == "request_rejected"
 
 

@@ -154,6 +154,6 @@ async def test_a_notice_that_raises_is_given_up_and_the_thread_continues(world: 
     await world.reply(ts, "And more", "1700000900.000100")
     await world.pass_time(60.0)
     assert tries == MAX_FAULTS
-    (told,) = world.chat.told_as(PostNotDelivered)
+    (told,) = world.chat.private_as(PostNotDelivered)
     assert (told.person_id, told.post.kind) == ("UANA", "job_finished")
     assert world.chat.said(ts) == ["job_started", "job_active_again"]

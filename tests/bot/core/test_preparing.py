@@ -81,7 +81,7 @@ async def test_a_refused_person_is_told_privately_and_nothing_else_happens(
     await world.settle()
     assert world.chat.messages == []
     assert world.job_api.created == []
-    assert world.chat.told == [RequestRefused("UANA", refused, RequestKind.START, "Do it")]
+    assert world.chat.private == [RequestRefused("UANA", refused, RequestKind.START, "Do it")]
     assert await audited(world) == [("refused", "UANA", refused.value)]
 
 
@@ -108,7 +108,7 @@ async def test_a_permission_slack_never_confirms_is_refused(world: CoreWorld) ->
     world.reading.faults = [ChatMissingScope(("users:read",))]
     await world.start()
     await world.settle()
-    assert [each.refusal for each in world.chat.told_as(RequestRefused)] == [Refusal.PERSON_UNKNOWN]
+    assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.PERSON_UNKNOWN]
 
 
 async def test_a_refused_reply_loses_its_mark_and_is_not_offered_again(world: CoreWorld) -> None:
@@ -119,7 +119,7 @@ async def test_a_refused_reply_loses_its_mark_and_is_not_offered_again(world: Co
     await world.pass_time(5)
     assert world.job_api.messages == {}
     assert world.chat.reactions == {}
-    assert world.chat.told == [RequestRefused("UBEN", Refusal.GUEST, RequestKind.FOLLOW_UP, "more")]
+    assert world.chat.private == [RequestRefused("UBEN", Refusal.GUEST, RequestKind.FOLLOW_UP, "more")]
 
 
 async def test_each_person_has_an_hourly_limit(world: CoreWorld) -> None:
@@ -133,7 +133,7 @@ async def test_each_person_has_an_hourly_limit(world: CoreWorld) -> None:
     await world.press(RequestKind.SHOW_STATUS, ANA, "", key="s", thread_id=(await world.thread(ts)).id)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["0", "mine"]
-    refused = [(each.person_id, each.refusal, each.limit) for each in world.chat.told_as(RequestRefused)]
+    refused = [(each.person_id, each.refusal, each.limit) for each in world.chat.private_as(RequestRefused)]
     assert refused == [("UANA", Refusal.TOO_MANY, 2)] * 2
     world.clock.advance(3_600)
     await world.reply(ts, "later", AT[4])
@@ -156,10 +156,10 @@ async def test_buttons_pass_the_same_check(world: CoreWorld) -> None:
     for kind in kinds:
         await world.press(kind, EVA, "", key=kind.value, thread_id=thread.id)
     await world.settle()
-    assert {(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)} == {
+    assert {(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)} == {
         ("UEVA", Refusal.OTHER_ORGANIZATION)
     }
-    assert len(world.chat.told) == len(kinds)
+    assert len(world.chat.private) == len(kinds)
     assert (await world.thread(ts)).state.people.muted_by == ""
 
 
@@ -174,7 +174,7 @@ async def test_a_check_slack_cannot_answer_waits(world: CoreWorld) -> None:
     assert world.chat.messages == []
     await world.pass_time(30)
     assert world.job_api.created == ["Do it"]
-    assert world.chat.told == []
+    assert world.chat.private == []
 
 
 async def test_preparing_is_given_up_after_some_minutes_with_an_explanation(world: CoreWorld) -> None:
@@ -194,7 +194,7 @@ async def test_waiting_for_slacks_rate_limit_is_not_an_attempt(world: CoreWorld)
     await world.start()
     await world.pass_time(1_200)
     assert world.job_api.created == ["Do it"]
-    assert world.chat.told == []
+    assert world.chat.private == []
     assert world.request_preparer.status().failing_seconds == 0
 
 
@@ -244,14 +244,14 @@ async def test_an_ambiguous_project_waits_for_its_persons_choice(world: CoreWorl
     await world.pass_time(30)
     assert [message.kind for message in world.chat.messages] == ["card_changed"]
     assert world.job_api.created == []
-    (asked,) = world.chat.told_as(ProjectAsked)
+    (asked,) = world.chat.private_as(ProjectAsked)
     assert (asked.person_id, asked.projects, asked.said) == ("UANA", ("guides", "manual"), "")
     for person, name in ((BEN, "manual"), (ANA, "nothing"), (ANA, "guides"), (ANA, "manual")):
         await world.press(RequestKind.CHOOSE_PROJECT, person, name, key=f"{person.id}{name}", thread_id=asked.thread_id)
     await world.pass_time(5)
     assert world.job_api.projects == ["manual"]
     assert world.chat.answers() == ["project_settled", "project_chosen", "project_chosen"]
-    assert [each.refusal for each in world.chat.told_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
+    assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "manual", key="same", thread_id=asked.thread_id)
     await world.settle()
     assert world.chat.answers()[-1] == "project_settled"
@@ -263,7 +263,7 @@ async def test_any_project_can_be_chosen(world: CoreWorld) -> None:
     world.assemble()
     await world.start("Mend it")
     await world.pass_time(5)
-    (asked,) = world.chat.told_as(ProjectAsked)
+    (asked,) = world.chat.private_as(ProjectAsked)
     assert asked.projects == world.projects.names
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, asked.projects[-1], key="last", thread_id=asked.thread_id)
     await world.pass_time(5)
@@ -275,12 +275,12 @@ async def test_the_project_question_can_be_repeated(world: CoreWorld) -> None:
     projects(world)
     await world.start("Mend the guide and the manual")
     await world.pass_time(5)
-    (asked,) = world.chat.told_as(ProjectAsked)
+    (asked,) = world.chat.private_as(ProjectAsked)
     for person in (BEN, ANA):
         await world.press(RequestKind.CHOOSE_PROJECT, person, "", key=f"again{person.id}", thread_id=asked.thread_id)
     await world.settle()
-    assert [each.refusal for each in world.chat.told_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
-    assert [each.person_id for each in world.chat.told_as(ProjectAsked)] == ["UANA", "UANA"]
+    assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.NOT_A_PARTICIPANT]
+    assert [each.person_id for each in world.chat.private_as(ProjectAsked)] == ["UANA", "UANA"]
     await world.press(RequestKind.STOP, ANA, "", key="stop", thread_id=asked.thread_id)
     await world.pass_time(5)
     assert world.chat.answers()[-1] == "stopped_unsent"
@@ -315,7 +315,7 @@ async def test_a_permitted_person_is_offered_the_other_projects(world: CoreWorld
     thread = await world.thread(await world.started("Mend the manual"))
     await world.press(RequestKind.CHOOSE_PROJECT, ANA, "", key="menu", thread_id=thread.id)
     await world.settle()
-    (asked,) = world.chat.told_as(ProjectAsked)
+    (asked,) = world.chat.private_as(ProjectAsked)
     assert (asked.projects, asked.current) == (("guides",), "manual")
 
 
@@ -341,7 +341,7 @@ async def test_an_unknown_project_is_asked_about_and_a_preferred_one_is_not(worl
     await world.service.save_preference("UANA", Preference(project="guides", quiet=True))
     await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND, project_said="guidse"))
     await world.settle()
-    (asked,) = world.chat.told_as(ProjectAsked)
+    (asked,) = world.chat.private_as(ProjectAsked)
     assert (asked.said, asked.projects) == ("guidse", ("guides", "manual"))
     ts = await world.started("Do it", key="k2")
     thread = await world.thread(ts)

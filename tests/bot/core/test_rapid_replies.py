@@ -111,7 +111,7 @@ async def test_merged_replies_in_doubt_keep_their_words(world: CoreWorld, ts: st
     await world.reply(ts, "Three", at(3))
     await world.pass_time(30)
     assert world.job_api.messages[JOB] == ["One\n\nTwo", "Three"]
-    assert [message.kind for message in world.chat.told].count("reply_edited") == 1
+    assert [message.kind for message in world.chat.private].count("reply_edited") == 1
 
 
 async def test_a_merged_message_without_its_first_reply_is_not_sent_again(world: CoreWorld, ts: str) -> None:

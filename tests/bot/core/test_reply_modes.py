@@ -61,7 +61,7 @@ async def test_in_an_existing_thread_only_mentions_reach_the_job(world: CoreWorl
     assert "> Both guides" in sent
     assert "The guide is wrong" not in sent
     assert world.chat.reactions == {AT[2]: Reaction.ACCEPTED}
-    assert world.chat.told == []
+    assert world.chat.private == []
 
 
 async def test_context_of_a_withdrawn_mention_goes_with_the_next(world: CoreWorld) -> None:
@@ -179,7 +179,7 @@ async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> 
         await world.reply(ts, "shorter", AT[1], BEN)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["first"]
-    (held,) = world.chat.told_as(ReplyHeld)
+    (held,) = world.chat.private_as(ReplyHeld)
     assert (held.person_id, held.text) == ("UBEN", "shorter")
     await world.press(RequestKind.SEND_HELD, CLEO, held.request_id, key="p1")
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p2")
@@ -189,9 +189,9 @@ async def test_in_participants_mode_others_are_asked_first(world: CoreWorld) -> 
     assert world.job_api.messages["job-1"] == ["first", "shorter"]
     assert world.chat.reactions == {AT[0]: Reaction.ACCEPTED, AT[1]: Reaction.ACCEPTED}
     assert world.chat.answers() == ["held_sent", "nothing_new"]
-    refused = [(each.person_id, each.refusal) for each in world.chat.told_as(RequestRefused)]
+    refused = [(each.person_id, each.refusal) for each in world.chat.private_as(RequestRefused)]
     assert refused == [("UCLEO", Refusal.NOT_THE_WRITER)]
-    assert len(world.chat.told_as(ReplyHeld)) == 2
+    assert len(world.chat.private_as(ReplyHeld)) == 2
     thread = await world.thread(ts)
     assert (thread.state.people.participants, thread.state.people.let_through) == ((), ("UBEN",))
 
@@ -202,7 +202,7 @@ async def test_sending_all_of_mine_makes_a_person_a_participant(world: CoreWorld
     for text, at in (("one", AT[0]), ("two", AT[1])):
         await world.reply(ts, text, at, BEN)
     await world.settle()
-    await world.press(RequestKind.SEND_ALL_HELD, BEN, world.chat.told_as(ReplyHeld)[0].request_id, key="p1")
+    await world.press(RequestKind.SEND_ALL_HELD, BEN, world.chat.private_as(ReplyHeld)[0].request_id, key="p1")
     await world.reply(ts, "three", AT[2], BEN)
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["one", "two", "three"]
@@ -214,7 +214,7 @@ async def test_a_held_reply_can_be_discarded(world: CoreWorld) -> None:
     ts = await world.started()
     await world.reply(ts, "hm", AT[0], BEN)
     await world.settle()
-    (held,) = world.chat.told_as(ReplyHeld)
+    (held,) = world.chat.private_as(ReplyHeld)
     await world.press(RequestKind.DISCARD_HELD, BEN, held.request_id, key="p1")
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p2")
     await world.pass_time(5)
@@ -248,7 +248,7 @@ async def test_control_words_are_not_follow_ups(world: CoreWorld) -> None:
     await word(world, ts, ThreadWord.HELP, AT[1], BEN)
     await world.pass_time(5)
     assert world.job_api.messages == {}
-    assert world.chat.told == [StatusRequested("UBEN"), HelpRequested("UBEN")]
+    assert world.chat.private == [StatusRequested("UBEN"), HelpRequested("UBEN")]
 
 
 async def test_a_probable_control_word_is_asked_about_and_not_sent(world: CoreWorld) -> None:
@@ -258,7 +258,7 @@ async def test_a_probable_control_word_is_asked_about_and_not_sent(world: CoreWo
         await word(world, ts, ThreadWord.HELP, AT[0], BEN, text="stop")
     await world.pass_time(5)
     assert world.job_api.messages == {}
-    assert world.chat.told == [HelpRequested("UBEN", ThreadWord.STOP)]
+    assert world.chat.private == [HelpRequested("UBEN", ThreadWord.STOP)]
 
 
 async def test_private_messages_appear_in_a_thread_once_it_has_replies(world: CoreWorld) -> None:
@@ -275,7 +275,7 @@ async def test_private_messages_appear_in_a_thread_once_it_has_replies(world: Co
     await world.settle()
     await world.press(RequestKind.SHOW_JOB_ID, BEN, "", key="p2", thread_id=thread.id)
     await world.settle()
-    assert world.chat.told_in == [*[InConversation()] * 2, *[InConversation(ts)] * 2]
+    assert world.chat.private_places == [*[InConversation()] * 2, *[InConversation(ts)] * 2]
 
 
 async def test_new_starts_another_job_in_the_thread_that_gets_the_replies(world: CoreWorld) -> None:
@@ -304,8 +304,8 @@ async def test_a_mention_can_be_edited_until_it_is_sent(world: CoreWorld) -> Non
     assert (await world.thread(card.ts)).prompt == "Fix all"
     await world.service.revise(replace(said(ANA, "Fix most", AT[0]), edited_at=AT[2]))
     await world.settle()
-    assert world.chat.told_to() == [("UANA", "reply_edited")]
-    start = world.chat.told[0].request_id  # type: ignore[union-attr]  # it is an offer
+    assert world.chat.private_kinds() == [("UANA", "reply_edited")]
+    start = world.chat.private[0].request_id  # type: ignore[union-attr]  # it is an offer
     await world.press_send_new_words(ANA, start, key="p1")
     await world.pass_time(5)
     assert world.job_api.messages["job-1"] == ["Fix most"]
@@ -334,7 +334,7 @@ async def test_mentions_by_people_of_other_workspaces_start_nothing(world: CoreW
     await world.pass_time(5)
     assert world.job_api.created == []
     assert world.chat.messages == []
-    assert world.chat.told_to() == [("UEVA", "request_refused")]
+    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
     assert await world.service.receive(said(ANA, "Fix it", AT[1]))
     await world.pass_time(5)
     assert world.job_api.created == ["Fix it"]
@@ -349,7 +349,7 @@ async def test_a_stop_reaction_by_a_non_participant_asks_for_confirmation(world:
     await world.service.act(reaction)
     await world.pass_time(5)
     assert world.job_api.cancelled == (["job-1"] if person is ANA else [])
-    assert [each.person_id for each in world.chat.told_as(StopAsked)] == ([] if person is ANA else ["UBEN"])
+    assert [each.person_id for each in world.chat.private_as(StopAsked)] == ([] if person is ANA else ["UBEN"])
     await world.press(RequestKind.STOP, person, "", key="meant", thread_id=(await world.thread(ts)).id)
     await world.pass_time(5)
     assert world.job_api.cancelled == ["job-1"]

@@ -127,7 +127,7 @@ def told(world: CoreWorld) -> list[tuple[str, str]]:
             case _:
                 return ""
 
-    return [(message.kind, words(message)) for message in world.chat.told]
+    return [(message.kind, words(message)) for message in world.chat.private]
 
 
 async def test_an_edit_is_offered_once_in_any_order_of_events(world: CoreWorld, app: SlackApp) -> None:
@@ -203,7 +203,7 @@ async def test_an_aside_edited_into_words_is_sent_only_for_our_people(
     await take(app, world, edit, edit)
     assert world.job_api.messages["job-1"] == (["two"] if sent else [])
     expected = [] if sent else [Refusal.OTHER_ORGANIZATION if inner["team"] else Refusal.PERSON_UNKNOWN]
-    assert [refused.refusal for refused in world.chat.told_as(RequestRefused)] == expected
+    assert [refused.refusal for refused in world.chat.private_as(RequestRefused)] == expected
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ async def test_a_press_of_an_offer_counts_once_from_any_client(world: CoreWorld,
     ts = await world.started()
     await take(app, world, posted(ts, "one"))
     await take(app, world, changed(written(ts, "one"), written(ts, "two"), CHANGED[0]))
-    (offer,) = world.chat.told_as(ReplyEdited)
+    (offer,) = world.chat.private_as(ReplyEdited)
     button = {"type": "button", "action_id": "send_new_words", "block_id": "b", "value": offer.request_id}
     press = {
         "type": "block_actions",

@@ -41,8 +41,8 @@ def posts(world: CoreWorld) -> list[str]:
     return [message.kind for message in world.chat.messages if message.kind != "card_changed"]
 
 
-def told(world: CoreWorld) -> list[ActionAnswer]:
-    return [message.answer for message in world.chat.told_as(ActionAnswered)]
+def private_answers(world: CoreWorld) -> list[ActionAnswer]:
+    return [message.answer for message in world.chat.private_as(ActionAnswered)]
 
 
 class Slow:
@@ -159,7 +159,7 @@ async def test_a_stop_that_did_not_arrive_does_not_claim_the_end(world: CoreWorl
     await world.pass_time(60)
     assert posts(world) == ["job_started", "job_finished"]
     assert world.job_api.cancelled == []
-    assert told(world) == [ActionAnswer.NOTHING_TO_STOP]
+    assert private_answers(world) == [ActionAnswer.NOTHING_TO_STOP]
 
 
 async def test_an_ended_job_has_nothing_to_stop(world: CoreWorld, ts: str) -> None:
@@ -168,7 +168,7 @@ async def test_an_ended_job_has_nothing_to_stop(world: CoreWorld, ts: str) -> No
     await world.pass_time(30)
     await stop(world, ts)
     await world.pass_time(30)
-    assert told(world) == [ActionAnswer.NOTHING_TO_STOP]
+    assert private_answers(world) == [ActionAnswer.NOTHING_TO_STOP]
     assert (world.job_api.cancelled, posts(world)) == ([], ["job_started", "job_finished"])
 
 
@@ -178,7 +178,7 @@ async def test_two_stops_count_as_one(world: CoreWorld, ts: str) -> None:
     await stop(world, ts, key="two", person=BEN)
     await world.pass_time(60)
     assert posts(world) == ["job_started", "job_stopped"]
-    assert told(world) == []
+    assert private_answers(world) == []
 
 
 async def test_a_stop_without_a_visible_end_blocks_nothing_for_good(world: CoreWorld, ts: str) -> None:
@@ -249,7 +249,7 @@ async def test_a_stop_ends_when_no_job_starts(world: CoreWorld) -> None:
     world.job_api.faults = [JobApiRejected("no")]
     await world.request_sender.process(item, claimed_at)
     await world.pass_time(30)
-    assert told(world) == [ActionAnswer.NOTHING_TO_STOP]
+    assert private_answers(world) == [ActionAnswer.NOTHING_TO_STOP]
     thread = await world.thread(ts)
     (request,) = await world.store.transact(lambda tx: tx.requests.stops(thread.id))
     assert request.state is RequestState.REJECTED

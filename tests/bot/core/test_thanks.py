@@ -32,7 +32,7 @@ async def test_thanks_after_an_end_get_a_reaction_and_are_not_sent(world: CoreWo
     assert world.job_api.messages == {}
     assert world.chat.all_reactions[AT[0]] == [Reaction.WELCOME]
     assert world.chat.calls.count("mark") == 1
-    assert world.chat.told == []
+    assert world.chat.private == []
 
 
 async def test_redelivered_thanks_stay_thanks_while_the_agent_is_running(world: CoreWorld) -> None:
@@ -110,7 +110,7 @@ async def test_thanks_are_neither_asked_about_nor_refused_aloud(world: CoreWorld
     await world.reply(ts, "Thank you", AT[2], BEN)
     await world.settle()
     assert world.chat.answers() == ["muted"]
-    assert world.chat.told_as(ReplyHeld) == []
+    assert world.chat.private_as(ReplyHeld) == []
     assert [world.chat.all_reactions[at] for at in (AT[0], AT[2])] == [[Reaction.WELCOME]] * 2
 
 
@@ -127,7 +127,7 @@ async def test_emoji_that_may_answer_the_agents_question_are_asked_about(world: 
     ts = await ended(world, QUESTION)
     await world.reply(ts, ":+1:", AT[0])
     await world.pass_time(5)
-    (asked,) = world.chat.told_as(ReplyHeld)
+    (asked,) = world.chat.private_as(ReplyHeld)
     assert (asked.text, world.job_api.messages) == (":+1:", {})
     await world.press(RequestKind.SEND_HELD, ANA, asked.request_id, key="p1")
     await world.pass_time(5)
@@ -143,8 +143,8 @@ async def test_held_emoji_can_be_edited(world: CoreWorld, now: str) -> None:
     await world.service.revise(edit)
     await world.pass_time(5)
     if now == ":-1:":
-        assert [held.text for held in world.chat.told_as(ReplyHeld)] == [":+1:", ":-1:"]
-        held = world.chat.told_as(ReplyHeld)[0].request_id
+        assert [held.text for held in world.chat.private_as(ReplyHeld)] == [":+1:", ":-1:"]
+        held = world.chat.private_as(ReplyHeld)[0].request_id
         await world.press(RequestKind.SEND_HELD, ANA, held, key="p1")
         await world.pass_time(5)
     assert world.job_api.messages == {"job-1": [now]}
@@ -158,4 +158,4 @@ async def test_emoji_without_a_question_are_between_people(world: CoreWorld) -> 
     await world.pass_time(30)
     await world.reply(ts, ":tada:", AT[1])
     await world.pass_time(5)
-    assert (world.chat.told, world.chat.all_reactions, world.job_api.messages) == ([], {}, {})
+    assert (world.chat.private, world.chat.all_reactions, world.job_api.messages) == ([], {}, {})

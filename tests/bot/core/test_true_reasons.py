@@ -223,7 +223,7 @@ async def test_a_press_delivered_twice_shows_the_whole_request_once(world: CoreW
     for _ in range(2):
         await world.press(RequestKind.SHOW_PROMPT, BEN, "", key="click/1", thread_id=thread.id)
         await world.settle()
-    assert [message.kind for message in world.chat.told] == ["prompt_requested"]
+    assert [message.kind for message in world.chat.private] == ["prompt_requested"]
 
 
 async def test_a_follow_up_without_changes_claims_no_pull_request(world: CoreWorld) -> None:

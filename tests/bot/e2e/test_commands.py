@@ -435,7 +435,7 @@ class Town:
             lambda: next((m.ts for m in self.workspace.channels.messages("docs")), ""), PATIENCE
         )
 
-    async def told(self, ts: str, words: str) -> None:
+    async def until_said(self, ts: str, words: str) -> None:
         await self.workspace.changes.wait_for(lambda: words in self.said(ts), PATIENCE)
 
     async def marked(self, reply: Message) -> None:
@@ -470,24 +470,24 @@ async def test_a_job_continues_across_restarts(shell: Shell) -> None:
     async with town(shell) as here:
         ana, bot = here.workspace.people["ana"], await here.bot()
         ts = await here.ask("First.")
-        await here.told(ts, "Started.")
+        await here.until_said(ts, "Started.")
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
         assert "stopped" in bot.output
 
         here.gate.touch()
         await here.jobs.ended(_job_id(here))
         bot = await here.bot()
-        await here.told(ts, "Done. Here's the pull request:")
+        await here.until_said(ts, "Done. Here's the pull request:")
         here.gate.unlink()
         await here.marked(await ana.say("docs", "Second.", thread_ts=ts))
-        await here.told(ts, "At work again.")
+        await here.until_said(ts, "At work again.")
         assert await bot.end(signal.SIGINT, within=STOP_WITHIN) == 0
 
         missed = await ana.say("docs", "Third.", thread_ts=ts)
         await here.bot()
         await here.marked(missed)
         here.gate.touch()
-        await here.told(ts, "Done. The pull request was updated")
+        await here.until_said(ts, "Done. The pull request was updated")
         await here.jobs.ended(_job_id(here))
         assert here.pages().split() == ["First.", "Second.", "Third."]
         assert here.said(ts).count("Done. Here's the pull request:") == 1
@@ -504,16 +504,16 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
         await bot.prints("Pagehand is at work")
         assert await here.workspace.signed_http.verify_request_url()
         ts = await here.ask("First. " + "And so on, for quite a while. " * 30)
-        await here.told(ts, "Done. Here's the pull request:")
+        await here.until_said(ts, "Done. Here's the pull request:")
         await here.marked(await here.workspace.people["ben"].say("docs", "Second.", thread_ts=ts))
-        await here.told(ts, "Done. The pull request was updated")
+        await here.until_said(ts, "Done. The pull request was updated")
         choice = menu_choice(here.workspace.channels.thread("docs", ts)[0], "Show the whole request")
         assert (await here.workspace.people["ben"].press("docs", ts, **choice)).ok
         async with aiohttp.ClientSession() as stranger, stranger.post(url, json={"type": "event_callback"}) as answer:
             assert answer.status == 401
         here.gate.unlink()
         await here.workspace.people["ben"].say("docs", "Third.", thread_ts=ts)
-        await here.told(ts, "At work again.")
+        await here.until_said(ts, "At work again.")
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 
@@ -580,9 +580,9 @@ async def test_a_missing_optional_scope_is_a_warning_in_the_log_and_the_health(s
         here.gate.touch()
         bot = await here.bot(PAGEHAND_HEALTH_PORT=str(port))
         ts = await here.ask("First.")
-        await here.told(ts, "Done.")
+        await here.until_said(ts, "Done.")
         await here.workspace.people["ana"].say("docs", "Second.", thread_ts=ts)
-        await here.told(ts, "Done.")
+        await here.until_said(ts, "Done.")
         async with aiohttp.ClientSession() as asking, asking.get(f"http://127.0.0.1:{port}/health") as answer:
             health = await answer.json()
         assert (answer.status, health["ok"]) == (200, True)

@@ -100,8 +100,8 @@ async def test_a_follow_up_from_a_modal_is_sent_like_any_other(world: AppWorld, 
     await shown(world, ana, "Follow up")
     await ana.views.enter("prompt", "And the manual")
     assert (await ana.views.submit()).ok
-    await world.fake_job_api.until(lambda: len(world.fake_job_api.told(job)) == 2, PATIENCE)
-    assert world.fake_job_api.told(job) == ["And the FAQ", "And the manual"]
+    await world.fake_job_api.until(lambda: len(world.fake_job_api.follow_ups(job)) == 2, PATIENCE)
+    assert world.fake_job_api.follow_ups(job) == ["And the FAQ", "And the manual"]
     await world.settled()
 
 

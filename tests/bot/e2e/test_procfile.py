@@ -166,7 +166,7 @@ async def test_every_procfile_line_works_and_a_killed_worker_is_replaced(
 
         reply = await ben.say("docs", "And the manual", thread_ts=ts)
         await workspace.changes.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
-        assert fake_job_api.told(job) == ["And the manual"]
+        assert fake_job_api.follow_ups(job) == ["And the manual"]
         choice = menu_choice(workspace.channels.thread("docs", ts)[0], "Show the whole request")
         assert (await ben.press("docs", ts, **choice)).ok  # only `web` knows the answer's address
         await workspace.changes.wait_for(lambda: any(prompt[:200] in m.text for m in ben.ephemerals("docs")), PATIENCE)

@@ -30,7 +30,7 @@ async def test_rapid_replies_are_one_message_with_a_mark_each(world: AppWorld) -
     await world.start(PAGEHAND_MERGE_SECONDS="2")
     (job,) = await world.begin("Write it")
     rapid = [await world.reply("Write it", words) for words in ("And that.", "And this.", "And all.")]
-    await world.fake_job_api.until(lambda: world.fake_job_api.told(job))
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job))
     later = await world.reply("Write it", "Later.")
     await world.until_steered(job, "And that.\n\nAnd this.\n\nAnd all.", "Later.")
     for message in (*rapid, later):

@@ -64,7 +64,7 @@ def asked(**changes: Any) -> NewJob:
     return replace(job, **changes)
 
 
-def told(caplog: pytest.LogCaptureFixture) -> int:
+def private_attempts(caplog: pytest.LogCaptureFixture) -> int:
     """Returns how many private messages were attempted: there is no Slack here."""
     return len([record for record in caplog.records if "could not be told something" in record.getMessage()])
 
@@ -117,7 +117,7 @@ async def test_a_message_without_a_task_is_answered_privately_once(
     await world.take(message(f"<@{BOT}> {text}"))
     await world.app.drain(5)
     assert world.service.calls == []
-    assert told(caplog) == 1
+    assert private_attempts(caplog) == 1
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ async def test_messages_not_for_pagehand_are_acknowledged_and_ignored(
     assert (await world.take(payload)).status == 200
     await world.app.drain(5)
     assert world.service.calls == []
-    assert told(caplog) == 0
+    assert private_attempts(caplog) == 0
 
 
 async def test_a_mention_that_could_not_be_recorded_is_redelivered(world: ListeningWorld) -> None:
@@ -225,7 +225,7 @@ async def test_a_direct_message_without_a_task_is_answered(
     await world.take(direct("!stop"))
     await world.app.drain(5)
     assert world.service.calls == []
-    assert told(caplog) == 1
+    assert private_attempts(caplog) == 1
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ async def test_a_control_word_to_the_bot_without_a_job_is_answered(
     for kind in ("message", "app_mention")[: 1 + text.startswith("<@")]:
         await world.take(event(text=text, type=kind, **place))
     await world.app.drain(5)
-    assert told(caplog) == answers
+    assert private_attempts(caplog) == answers
 
 
 # -- threads ----------------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ async def test_another_job_with_an_invalid_option_is_answered(
     await world.take(event(text=text))
     await world.app.drain(5)
     assert world.service.calls == []
-    assert told(caplog) == 1
+    assert private_attempts(caplog) == 1
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ async def test_help_is_given_by_the_threads_job_or_on_a_mention(
         await world.take(event(text=text, type=kind))
     await world.app.drain(5)
     assert {reply.word for reply in world.service.received} == {ThreadWord.HELP}
-    assert told(caplog) == words
+    assert private_attempts(caplog) == words
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ async def test_a_near_miss_of_a_control_word_is_asked_about_when_addressed(
         await world.take(event(text=text, type=kind, **place))
     await world.app.drain(5)
     assert {(reply.word, reply.text) for reply in world.service.received} == {(ThreadWord.HELP, "stop")}
-    assert told(caplog) == words
+    assert private_attempts(caplog) == words
 
 
 async def test_a_direct_message_that_is_nearly_a_control_word_starts_nothing(
@@ -347,7 +347,7 @@ async def test_a_direct_message_that_is_nearly_a_control_word_starts_nothing(
     await world.take(direct("!stpo"))
     await world.app.drain(5)
     assert world.service.calls == []
-    assert told(caplog) == 1
+    assert private_attempts(caplog) == 1
 
 
 async def test_a_bare_mention_in_a_thread_gets_help_once(
@@ -357,7 +357,7 @@ async def test_a_bare_mention_in_a_thread_gets_help_once(
         await world.take(event(text=f"<@{BOT}>", type=kind))
     await world.app.drain(5)
     assert world.service.calls == []
-    assert told(caplog) == 1
+    assert private_attempts(caplog) == 1
 
 
 async def test_a_reply_records_where_it_was_written(world: ListeningWorld) -> None:
@@ -375,7 +375,7 @@ async def test_a_reply_below_an_unknown_card_is_answered_once(
     for kind in ("message", "app_mention"):
         await world.take(event(text=f"<@{BOT}> shorter", type=kind, parent_user_id=BOT))
     await world.app.drain(5)
-    assert told(caplog) == 1
+    assert private_attempts(caplog) == 1
 
 
 async def test_texts_of_people_are_not_logged_by_the_listeners(
@@ -401,8 +401,8 @@ async def test_a_message_answered_by_another_process_is_not_answered_again(
     world.service.answered.add(MessageVersion("C1", event["ts"], event["user"], ""))
     await world.take(message(f"<@{BOT}> help"))
     await world.app.drain(5)
-    assert told(caplog) == 0
+    assert private_attempts(caplog) == 0
     world.service.fault = StoreUnavailable("locked")
     await world.take(message(f"<@{BOT}> help", ts="1700000077.000100"))
     await world.app.drain(5)
-    assert told(caplog) == 1
+    assert private_attempts(caplog) == 1

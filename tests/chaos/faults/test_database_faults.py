@@ -78,7 +78,7 @@ async def done_or_explained(world: AppWorld, prompt: str, answer: str) -> None:
 
     async def state() -> bool:
         recorded = await world.sql("SELECT id FROM requests WHERE text = :prompt", prompt=prompt)
-        return bool(recorded) or NOT_RECORDED in world.told("ana")
+        return bool(recorded) or NOT_RECORDED in world.private_text("ana")
 
     if answer == NOT_RECORDED:
         assert not await world.sql("SELECT id FROM requests WHERE text = :prompt", prompt=prompt)
@@ -102,7 +102,7 @@ async def test_postgresql_is_restarted(own_postgres: PostgresServer) -> None:
         await asyncio.to_thread(own_postgres.start)
         await world.fake_job_api.until(lambda: len(world.fake_job_api.polls) > polls)
         await world.until_said("Running", *FINISHED)
-        await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["Meanwhile"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == ["Meanwhile"])
         await done_or_explained(world, "Asked meanwhile", answer)
         await world.settled()
         await world.check()
@@ -150,10 +150,10 @@ async def test_a_damaged_row_affects_one_job(database_url: str) -> None:
         await world.sql("UPDATE threads SET state = '{', revision = revision + 1 WHERE prompt = 'Damaged'")
         await world.until_said("Damaged", "started", "damaged")
         await world.reply("Damaged", "Go on")
-        await world.workspace.changes.wait_for(lambda: "a usable record" in world.told("ana"))
+        await world.workspace.changes.wait_for(lambda: "a usable record" in world.private_text("ana"))
         world.complete(damaged, spared)
         await world.until_said("Spared", *FINISHED)
-        assert world.fake_job_api.told(damaged) == []
+        assert world.fake_job_api.follow_ups(damaged) == []
         assert world.said("Damaged") == ["started", "damaged"]
         await world.stop()
 
@@ -193,7 +193,7 @@ async def test_sqlite_is_locked_by_another_process_for_ten_seconds(scratch: Path
             assert first != RECORDED
             await asyncio.sleep(until_then - asyncio.get_running_loop().time())
         await world.until_said("Running", *FINISHED)
-        await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["Meanwhile"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == ["Meanwhile"])
         await done_or_explained(world, "At the beginning", first)
         await done_or_explained(world, "A little later", second)
         await world.settled()
@@ -246,10 +246,10 @@ async def test_the_disk_fills_up_and_recovers(small_disk: Path) -> None:
         await world.reply("Steered", "Meanwhile " + "x" * 2_000)
         words = world.replied[-1]
         await world.workspace.changes.wait_for(lambda: any(d.attempts > 1 for d in world.workspace.deliveries.records))
-        assert world.fake_job_api.told(other) == []
+        assert world.fake_job_api.follow_ups(other) == []
         filler.unlink()
         await world.until_said("Running", *FINISHED)
-        await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == [words])
+        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == [words])
         await world.settled()
         await world.check()
 

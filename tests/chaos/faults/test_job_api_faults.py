@@ -241,7 +241,7 @@ async def test_the_job_api_rejects_the_key(world: AppWorld) -> None:
     await world.hurry()
     await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.CREATE, "Waiting") == 2)
     await world.hurry()
-    await world.fake_job_api.until(lambda: world.fake_job_api.told(job) == ["More"])
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job) == ["More"])
     await world.workspace.changes.wait_for(lambda: world.said("Running")[:3] == ["started", "out/1", "back/1"])
     while "started" not in world.said("Waiting"):  # until the refusal is recorded there is nothing to make due
         await world.hurry()
@@ -271,7 +271,7 @@ async def test_the_job_api_is_away_and_comes_back(database_url: str) -> None:
         await world.until_true(both_tried)
         await world.fake_job_api.start()
         await world.hurry()
-        await world.fake_job_api.until(lambda: world.fake_job_api.told(job) == ["Meanwhile"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job) == ["Meanwhile"])
         await world.until_said("Asked meanwhile", "started")
         world.complete(job)
         await world.until_said("Running", "started", "completed")

@@ -33,7 +33,7 @@ async def test_without_faults_everything_is_posted_once(database_url: str) -> No
         await world.until_said("Fix the guides", *FINISHED, "active", "completed")
         await world.settled()
         assert world.reactions(reply) == [Reaction.ACCEPTED.value]
-        assert world.fake_job_api.told(job) == ["And the FAQ"]
+        assert world.fake_job_api.follow_ups(job) == ["And the FAQ"]
         await world.check()
 
 
@@ -48,7 +48,7 @@ async def test_a_429_of_posts_holds_back_only_their_channel(world: AppWorld) -> 
     world.complete(other)
     await world.until_said("There", *FINISHED, channel="partners")
     await world.reply("There", "More", channel="partners")
-    await world.fake_job_api.until(lambda: world.fake_job_api.told(other) == ["More"], PATIENCE)
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(other) == ["More"], PATIENCE)
     assert world.said("Here") == world.said("Here too") == ["started"]
     refused = Counter(call.method for call in world.workspace.web_api.calls if call.error == "ratelimited")
     assert max(refused.values()) <= 2, "a call was repeated before its time: only calls in flight may arrive"
@@ -103,7 +103,7 @@ async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None
     jobs = await world.begin(*(f"Task {number}" for number in range(6)))
     faults = lost_answers(world, "reactions.add")
     replies = [await world.reply(f"Task {number}", f"More of {number}") for number in range(6)]
-    await world.fake_job_api.until(lambda: all(world.fake_job_api.told(job) for job in jobs))
+    await world.fake_job_api.until(lambda: all(world.fake_job_api.follow_ups(job) for job in jobs))
     await world.settled()
     assert [fault.hits for fault in faults] == [1] * len(faults)
     assert [world.reactions(reply) for reply in replies] == [[Reaction.ACCEPTED.value]] * 6
@@ -173,12 +173,12 @@ async def test_envelopes_are_duplicated_reordered_lost_and_unacknowledged(world:
     switches += [faults.reorder_envelope("events_api"), faults.duplicate_envelope("events_api", 2)]
     await world.reply("Doubled", "First")
     await world.reply("Doubled", "Second")
-    await world.fake_job_api.until(lambda: world.fake_job_api.told(jobs[0]) == ["First", "Second"])
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(jobs[0]) == ["First", "Second"])
     switches += [faults.drop_ack("events_api", 2), faults.lose_envelope("events_api")]
     await world.reply("Doubled", f"@{world.workspace.app.name} Third")
     world.replied[-1] = "Third"
     await world.reply("Doubled", "Fourth")
-    await world.fake_job_api.until(lambda: world.fake_job_api.told(jobs[0])[2:] == ["Third", "Fourth"])
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(jobs[0])[2:] == ["Third", "Fourth"])
     await world.workspace.deliveries.settled()
     await world.settled()
     assert all(switch.hits for switch in switches)
@@ -196,8 +196,8 @@ async def test_a_press_delivered_twice_has_one_answer(database_url: str) -> None
         await world.until_said("Doubtful", "unsure/1", "started")
         await world.settled()
         assert twice.hits
-        assert world.told("ana").count("Sending it again.") == 1
-        assert "No need" not in world.told("ana")
+        assert world.private_text("ana").count("Sending it again.") == 1
+        assert "No need" not in world.private_text("ana")
         assert world.fake_job_api.tried(Operation.CREATE, "Doubtful") == 2
         await world.check()
 
@@ -206,7 +206,7 @@ async def test_an_event_redelivered_later_changes_nothing(world: AppWorld) -> No
     await world.start()
     (job,) = await world.begin("Old news")
     await world.reply("Old news", "Once")
-    await world.fake_job_api.until(lambda: world.fake_job_api.told(job))
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(job))
     await world.settled()
     before = [row.envelope.payload for row in world.workspace.deliveries.records if row.envelope.type == "events_api"]
     calls = len(world.workspace.web_api.calls)
@@ -225,7 +225,7 @@ async def test_a_channel_without_pagehand(world: AppWorld) -> None:
     await world.begin("Public", channel="general")
     answer = await world.ask("Private", channel="leads")
     assert answer.text
-    await world.workspace.changes.wait_for(lambda: "invite" in world.told("ana").lower())
+    await world.workspace.changes.wait_for(lambda: "invite" in world.private_text("ana").lower())
     await world.settled()
     assert world.fake_job_api.tried(Operation.CREATE, "Private") == 0
     await world.check()
@@ -237,7 +237,7 @@ async def test_an_app_that_may_neither_join_nor_react(database_url: str) -> None
     async with a_world(database_url, without=("channels:join", "reactions:write")) as world:
         bot = await world.start()
         await world.ask("Public", channel="general")
-        await world.workspace.changes.wait_for(lambda: "/invite" in world.told("ana"))
+        await world.workspace.changes.wait_for(lambda: "/invite" in world.private_text("ana"))
         assert world.fake_job_api.tried(Operation.CREATE, "Public") == 0
         (job,) = await world.begin("Fix the guides")
         reply = await world.reply("Fix the guides", "And the FAQ")
@@ -265,9 +265,9 @@ async def test_an_app_that_may_not_read_private_channels(database_url: str) -> N
         fault = world.workspace.faults.drop(applied=True, method="chat.postMessage")
         world.complete(job)
         await world.workspace.changes.wait_for(lambda: fault.hits)
-        await world.workspace.changes.wait_for(lambda: "I can't tell if this reached" in world.told("ana"))
+        await world.workspace.changes.wait_for(lambda: "I can't tell if this reached" in world.private_text("ana"))
         await world.settled()
-        assert f"pull/{job}" in world.told("ana")
+        assert f"pull/{job}" in world.private_text("ana")
         assert world.said("Private", channel="leads").count("completed") == 1
 
 
@@ -289,7 +289,7 @@ async def test_a_closed_channel_affects_only_itself(world: AppWorld) -> None:
     await world.settled()
     given_up = await world.sql("SELECT key, problem FROM notices WHERE state = 'given_up' AND delivery = 'post'")
     assert {reason for _, reason in given_up} == {"is_archived", "channel_not_found"}
-    assert all(f"pull/{job}" in world.told("ana") for job in (archived, private))
+    assert all(f"pull/{job}" in world.private_text("ana") for job in (archived, private))
     world.workspace.channels.unarchive("partners")
     await world.reply("Archived", "Go on", channel="partners")
     await world.until_said("Archived", "started", "active", channel="partners")
@@ -303,7 +303,7 @@ async def test_a_message_refused_by_slack_affects_only_itself(world: AppWorld) -
     fault = world.workspace.faults.error("restricted_action", method="chat.postMessage")
     world.complete(refused)
     await world.workspace.changes.wait_for(lambda: fault.hits)
-    await world.workspace.changes.wait_for(lambda: f"pull/{refused}" in world.told("ana"))
+    await world.workspace.changes.wait_for(lambda: f"pull/{refused}" in world.private_text("ana"))
     world.workspace.faults.error("invalid_blocks", method="chat.postMessage")
     world.complete(plain)
     await world.until_said("Words only", *FINISHED)
@@ -323,7 +323,7 @@ async def test_a_token_is_revoked_and_restored(world: AppWorld) -> None:
     world.complete(first)
     await world.workspace.socket_mode.disconnect("refresh_requested", only=1)
     reply = await world.reply("Second", "Meanwhile")
-    await world.fake_job_api.until(lambda: world.fake_job_api.told(second) == ["Meanwhile"])
+    await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(second) == ["Meanwhile"])
     world.complete(second)
     await refused(world, "token_revoked")
     world.workspace.credentials.revoke("account_inactive")
@@ -362,7 +362,7 @@ async def test_slack_is_away_and_comes_back(database_url: str) -> None:
         await world.hurry()
         await world.until_said("Second", "started", "failed")
         await world.until_said("Third", "started", "archived")
-        await world.fake_job_api.until(lambda: world.fake_job_api.told(jobs[0]) == ["still here"])
+        await world.fake_job_api.until(lambda: world.fake_job_api.follow_ups(jobs[0]) == ["still here"])
         await world.until_said("First", *FINISHED, "active")
         await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2)
         await world.begin("Afterwards")

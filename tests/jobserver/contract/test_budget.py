@@ -29,7 +29,7 @@ async def greedy(task: EditTask, progress: EditProgress) -> EditResult | None:
     return None
 
 
-def told(job: AgentJob) -> tuple[Status, str | None, str | None]:
+def outcome(job: AgentJob) -> tuple[Status, str | None, str | None]:
     assert job.details is not None
     return job.status, job.details.reason, job.details.question
 
@@ -39,19 +39,19 @@ async def test_over_budget_work_is_kept_and_a_reply_continues_it(tmp_path: Path)
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.done("150 tokens")
-        status, reason, question = told(job)
+        status, reason, question = outcome(job)
         assert (status, reason) == (Status.FAILED, "the job's budget of 100 tokens is used up")
         assert question is not None
         assert "This job has used 150 tokens" in question
         assert job.details is not None
         assert job.details.partial_work is not None
         again = await world.done("continue", job.id)
-        assert told(again) == (Status.COMPLETED, None, None)
+        assert outcome(again) == (Status.COMPLETED, None, None)
         assert world.notes(f"pagehand/{job.id}") == "150 tokens\ncontinue\n"
         assert editor.tasks[-1].session == "session-1"
         third = await world.done("99 more", job.id)
-        assert told(third)[0] is Status.COMPLETED
-        assert told(await world.done("and more", job.id))[0] is Status.FAILED
+        assert outcome(third)[0] is Status.COMPLETED
+        assert outcome(await world.done("and more", job.id))[0] is Status.FAILED
 
 
 async def test_a_message_from_before_the_budget_question_is_no_answer(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ async def test_a_message_from_before_the_budget_question_is_no_answer(tmp_path: 
         job = await world.submit("150 tokens")
         await world.submit("and this", job.id)
         ended = await world.ended(job.id)
-        assert told(ended)[0] is Status.FAILED
+        assert outcome(ended)[0] is Status.FAILED
         assert len(editor.tasks) == 1
-        assert told(await world.done("continue", job.id))[0] is Status.COMPLETED
+        assert outcome(await world.done("continue", job.id))[0] is Status.COMPLETED
         assert editor.tasks[-1].session is None  # so the agent is told everything again
         assert [each.prompt for each in editor.tasks[-1].conversation] == ["150 tokens", "and this"]
 
@@ -74,26 +74,26 @@ async def test_a_no_leaves_the_work_as_it_is(tmp_path: Path) -> None:
     async with executing(tmp_path, editor, budget=TokenBudget(job=100)) as world:
         job = await world.done("150 tokens")
         left = await world.done("No.", job.id)
-        assert told(left) == (Status.FAILED, "the job's budget of 100 tokens is used up", None)
+        assert outcome(left) == (Status.FAILED, "the job's budget of 100 tokens is used up", None)
         assert left.details is not None
         assert left.details.partial_work is not None
         assert len(editor.tasks) == 1
-        assert told(await world.done("continue", job.id))[0] is Status.COMPLETED
+        assert outcome(await world.done("continue", job.id))[0] is Status.COMPLETED
 
 
 async def test_the_daily_budget_survives_a_restart_and_covers_all_jobs(tmp_path: Path) -> None:
     """Nothing starts before the next day, whatever anybody replies."""
     editor = ScriptedEditor(greedy)
     async with executing(tmp_path, editor, budget=TokenBudget(day=100)) as world:
-        assert told(await world.done("60 tokens"))[0] is Status.COMPLETED
+        assert outcome(await world.done("60 tokens"))[0] is Status.COMPLETED
     again = tmp_path / "again"
     again.mkdir()
     shutil.copy(tmp_path / "jobs.sqlite3", again)
     async with executing(again, editor, budget=TokenBudget(day=100)) as world:
         job = await world.done("60 more")
-        assert told(job)[0] is Status.COMPLETED
+        assert outcome(job)[0] is Status.COMPLETED
         refused = await world.done("one more", job.id)
-        status, reason, question = told(refused)
+        status, reason, question = outcome(refused)
         assert (status, question) == (Status.FAILED, None)
         assert reason is not None
         assert reason.startswith("today's budget of all jobs, 100 tokens, is used up")

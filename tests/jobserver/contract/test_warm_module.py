@@ -24,7 +24,7 @@ class World:
     module: WarmModule
     mark: bytes
 
-    async def told(self, task: bytes, *, time_limit: float = 30.0, code: int = 0) -> tuple[int, int]:
+    async def run_task(self, task: bytes, *, time_limit: float = 30.0, code: int = 0) -> tuple[int, int]:
         """Returns the process's id, and the length of its task."""
         output, errors = BytesIO(), LastBytes(1000)
         ended = await self.module.run(task, time_limit=time_limit, stdout=BoundedWriter(output, 1000), stderr=errors)
@@ -69,35 +69,35 @@ async def warm(cold: World) -> AsyncIterator[World]:
 
 async def test_each_task_has_its_own_process(warm: World) -> None:
     """No process gets a second task, however large the first is, even concurrently."""
-    told = await asyncio.gather(warm.told(LARGE), warm.told(b"more"), warm.told(b"more"))
+    told = await asyncio.gather(warm.run_task(LARGE), warm.run_task(b"more"), warm.run_task(b"more"))
     assert [length for _, length in told] == [len(LARGE), 4, 4]
-    assert len({pid for pid, _ in told} | {(await warm.told(b"more"))[0]}) == 4
+    assert len({pid for pid, _ in told} | {(await warm.run_task(b"more"))[0]}) == 4
 
 
 async def test_the_tasks_exit_code_is_returned(warm: World) -> None:
     """The leak scan uses it to say why it gave up."""
-    await warm.told(b"fail", code=7)
+    await warm.run_task(b"fail", code=7)
 
 
 async def test_a_dead_fork_server_is_replaced(warm: World) -> None:
     """As when memory is short."""
     before = await until(warm.only_one)
     os.kill(before, signal.SIGKILL)
-    assert (await warm.told(LARGE))[1] == len(LARGE)
+    assert (await warm.run_task(LARGE))[1] == len(LARGE)
     assert await until(warm.only_one) != before
 
 
 async def test_a_task_is_limited_in_time_and_leaves_nothing(warm: World) -> None:
     """Like any other process; and none is left in the end."""
     with pytest.raises(ProcessTimeoutError):
-        await warm.told(b"for ever", time_limit=0.5)
+        await warm.run_task(b"for ever", time_limit=0.5)
     warm.module.close()
     await until(warm.none)
 
 
 async def test_a_cancelled_task_leaves_nothing(warm: World) -> None:
     """Its process ends with it; the one that forks is kept."""
-    task = asyncio.create_task(warm.told(b"for ever"))
+    task = asyncio.create_task(warm.run_task(b"for ever"))
     await until(warm.more)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -106,5 +106,5 @@ async def test_a_cancelled_task_leaves_nothing(warm: World) -> None:
 
 async def test_without_warming_tasks_work_and_leave_nothing(cold: World) -> None:
     """As for an occasional task."""
-    assert (await cold.told(b"four"))[1] == 4
+    assert (await cold.run_task(b"four"))[1] == 4
     await until(cold.none)

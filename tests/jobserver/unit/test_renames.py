@@ -26,7 +26,7 @@ def pages(root: Path) -> dict[str, str]:
     return {str(path.relative_to(root)): path.read_bytes().decode() for path in root.rglob("*") if path.is_file()}
 
 
-def told(answer: Mapping[str, str]) -> str:
+def answer_text(answer: Mapping[str, str]) -> str:
     assert "error" not in answer
     return answer.get("summary", answer.get("reason", ""))
 
@@ -42,7 +42,7 @@ def test_links_titles_and_anchors_are_renamed_along(tmp_path: Path) -> None:
             "docs/other/getting-started-again.md": "# Again\n\n[x](https://a.example/getting-started)\n",
         },
     )
-    answer = told(work(RENAME, root))
+    answer = answer_text(work(RENAME, root))
     assert pages(root) == {
         "README.md": "# Lamp\n\n[Quickstart](docs/quickstart.md), [how](docs/quickstart.md#pair).\n",
         "docs/quickstart.md": "# Quickstart\r\n\r\n## Pair\r\n\r\n[up](#quickstart)\r\n",
@@ -67,7 +67,7 @@ def test_mintlify_gets_its_entry_and_a_redirect(tmp_path: Path) -> None:
             "one.mdx": '---\ntitle: "One"\n---\n\n<Card title="Getting started" href="/getting-started">x</Card>\n',
         },
     )
-    answer = told(work(RENAME, root))
+    answer = answer_text(work(RENAME, root))
     found = pages(root)
     assert json.loads(found["docs.json"]) == {
         "navigation": {"pages": ["quickstart", "one"]},
@@ -127,7 +127,7 @@ def test_myst_gets_its_toctree_and_roles(tmp_path: Path) -> None:
 def test_a_file_that_others_name_keeps_its_name(tmp_path: Path, files: Mapping[str, str], why: str) -> None:
     """Only the title changes if a program or the page itself uses the file's name."""
     root = site(tmp_path, {"docs/getting-started.md": "# Getting started\n", **files})
-    answer = told(work(RENAME, root))
+    answer = answer_text(work(RENAME, root))
     assert why in answer
     assert "# Quickstart" in (root / "docs/getting-started.md").read_text()
 
@@ -152,8 +152,8 @@ def test_a_page_that_cannot_be_renamed_is_kept_and_reported(tmp_path: Path, prom
 
 def test_a_quoted_name_is_a_page_or_else_text(tmp_path: Path) -> None:
     root = site(tmp_path, {"one.md": "# One\n\nThe Widget.\n", "two.md": "# Two\n\n[One](one.md)\n"})
-    assert "The words in other pages stay" in told(work('Rename "One" to "First"', root))
-    assert told(work('Rename "Widget" to "Gadget"', root)).startswith('Replaced "Widget" with "Gadget": 1 place')
+    assert "The words in other pages stay" in answer_text(work('Rename "One" to "First"', root))
+    assert answer_text(work('Rename "Widget" to "Gadget"', root)).startswith('Replaced "Widget" with "Gadget": 1 place')
     assert pages(root) == {"first.md": "# First\n\nThe Gadget.\n", "two.md": "# Two\n\n[First](first.md)\n"}
 
 

@@ -193,8 +193,8 @@ class FakeChat:
         """As shown on each card."""
         self.all_reactions: dict[str, list[Reaction]] = {}
         """The reactions on each message, the newest last."""
-        self.told: list[NoticeMessage] = []
-        self.told_in: list[PrivatePlace] = []
+        self.private: list[NoticeMessage] = []
+        self.private_places: list[PrivatePlace] = []
         """Where each of these was posted."""
         self.joined = {"C1"}
         self.public = {"C1", "C2"}
@@ -240,8 +240,8 @@ class FakeChat:
     async def tell(self, thread: Thread, notice: Notice, *, follow_ups: FollowUpCounts = NO_FOLLOW_UPS) -> None:
         self.calls.append("tell")
         self.fault("tell", thread)
-        self.told.append(notice.message)
-        self.told_in.append(private_place(thread, notice.message))
+        self.private.append(notice.message)
+        self.private_places.append(private_place(thread, notice.message))
         self.after("tell", thread)
 
     async def join(self, channel_id: str) -> None:
@@ -250,17 +250,17 @@ class FakeChat:
             raise ChatNotInChannel("channel_not_found")
         self.joined.add(channel_id)
 
-    def told_to(self) -> list[tuple[str, str]]:
+    def private_kinds(self) -> list[tuple[str, str]]:
         """Returns the private messages and their recipients, in order."""
-        return [(message.about, message.kind) for message in self.told]
+        return [(message.about, message.kind) for message in self.private]
 
-    def told_as(self, kind: type[M]) -> list[M]:
+    def private_as(self, kind: type[M]) -> list[M]:
         """Returns the private messages of this kind, in order."""
-        return [message for message in self.told if isinstance(message, kind)]
+        return [message for message in self.private if isinstance(message, kind)]
 
     def answers(self) -> list[str]:
         """Returns the answers to clicks and to replies that are not sent, in order."""
-        return [message.answer for message in self.told_as(ActionAnswered)]
+        return [message.answer for message in self.private_as(ActionAnswered)]
 
     def posted_as(self, kind: type[M]) -> list[M]:
         """Returns the posts of this kind, in order."""

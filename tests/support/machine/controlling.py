@@ -85,16 +85,16 @@ class Controlling(PeopleMachine):
     def react_to_a_card(self, which: int, person: Person, at: int) -> None:
         self.react(person, self.card(which), at)
 
-    @precondition(lambda self: self.outside.chat.told_as(ProjectAsked) and _room(self))
+    @precondition(lambda self: self.outside.chat.private_as(ProjectAsked) and _room(self))
     @rule(which=WHICH, other=st.sampled_from([None, None, ANA, BEN]), project=st.sampled_from(ALL_PROJECTS), at=AT)
     def choose_the_project(self, *, which: int, other: Person | None, project: str, at: int) -> None:
         """Chooses the project, as the person asked or as another one."""
-        asked = self.outside.chat.told_as(ProjectAsked)
+        asked = self.outside.chat.private_as(ProjectAsked)
         question = asked[which % len(asked)]
         person = other or self.person(question.person_id)
         self.press(person, RequestKind.CHOOSE_PROJECT, at, thread_id=question.thread_id, argument=project)
 
-    @precondition(lambda self: self.outside.chat.told_as(ReplyHeld) and _room(self))
+    @precondition(lambda self: self.outside.chat.private_as(ReplyHeld) and _room(self))
     @rule(
         which=WHICH,
         other=st.sampled_from([None, None, None, ANA, BEN]),
@@ -102,11 +102,11 @@ class Controlling(PeopleMachine):
         at=AT,
     )
     def answer_about_a_held_reply(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
-        held = self.outside.chat.told_as(ReplyHeld)
+        held = self.outside.chat.private_as(ReplyHeld)
         question = held[which % len(held)]
         self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
 
-    @precondition(lambda self: self.outside.chat.told_as(JobOrReplyAsked) and _room(self))
+    @precondition(lambda self: self.outside.chat.private_as(JobOrReplyAsked) and _room(self))
     @rule(
         which=WHICH,
         other=st.sampled_from([None, None, None, ANA, BEN]),
@@ -115,14 +115,14 @@ class Controlling(PeopleMachine):
     )
     def say_what_a_direct_message_is(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
         """Makes a line a job of its own, or sends it to the one above."""
-        asked = self.outside.chat.told_as(JobOrReplyAsked)
+        asked = self.outside.chat.private_as(JobOrReplyAsked)
         question = asked[which % len(asked)]
         self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
 
-    @precondition(lambda self: self.outside.chat.told_as(ReplyEdited) and _room(self))
+    @precondition(lambda self: self.outside.chat.private_as(ReplyEdited) and _room(self))
     @rule(which=WHICH, other=st.sampled_from([None, None, None, ANA, BEN]), at=AT)
     def press_send_new_words(self, which: int, other: Person | None, at: int) -> None:
-        offers = self.outside.chat.told_as(ReplyEdited)
+        offers = self.outside.chat.private_as(ReplyEdited)
         offer = offers[which % len(offers)]
         person = other or self.person(offer.person_id)
         self.press(person, RequestKind.SEND_NEW_WORDS, at, argument=offer.request_id)

@@ -111,7 +111,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         """Sends every waiting line to the job above if that accepts it; otherwise the line becomes a job at once. Lines
         of an outsider, who may not answer, keep waiting.
         """
-        for number, question in enumerate(self.outside.chat.told_as(JobOrReplyAsked)):
+        for number, question in enumerate(self.outside.chat.private_as(JobOrReplyAsked)):
             for kind in (RequestKind.SEND_HELD, RequestKind.DISCARD_HELD)[number % 2 :]:
                 self.press(self.person(question.person_id), kind, 0, argument=question.request_id)
                 self.settle_down()
@@ -181,7 +181,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self.deliver_cheer(cheer, 0)
         self.settle_down()
         request = request_id(f"message/{cheer.channel_id}/{cheer.message_ts}")
-        assert request in {held.request_id for held in self.outside.chat.told_as(ReplyHeld)}, f"{cheer} is not held"
+        assert request in {held.request_id for held in self.outside.chat.private_as(ReplyHeld)}, f"{cheer} is not held"
         assert len(self.outside.job_api.calls) == before
         self.press(ANA, RequestKind.SEND_HELD, 0, argument=request)
         self.settle_down()

@@ -46,11 +46,11 @@ class Operating(Machine):
         name=st.sampled_from(CHECKS),
         seen_by=st.sampled_from([0, 1, 1, None]),
         known=st.sampled_from([False, False, False, True]),
-        told_by=st.sampled_from([0, 1, None]),
+        longest_runs_of=st.sampled_from([0, 1, None]),
         trap=st.sampled_from([None, *OPERATOR_TRAPS]),
     )
     def breaks_or_is_fixed(
-        self, *, name: str, seen_by: int | None, known: bool, told_by: int | None, trap: Trap | None
+        self, *, name: str, seen_by: int | None, known: bool, longest_runs_of: int | None, trap: Trap | None
     ) -> None:
         """An instance looks at it at once, or later; `known`: it may be broken when one looks for the first time."""
         if not (known or self.looked_before):
@@ -58,8 +58,8 @@ class Operating(Machine):
         self.setup.broken ^= {name}
         if seen_by is not None:
             self.looks(seen_by)
-        if told_by is not None:
-            self._tell(told_by, trap)
+        if longest_runs_of is not None:
+            self._tell(longest_runs_of, trap)
 
     @rule(at=st.integers(0, 1), trap=st.sampled_from([None, *OPERATOR_TRAPS]))
     def tells(self, at: int, trap: Trap | None) -> None:

@@ -269,4 +269,4 @@ class Steering(Machine):
         return [(written, version) for written in self.model.replies for version in written.versions]
 
     def _offers(self) -> list[str]:
-        return [offer.request_id for offer in self.outside.chat.told_as(ReplyEdited)]
+        return [offer.request_id for offer in self.outside.chat.private_as(ReplyEdited)]

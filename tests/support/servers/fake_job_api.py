@@ -259,7 +259,7 @@ class FakeJobApiServer:
         assert len(ids) == 1, f"{len(ids)} jobs were created for {prompt!r}"
         return ids[0]
 
-    def told(self, job_id: str) -> list[str]:
+    def follow_ups(self, job_id: str) -> list[str]:
         """Returns the follow-ups that a job took, in order."""
         return [message.prompt for message in self.messages if message.job_id == job_id]
 

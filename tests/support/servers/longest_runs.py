@@ -81,7 +81,7 @@ def _where(what: Any) -> str:
     return str(getattr(what, "__qualname__", type(what).__name__))
 
 
-async def told_by(app: psutil.Process, path: Path) -> Mapping[str, float]:
+async def longest_runs_of(app: psutil.Process, path: Path) -> Mapping[str, float]:
     """Returns the longest runs of a process since the last request, the longest first."""
     before = _read(path)
     os.kill(app.pid, signal.SIGUSR1)

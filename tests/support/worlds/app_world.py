@@ -186,7 +186,7 @@ class AppWorld:
 
     async def until_steered(self, job_id: str, *words: str, seconds: float = PATIENCE) -> None:
         """Waits until a job has taken exactly these follow-ups, in this order."""
-        await self.fake_job_api.until(lambda: self.fake_job_api.told(job_id) == list(words), seconds)
+        await self.fake_job_api.until(lambda: self.fake_job_api.follow_ups(job_id) == list(words), seconds)
 
     async def until_ended(self, *prompts: str, seconds: float = PATIENCE) -> None:
         """Waits until each thread announced an end after its one follow-up was sent."""
@@ -204,7 +204,7 @@ class AppWorld:
         """Returns the bot's reactions on a message."""
         return list(self.workspace.state.message(self.workspace.channels[channel], message.ts).reactions)
 
-    def told(self, person: str) -> str:
+    def private_text(self, person: str) -> str:
         """Returns all private messages to this person, in any channel and in their direct messages."""
         state, who = self.workspace.state, self.workspace.people[person].id
         alone = [message for channel in state.channels.values() for message in state.ephemerals(channel, who)]
@@ -301,7 +301,7 @@ class AppWorld:
             words,
             acknowledged=True,
             taken=self._taken()[words],
-            explained=in_words or bool(self.told(person)),
+            explained=in_words or bool(self.private_text(person)),
             state=state,
         )
 

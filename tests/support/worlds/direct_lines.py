@@ -43,10 +43,10 @@ def an_edit(text: str, ts: str, at: str, **changed: Any) -> Reply:
 
 def asked(world: CoreWorld) -> list[str]:
     """Returns what people were asked about."""
-    return [question.text for question in world.chat.told_as(JobOrReplyAsked)]
+    return [question.text for question in world.chat.private_as(JobOrReplyAsked)]
 
 
 async def answer(world: CoreWorld, kind: RequestKind, key: str = "p1", *, which: int = 0, person: Person = ANA) -> None:
     """Presses a button of one of the questions, and lets time pass."""
-    await world.press(kind, person, world.chat.told_as(JobOrReplyAsked)[which].request_id, key=key)
+    await world.press(kind, person, world.chat.private_as(JobOrReplyAsked)[which].request_id, key=key)
     await world.pass_time(8)

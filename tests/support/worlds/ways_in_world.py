@@ -135,7 +135,7 @@ class WaysInWorld:
         """Returns all cards of a channel, the oldest first."""
         return [message for message in self.messages(channel) if _is_card(message)]
 
-    async def told(self, person: Actor, words: str) -> Message:
+    async def private_message(self, person: Actor, words: str) -> Message:
         """Waits for words that only this person sees, in any channel or directly."""
 
         def found() -> Message | None:
@@ -196,12 +196,12 @@ class WaysInWorld:
         """Waits until a job has taken exactly these follow-ups; each may have another paragraph."""
 
         def just_these() -> bool:
-            told = self.job_api.told(job_id)
+            told = self.job_api.follow_ups(job_id)
             pairs = zip(told, words, strict=False)
             return len(told) >= len(words) and all(f"{text}\n\n".startswith(f"{word}\n\n") for text, word in pairs)
 
         await self._until_taken(just_these, f"the follow-ups {words}")
-        assert len(self.job_api.told(job_id)) == len(words), self.all_seen()
+        assert len(self.job_api.follow_ups(job_id)) == len(words), self.all_seen()
 
     async def _until_taken(self, condition: Callable[[], bool], what: str) -> None:
         try:

@@ -9,7 +9,7 @@ async def test_status_is_shown_to_the_person_who_asks(world: WaysInWorld) -> Non
     """Nobody else sees it, and the agent gets nothing."""
     job = await world.begun()
     await world.ben.say("docs", "!status", thread_ts=job.ts)
-    await world.told(world.ben, "Active: the agent is at work")
+    await world.private_message(world.ben, "Active: the agent is at work")
     await world.ben.say("docs", "Go on", thread_ts=job.ts)
     await world.steered(job.id, "Go on")
 
@@ -18,7 +18,7 @@ async def test_help_is_shown_to_the_person_who_asks(world: WaysInWorld) -> None:
     """The thread's control words are listed privately."""
     job = await world.begun()
     await world.ben.say("docs", "!help", thread_ts=job.ts)
-    assert "!mute" in (await world.told(world.ben, "!stop")).text
+    assert "!mute" in (await world.private_message(world.ben, "!stop")).text
 
 
 async def test_a_muted_job_receives_no_replies_and_posts_only_what_matters(world: WaysInWorld) -> None:
@@ -27,12 +27,12 @@ async def test_a_muted_job_receives_no_replies_and_posts_only_what_matters(world
     await world.ben.say("docs", "!mute", thread_ts=job.ts)
     await world.card("Muted: by")
     await world.ana.say("docs", "Not now", thread_ts=job.ts)
-    await world.told(world.ana, "this job is muted")
+    await world.private_message(world.ana, "this job is muted")
     world.job_api.show(job.id, "completed", LINK)
     ended = await world.said("Done.", thread_ts=job.ts)
     assert world.ana.mention not in ended.text
     await world.ben.say("docs", "!unmute", thread_ts=job.ts)
-    await world.told(world.ben, "No longer muted")
+    await world.private_message(world.ben, "No longer muted")
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
 
@@ -54,7 +54,7 @@ async def test_the_word_retry_acts_like_the_button(world: WaysInWorld) -> None:
     """While the job is running, it is refused with an explanation."""
     job = await world.begun()
     await world.ben.say("docs", "!retry", thread_ts=job.ts)
-    await world.told(world.ben, "Retry is for jobs that failed")
+    await world.private_message(world.ben, "Retry is for jobs that failed")
     world.job_api.show(job.id, "completed", None)
     await world.said("Done, without a pull request", thread_ts=job.ts)
     await world.ben.say("docs", "!retry", thread_ts=job.ts)
@@ -81,9 +81,9 @@ async def test_the_cards_menu_offers_the_available_actions(world: WaysInWorld) -
     await world.until(lambda: "Follow-ups: 1 sent" in job.card.text, "the count")
     thread_id = (await world.app.sql("SELECT id FROM threads"))[0][0]
     await world.ben.press("docs", job.ts, CARD_MENU, value=menu_value(MenuItem.JOB_ID, thread_id))
-    await world.told(world.ben, job.id)
+    await world.private_message(world.ben, job.id)
     await world.ben.press("docs", job.ts, CARD_MENU, value=menu_value(MenuItem.WHOLE_REQUEST, thread_id))
-    await world.told(world.ben, "The whole request:")
+    await world.private_message(world.ben, "The whole request:")
     world.job_api.show(job.id, "completed", LINK)
     await world.until(lambda: labels(job.card) == ["Open the pull request", "Follow up…"], "the button of the end")
 
@@ -104,7 +104,7 @@ async def test_edits_of_the_original_request_are_offered(world: WaysInWorld) -> 
     created = await world.job("Fix the guides")
     await world.said("Started.", thread_ts=asked.ts)
     await world.ana.edit("docs", asked.ts, f"{world.bot} Fix the guides and the manual")
-    offer = await world.told(world.ana, "Send the new one as a follow-up?")
+    offer = await world.private_message(world.ana, "Send the new one as a follow-up?")
     assert (await world.ana.press("docs", offer.ts, SEND_NEW_WORDS)).ok
     await world.steered(created.job_id, "Fix the guides and the manual")
     assert len(world.job_api.created) == 1

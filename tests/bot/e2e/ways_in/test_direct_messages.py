@@ -26,7 +26,7 @@ async def test_a_direct_message_starts_a_job_and_replies_steer_it(world: WaysInW
 async def test_each_direct_message_is_its_own_job_and_help_is_not_one(world: WaysInWorld) -> None:
     """Messages for nobody start nothing."""
     await world.ana.say(DIRECT, "help")
-    await world.told(world.ana, "Pagehand hands documentation tasks")
+    await world.private_message(world.ana, "Pagehand hands documentation tasks")
     await world.ana.say(DIRECT, ":tada:")
     await world.ana.say(DIRECT, "// a note to myself")
     await world.ana.say(DIRECT, "Fix the guides")
@@ -41,12 +41,12 @@ async def test_a_line_during_a_job_can_be_a_reply_or_a_job(world: WaysInWorld) -
     await world.ana.say(DIRECT, "Fix the guides")
     created = await world.job("Fix the guides")
     await world.ana.say(DIRECT, "And the manual")
-    asked = await world.told(world.ana, "And the manual")
+    asked = await world.private_message(world.ana, "And the manual")
     assert labels(asked) == ["New job", "Add to the one above"]
     assert (await world.ana.press(DIRECT, asked.ts, SEND_HELD)).ok
     await world.steered(created.job_id, "And the manual")
     await world.ana.say(DIRECT, "Fix the index")
-    asked = await world.told(world.ana, "Fix the index")
+    asked = await world.private_message(world.ana, "Fix the index")
     assert (await world.ana.press(DIRECT, asked.ts, DISCARD_HELD)).ok
     await world.job("Fix the index")
     assert len(world.job_api.created) == 2

@@ -42,10 +42,10 @@ async def test_a_reply_includes_its_files(world: WaysInWorld) -> None:
     job = await world.begun()
     await world.ana.say("docs", "As here", thread_ts=job.ts, files=[PORTS])
     await world.steered(job.id, "As here")
-    assert "# Ports" in world.job_api.told(job.id)[0]
+    assert "# Ports" in world.job_api.follow_ups(job.id)[0]
     alone = await world.ana.say("docs", "", thread_ts=job.ts, files=[Upload("index.md", b"# Index\n")])
-    await world.job_api.until(lambda: len(world.job_api.told(job.id)) == 2)
-    assert "# Index" in world.job_api.told(job.id)[1]
+    await world.job_api.until(lambda: len(world.job_api.follow_ups(job.id)) == 2)
+    assert "# Index" in world.job_api.follow_ups(job.id)[1]
     await world.marked(alone, "white_check_mark")
 
 

@@ -82,7 +82,7 @@ async def test_new_in_a_jobs_thread_starts_another(world: WaysInWorld) -> None:
     await world.until(lambda: _started(world, job.ts) == 2, "the start of the second")
     await world.ben.say("docs", "into French", thread_ts=job.ts)
     await world.steered(second.job_id, "into French")
-    assert world.job_api.told(job.id) == []
+    assert world.job_api.follow_ups(job.id) == []
 
 
 def _started(world: WaysInWorld, ts: str) -> int:
@@ -105,7 +105,7 @@ async def test_a_forwarded_message_without_words_is_asked_about(world: WaysInWor
     """Privately; its button opens the form with the message included."""
     said = await world.ben.say("general", "The port is 8443")
     sent = await world.ana.forward("general", said.ts, channel, text=world.bot if channel == "docs" else "")
-    asked = await world.told(world.ana, "What should I do with this message?")
+    asked = await world.private_message(world.ana, "What should I do with this message?")
     assert world.job_api.created == []
     assert (await world.ana.press(channel, asked.ts, HAND_OVER)).ok
     await world.modal(world.ana, "Hand to Pagehand")
@@ -118,6 +118,6 @@ async def test_a_forwarded_message_without_words_is_asked_about(world: WaysInWor
 async def test_a_mention_without_words_is_helped_privately(world: WaysInWorld) -> None:
     """It starts nothing, and nobody else sees the help."""
     await world.ana.say("docs", world.bot)
-    await world.told(world.ana, "Pagehand hands documentation tasks")
+    await world.private_message(world.ana, "Pagehand hands documentation tasks")
     assert world.ben.ephemerals("docs") == []
     assert world.job_api.created == []

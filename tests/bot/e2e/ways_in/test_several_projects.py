@@ -62,7 +62,7 @@ async def test_a_project_can_be_chosen_by_keywords(world: WaysInWorld) -> None:
 async def test_the_person_is_asked_when_nothing_decides_the_project(world: WaysInWorld, prompt: str) -> None:
     """By private buttons, also if two rules match. Nothing is sent before, and the text is kept."""
     await world.ana.command("docs", "/docs", prompt)
-    asked = await world.told(world.ana, "Which project is this for?")
+    asked = await world.private_message(world.ana, "Which project is this for?")
     assert labels(asked) == ["guides", "api"]
     assert world.job_api.created == []
     assert (await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[1])).ok
@@ -74,7 +74,7 @@ async def test_the_person_is_asked_when_nothing_decides_the_project(world: WaysI
 async def test_an_unknown_project_name_is_asked_about(world: WaysInWorld) -> None:
     """The text is kept."""
     await world.ana.command("docs", "/docs", "project:handbook Fix it")
-    asked = await world.told(world.ana, "There is no project called handbook.")
+    asked = await world.private_message(world.ana, "There is no project called handbook.")
     await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[0])
     assert (await world.job("Fix it")).project == "prj_guides"
 
@@ -105,7 +105,7 @@ async def test_a_job_is_switched_to_another_project_from_its_card(world: WaysInW
     assert (await world.job("Fix it")).project == "prj_guides"
     card = await world.card("Project: guides (named in the request)")
     assert (await world.ana.press("docs", card.ts, **menu_choice(card, "Switch project…"))).ok
-    asked = await world.told(world.ana, "Which project should this be for instead?")
+    asked = await world.private_message(world.ana, "Which project should this be for instead?")
     assert labels(asked) == ["api"]
     assert (await world.ana.press("docs", asked.ts, CHOOSE_PROJECT_BUTTONS[0])).ok
     other = await world.card("Project: api (chosen by")
@@ -113,5 +113,5 @@ async def test_a_job_is_switched_to_another_project_from_its_card(world: WaysInW
     await world.until(lambda: len(world.job_api.created) == 2 or None, "the other job")
     assert [created.project for created in world.job_api.created] == ["prj_guides", "prj_api"]
     stopped = world.job_api.created[0].job_id
-    await world.until(lambda: STOP_WORDS in world.job_api.told(stopped) or None, "the words to stop")
-    assert world.job_api.told(world.job_api.created[1].job_id) == []
+    await world.until(lambda: STOP_WORDS in world.job_api.follow_ups(stopped) or None, "the words to stop")
+    assert world.job_api.follow_ups(world.job_api.created[1].job_id) == []

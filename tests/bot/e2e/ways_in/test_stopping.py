@@ -33,7 +33,7 @@ async def test_a_job_is_cancelled_where_cancel_is_supported(open_world: OpenWorl
     who = world.ana if how == "reaction" else world.ben
     await world.until(lambda: f"Stopped by {who.mention}" in job.card.text, "by whom, on the card")
     assert set(world.job_api.cancelled) == {job.id}
-    assert world.job_api.told(job.id) == []
+    assert world.job_api.follow_ups(job.id) == []
     await world.ana.say("docs", "Go on, but not the index", thread_ts=job.ts)
     await world.steered(job.id, "Go on, but not the index")
 
@@ -55,7 +55,7 @@ async def test_a_stop_in_slack_overtakes_waiting_replies(open_world: OpenWorld) 
     job = await world.begun()
     world.job_api.fail(slow(3.0), Operation.MESSAGE)
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
-    await world.job_api.until(lambda: world.job_api.told(job.id) == ["And the manual"])
+    await world.job_api.until(lambda: world.job_api.follow_ups(job.id) == ["And the manual"])
     await world.ana.say("docs", "And the index", thread_ts=job.ts)
     await world.ana.say("docs", "!Stop now.", thread_ts=job.ts)
     await world.ana.say("docs", "Only the glossary", thread_ts=job.ts)
@@ -69,7 +69,7 @@ async def test_a_probable_stop_is_asked_about_and_not_sent(world: WaysInWorld) -
     """Privately, with the correct word."""
     job = await world.begun()
     said = await world.ana.say("docs", "!stpo", thread_ts=job.ts)
-    await world.told(world.ana, "Did you mean `!stop`?")
+    await world.private_message(world.ana, "Did you mean `!stop`?")
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
     assert not said.reactions
@@ -93,7 +93,7 @@ async def test_an_ended_job_cannot_be_stopped(open_world: OpenWorld) -> None:
     world = await open_world(**CAN_CANCEL)
     job = await world.finished()
     await world.ben.say("docs", "!stop", thread_ts=job.ts)
-    await world.told(world.ben, "There's nothing to stop")
+    await world.private_message(world.ben, "There's nothing to stop")
     assert world.job_api.cancelled == []
 
 

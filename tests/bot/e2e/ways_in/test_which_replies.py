@@ -44,7 +44,7 @@ async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWo
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
     held = await world.ben.say("docs", "And the manual", thread_ts=job.ts)
-    asked = await world.told(world.ben, ASKED_FIRST)
+    asked = await world.private_message(world.ben, ASKED_FIRST)
     assert labels(asked) == ["Send", "Send all I write here", "Don't send"]
     assert ASKED_FIRST not in "".join(message.text for message in world.private(world.ana))
     await world.ana.say("docs", "Mine needs no question", thread_ts=job.ts)
@@ -53,7 +53,7 @@ async def test_in_participants_mode_others_are_asked_in_slack(open_world: OpenWo
     await world.steered(job.id, "Mine needs no question", "And the manual")
     await world.marked(held, "white_check_mark")
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
-    await world.told(world.ben, "And the index")
+    await world.private_message(world.ben, "And the index")
 
 
 async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_world: OpenWorld) -> None:
@@ -61,9 +61,9 @@ async def test_in_participants_mode_all_replies_of_a_person_can_be_sent(open_wor
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
     await world.ben.say("docs", "And the manual", thread_ts=job.ts)
-    await world.told(world.ben, "And the manual")
+    await world.private_message(world.ben, "And the manual")
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
-    asked = await world.told(world.ben, "And the index")
+    asked = await world.private_message(world.ben, "And the index")
     assert (await world.ben.press("docs", asked.ts, SEND_ALL_HELD)).ok
     await world.steered(job.id, "And the manual", "And the index")
     await world.ben.say("docs", "And the glossary", thread_ts=job.ts)
@@ -75,9 +75,9 @@ async def test_in_participants_mode_a_refusal_sends_nothing(open_world: OpenWorl
     world = await open_world(PAGEHAND_REPLIES="participants")
     job = await world.begun()
     held = await world.ben.say("docs", "I would not do that", thread_ts=job.ts)
-    asked = await world.told(world.ben, ASKED_FIRST)
+    asked = await world.private_message(world.ben, ASKED_FIRST)
     assert (await world.ben.press("docs", asked.ts, DISCARD_HELD)).ok
-    await world.told(world.ben, "your reply wasn't sent")
+    await world.private_message(world.ben, "your reply wasn't sent")
     await world.ana.say("docs", "Go on", thread_ts=job.ts)
     await world.steered(job.id, "Go on")
     assert not held.reactions
@@ -93,7 +93,7 @@ async def test_in_mentions_mode_the_next_mention_includes_messages_since(open_wo
     await world.ben.say("docs", "And the host is example.org", thread_ts=job.ts)
     await world.ana.say("docs", f"{world.bot} use that host", thread_ts=job.ts)
     await world.steered(job.id, "use that port", "use that host")
-    first, second = world.job_api.told(job.id)
+    first, second = world.job_api.follow_ups(job.id)
     assert "> The port is 8443" in first
     assert "> And the host is" in second
     assert "8443" not in second

@@ -34,7 +34,7 @@ WAYS = [_by_command, _by_mention, _by_direct_message]
 async def test_a_guest_is_refused_by_every_way_in(world: WaysInWorld, ask: Asking) -> None:
     """Privately, with whom to ask and with the text; nothing is visible in the channel."""
     await ask(world, world.gia, "Fix it as a guest")
-    told = await world.told(world.gia, "guests")
+    told = await world.private_message(world.gia, "guests")
     assert "No job was started" in told.text
     assert "Fix it as a guest" in told.text
     await world.begun("Fix it as a member")
@@ -94,7 +94,7 @@ async def test_a_person_of_another_organization_is_refused(open_world: OpenWorld
     """Even if shared channels are allowed: they can neither ask nor steer."""
     world = await open_world(PAGEHAND_ALLOW_SHARED_CHANNELS="true")
     await world.emil.say("partners", f"{world.bot} Fix it from outside")
-    await world.told(world.emil, "only members of ")
+    await world.private_message(world.emil, "only members of ")
     job = await world.begun(channel="partners")
     await world.emil.say("partners", "And the manual", thread_ts=job.ts)
     await world.emil.press("partners", job.ts, STOP_JOB)
@@ -106,7 +106,7 @@ async def test_a_person_of_another_organization_is_refused(open_world: OpenWorld
 async def test_a_shared_channel_is_off_until_it_is_allowed(world: WaysInWorld) -> None:
     """For members, too."""
     await world.ana.command("partners", "/docs", "Fix it")
-    assert "other organizations" in (await world.told(world.ana, "No job was started")).text
+    assert "other organizations" in (await world.private_message(world.ana, "No job was started")).text
     await world.begun("Fix it elsewhere")
     assert len(world.job_api.created) == 1
 
@@ -117,7 +117,7 @@ async def test_only_listed_people_are_admitted(open_world: OpenWorld) -> None:
     await world.begun("By a writer", person=world.ben)
     world = await _again(world, PAGEHAND_ALLOWED_PEOPLE="U0ANA0001", PAGEHAND_ALLOWED_GROUPS="")
     await world.ben.command("docs", "/docs", "By nobody on the list")
-    await world.told(world.ben, "only certain people can")
+    await world.private_message(world.ben, "only certain people can")
     await world.begun("By Ana")
     assert [created.prompt for created in world.job_api.created] == ["By a writer", "By Ana"]
 
@@ -134,7 +134,7 @@ async def test_only_listed_channels_count(open_world: OpenWorld) -> None:
     """Direct messages count, too."""
     world = await open_world(PAGEHAND_ALLOWED_CHANNELS="C0GENERAL")
     await world.ana.command("docs", "/docs", "Fix it here")
-    await world.told(world.ana, "Pagehand is for certain channels")
+    await world.private_message(world.ana, "Pagehand is for certain channels")
     await world.begun("Fix it there", channel="general")
     await world.ana.say("pagehand", "Fix it directly")
     await world.job("Fix it directly")
@@ -148,7 +148,7 @@ async def test_the_hourly_limit_applies_in_slack(open_world: OpenWorld) -> None:
     await world.ana.say("docs", "And the manual", thread_ts=job.ts)
     await world.steered(job.id, "And the manual")
     await world.ana.command("docs", "/docs", "One too many")
-    assert "hourly limit (2)" in (await world.told(world.ana, "No job was started")).text
+    assert "hourly limit (2)" in (await world.private_message(world.ana, "No job was started")).text
     await world.ben.say("docs", "And the index", thread_ts=job.ts)
     await world.steered(job.id, "And the manual", "And the index")
     assert len(world.job_api.created) == 1
@@ -164,7 +164,7 @@ async def test_actions_are_audited_and_logged_without_their_words(
     await world.ben.say("docs", "Words of a reply", thread_ts=job.ts)
     await world.steered(job.id, "Words of a reply")
     await world.gia.say("docs", "Words of a guest", thread_ts=job.ts)
-    await world.told(world.gia, "guests")
+    await world.private_message(world.gia, "guests")
     await world.ben.say("docs", "!mute", thread_ts=job.ts)
     await world.card("Muted: by")
     await world.ben.say("docs", "!unmute", thread_ts=job.ts)
