@@ -1,11 +1,12 @@
-"""What a trivial job costs on a large repository, from the message to the pull request, and what is left on the disk.
+"""The cost of a trivial job on a large repository, from the message to the pull request, and its remains on disk.
 
     python tests/benchmarks/bench_jobserver.py [--repository DIRECTORY] [--megabytes 238] [--pages 1131] [--rounds 5]
                                                [--at-once 10] [--programs]
 
-Each round has a job, and beside it git alone for the same: a clone from a mirror, a commit, a push. The first job is
-asked for once the server's health says that the mirror is there. `--repository`: a copy of a real one, with its own
-working copy, in place of a made one; branches are pushed to it. `--programs`: a program instead of the built-in editor.
+Each round runs a job, and beside it the same steps with git alone: a clone from a mirror, a commit, a push. The
+first job is requested once the server's health reports the mirror. `--repository`: a copy of a real repository,
+with its own working copy, instead of a generated one; branches are pushed to it. `--programs`: a program
+instead of the built-in editor.
 """
 
 import argparse

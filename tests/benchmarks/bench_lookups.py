@@ -1,11 +1,11 @@
-"""How long commands of people whom nobody has looked up wait for Slack's word on them, and somebody known beside them.
+"""How long commands of unknown people wait for Slack's look-ups, beside one of a known person.
 
     python tests/benchmarks/bench_lookups.py [--people 40] [--seconds 0.25] [--rounds 3] [--database-url URL]
 
-In each round the whole bot runs twice, once with a Slack that tells at once who somebody is and what a channel is, and
-once with one that takes so many seconds. So many commands arrive together, each of somebody new in a channel of their
-own; then one of somebody known in a known channel. Printed is how long it took till the last job was created, and till
-that of the known one was, with the differences that the slow look-ups made: medians of the rounds.
+In each round the whole bot runs twice, once with a Slack that answers look-ups of people and channels at once, and once
+with one that takes `--seconds`. All commands arrive together, each by a new person in a new channel; then one by a
+known person in a known channel. It prints how long it took until the last job was created, and until the known person's
+was, with the differences that the slow look-ups made: medians of the rounds.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""The bot beside a Slack that enforces its limits: how much it refuses, and how long people wait for what they see.
+"""The bot with a Slack that enforces its limits: how many calls are refused, and how long people wait.
 
     python tests/benchmarks/bench_slack_limits.py [--replies 90] [--starts 10 60] [--seconds 60] [--database-url URL]
 
-The workspace counts calls as strictly as Slack's documentation can be read: so many of a method in any minute, by its
-tier, and three posts in any three seconds in a channel. The replies go to three jobs in a channel each, two people
-taking turns; the starts all to one channel. Printed is, of all calls, how many were refused and how many taken, the
-most tries of one call, and the wait in seconds: from a reply to its check mark, from a command to the words that its
-job has started. A reply is waited for up to three seconds on purpose, for others that go out with it as one.
+The workspace counts calls by the strictest reading of Slack's documentation: calls of a method in any minute, by its
+tier, and three posts in any three seconds in a channel. The replies go to three jobs in a channel each, by two people
+in turn; the starts all go to one channel. It prints how many calls were refused and accepted, the most attempts of one
+call, and the wait in seconds: from a reply to its check mark, and from a command to its start notice. A reply waits up
+to three seconds on purpose, for others to be merged with it.
 """
 
 import argparse

@@ -13,7 +13,7 @@ PATIENCE = 60.0
 
 @dataclass
 class Program:
-    """A running program. What it prints ends up in `printed`."""
+    """A running program. Its output is in `printed`."""
 
     process: Process
     printed: bytes = b""
@@ -57,7 +57,7 @@ class Program:
 
 
 class Programs:
-    """The programs of a test, with no environment but what is given."""
+    """The programs of a test, with only the given environment."""
 
     def __init__(self) -> None:
         self.started: list[Program] = []

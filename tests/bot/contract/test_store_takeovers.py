@@ -26,7 +26,7 @@ ASKED = AuditEntry(AuditAction.ASKED, Person("UANA", "T1"), "C1", way_in="comman
 
 
 class Told:
-    """What a store told."""
+    """The reports of a store."""
 
     def __init__(self) -> None:
         self.takeovers = 0

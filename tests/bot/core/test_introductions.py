@@ -93,7 +93,7 @@ async def test_a_refused_introduction_that_had_arrived_before_is_not_repeated(wo
 
 @pytest.mark.parametrize("why", ["not on the list", "shared"])
 async def test_no_introduction_where_nobody_may_use_pagehand(world: CoreWorld, why: str) -> None:
-    """Whoever tries is told why. Once people may, the next invitation counts."""
+    """People who try are told why. Once they may, the next invitation counts."""
     if why == "shared":
         world.reading.channels["C1"] = ChannelInfo("C1", "partners", is_shared_outside=True, is_private=False)
     else:

@@ -1,4 +1,4 @@
-"""Parts of the setup break one after the other, and whoever is the administrator in Slack has to be told of each."""
+"""Breaks parts of the setup one after the other; each has to be reported to the administrator in Slack."""
 
 import asyncio
 from collections import Counter
@@ -16,11 +16,13 @@ from bot.slack.sending.scopes import MissingScopes
 from bot.store.store import open_store
 
 EVERY = 2.0
-"""Seconds, about, from one fault to the next."""
+"""Seconds, approximately, from one fault to the next."""
 
 
 async def break_parts(world: ProcessWorld, over: asyncio.Event) -> None:
-    """Breaks one part after the other. The instance that notices is none of those that are killed: they are to tell."""
+    """Breaks one part after the other. The instance that detects it is not one of those that are
+    killed: they have to report it.
+    """
     store = await open_store(world.database_url)
     watch = SetupWatch(
         (),
@@ -43,7 +45,7 @@ async def break_parts(world: ProcessWorld, over: asyncio.Event) -> None:
 
 
 def faults_reported(world: ProcessWorld) -> Iterator[Fault]:
-    """How often the administrator was told of each."""
+    """Returns how often each was reported to the administrator."""
     told = Counter(key.partition("/")[0] for key in all_keys(world.workspace))
     yield from (Fault(part, told[part]) for part in world.broken_parts)
 

@@ -33,7 +33,7 @@ AMONG_PARTICIPANTS = "general"
 ENDS_ALONE = "ends"
 """The channel in which only ends are posted."""
 ADMINS = "admins"
-"""The channel that is told what breaks in the setup, where it is not a person; the bot is not in it at first."""
+"""The channel that gets reports about the setup, if it is not a person; the bot is not in it at first."""
 NEW_CHANNEL = 0.3
 """How often a scenario starts in a new channel that the bot has not joined."""
 REACTION_SCOPES = frozenset({"reactions:write"})
@@ -101,7 +101,7 @@ class ProcessWorld:
     signing_secrets: list[str] = field(default_factory=list)
     """All values of the signing secret so far."""
     broken_parts: list[str] = field(default_factory=list)
-    """The parts of the setup that broke, of which the administrator has to be told."""
+    """The parts of the setup that broke, each of which has to be reported."""
     faults: int = 0
     """How many faults of Slack and the job API were injected."""
 

@@ -1,4 +1,4 @@
-"""The setup breaks and is fixed; instances look at it, and tell the administrator what broke."""
+"""The setup breaks and is fixed; instances check it, and report faults to the administrator."""
 
 from dataclasses import dataclass
 
@@ -27,12 +27,12 @@ class Episode:
 
     @property
     def key(self) -> str:
-        """That of the message about it."""
+        """The key of the message about it."""
         return f"{self.name}/{self.at // DAY:.0f}"
 
 
 class Operating(Machine):
-    """The setup changes, whoever looks at it and whatever becomes of the messages about it."""
+    """The setup changes, whoever checks it and whatever happens to the reports."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Operating(Machine):
     def breaks_or_is_fixed(
         self, *, name: str, seen_by: int | None, known: bool, longest_runs_of: int | None, trap: Trap | None
     ) -> None:
-        """An instance looks at it at once, or later; `known`: it may be broken when one looks for the first time."""
+        """An instance checks it at once, or later; `known`: it may be broken at the first check."""
         if not (known or self.looked_before):
             self.looks(0)
         self.setup.broken ^= {name}
@@ -66,7 +66,7 @@ class Operating(Machine):
         self._tell(at, trap)
 
     def _tell(self, at: int, trap: Trap | None) -> None:
-        """An instance takes up what there is to tell, and that may go wrong."""
+        """An instance takes up reports that are due, which may fail."""
         if trap is not None and not any(other.edge == "operator" for other in self.outside.traps):
             self.outside.traps.append(trap)
         process = self.processes[at]
@@ -83,7 +83,7 @@ class Operating(Machine):
         self.in_process(at, self.processes[at].look(CHECKS))
 
     def end_well(self) -> None:
-        """Whatever is broken in the end was told."""
+        """Every fault that is still there in the end was reported."""
         super().end_well()
         self.looks(0)
         self.settle_down()

@@ -102,8 +102,9 @@ class Poll:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the setup, from the day on which it was found: how often the administrator was told of it. `is_new`:
-    it was not there from the beginning; `owed`: it has to be told, since it is still there, and Slack takes messages.
+    """A fault of the setup, from the day on which it was found: how often it was reported to the
+    administrator. `is_new`: it was not there at the first check; `owed`: it has to be reported, since it is
+    still there and Slack accepts messages.
     """
 
     name: str
@@ -224,7 +225,7 @@ def polled_twice(polls: Iterable[Poll]) -> Iterator[Broken]:
 
 
 def wrongly_reported(faults: Iterable[Fault]) -> Iterator[Broken]:
-    """The administrator is told once of whatever breaks, and of nothing else."""
+    """Every fault is reported to the administrator once, and nothing else is."""
     for fault in faults:
         if fault.told > fault.is_new:
             yield Broken(Promise.SAID_ONCE, f"{fault.name} was told {fault.told} times")
