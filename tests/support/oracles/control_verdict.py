@@ -151,11 +151,14 @@ class ControlVerdict(LineVerdict):
     # -- 4. as it was when it was sent ----------------------------------------------------------------------------
 
     def outdated_texts(self) -> Iterator[str]:
-        """What was edited or withdrawn before it was claimed is not sent in its old form."""
+        """What was edited or withdrawn before it was claimed is not sent in its old form. An edit of the words leaves
+        what is forwarded with them as it is.
+        """
         for message in self.people.messages:
+            unedited = message.forwarded if message.words else ""
             for mark, version in message.marks():
                 for call in self.calls:
-                    if mark in call.prompt and self._first_of_its_words(call, message):
+                    if mark in call.prompt.replace(unedited, "") and self._first_of_its_words(call, message):
                         yield from self._outdated(message, version, call)
 
     def _outdated(self, message: Message, version: Version | None, call: Call) -> Iterator[str]:
