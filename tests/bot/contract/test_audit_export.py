@@ -76,6 +76,7 @@ async def test_entries_are_exported_as_json_lines_oldest_first(database: str, st
     assert (second["action"], second["reason"], second["job"]) == ("refused", "guest ✋ \u2028", None)
 
 
+@pytest.mark.full
 async def test_a_period_is_exported(database: str, store: Store, clock: FakeClock) -> None:
     """By dates and times, whatever the time zone of the machine."""
     begin = datetime.fromtimestamp(clock.now(), UTC).replace(tzinfo=None)

@@ -117,6 +117,7 @@ def test_bot_is_not_installed_on_the_platform(checkout: Checkout) -> None:
     assert not (checkout.environment / "bin" / "pagehand").exists()
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 async def test_every_procfile_line_works_and_a_killed_worker_is_replaced(
     checkout: Checkout, postgres: PostgresServer

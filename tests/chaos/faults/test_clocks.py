@@ -213,6 +213,7 @@ async def test_the_databases_clock_is_set(postgres: PostgresServer) -> None:
             await world.stop()
 
 
+@pytest.mark.full
 @pytest.mark.postgres
 @pytest.mark.skipif(not LIBFAKETIME, reason="left out: libfaketime is not installed")
 async def test_two_instances_with_different_clocks(postgres_url: str, scratch: Path) -> None:

@@ -141,6 +141,7 @@ async def test_work_is_resumed_after_the_model_refused_more(
     assert job["details"]["partialWork"] is None
 
 
+@pytest.mark.full
 async def test_a_change_github_refuses_once_is_still_proposed(
     tmp_path: Path, model: ModelServer, goose: dict[str, Any]
 ) -> None:

@@ -186,7 +186,7 @@ class RealServer:
 @pytest.mark.parametrize(
     ("steps", "is_cancelled"),
     [
-        (RISKIEST, True),
+        pytest.param(RISKIEST, True, marks=pytest.mark.full),
         pytest.param(RISKIEST, False, marks=pytest.mark.full),
         pytest.param(STEPS, False, marks=pytest.mark.full),
     ],

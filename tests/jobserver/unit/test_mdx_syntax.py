@@ -45,7 +45,7 @@ PARTS = ("<a>", "</a>", "<", "{", "{'", "`", "<!--", "<a b={", "<a b='", "}", "{
 
 
 @pytest.mark.parametrize(
-    "part", [*PARTS[:4], *(pytest.param(part, marks=pytest.mark.full) for part in PARTS[4:])], ids=PARTS
+    "part", [PARTS[0], *(pytest.param(part, marks=pytest.mark.full) for part in PARTS[1:])], ids=PARTS
 )
 def test_the_worst_mdx_takes_linear_time(part: str) -> None:
     """A search that restarts at each character would not."""

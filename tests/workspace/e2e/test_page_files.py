@@ -12,7 +12,7 @@ from support.worlds.browser_page import ANA, BEN, DOCS, LEADS, WorkspaceTabs, me
 from bot.workspace import WorkspaceServer
 from bot.workspace.model.files import MAX_FILE_BYTES, Upload
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.full, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
 def payload(name: str, content: bytes = b"text", mimetype: str = "text/plain") -> Any:

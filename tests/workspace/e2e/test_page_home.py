@@ -12,7 +12,7 @@ from support.worlds.modal_samples import PROMPT, input_block, modal, option, pla
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.full, pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 Json = dict[str, Any]
 
