@@ -17,7 +17,7 @@ RECORD = TESTS / "seconds.json"
 """The average seconds of a test in the last recorded full run, by lane and file; `.ci/full` writes it."""
 WORKERS = 6
 """How many ran in parallel when that was recorded."""
-SLICE = 60.0 * WORKERS
+SLICE = 45.0 * WORKERS
 """Seconds that a slice takes, summed over all workers."""
 UNKNOWN = 0.1
 """Assumed seconds for a test in a file that is not recorded yet."""
