@@ -26,7 +26,8 @@ from bot.store.schema.migration import migrate
 pytest_plugins = ["support.worlds.browser_fixtures"]
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
-"""So that programs started by tests receive it, even if `nohup` started the tests."""
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""So that programs that tests start receive both, even if `nohup` or a shell's background job started the tests."""
 
 share_compiled_statements()
 
