@@ -14,8 +14,11 @@ def file_findings(environ: Mapping[str, str], config: Config | None, env_files: 
     """Looks at the files that variables name, the projects' key files, and `env_files`, which variables came from."""
     files = dict.fromkeys([*env_files, *_named_by_variables(environ), *_key_files(config)])
     exposed = [file for file in files if everybody_may_read(file)]
-    private = len(files) - len(exposed)
-    yield Finding.ok(FILES, f"{private} of the {len(files)} files with settings and secrets are private.")
+    if files:
+        private = len(files) - len(exposed)
+        yield Finding.ok(FILES, f"{private} of {len(files)} files with settings and secrets are private.")
+    else:
+        yield Finding.ok(FILES, "No settings or secrets come from files.")
     for file in exposed:
         yield Finding.warning(
             f"{FILES}.{file}",

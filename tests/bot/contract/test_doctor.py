@@ -38,6 +38,7 @@ async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup
     assert not_checked <= {"job_api.docs.idempotent", "job_api.docs.requester", "database.backup"}
     assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
     assert setup.job_api.created == []
+    assert setup.found["files"].found == "No settings or secrets come from files."
 
 
 # each fault alone, and healthy again without it
@@ -176,7 +177,7 @@ async def test_a_world_readable_file_with_secrets_is_reported(setup: Setup, tmp_
     for file in (env_file, token, key):
         file.chmod(0o640)
     assert await setup.faults(**files) == {}
-    assert setup.found["files"].found == "3 of the 3 files with settings and secrets are private."
+    assert setup.found["files"].found == "3 of 3 files with settings and secrets are private."
     for file in (env_file, token, key):
         file.chmod(0o644)
         fault = await setup.fault(f"files.{file}", **files)
