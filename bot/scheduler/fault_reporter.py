@@ -43,7 +43,8 @@ class FaultReporter(Worker[ClaimedFault]):
         fixed and comes back on another day.
         """
         try:
-            if not await self._tell_once(item, claimed_at):
+            # More attempts than this are claimed only if earlier ones ended in a bug of ours.
+            if item.attempts <= _MOST_ATTEMPTS and not await self._tell_once(item, claimed_at):
                 return
             again_in = None
         except ChatRejected as error:

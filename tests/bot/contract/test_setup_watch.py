@@ -1,6 +1,7 @@
 """Faults in the set-up of a running bot are in the log and the health, and are reported in Slack once."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -51,6 +52,16 @@ class Instance:
         return Health(lambda: [self.watch.status()], [self.watch.warning, self.missing_scopes.warning])
 
 
+class BrokenOperator:
+    """An operator with a bug."""
+
+    async def find(self, key: str, *, since: float) -> bool:
+        raise RuntimeError(key, since)
+
+    async def tell(self, words: str, key: str, *, since: float) -> None:
+        raise AssertionError(words, key, since)
+
+
 @dataclass
 class World:
     """A workspace with an operator, and any number of instances on one database."""
@@ -81,10 +92,11 @@ class World:
 
         checks = [Check("slack", slack), Check("slack.app_token", app_token), Check("more", more)]
         operator = SlackOperator(client, await identify(client), self.address)
-        settings = WorkerSettings(owner, self.clock, lease=30.0, call_timeout=14.0, on_commit=lambda _: None)
-        return Instance(
-            self._watch(checks, store, missing), FaultReporter(store, operator, settings), missing, checks, self.clock
-        )
+        reporter = FaultReporter(store, operator, self.settings(owner))
+        return Instance(self._watch(checks, store, missing), reporter, missing, checks, self.clock)
+
+    def settings(self, owner: str) -> WorkerSettings:
+        return WorkerSettings(owner, self.clock, lease=30.0, call_timeout=14.0, on_commit=lambda _: None)
 
     def _watch(self, checks: Sequence[Check], store: Store, missing: MissingScopes) -> SetupWatch:
         return SetupWatch(
@@ -370,3 +382,19 @@ async def test_a_refused_call_triggers_a_check_at_once(world: World) -> None:
     async with asyncio.timeout(10):
         await looked.wait()
     running.cancel()
+
+
+@pytest.mark.either_database
+async def test_a_report_is_given_up_after_enough_internal_errors(world: World) -> None:
+    (instance,) = await world.broken("one")
+    reporter = FaultReporter(await world.another_store(), BrokenOperator(), world.settings("two"))
+    attempts = 0
+    while items := await reporter.claim(10):
+        attempts += 1
+        assert attempts <= 51
+        with contextlib.suppress(RuntimeError):
+            await reporter.process(items[0], world.clock.monotonic())
+        world.clock.advance(HOUR)
+    assert attempts == 51
+    await instance.report()
+    assert world.reports() == []
