@@ -1,10 +1,12 @@
 """The job server's keys are replaced while it runs: before, during and after."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from support.secret_files import SecretFileWorld
-from support.worlds.jobserver_world import JOB, make_bare, running
+from support.worlds.jobserver_world import JOB, JobServerWorld, make_bare, running
 
 from bot.jobserver.settings.pages import reviewers_in
 
@@ -12,25 +14,38 @@ PAGES = {"docs/start.md": "# Start\n"}
 OLD, NEW, BEN = "planted-old-key-0", "planted-new-key-0", "planted-key-of-ben"
 
 
+async def statuses(world: JobServerWorld, path: str) -> list[int]:
+    """Returns how requests with the old and the new key are answered."""
+    return [
+        (await world.client.get(path, headers={"Authorization": f"Bearer {key}"})).status_code for key in (OLD, NEW)
+    ]
+
+
+@asynccontextmanager
+async def with_reviewers(tmp_path: Path, file: SecretFileWorld) -> AsyncIterator[JobServerWorld]:
+    file.put(f"Ada: {OLD}")
+    reviewers = reviewers_in(file.text(), monotonic=file.monotonic)
+    repository = make_bare(tmp_path / "manual.git", PAGES)
+    async with running(repository, tmp_path / "data", reviewers=reviewers) as world:
+        yield world
+
+
+async def is_logged_in(world: JobServerWorld) -> bool:
+    return "Ada" in (await world.client.get("/pulls")).text
+
+
 async def test_clients_with_either_key_are_accepted(tmp_path: Path) -> None:
     file = SecretFileWorld(tmp_path / "key")
     file.put(OLD)
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", api_key=file.secret()) as world:
-
-        async def statuses() -> list[int]:
-            return [
-                (await world.client.get(f"{JOB}/none", headers={"Authorization": f"Bearer {key}"})).status_code
-                for key in (OLD, NEW)
-            ]
-
-        assert await statuses() == [404, 401]
+        assert await statuses(world, f"{JOB}/none") == [404, 401]
         file.put(f"{NEW}\n{OLD}\n")
-        assert await statuses() == [404, 404]
+        assert await statuses(world, f"{JOB}/none") == [404, 404]
         file.put("short")
-        assert await statuses() == [404, 404], "a malformed file changes nothing"
+        assert await statuses(world, f"{JOB}/none") == [404, 404], "a malformed file changes nothing"
         file.put(NEW)
-        assert await statuses() == [401, 404]
+        assert await statuses(world, f"{JOB}/none") == [401, 404]
 
 
 async def test_the_job_servers_metrics_are_served_for_either_token(tmp_path: Path) -> None:
@@ -39,44 +54,30 @@ async def test_the_job_servers_metrics_are_served_for_either_token(tmp_path: Pat
     token = file.secret()
     repository = make_bare(tmp_path / "manual.git", PAGES)
     async with running(repository, tmp_path / "data", metrics_token=token) as world:
-
-        async def statuses() -> list[int]:
-            return [
-                (await world.client.get("/metrics", headers={"Authorization": f"Bearer {given}"})).status_code
-                for given in (OLD, NEW)
-            ]
-
-        assert await statuses() == [200, 401]
+        assert await statuses(world, "/metrics") == [200, 401]
         file.put(f"{NEW}\n{OLD}\n")
-        assert await statuses() == [200, 200]
+        assert await statuses(world, "/metrics") == [200, 200]
         file.put(NEW)
-        assert await statuses() == [401, 200]
+        assert await statuses(world, "/metrics") == [401, 200]
     assert token in world.settings.rotating_secrets
 
 
 async def test_a_reviewer_whose_key_was_removed_is_logged_out_at_once(tmp_path: Path) -> None:
     file = SecretFileWorld(tmp_path / "reviewers")
-    file.put(f"Ada: {OLD}")
-    reviewers = reviewers_in(file.text(), monotonic=file.monotonic)
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", reviewers=reviewers) as world:
-
-        async def is_logged_in() -> bool:
-            return "Ada" in (await world.client.get("/pulls")).text
-
+    async with with_reviewers(tmp_path, file) as world:
         assert (await world.log_in(BEN)).status_code == 403
         assert (await world.log_in(OLD)).status_code == 303
-        assert await is_logged_in()
+        assert await is_logged_in(world)
         file.put(f"Ada: {NEW}\nAda: {OLD}\nBen: {BEN}")
-        assert await is_logged_in()
+        assert await is_logged_in(world)
         assert (await world.log_in(NEW)).status_code == 303
         file.put("Ada")
-        assert await is_logged_in(), "a malformed file changes nothing"
+        assert await is_logged_in(world), "a malformed file changes nothing"
         file.put(f"Ada: {NEW}\nBen: {BEN}")
-        assert await is_logged_in()
+        assert await is_logged_in(world)
         assert (await world.log_in(OLD)).status_code == 403
         file.put(f"Ben: {BEN}")
-        assert not await is_logged_in()
+        assert not await is_logged_in(world)
         assert (await world.log_in(NEW)).status_code == 403
         assert (await world.log_in(BEN)).status_code == 303
 
@@ -85,20 +86,13 @@ async def test_an_emptied_file_leaves_no_reviewer_and_a_lost_one_changes_nothing
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = SecretFileWorld(tmp_path / "reviewers")
-    file.put(f"Ada: {OLD}")
-    reviewers = reviewers_in(file.text(), monotonic=file.monotonic)
-    repository = make_bare(tmp_path / "manual.git", PAGES)
-    async with running(repository, tmp_path / "data", reviewers=reviewers) as world:
-
-        async def is_logged_in() -> bool:
-            return "Ada" in (await world.client.get("/pulls")).text
-
+    async with with_reviewers(tmp_path, file) as world:
         assert (await world.log_in(OLD)).status_code == 303
         file.remove()
-        assert await is_logged_in()
+        assert await is_logged_in(world)
         caplog.clear()
         file.put("\n")
-        assert not await is_logged_in()
+        assert not await is_logged_in(world)
         assert (await world.log_in(OLD)).status_code == 403
         (record,) = [record for record in caplog.records if "is empty now: nobody may merge" in record.message]
         assert record.levelname == "WARNING"
