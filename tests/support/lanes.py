@@ -15,7 +15,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 RECORD = TESTS / "seconds.json"
 """The average seconds of a test in the last recorded full run, by lane and file; `.ci/full` writes it."""
-WORKERS = 6
+WORKERS = 4
 """How many ran in parallel when that was recorded."""
 SLICE = 45.0 * WORKERS
 """Seconds that a slice takes, summed over all workers."""
