@@ -5,7 +5,7 @@ import socket
 import ssl
 import subprocess
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -167,20 +167,40 @@ async def open_api(server: Server) -> AsyncIterator[Callable[..., HttpJobApi]]:
 Open = Callable[..., HttpJobApi]
 
 
-async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) -> JobApiError:
-    """Returns the error of a call that must fail soon; searches for the key wherever it could leak."""
+async def faults_of(
+    calls: Sequence[Awaitable[Job]], clients: str, caplog: pytest.LogCaptureFixture
+) -> list[JobApiError]:
+    """Returns the errors of concurrent calls that must fail soon; searches for the key wherever it could leak, also in
+    what `clients` shows, their `repr`.
+    """
     with caplog.at_level(logging.DEBUG), ExitStack() as stack:
         for name in ("httpx", "httpcore", "aiohttp.client", "aiohttp.internal", "asyncio"):
             stack.enter_context(caplog.at_level(logging.DEBUG, logger=name))
-        with pytest.raises(JobApiError) as caught:
-            await asyncio.wait_for(call(api), SECONDS)
+        faults = await asyncio.gather(*(_fault_of(call) for call in calls))
+    assert not [text for text in (clients, caplog.text) if KEY in text]
+    return faults
+
+
+async def _fault_of(call: Awaitable[Job]) -> JobApiError:
+    with pytest.raises(JobApiError) as caught:
+        await asyncio.wait_for(call, SECONDS)
     fault = caught.value
-    shown = [*traceback.format_exception(fault), repr(fault), str(fault), repr(vars(fault)), repr(api), caplog.text]
+    shown = [*traceback.format_exception(fault), repr(fault), str(fault), repr(vars(fault))]
     assert not [text for text in shown if KEY in text]
     assert fault.__cause__ is None
     assert fault.__context__ is None
     assert str(fault).isprintable()
     return fault
+
+
+async def fault_of(call: Call, api: JobApi, caplog: pytest.LogCaptureFixture) -> JobApiError:
+    (fault,) = await faults_of([call(api)], repr(api), caplog)
+    return fault
+
+
+async def fault_of_each(apis: Sequence[JobApi], caplog: pytest.LogCaptureFixture) -> list[JobApiError]:
+    """Makes each call at the same time, with a client of its own."""
+    return await faults_of([call(api) for call, api in zip(CALLS, apis, strict=True)], repr(apis), caplog)
 
 
 # -- what is sent -----------------------------------------------------------------------------------------------------
@@ -390,13 +410,13 @@ async def test_a_call_held_back_repeats_the_earlier_reason(
     assert len(server.came) == 2
 
 
-@pytest.mark.parametrize(("headers", "at_most"), [({"retry_after": "2.5"}, 2.5), ({}, 2.0)])
+@pytest.mark.parametrize(("headers", "at_most"), [({"retry_after": "1.5"}, 1.5), ({}, 1.0)])
 async def test_a_busy_project_is_left_alone_for_the_delay(
     server: Server, open_api: Open, headers: dict[str, str], at_most: float
 ) -> None:
     """Its creates and messages together, and its polls separately; another project is unaffected."""
     server.reply = answering(429, b"", **headers)
-    api = open_api(default_pause=2.0)
+    api = open_api(default_pause=1.0)
     with pytest.raises(JobApiBusy):
         await create(api)
     server.reply = well
@@ -461,23 +481,23 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     ],
     ids=["html", "empty", "204", "object", "cut-json", "compressed", "10MB", "endless", "cut", "drip"],
 )
-@every_call
 async def test_a_success_that_is_not_a_job_is_unreadable(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply, call: Call
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply
 ) -> None:
     server.reply = reply
-    assert type(await fault_of(call, open_api(timeout=3.0), caplog)) is JobApiUnreadable
-    assert len(server.came) == 1
+    faults = await fault_of_each([open_api(timeout=3.0) for _ in CALLS], caplog)
+    assert {type(fault) for fault in faults} == {JobApiUnreadable}
+    assert len(server.came) == len(CALLS)
 
 
-@every_call
 async def test_malformed_chunks_are_at_least_uncertain(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Whether it is unreadable depends on whether the head came in its own packet.
     server.reply = raw(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n")
-    assert isinstance(await fault_of(call, open_api(), caplog), JobApiUncertain)
-    assert len(server.came) == 1
+    for fault in await fault_of_each([open_api() for _ in CALLS], caplog):
+        assert isinstance(fault, JobApiUncertain)
+    assert len(server.came) == len(CALLS)
 
 
 # -- the table of faults: no answer -----------------------------------------------------------------------------------
@@ -498,23 +518,24 @@ async def test_malformed_chunks_are_at_least_uncertain(
     ],
     ids=["reset", "closed", "cut-head", "not-http", "long-head", "silence", "half-a-line", "endless-1xx", "head-drip"],
 )
-@every_call
 async def test_a_post_that_may_have_arrived_is_uncertain_and_sent_once(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply, call: Call
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, reply: Reply
 ) -> None:
     server.reply = reply
-    assert type(await fault_of(call, open_api(timeout=2.0), caplog)) is JobApiUncertain
-    assert len(server.came) == 1 or (call is get and len(server.came) == 2)  # aiohttp may repeat a GET, once
+    faults = await fault_of_each([open_api(timeout=2.0) for _ in CALLS], caplog)
+    assert {type(fault) for fault in faults} == {JobApiUncertain}
+    posted = [path for method, path, *_ in server.came if method == "POST"]
+    assert len(posted) == len(set(posted)) == 3
+    assert len(server.came) in {4, 5}  # aiohttp may repeat a GET, once
 
 
-@every_call
 async def test_a_status_counts_even_without_its_body(
-    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, call: Call
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.reply = raw(b"HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n", again=b" ")
-    fault = await fault_of(call, open_api(timeout=2.0), caplog)
-    assert type(fault) is JobApiNotAllowed
-    assert fault.words == ""
+    for fault in await fault_of_each([open_api(timeout=2.0) for _ in CALLS], caplog):
+        assert type(fault) is JobApiNotAllowed
+        assert fault.words == ""
 
 
 @every_call
@@ -633,14 +654,13 @@ async def test_slow_polls_do_not_delay_requests_of_people(server: Server, open_a
 
 
 async def test_a_broken_or_slow_answer_releases_its_connection(server: Server, open_api: Open) -> None:
-    api = open_api(max_connections=1, timeout=1.5)
+    apis = [open_api(max_connections=1, timeout=1.5) for _ in CALLS]
     for reply in (raw(), endless, raw(OK + b"Content-Length: 500\r\n\r\n", again=b" "), abort, answering(500, HTML)):
         server.reply = reply
-        for call in CALLS:
-            with pytest.raises(JobApiUncertain):
-                await call(api)
+        for fault in await asyncio.gather(*(_fault_of(call(api)) for call, api in zip(CALLS, apis, strict=True))):
+            assert isinstance(fault, JobApiUncertain)
     server.reply = well
-    assert [await call(api) for call in CALLS] == [SEEN] * 4
+    assert [await call(api) for call, api in zip(CALLS, apis, strict=True)] == [SEEN] * 4
 
 
 async def test_a_cancelled_call_releases_its_connection(server: Server, open_api: Open) -> None:
