@@ -147,31 +147,34 @@ async def test_work_is_repeated_as_a_whole_after_a_cut_connection(store: Store, 
 
 
 @on_postgres
-@pytest.mark.parametrize("within", ["a transaction", "a statement"])
-async def test_a_stalled_transaction_loses_its_locks(store: Store, another_store: Opener, within: str) -> None:
+async def test_stalled_transactions_lose_their_locks(store: Store, another_store: Opener) -> None:
     """Between preparing a statement and running it, the server does not count a connection as idle."""
-    await watched(store)
     other = await another_store()
-    began, goes_on, tries = asyncio.Event(), asyncio.Event(), []
 
-    async def stand_still(tx: Transaction) -> None:
-        assert isinstance(tx, SqlTransaction)
-        await tx.notices.add("t1", CARD)
-        tries.append(tx.now)
-        if within == "a statement":
-            assert isinstance(tx.session.connection, AsyncConnection)
-            driver: Any = (await tx.session.connection.get_raw_connection()).driver_connection
-            await driver.prepare(f"SELECT {len(tries)}")
-        began.set()
-        await goes_on.wait()
+    async def stall(thread: str, *, within_a_statement: bool) -> None:
+        await watched(store, thread)
+        began, goes_on, tries = asyncio.Event(), asyncio.Event(), []
 
-    standing = asyncio.create_task(store.transact(stand_still))
-    await began.wait()
-    assert (await get_thread(other)).id == "t1"
-    assert not standing.done()
-    goes_on.set()
-    await standing
-    assert len(tries) == 2
+        async def stand_still(tx: Transaction) -> None:
+            assert isinstance(tx, SqlTransaction)
+            await tx.notices.add(thread, CARD)
+            tries.append(tx.now)
+            if within_a_statement:
+                assert isinstance(tx.session.connection, AsyncConnection)
+                driver: Any = (await tx.session.connection.get_raw_connection()).driver_connection
+                await driver.prepare(f"SELECT {len(tries)}")
+            began.set()
+            await goes_on.wait()
+
+        standing = asyncio.create_task(store.transact(stand_still))
+        await began.wait()
+        assert (await get_thread(other, thread)).id == thread
+        assert not standing.done()
+        goes_on.set()
+        await standing
+        assert len(tries) == 2
+
+    await asyncio.gather(stall("t1", within_a_statement=False), stall("t2", within_a_statement=True))
 
 
 @on_postgres
