@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -166,9 +166,7 @@ async def _watched(process: Process, watch: Watch) -> int:
 
 async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | None) -> asyncio.subprocess.Process:
     # No asyncio pipes: with them, `wait` would also wait for processes that inherited them.
-    with tempfile.TemporaryFile() as stdin, stdout, stderr or contextlib.nullcontext():
-        stdin.write(command.stdin)
-        stdin.seek(0)
+    with _readable(command.stdin) as stdin, stdout, stderr or contextlib.nullcontext():
         return await asyncio.create_subprocess_exec(
             *command.arguments,
             cwd=command.directory,
@@ -178,6 +176,18 @@ async def _start(command: Command, *, stdout: IO[bytes], stderr: IO[bytes] | Non
             stderr=stderr or asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+@contextlib.contextmanager
+def _readable(data: bytes) -> Iterator[IO[bytes] | int]:
+    """Provides standard input for a child."""
+    if not data:
+        yield asyncio.subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield file
 
 
 async def output_pipe(

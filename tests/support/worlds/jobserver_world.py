@@ -117,7 +117,7 @@ async def until(check: Callable[[], Awaitable[T | None]]) -> T:
     """Returns the first answer that is neither None nor empty, within WAIT_S seconds."""
     async with asyncio.timeout(WAIT_S):
         while not (answer := await check()):  # noqa: ASYNC110 (what is awaited happens in another process)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
         return answer
 
 
