@@ -60,17 +60,22 @@ class FaultReporter(Worker[ClaimedFault]):
     async def _tell_once(self, item: ClaimedFault, claimed_at: float) -> bool:
         """Tells the administrator, unless an earlier attempt did. Returns False if the process was paused for so long
         that another one may be at it.
+
+        If nothing can be looked up yet, it looks afterwards: the first message to a person shows where.
         """
         key = f"{item.key}/{item.found_at // DAY:.0f}"
         if not self.lease_covers_call(claimed_at):
             return False
         async with asyncio.timeout(self._settings.call_timeout):
-            if await self._operator.find(key, since=item.found_at):
-                return True
+            found = await self._operator.find(key, since=item.found_at)
+        if found:
+            return True
         if not self.lease_covers_call(claimed_at):
             return False
         async with asyncio.timeout(self._settings.call_timeout):
-            await self._operator.tell(item.words, key, since=item.found_at)
+            await self._operator.tell(item.words, key)
+            if found is None:
+                await self._operator.find(key, since=item.found_at)
         return True
 
 

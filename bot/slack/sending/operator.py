@@ -24,8 +24,7 @@ class SlackOperator:
     """bot.ports.slack.Operator. `address` is the id of a person or of a channel.
 
     Slack names the conversation with a person in its answer to a post there, and none of the app's scopes allows
-    looking it up. So the first post to a person is made before it can be known whether it was made before; if it was,
-    it is deleted again.
+    looking it up. Until then, nothing that was posted there can be found.
     """
 
     def __init__(self, client: AsyncWebClient, identity: Identity, address: str) -> None:
@@ -35,10 +34,10 @@ class SlackOperator:
         self._conversation = address if address[0] in "CG" else ""
         """Where to look for what was told; empty: not known yet."""
 
-    async def find(self, key: str, *, since: float) -> bool:
-        """See Operator. Deletes all but the first message with this key."""
+    async def find(self, key: str, *, since: float) -> bool | None:
+        """See Operator."""
         if not self._conversation:
-            return False
+            return None
         try:
             told = await self._as_member(lambda: self._told(key, since))
         except ChatRejected:
@@ -48,12 +47,10 @@ class SlackOperator:
                 await call(self._client.chat_delete(channel=self._conversation, ts=ts))
         return bool(told)
 
-    async def tell(self, words: str, key: str, *, since: float) -> None:
+    async def tell(self, words: str, key: str) -> None:
         """See Operator."""
         answer = await self._as_member(lambda: self._post(words, key))
-        if not self._conversation:
-            self._conversation = text_at(answer, "channel")
-            await self.find(key, since=since)
+        self._conversation = self._conversation or text_at(answer, "channel")
 
     async def _as_member(self, work: Callable[[], Awaitable[T]]) -> T:
         """Joins the channel if that is needed."""

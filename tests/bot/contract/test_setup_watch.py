@@ -55,11 +55,11 @@ class Instance:
 class BrokenOperator:
     """An operator with a bug."""
 
-    async def find(self, key: str, *, since: float) -> bool:
+    async def find(self, key: str, *, since: float) -> bool | None:
         raise RuntimeError(key, since)
 
-    async def tell(self, words: str, key: str, *, since: float) -> None:
-        raise AssertionError(words, key, since)
+    async def tell(self, words: str, key: str) -> None:
+        raise AssertionError(words, key)
 
 
 @dataclass
@@ -245,6 +245,25 @@ async def test_a_duplicate_report_is_deleted_even_if_the_first_look_fails(world:
     assert world.reported_at() == first
     world.clock.advance(HOUR)
     assert not await two.reporter.claim(10)
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize("first", [0, 1])
+async def test_a_duplicate_report_is_deleted_while_another_fault_is_reported(world: World, first: int) -> None:
+    """The report of the other fault shows the conversation with the person, before or after the duplicate is sent."""
+    world.make_administrator("ana")
+    (one,) = await world.broken("one")
+    world.workspace.faults.drop(applied=True, method="chat.postMessage")
+    await one.report()
+    two = await world.instance("two")
+    world.more.append(Finding.error("another", "It broke, too.", why="It matters.", fix="Mend it."))
+    await two.look()
+    world.clock.advance(31.0)
+    claimed = await two.reporter.claim(10)
+    assert len(claimed) == 2
+    ordered = (claimed[first], claimed[1 - first])
+    await asyncio.gather(*(two.reporter.process(item, world.clock.monotonic()) for item in ordered))
+    assert len(world.reports()) == 2
 
 
 @pytest.mark.either_database

@@ -227,9 +227,14 @@ class SetupOutside:
         self.told: list[str] = []
         self.refused: set[str] = set()
         """The keys of messages that Slack refused."""
+        self.tells_a_person = False
+        """A process can look up what a person was told only once it has told them something."""
 
     async def find(self, key: str) -> bool:
-        return key in self.told
+        """Keeps only the first message with this key."""
+        found = key in self.told
+        self.told = [*dict.fromkeys(self.told)] if found else self.told
+        return found
 
     async def tell(self, key: str) -> None:
         self.told.append(key)
@@ -527,18 +532,22 @@ class _SlackReach(_Reach):
 
 class _OperatorReach(_SlackReach):
     edge = "operator"
+    _has_told = False
 
     @property
     def _setup(self) -> SetupOutside:
         assert self._process.outside.setup is not None
         return self._process.outside.setup
 
-    async def find(self, key: str, *, since: float) -> bool:
+    async def find(self, key: str, *, since: float) -> bool | None:
+        if self._setup.tells_a_person and not self._has_told:
+            return None
         return await self._call("find", lambda: self._setup.find(key))
 
-    async def tell(self, words: str, key: str, *, since: float) -> None:
+    async def tell(self, words: str, key: str) -> None:
         try:
             await self._call("tell", lambda: self._setup.tell(key))
+            self._has_told = True
         except ChatRejected:
             self._setup.refused.add(key)
             raise
