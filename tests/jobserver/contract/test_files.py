@@ -139,19 +139,19 @@ async def test_bytes_that_do_not_match_the_digest_are_refused(world: JobServerWo
     assert not kept(world)
 
 
-@pytest.mark.parametrize(
-    "file_id",
-    [
-        "x", "0" * 63, "0" * 65, "A" * 64, "..%2f..%2fjobs.sqlite3", "%2e%2e", "0" * 63 + "%00", "0" * 63 + "\u0660",
-        "%0a" + "0" * 63,
-    ],
+NOT_DIGESTS = (
+    "x", "0" * 63, "0" * 65, "A" * 64, "..%2f..%2fjobs.sqlite3", "%2e%2e", "0" * 63 + "%00", "0" * 63 + "\u0660",
+    "%0a" + "0" * 63,
 )  # fmt: skip
-async def test_an_address_that_is_not_a_digest_is_refused(world: JobServerWorld, file_id: str) -> None:
+
+
+async def test_an_address_that_is_not_a_digest_is_refused(world: JobServerWorld) -> None:
     """Especially one that leads elsewhere."""
     before = {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
-    answer = await world.put(b"x", file_id=file_id)
-    assert answer.status_code in {400, 404, 405}
-    assert list(answer.json()) == ["error"]
+    for file_id in NOT_DIGESTS:
+        answer = await world.put(b"x", file_id=file_id)
+        assert answer.status_code in {400, 404, 405}, file_id
+        assert list(answer.json()) == ["error"]
     assert not kept(world)
     assert before == {path: path.stat().st_mtime_ns for path in world.settings.data_directory.glob("*.sqlite3")}
 
@@ -221,14 +221,15 @@ BAD_FILES: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("files", BAD_FILES)
-async def test_a_prompt_with_a_missing_file_is_refused_with_an_explanation(world: JobServerWorld, files: Any) -> None:
+async def test_a_prompt_with_a_missing_file_is_refused_with_an_explanation(world: JobServerWorld) -> None:
     """No job is created, and the answer quotes nothing that was sent."""
-    answer = await world.client.post("/v2/agent/docs/job", json={"prompt": "x", "files": files})
-    assert answer.status_code == 400
-    assert answer.json()["error"].startswith("files")
-    if files is BAD_FILES[0]:
-        assert "this file has not been uploaded: upload it with PUT" in answer.json()["error"]
+    errors = []
+    for files in BAD_FILES:
+        answer = await world.client.post("/v2/agent/docs/job", json={"prompt": "x", "files": files})
+        assert answer.status_code == 400, files
+        errors.append(answer.json()["error"])
+    assert [error for error in errors if not error.startswith("files")] == []
+    assert "this file has not been uploaded: upload it with PUT" in errors[0]
     assert world.branches() == {"main"}
 
 
