@@ -63,9 +63,8 @@ def make_repository(directory: Path, files: dict[str, str]) -> Path:
 
 def make_bare(directory: Path, files: dict[str, str]) -> Path:
     """The same without a working copy; that is beside it."""
-    copy = make_repository(directory.with_name(f"{directory.name}-copy"), files)
+    make_repository(directory.with_name(f"{directory.name}-copy"), files)
     shutil.copytree(_template(tuple(files.items())) / "bare", directory)
-    git(directory, "remote", "set-url", "origin", str(copy))
     return directory
 
 
@@ -81,13 +80,14 @@ def _template(files: tuple[tuple[str, str], ...]) -> Path:
     made = Path(tempfile.mkdtemp(dir=_templates()))
     copy = made / "copy"
     copy.mkdir()
-    git(copy, "init", "--quiet", "--initial-branch=main")
+    git(copy, "init", "--quiet", "--template=", "--initial-branch=main")
     for name, text in files:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_text(text, encoding="utf-8")
     git(copy, "add", "--all")
     git(copy, "commit", "--quiet", "-m", "Start")
-    git(copy, "clone", "--quiet", "--bare", str(copy), str(made / "bare"))
+    git(copy, "clone", "--quiet", "--template=", "--bare", str(copy), str(made / "bare"))
+    git(made / "bare", "remote", "remove", "origin")
     return made
 
 
