@@ -14,7 +14,7 @@ import pytest
 from support.compiled_statements import share_compiled_statements
 from support.dealing import deal
 from support.hypothesis_settings import hypothesis_seed, look
-from support.lanes import Recorder, divide, recorded_seconds, seconds_of, slice_of
+from support.lanes import Recorder, commit_count, divide, recorded_seconds, seconds_of, slice_of
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
 from support.servers.forked_commands import forked_commands
@@ -60,7 +60,7 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    divide(item)
+    divide(item, commit_count())
 
 
 @pytest.hookimpl(trylast=True)

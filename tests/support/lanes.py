@@ -5,8 +5,10 @@
 
 import json
 import math
+import subprocess
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -19,10 +21,24 @@ WORKERS = 4
 """How many ran in parallel when that was recorded."""
 SLICE = 45.0 * WORKERS
 """Seconds that a slice takes, summed over all workers."""
+TURNS = 3
+"""With as many consecutive commits, the default lane runs each variant of an `in_turn` test."""
 UNKNOWN = 0.1
 """Assumed seconds for a test in a file that is not recorded yet."""
 
 Seconds = Mapping[str, Mapping[str, float]]
+
+
+@cache
+def commit_count() -> int:
+    """Returns the number of commits; 0 outside a repository."""
+    try:
+        done = subprocess.run(
+            ("git", "rev-list", "--count", "HEAD"), cwd=TESTS, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    return int(done.stdout)
 
 
 def recorded_seconds() -> Seconds:
@@ -34,16 +50,27 @@ def lane_of(item: pytest.Item) -> str:
     return "full" if item.get_closest_marker("full") else "default"
 
 
-def divide(item: pytest.Item) -> None:
-    """Moves one database of an `either_database` test to the full lane: SQLite for half of these tests."""
-    if not (
-        isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.get_closest_marker("either_database")
-    ):
+def divide(item: pytest.Item, commits: int) -> None:
+    """Moves to the full lane: one database of an `either_database` test, SQLite for half of these tests, and two thirds
+    of the variants of an `in_turn` test, depending on the number of commits.
+    """
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
         return
+    if item.get_closest_marker("either_database") and _is_other_database(item):
+        item.add_marker("full")
+    if item.get_closest_marker("in_turn") and not has_turn(item.callspec.indices, commits):
+        item.add_marker("full")
+
+
+def has_turn(indices: Mapping[str, int], commits: int) -> bool:
+    """Returns whether the default lane runs a variant; `indices` are its places in the lists of parameters."""
+    return (sum(indices.values()) + commits) % TURNS == 0
+
+
+def _is_other_database(item: pytest.Function) -> bool:
     databases = ("sqlite", "postgres")
     chosen = databases[crc32(f"{item.path.name} {item.originalname}".encode()) % 2]
-    if any(value in databases and value != chosen for value in item.callspec.params.values()):
-        item.add_marker("full")
+    return any(value in databases and value != chosen for value in item.callspec.params.values())
 
 
 def seconds_of(item: pytest.Item, seconds: Seconds) -> float:

@@ -176,6 +176,7 @@ async def test_each_command_explains_its_failures(shell: Shell) -> None:
 WITHOUT_FCNTL = "import sys; sys.modules['fcntl'] = None; from bot.cli.main import main; main()"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -329,6 +329,7 @@ def test_a_link_exposed_by_breaking_another_is_broken_too() -> None:
     ] == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("unit", WORST)
 def test_the_worst_text_is_processed_in_linear_time(unit: str) -> None:
     """Twice the text takes about twice the calls."""

@@ -359,6 +359,7 @@ def test_a_mention_is_of_exactly_one_person() -> None:
     assert not mentions("hey <@UBOT2> &lt;@UBOT&gt; @UBOT", "UBOT")
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "piece",

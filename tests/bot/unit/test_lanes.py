@@ -8,12 +8,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import cast
 
 import pytest
 from support.dealing import deal
-from support.lanes import SLICE, TESTS, recorded_seconds, slice_count, slice_of
+from support.lanes import SLICE, TESTS, TURNS, has_turn, recorded_seconds, slice_count, slice_of
 
 ROOT = TESTS.parent
 CI = ROOT / ".ci"
@@ -226,6 +227,21 @@ def test_a_plain_either_database_test_runs_on_one_in_the_default_lane() -> None:
     assert len(tests) == len(default)
     assert {of_any_database(name) for name in full} == tests
     assert all(any(database in name for name in default) for database in DATABASES)
+
+
+def test_each_variant_has_its_turn_within_consecutive_commits() -> None:
+    for piece, suffix in product(range(7), range(2)):
+        turns = [has_turn({"piece": piece, "suffix": suffix}, 100 + later) for later in range(TURNS)]
+        assert turns.count(True) == 1
+
+
+@pytest.mark.full
+def test_the_default_lane_has_a_third_of_the_variants_of_an_in_turn_test() -> None:
+    """Both lanes together have all."""
+    test = "tests/bot/unit/test_commands.py::test_a_hostile_reply_of_a_megabyte_is_read"
+    default, full, both = (collected(test, "-m", lane) for lane in ("not full", "full", ""))
+    assert sorted(default + full) == sorted(both)
+    assert abs(len(default) * TURNS - len(both)) < TURNS
 
 
 DATABASES = ("sqlite", "postgres")

@@ -147,6 +147,7 @@ HOSTILE = [
 HOSTILE += ["<>", "<a|<a|", "<a" + "b" * 1000 + "|", "\x02U1", "\x02", "<http://a b|"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("piece", HOSTILE, ids=lambda piece: repr(piece[:8]))
 def test_a_hostile_text_of_a_megabyte_is_read(piece: str) -> None:

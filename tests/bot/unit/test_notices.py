@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.hypothesis_settings import examples
 from support.worlds.any_notices import KINDS, messages_of
 
 from bot.domain.notices import keys
@@ -91,7 +92,7 @@ def texts_in(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in {PostNotDelivered, UnknownNotice}])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_names_are_inserted_only_into_texts_by_people(kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(messages_of(kind, st.just("words")))
@@ -114,7 +115,7 @@ def test_names_are_inserted_into_texts_of_newer_versions() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_a_private_notice_names_its_person(kind: type[Any], data: st.DataObject) -> None:
     message = data.draw(messages_of(kind, st.just("UANA")))

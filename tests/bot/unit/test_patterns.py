@@ -129,6 +129,7 @@ def test_every_pattern_is_registered() -> None:
     assert {place_of(name) for name in every_pattern()} <= set(PLACES)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("place", PLACES)
 def test_the_steps_grow_linearly_with_the_text(place: str) -> None:
     """For the patterns of one package of Pagehand, or of one of its modules."""

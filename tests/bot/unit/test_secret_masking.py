@@ -247,6 +247,7 @@ def test_a_secret_is_masked_with_any_text_around_it(before: str, fake: tuple[Sec
     assert mask_secrets(masked.text).text == masked.text
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "piece",
     [

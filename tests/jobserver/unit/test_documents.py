@@ -246,6 +246,7 @@ def calls_for(text: str, suffix: str) -> int:
     return count
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("piece", WORST)
 @pytest.mark.parametrize("suffix", [".md", ".mdx"])
 def test_parsing_takes_linear_time(piece: str, suffix: str) -> None:

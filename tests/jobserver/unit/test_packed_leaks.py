@@ -122,6 +122,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_oversized_archives_are_refused_early(bomb: str) -> None:
     data = BOMBS[bomb]()
