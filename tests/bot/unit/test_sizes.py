@@ -3,15 +3,21 @@
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 BOT = Path(__file__).parents[3] / "bot"
 MODULES = sorted(BOT.rglob("*.py"))
 
 
+@cache
+def parsed(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
 def functions(module: Path) -> Iterator[tuple[str, int]]:
     """Returns each function with its length in lines, from its `def`."""
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(module)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield f"{module.relative_to(BOT)}:{node.lineno} {node.name}", (node.end_lineno or 0) - node.lineno + 1
 
@@ -41,7 +47,7 @@ def test_few_modules_are_small_pieces_of_another() -> None:
     importers: dict[str, set[Path]] = defaultdict(set)
     names = {".".join(module.relative_to(BOT.parent).with_suffix("").parts): module for module in MODULES}
     for module in MODULES:
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(module)):
             if isinstance(node, ast.ImportFrom) and node.module:
                 for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
                     importers[name].add(module)
@@ -59,7 +65,7 @@ def test_no_table_has_a_key_twice() -> None:
     tables = [
         (f"{module.relative_to(BOT)}:{node.lineno}", [ast.dump(key) for key in node.keys if key is not None])
         for module in MODULES
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(module))
         if isinstance(node, ast.Dict)
     ]
     assert [place for place, keys in tables if len(keys) != len(set(keys))] == []
