@@ -139,19 +139,20 @@ async def problem(scene: Scene) -> None:
     await scene.until(lambda: workspace.connected)
     fake_job_api.fail(refusing(401, f"Incorrect API key provided: {KEY}"), Operation.CREATE)
     workspace.faults.server_error(method="chat.postMessage")
-    workspace.faults.drop(applied=True, method="chat.postMessage")
     await ana.command("docs", "/docs", "Fix the guides")
-    await fake_job_api.until(lambda: fake_job_api.tried(Operation.CREATE) >= 1)
-    await workspace.socket_mode.disconnect()
     workspace.faults.refuse_handshake(2)
+    await workspace.socket_mode.disconnect()  # it takes seconds to reconnect: everything else happens meanwhile
     ts = await scene.until(
         lambda: next((message.ts for message in workspace.channels.messages("docs") if message.metadata), "")
     )
+    dropped = workspace.faults.drop(applied=True, method="chat.postMessage")
+    await fake_job_api.until(lambda: fake_job_api.tried(Operation.CREATE) >= 1)
+    await scene.until(lambda: dropped.hits)
     for fault in (refusing(500, KEY), garbage(), cut(applied=False), refusing(403, KEY)):
         fake_job_api.fail(fault, Operation.GET)
     workspace.credentials.revoke("token_revoked")
     workspace.faults.rate_limit(1, method="chat.update")
-    await asyncio.sleep(1.0)  # a while without a good token, as long as a few attempts take
+    await scene.until(lambda: any(call.error == "token_revoked" for call in workspace.web_api.calls))
     workspace.credentials.restore()
     await scene.until(lambda: workspace.connected)
     await ana.say("docs", "And the manual", thread_ts=ts)

@@ -179,13 +179,15 @@ async def test_postgresql_rolls_back_transactions(postgres: PostgresServer) -> N
             await world.stop()
 
 
-async def test_sqlite_is_locked_by_another_process_for_ten_seconds(scratch: Path) -> None:
+@pytest.mark.parametrize("seconds", [4.0, pytest.param(10.0, marks=pytest.mark.full)])
+async def test_sqlite_is_locked_by_another_process(scratch: Path, seconds: float) -> None:
+    """For less, and for as long as Pagehand retries a transaction: then some are given up."""
     file = scratch / "pagehand.sqlite3"
     async with a_world(f"sqlite:///{file}") as world:
         await world.start()
         job, other = await world.begin("Running", "Steered")
         async with locked(file):
-            until_then = asyncio.get_running_loop().time() + 10.0
+            until_then = asyncio.get_running_loop().time() + seconds
             world.complete(job)
             first = await asked_in_trouble(world, "At the beginning")
             await world.reply("Steered", "Meanwhile")
