@@ -87,16 +87,18 @@ async def test_each_message_is_posted_once_though_its_answer_was_lost(database_u
         faults = lost_answers(world, "chat.postMessage")
         for prompt in prompts:
             await world.ask(prompt)
-        for prompt in prompts:
-            await world.card(prompt)
-        await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == len(prompts))
-        for prompt in prompts:
-            await world.until_said(prompt, "started")
+        async with world.hurrying():
+            for prompt in prompts:
+                await world.card(prompt)
+            await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == len(prompts))
+            for prompt in prompts:
+                await world.until_said(prompt, "started")
         faults += lost_answers(world, "chat.postMessage") + lost_answers(world, "chat.update")
         world.complete(*(world.fake_job_api.job_of(prompt) for prompt in prompts))
-        for prompt in prompts:
-            await world.until_said(prompt, *FINISHED)
-        await world.settled()
+        async with world.hurrying():
+            for prompt in prompts:
+                await world.until_said(prompt, *FINISHED)
+            await world.settled()
         assert [fault.hits for fault in faults] == [1] * len(faults)
         await world.check()
 
@@ -107,8 +109,9 @@ async def test_a_mark_is_set_though_its_answer_was_lost(world: AppWorld) -> None
     jobs = await world.begin(*(f"Task {number}" for number in range(6)))
     faults = lost_answers(world, "reactions.add")
     replies = [await world.reply(f"Task {number}", f"More of {number}") for number in range(6)]
-    await world.fake_job_api.until(lambda: all(world.fake_job_api.follow_ups(job) for job in jobs))
-    await world.settled()
+    async with world.hurrying():
+        await world.fake_job_api.until(lambda: all(world.fake_job_api.follow_ups(job) for job in jobs))
+        await world.settled()
     assert [fault.hits for fault in faults] == [1] * len(faults)
     assert [world.reactions(reply) for reply in replies] == [[Reaction.ACCEPTED.value]] * 6
     await world.check()
