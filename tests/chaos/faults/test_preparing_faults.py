@@ -1,10 +1,12 @@
 """Faults while a request is prepared, and while a job is stopped: each is done later, once."""
 
 import pytest
+from support.fakes.slack_limits import ANY_NUMBER
 from support.servers.fake_job_api import Operation, cut, refusing
 from support.servers.slack_faults import CallFault
 from support.worlds.app_world import AppWorld
 
+from bot.app.edges import EdgeTimings
 from bot.slack.rendering.blocks import STOP_JOB
 from bot.workspace.model.files import Upload
 
@@ -31,6 +33,7 @@ async def test_slack_fails_in_every_way_while_a_threads_job_is_prepared(world: A
 
 async def test_the_job_api_is_away_while_a_file_is_uploaded(world: AppWorld) -> None:
     """Refused, without an answer, and with a lost answer: the job starts once, with its file."""
+    world.edge_timings = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
     await world.start(JOB_API_FILES="true")
     for fault in (refusing(503), cut(applied=False), cut(applied=True)):
         world.fake_job_api.fail(fault, Operation.UPLOAD)
