@@ -133,10 +133,15 @@ def files_in(*directories: Path) -> dict[str, bytes]:
 
 
 async def problem(scene: Scene) -> None:
-    """Runs a job from its command to its link, with as many failures as possible."""
+    """Runs a job whose polls fail, and another one that is not accepted, with as many failures as possible."""
     workspace, fake_job_api = scene.workspace, scene.fake_job_api
     ana = workspace.people["ana"]
     await scene.until(lambda: workspace.connected)
+    of_polls = (refusing(500, KEY), garbage(), cut(applied=False), refusing(403, KEY))
+    for fault in of_polls:
+        fake_job_api.fail(fault, Operation.GET)
+    await ana.command("docs", "/docs", "Fix the start page")
+    await fake_job_api.until(lambda: fake_job_api.created)
     fake_job_api.fail(refusing(401, f"Incorrect API key provided: {KEY}"), Operation.CREATE)
     workspace.faults.server_error(method="chat.postMessage")
     await ana.command("docs", "/docs", "Fix the guides")
@@ -148,14 +153,13 @@ async def problem(scene: Scene) -> None:
     dropped = workspace.faults.drop(applied=True, method="chat.postMessage")
     await fake_job_api.until(lambda: fake_job_api.tried(Operation.CREATE) >= 1)
     await scene.until(lambda: dropped.hits)
-    for fault in (refusing(500, KEY), garbage(), cut(applied=False), refusing(403, KEY)):
-        fake_job_api.fail(fault, Operation.GET)
     workspace.credentials.revoke("token_revoked")
     workspace.faults.rate_limit(1, method="chat.update")
     await scene.until(lambda: any(call.error == "token_revoked" for call in workspace.web_api.calls))
     workspace.credentials.restore()
     await scene.until(lambda: workspace.connected)
     await ana.say("docs", "And the manual", thread_ts=ts)
+    await fake_job_api.until(lambda: fake_job_api.tried(Operation.GET) >= len(of_polls))
 
 
 async def test_a_bot_under_failures_leaks_no_secret(scene: Scene, start: Start, tmp_path: Path) -> None:
