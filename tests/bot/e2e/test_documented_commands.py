@@ -1,6 +1,6 @@
 """Runs every block of commands in the documentation as it is written, page by page, in a directory of its own.
 
-Blocks that CI runs itself (installing, the tests, the checks) are looked up in `.ci/run`. Long ones get less work.
+Blocks that CI runs itself (installing, the tests, the checks) are looked up in `.ci`. Long ones get less work.
 """
 
 import re
@@ -22,7 +22,7 @@ PAGES = (
 )
 IN_FULL = ("bot/workspace/README.md", "tests/README.md")
 """Two demos, which `test_commands.py` covers, too; and two dozen commands, each of which imports most of the tests."""
-CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+CI = "".join((ROOT / ".ci" / script).read_text(encoding="utf-8") for script in ("run", "pythons"))
 SHORTER = (
     # Commands that name no tests collect a few: collecting all takes ten seconds each.
     (r"(\.venv/bin/pytest[^&\n]* -m full)", r"\1 tests/jobserver/contract/test_real_agents.py"),
@@ -39,7 +39,7 @@ SHORTER = (
 def run_by_ci(page: str, number: int, block: str) -> bool:
     """CI follows the README's first three blocks, and runs each check of the page for contributors."""
     if page == "README.md":
-        return f"block {number})" in CI
+        return f".ci/readme {number})" in CI
     checks = re.findall(r"^\.venv/bin/(.+?)(?: && |$)", block, re.MULTILINE)
     return page.endswith("CONTRIBUTING.md") and all(check.startswith("pytest") or check in CI for check in checks)
 

@@ -71,7 +71,7 @@ async def test_time_spent_on_a_question_does_not_count(tmp_path: Path) -> None:
 
 async def test_a_question_is_answered_before_the_agent_is_cancelled(tmp_path: Path) -> None:
     """Otherwise some agents hang."""
-    world = agent_world(tmp_path, ASKS)
+    world = agent_world(tmp_path, ASKS.replace("    agent.say(", "    agent.cancelled.wait(60)\n    agent.say("))
     world.progress.reply = None
     editing = asyncio.create_task(world.edit("Describe the port"))
     await world.progress.has_asked.wait()
