@@ -107,12 +107,13 @@ async def test_a_follow_up_from_a_modal_is_sent_like_any_other(world: AppWorld, 
 
 async def test_a_failed_job_is_retried_from_home(world: AppWorld, ana: Actor) -> None:
     """Home shows the failure automatically, since it was opened once; it shows the retry as well."""
-    await ana.views.open_home()
-    (job,) = await world.begin("Fix the guides")
-    await home_says(world, ana, "*Fix the guides*", "Active: the agent is at work")
-    world.fake_job_api.show(job, "failed")
-    await home_says(world, ana, "*Failed*", "'home_retry'")
-    assert (await ana.views.press("home_retry")).ok
-    await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == 2, PATIENCE)
-    assert [each.prompt for each in world.fake_job_api.created] == ["Fix the guides"] * 2
-    await home_says(world, ana, "Active: the agent is at work")
+    async with world.hurrying():
+        await ana.views.open_home()
+        (job,) = await world.begin("Fix the guides")
+        await home_says(world, ana, "*Fix the guides*", "Active: the agent is at work")
+        world.fake_job_api.show(job, "failed")
+        await home_says(world, ana, "*Failed*", "'home_retry'")
+        assert (await ana.views.press("home_retry")).ok
+        await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == 2, PATIENCE)
+        assert [each.prompt for each in world.fake_job_api.created] == ["Fix the guides"] * 2
+        await home_says(world, ana, "Active: the agent is at work")

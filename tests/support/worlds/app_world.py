@@ -221,7 +221,7 @@ class AppWorld:
     async def hurry(self) -> None:
         """Makes everything that waits due now, after checking that nothing waits for long."""
         now = await self.instances[0].edges.store.transact(_now)
-        for table in ("requests", "request_files", "notices", "polls"):
+        for table in ("requests", "request_files", "notices", "polls", "homes"):
             late = await self.sql(f"SELECT due_at FROM {table} WHERE due_at > :late", late=now + LONGEST_PAUSE)  # noqa: S608 - our own names
             assert not late, f"{table} wait for {[due - now for (due,) in late]} s"
             await self._hurry_rows(table, now)

@@ -18,23 +18,25 @@ async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -
     await world.ben.views.enter("prompt", "Fix the guides")
     await world.ben.views.enter("channel", "docs")
     assert (await world.ben.views.submit()).ok
-    home = await world.home(world.ben, "Fix the guides", without="You haven't asked")
+    async with world.app.hurrying():
+        home = await world.home(world.ben, "Fix the guides", without="You haven't asked")
     assert "How Pagehand is" not in text_of(home.blocks)
 
 
 async def test_home_is_updated_with_its_jobs(world: WaysInWorld) -> None:
     """State, pull request and permalink; after a failure, a retry."""
-    await world.ana.views.open_home()
-    job = await world.begun()
-    await world.home(world.ana, "Active: the agent is at work")
-    world.job_api.show(job.id, "completed", LINK)
-    home = await world.home(world.ana, f"<{LINK}|pull request>")
-    assert "|thread>" in text_of(home.blocks)
-    failed = await world.begun("Fix the manual")
-    world.job_api.show(failed.id, "failed")
-    await world.home(world.ana, "*Failed*")
-    assert (await world.ana.views.press(HOME_RETRY)).ok
-    await world.job_api.until(lambda: len(world.job_api.created) == 3)
+    async with world.app.hurrying():
+        await world.ana.views.open_home()
+        job = await world.begun()
+        await world.home(world.ana, "Active: the agent is at work")
+        world.job_api.show(job.id, "completed", LINK)
+        home = await world.home(world.ana, f"<{LINK}|pull request>")
+        assert "|thread>" in text_of(home.blocks)
+        failed = await world.begun("Fix the manual")
+        world.job_api.show(failed.id, "failed")
+        await world.home(world.ana, "*Failed*")
+        assert (await world.ana.views.press(HOME_RETRY)).ok
+        await world.job_api.until(lambda: len(world.job_api.created) == 3)
     assert world.job_api.created[2].prompt == "Fix the manual"
 
 
@@ -75,11 +77,12 @@ async def test_administrators_see_that_all_is_healthy(world: WaysInWorld) -> Non
 
 async def test_questions_of_the_agent_come_first(world: WaysInWorld) -> None:
     """Until somebody has answered."""
-    await world.ana.views.open_home()
-    job = await world.begun()
-    world.job_api.show(job.id, "completed", None, details={"question": "Which guides?"})
-    home = text_of((await world.home(world.ana, "the agent has a question")).blocks)
-    assert home.index("Waiting for you") < home.index("Your jobs")
-    await world.ana.say("docs", "All of them", thread_ts=job.ts)
-    await world.steered(job.id, "All of them")
-    await world.home(world.ana, "Your jobs", without="Waiting for you")
+    async with world.app.hurrying():
+        await world.ana.views.open_home()
+        job = await world.begun()
+        world.job_api.show(job.id, "completed", None, details={"question": "Which guides?"})
+        home = text_of((await world.home(world.ana, "the agent has a question")).blocks)
+        assert home.index("Waiting for you") < home.index("Your jobs")
+        await world.ana.say("docs", "All of them", thread_ts=job.ts)
+        await world.steered(job.id, "All of them")
+        await world.home(world.ana, "Your jobs", without="Waiting for you")
