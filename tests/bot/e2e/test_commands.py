@@ -439,6 +439,11 @@ class Town:
     async def until_said(self, ts: str, words: str) -> None:
         await self.workspace.changes.wait_for(lambda: words in self.said(ts), PATIENCE)
 
+    async def at_work(self, ts: str) -> None:
+        """Waits until the card says so; the line about it comes only five seconds later."""
+        card = self.workspace.channels.thread("docs", ts)[0]
+        await self.workspace.changes.wait_for(lambda: "Active: the agent is at work" in card.text, PATIENCE)
+
     async def marked(self, reply: Message) -> None:
         await self.workspace.changes.wait_for(lambda: list(reply.reactions) == ["white_check_mark"], PATIENCE)
 
@@ -481,7 +486,7 @@ async def test_a_job_continues_across_restarts(shell: Shell) -> None:
         await here.until_said(ts, "Done. Here's the pull request:")
         here.gate.unlink()
         await here.marked(await ana.say("docs", "Second.", thread_ts=ts))
-        await here.until_said(ts, "At work again.")
+        await here.at_work(ts)
         assert await bot.end(signal.SIGINT, within=STOP_WITHIN) == 0
 
         missed = await ana.say("docs", "Third.", thread_ts=ts)
@@ -514,7 +519,7 @@ async def test_slack_calls_over_signed_http(shell: Shell) -> None:
             assert answer.status == 401
         here.gate.unlink()
         await here.workspace.people["ben"].say("docs", "Third.", thread_ts=ts)
-        await here.until_said(ts, "At work again.")
+        await here.at_work(ts)
         assert await bot.end(signal.SIGTERM, within=STOP_WITHIN) == 0
 
 

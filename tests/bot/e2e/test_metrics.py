@@ -41,12 +41,13 @@ def values(page: str) -> dict[str, float]:
 async def test_events_are_counted_and_queues_are_measured(world: AppWorld) -> None:
     port = free_port()
     await world.start(PAGEHAND_HEALTH_PORT=str(port))
-    world.fake_job_api.fail(refusing(429), Operation.CREATE)
-    (job,) = await world.begin(PROMPT)
-    await world.reply(PROMPT, "And more planted words")
-    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.MESSAGE))
-    world.complete(job)
-    await world.until_said(PROMPT, "started", "completed")
+    world.fake_job_api.fail(refusing(429, Retry_After="1"), Operation.CREATE)
+    async with world.hurrying():
+        (job,) = await world.begin(PROMPT)
+        await world.reply(PROMPT, "And more planted words")
+        await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.MESSAGE))
+        world.complete(job)
+        await world.until_said(PROMPT, "started", "completed")
     status, page = await answer(port)
     assert status == 200
     seen = values(page)
