@@ -10,9 +10,9 @@ SLOW = 0.1
 
 
 def deal(items: Sequence[pytest.Item], workers: int, seconds_of: Callable[[pytest.Item], float]) -> list[pytest.Item]:
-    """Orders the tests so that each worker starts with its share of the slow files, the longest first. Then tests that
-    wait run beside tests that compute, and no worker is left with a slow file at the end. Files with tests that use a
-    browser go to one worker, because starting a browser takes longer than most of them.
+    """Orders the tests so that each worker has its share of the slow files, the longest first. Half of the workers
+    begin with those, the others with quick tests, so that tests that wait run beside tests that compute. Files with
+    tests that use a browser go to one worker, because starting a browser takes longer than most of them.
     """
 
     def total(items: Sequence[pytest.Item]) -> float:
@@ -27,7 +27,8 @@ def deal(items: Sequence[pytest.Item], workers: int, seconds_of: Callable[[pytes
     for left, hand in zip(range(workers, 0, -1), hands, strict=True):
         size = (len(items) - sum(map(len, hands[: workers - left]))) // left
         missing = max(size - len(hand), 0)
-        hand.extend(quick[:missing])
+        place = 0 if left % 2 else len(hand)
+        hand[place:place] = quick[:missing]
         del quick[:missing]
     return [item for hand in hands for item in hand] + quick
 
