@@ -22,7 +22,7 @@ WORKERS = 4
 SLICE = 45.0 * WORKERS
 """Seconds that a slice takes, summed over all workers."""
 TURNS = 3
-"""With as many consecutive commits, the default lane runs each variant of an `in_turn` test."""
+"""With as many consecutive commits, the default lane runs each `in_turn` test with each of its variants."""
 UNKNOWN = 0.1
 """Assumed seconds for a test in a file that is not recorded yet."""
 
@@ -52,19 +52,20 @@ def lane_of(item: pytest.Item) -> str:
 
 def divide(item: pytest.Item, commits: int) -> None:
     """Moves to the full lane: one database of an `either_database` test, SQLite for half of these tests, and two thirds
-    of the variants of an `in_turn` test, depending on the number of commits.
+    of the `in_turn` tests and of their variants, depending on the number of commits.
     """
-    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+    if not isinstance(item, pytest.Function):
         return
-    if item.get_closest_marker("either_database") and _is_other_database(item):
+    indices: Mapping[str, int] = item.callspec.indices if hasattr(item, "callspec") else {}
+    if indices and item.get_closest_marker("either_database") and _is_other_database(item):
         item.add_marker("full")
-    if item.get_closest_marker("in_turn") and not has_turn(item.callspec.indices, commits):
+    if item.get_closest_marker("in_turn") and not has_turn(item.originalname, indices, commits):
         item.add_marker("full")
 
 
-def has_turn(indices: Mapping[str, int], commits: int) -> bool:
-    """Returns whether the default lane runs a variant; `indices` are its places in the lists of parameters."""
-    return (sum(indices.values()) + commits) % TURNS == 0
+def has_turn(name: str, indices: Mapping[str, int], commits: int) -> bool:
+    """Returns whether the default lane runs a test; `indices` are a variant's places in the lists of parameters."""
+    return (crc32(name.encode()) + sum(indices.values()) + commits) % TURNS == 0
 
 
 def _is_other_database(item: pytest.Function) -> bool:

@@ -229,9 +229,9 @@ def test_a_plain_either_database_test_runs_on_one_in_the_default_lane() -> None:
     assert all(any(database in name for name in default) for database in DATABASES)
 
 
-def test_each_variant_has_its_turn_within_consecutive_commits() -> None:
+def test_every_test_and_variant_has_its_turn_within_consecutive_commits() -> None:
     for piece, suffix in product(range(7), range(2)):
-        turns = [has_turn({"piece": piece, "suffix": suffix}, 100 + later) for later in range(TURNS)]
+        turns = [has_turn("test_a", {"piece": piece, "suffix": suffix}, 100 + later) for later in range(TURNS)]
         assert turns.count(True) == 1
 
 

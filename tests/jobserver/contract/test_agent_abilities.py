@@ -19,6 +19,7 @@ from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import SandboxSettings
 
+pytestmark = pytest.mark.in_turn
 README = Path(__file__).parents[3] / "bot" / "jobserver" / "README.md"
 _TABLE = re.compile(r"<!-- made by tests/jobserver/contract/test_agent_abilities\.py -->\n(.+?)\n\n", re.DOTALL)
 

@@ -23,6 +23,7 @@ from bot.jobserver.sandbox.bubblewrap import COPY
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
+pytestmark = pytest.mark.in_turn
 GOOSE = REAL_AGENTS["goose"]
 """The one that starts fastest."""
 

@@ -21,6 +21,7 @@ from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
+pytestmark = pytest.mark.in_turn
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )

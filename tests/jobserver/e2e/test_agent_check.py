@@ -20,6 +20,7 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
+pytestmark = pytest.mark.in_turn
 GOOSE = REAL_AGENTS["goose"]
 """The one that starts fastest."""
 ASKED = "Answer with the word: ready"

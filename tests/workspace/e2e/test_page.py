@@ -26,7 +26,7 @@ from support.worlds.browser_page import (
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
 
 
 async def test_each_person_sees_their_own_conversations(tabs: WorkspaceTabs) -> None:

@@ -13,7 +13,7 @@ from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_bl
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
 
 Json = dict[str, Any]
 CHOSEN = "(node) => node.selectedOptions[0].label"

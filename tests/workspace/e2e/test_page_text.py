@@ -10,7 +10,7 @@ from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
 
 RENDER = """async ([text, object]) => {
   const { mrkdwn, textObject } = await import("/page/static/text/inline.js");
