@@ -19,7 +19,7 @@ RECORD = TESTS / "seconds.json"
 """The average seconds of a test in the last recorded full run, by lane and file; `.ci/full` writes it."""
 WORKERS = 4
 """How many ran in parallel when that was recorded."""
-SLICE = 45.0 * WORKERS
+SLICE = 40.0 * WORKERS
 """Seconds that a slice takes, summed over all workers."""
 TURNS = 3
 """With as many consecutive commits, the default lane runs each `in_turn` test with each of its variants."""

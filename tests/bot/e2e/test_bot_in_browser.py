@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from support.worlds.app_world import AppWorld, a_world
 from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
 PATIENCE_MS = 30_000
 SECRET = "ghp" + "_" + "a1B2" * 9
 

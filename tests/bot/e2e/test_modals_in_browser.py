@@ -21,7 +21,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.forms import PROMPT_MISSING
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
 
 AWS = "AKIA" + "IOSFODNN7EXAMPL2"
 

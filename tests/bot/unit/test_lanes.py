@@ -40,7 +40,7 @@ def made_up(marker: str = "full", **files: int) -> list[pytest.Item]:
     return cast("list[pytest.Item]", [Test(file, marker) for file, count in files.items() for _ in range(count)])
 
 
-SECONDS = {"default": {"a": 1.0}, "full": {"a": 40.0, "b": 3.0, "c": 200.0}}
+SECONDS = {"default": {"a": 1.0}, "full": {"a": 40.0, "b": 3.0, "c": 150.0}}
 ITEMS = made_up(a=20, b=300, c=7, unknown=1000)
 
 
