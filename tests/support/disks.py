@@ -18,7 +18,8 @@ def a_disk(disk: Path, size: str) -> Iterator[Path]:
     try:
         yield disk
     finally:
-        subprocess.run(["umount", disk], check=True)
+        # Lazily, since any other program may be looking at the disk at this moment, as monitoring does.
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 def make_read_only(disk: Path) -> None:

@@ -42,12 +42,6 @@ def pagehand(command: str, file: Path, *options: str) -> Result:
     return CliRunner().invoke(main, [command, *options], env={**SETTINGS, "DATABASE_URL": f"sqlite:///{file}"})
 
 
-def ended(command: str, file: Path) -> tuple[int, str]:
-    """Without the traceback, which would keep the database open: its disk could not be unmounted."""
-    result = pagehand(command, file)
-    return result.exit_code, result.output
-
-
 async def made(directory: Path) -> Path:
     file = directory / "pagehand.db"
     await migrate(f"sqlite:///{file}")
@@ -163,18 +157,18 @@ def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
         file, filler = disk / "pagehand.db", disk / "filler"
         fill(filler)
         for command in ("migrate", "run"):
-            code, output = ended(command, file)
-            assert code == 1
-            assert "The database's disk is full. Nothing was lost; make room on it." in output
+            failed = pagehand(command, file)
+            assert failed.exit_code == 1
+            assert "The database's disk is full. Nothing was lost; make room on it." in failed.output
             for left in disk.glob("pagehand.db*"):
                 left.unlink()
         filler.unlink()
         assert pagehand("migrate", file).exit_code == 0
         fill(filler)
         before = file.read_bytes()
-        code, output = ended("compact", file)
-        assert code == 1
-        assert f"MB in {disk}, and 0.0 MB are free there. Make room." in output
+        failed = pagehand("compact", file)
+        assert failed.exit_code == 1
+        assert f"MB in {disk}, and 0.0 MB are free there. Make room." in failed.output
         assert file.read_bytes() == before
 
 
@@ -194,10 +188,10 @@ def test_a_read_only_disk_is_named(
         make_read_only(disk)
         for name, words in (("pagehand.db", existing), ("new.db", new)):
             if words:
-                code, output = ended(command, disk / name)
-                assert code == 1
-                assert words in output
-                assert "directory" in output
+                failed = pagehand(command, disk / name)
+                assert failed.exit_code == 1
+                assert words in failed.output
+                assert "directory" in failed.output
 
 
 def test_a_second_process_on_a_file_is_refused(database_file: Path) -> None:
