@@ -233,7 +233,7 @@ class JobPoller(JobApiWorker[DuePoll]):
         known = self._memory.get(poll.thread_id)
         look = await self._look(poll.project, poll.job_id, unless=known.fingerprint if known else b"")
         if look is None and known is not None:
-            next_poll_in = known.pace.next_poll_in(self._now() + ahead, self._polling, jitter=self._random())
+            next_poll_in = known.pace.next_poll_in(self._monotonic() + ahead, self._polling, jitter=self._random())
             return UnchangedPoll(poll.thread_id, poll.revision, next_poll_in)
         thread = await self._store.transact(lambda tx: tx.polls.thread(poll))
         if thread is None:  # it has changed since it was claimed; saving notices that, too
@@ -251,7 +251,7 @@ class JobPoller(JobApiWorker[DuePoll]):
 
     def _result(self, thread: Thread, look: SeenJob | JobApiError | None, ahead: float) -> PollResult:
         """Decides the consequences of a poll. None: there is no job to poll."""
-        now, seen = self._now() + ahead, self._observation(thread, look)
+        now, seen = self._monotonic() + ahead, self._observation(thread, look)
         polling = self._polling.for_posts(self._posts(thread.channel_id))
         decision = decide(thread.state, seen, now, polling, jitter=self._random())
         pace = pace_of(thread.state)

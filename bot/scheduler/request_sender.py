@@ -3,9 +3,22 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import assert_never
 
+from bot.domain.jobs.job import ARCHIVED
 from bot.domain.jobs.poll_pace import Polling
-from bot.domain.jobs.stopping import Cancelled, Discarded
+from bot.domain.jobs.stopping import (
+    STOP_WORDS,
+    Cancelled,
+    Discarded,
+    DiscardStep,
+    NotDiscarded,
+    NothingToStop,
+    StopStep,
+    discard_step,
+    stop_step,
+)
+from bot.domain.notices.messages import ActionAnswer
 from bot.domain.notices.notification import PostModes, everything
 from bot.domain.projects import JobApiAbilities
 from bot.domain.requests.merging import as_one
@@ -21,14 +34,14 @@ from bot.errors import (
     JobGone,
     NoSuchProject,
 )
-from bot.ports.job_api import JobApi, Requesters
+from bot.ports.job_api import JobApi, PromptCall, Requesters
 from bot.ports.slack import DisplayNames
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.log_context import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker, job_words
-from bot.scheduler.request_calls import RequestCalls
+from bot.scheduler.request_text import RequestText
 from bot.scheduler.worker import NOTHING, WorkerSettings, about, left_by_sending
 from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
 
@@ -75,10 +88,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         self._polling = polling
         self._posts = posts
         self._abilities = abilities
-        self._calls = RequestCalls(
+        self._text = RequestText(
             job_api,
             abilities,
-            now=settings.clock.now,
             people=people,
             mask_own=(masker or SecretMasker()).mask_own,
             requesters=requesters,
@@ -111,7 +123,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         if (doubt := self._doubt(item)) is not None:
             outcome: SendOutcome = doubt
         else:
-            request = await self._calls.prepared(item)
+            request = await self._text.complete(item)
             if not self.lease_covers_call(claimed_at):
                 await self._store.transact(lambda tx: self._hand_back(tx, item.request))
                 return
@@ -151,13 +163,63 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def _send(self, request: Request, thread: Thread) -> SendOutcome:
         try:
-            outcome = await self._calls.send(request, thread)
+            outcome = await self._call(request, thread)
         except JobApiError as error:
             return self._failure(request, thread, error)
         if isinstance(outcome, Accepted | Cancelled | Discarded):
             self.record_answer(thread.project)
             _log_sent(request, thread, outcome)
         return outcome
+
+    async def _call(self, request: Request, thread: Thread) -> SendOutcome:
+        """Makes the call that a request needs, if any. Raises JobApiError."""
+        match request.kind:
+            case RequestKind.START:
+                call = self._text.prompt_call(request, thread)
+                return Accepted(await self._job_api.create(thread.project, call))
+            case RequestKind.STOP:
+                return await self._stop(request, thread)
+            case RequestKind.DISCARD:
+                return await self._discard(request, thread)
+            case _:
+                return await self._follow_up(request, thread)
+
+    async def _follow_up(self, request: Request, thread: Thread) -> SendOutcome:
+        if thread.state.job and thread.state.job.status == ARCHIVED:
+            return Rejected(RejectionReason.ARCHIVED)  # noticed after the reply was recorded
+        call = self._text.prompt_call(request, thread)
+        return Accepted(await self._job_api.send_message(thread.project, _job_id(thread), call))
+
+    async def _stop(self, request: Request, thread: Thread) -> SendOutcome:
+        project = thread.project
+        step = stop_step(thread.state, self._settings.clock.now(), can_cancel=self._job_api.can_cancel(project))
+        match step:
+            case StopStep.NOTHING:
+                return NothingToStop()
+            case StopStep.DONE:
+                return Cancelled()
+            case StopStep.CANCEL:
+                key, requester = _key_of_attempt(request), request.requester
+                job = await self._job_api.cancel(project, _job_id(thread), idempotency_key=key, requester=requester)
+                return Cancelled(job)
+            case StopStep.ASK_AGENT:
+                call = PromptCall(STOP_WORDS, request.id, request.requester)
+                return Accepted(await self._job_api.send_message(project, _job_id(thread), call))
+            case _:
+                assert_never(step)
+
+    async def _discard(self, request: Request, thread: Thread) -> SendOutcome:
+        step = discard_step(thread.state, self._settings.clock.now())
+        match step:
+            case DiscardStep.NOTHING:
+                return NotDiscarded(ActionAnswer.NOTHING_TO_DISCARD)
+            case DiscardStep.TOO_LATE:
+                return NotDiscarded(ActionAnswer.DISCARD_TOO_LATE)
+            case DiscardStep.CALL:
+                key = _key_of_attempt(request)
+                return Discarded(await self._job_api.discard(thread.project, _job_id(thread), idempotency_key=key))
+            case _:
+                assert_never(step)
 
     def _failure(self, request: Request, thread: Thread, error: JobApiError) -> SendOutcome:
         project = thread.project
@@ -210,6 +272,19 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         newest = await tx.requests.get(request.id)
         if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
             await give_back(tx, newest, await tx.requests.merged_into(request.id))
+
+
+def _key_of_attempt(request: Request) -> str:
+    """A new key for each attempt of a call that is safe to repeat: a server that executes a key once would repeat its
+    first answer.
+    """
+    return f"{request.id}.{request.attempts}"
+
+
+def _job_id(thread: Thread) -> str:
+    if thread.state.job is None:
+        raise JobGone("the thread has no job")
+    return thread.state.job.id
 
 
 def _log_sent(request: Request, thread: Thread, outcome: Accepted | Cancelled | Discarded) -> None:

@@ -143,7 +143,7 @@ class Worker(ABC, Generic[Item]):
         self._stopping = False
         self._running: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
-        self._outage = Outage(type(self).__name__, self._now, recovery=settings.recovery)
+        self._outage = Outage(type(self).__name__, self._monotonic, recovery=settings.recovery)
         self._failing_step: _Step | None = None
 
     @abstractmethod
@@ -204,7 +204,7 @@ class Worker(ABC, Generic[Item]):
         """Returns whether a remote call that begins now would end before others may claim the item: not after a long
         pause.
         """
-        return self._now() + self._settings.call_timeout <= claimed_at + self._lease
+        return self._monotonic() + self._settings.call_timeout <= claimed_at + self._lease
 
     async def record(
         self, work: Callable[[Transaction], Awaitable[None]], *, leaves: frozenset[DueWork] = ANYTHING
@@ -249,7 +249,7 @@ class Worker(ABC, Generic[Item]):
         return self._outage.status(self.name)
 
     async def _claim_and_process(self, limit: int) -> int:
-        claimed_at = self._now()
+        claimed_at = self._monotonic()
         try:
             items = await self.claim(limit)
         except StoreError as error:
@@ -284,7 +284,7 @@ class Worker(ABC, Generic[Item]):
         self._failing_step = step
         self._outage.record_failure(reason)
 
-    def _now(self) -> float:
+    def _monotonic(self) -> float:
         return self._settings.clock.monotonic()
 
     def _wake_if_slots_are_free(self) -> None:
