@@ -4,25 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.commands.commands import (
+from bot.domain.commands.commands import Blank, Help, LoneWord, Start, Thanks, parse_request, parse_slash, says_new
+from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
+from bot.domain.commands.replies import (
     Aside,
-    Blank,
     FollowUp,
-    Help,
-    LoneWord,
     NoWords,
     OnlyEmoji,
-    Start,
-    Thanks,
+    ThreadWord,
+    UnclearWord,
+    Word,
     mentions,
     parse_reply,
-    parse_request,
-    parse_slash,
-    says_new,
+    word_in,
 )
-from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
 from bot.domain.commands.thanks import is_only_emoji
-from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.domain.context.message_text import BLANKS, unescape, with_names
 from bot.runtime.text import without_misleading
 
