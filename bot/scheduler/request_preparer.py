@@ -47,7 +47,7 @@ from bot.scheduler.slack_worker import SlackWorker
 from bot.scheduler.worker import ANYTHING, DueWork, WorkerSettings, about, left_by_preparing
 from bot.service.action_terms import ActionTerms
 from bot.service.actions import carry_out, stop_unsent, writer_of
-from bot.service.reply import SETTLING
+from bot.service.follow_up import SETTLING
 
 AWAITING_START = 1.0
 """Seconds until a word in a thread is tried again while another job is about to follow there."""

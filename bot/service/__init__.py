@@ -12,16 +12,17 @@ from typing import TypeVar
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, MessageVersion, Reply, log_id
-from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms, may_be_for_us
+from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, UnreadableRow
 from bot.ports.transaction import RecordingTransaction, Store, Transaction
 from bot.runtime.log_context import LogContext, log_context
-from bot.service.channel_changes import is_first_answer, is_newest, known_job, known_reply, known_thread
+from bot.service.channel_changes import is_first_answer, is_newest, is_outdated, known_job, known_reply, known_thread
 from bot.service.direct_messages import record_line, record_thanks
+from bot.service.follow_up import record_written
 from bot.service.following_jobs import alive
 from bot.service.introductions import record_introduction
-from bot.service.reply import record_mention, record_reply, record_written, thread_of
+from bot.service.reply import record_mention, record_reply, thread_of
 from bot.service.start import new_request, record_start, request_id, source_key_of
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class Service:
 
     async def _record(self, received: Reply) -> bool:
         async def work(tx: RecordingTransaction) -> bool:
-            if may_be_for_us(received) and not await is_newest(tx, received.version):
+            if await is_outdated(tx, received):
                 return True
             reply = await known_reply(tx, received)
             thread, kept = await thread_of(tx, reply), False

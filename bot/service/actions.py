@@ -30,8 +30,9 @@ from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling, note_steering
 from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
+from bot.service.edit import catch_up
+from bot.service.follow_up import obstacle, release, send_new_words
 from bot.service.following_jobs import alive, choose_project, keep_followed
-from bot.service.reply import catch_up, obstacle, release, send_new_words
 from bot.service.start import StartEnding, end_start, once_more, reaction_notice, record_start
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {

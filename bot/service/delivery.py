@@ -29,9 +29,8 @@ from bot.domain.threads.thread import Thread
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import OutboxTransaction, RecordingTransaction
 from bot.service.following_jobs import give_back, replace_followed
-from bot.service.reply import record_mention, record_reply, thread_of
+from bot.service.reply import help_for, record_mention, record_reply, thread_of
 from bot.service.start import StartEnding, end_start, source_key_of
-from bot.service.words import help_for
 
 logger = logging.getLogger(__name__)
 

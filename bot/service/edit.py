@@ -1,5 +1,6 @@
-"""Handles an edit or the deletion of the message that asked for a job."""
+"""Handles an edit or the deletion of a message that asked for a job, or steered one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.commands.options import Options
@@ -7,17 +8,145 @@ from bot.domain.commands.replies import ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.notices.messages import CARD_CHANGED
-from bot.domain.requests.edits import certainly_unsent, offer, project_too_late, revised, revised_options, taken_back
-from bot.domain.requests.request import NOT_SENT_YET, Reply, Request, RequestState, WayIn
+from bot.domain.requests.edits import (
+    came_back,
+    certainly_unsent,
+    for_the_agent,
+    not_fully_sent,
+    offer,
+    project_too_late,
+    reaction_of,
+    revised,
+    revised_options,
+    taken_back,
+)
+from bot.domain.requests.request import NOT_SENT_YET, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
+from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, meaning
 from bot.domain.threads.thread import Thread
 from bot.ports.transaction import RecordingTransaction
+from bot.service.direct_messages import ask_about_lines, begin_job, hold
+from bot.service.follow_up import checked, explain, release, tell_that_muted
 from bot.service.following_jobs import keep_followed
-from bot.service.start import StartEnding, asked_in, end_start
+from bot.service.start import StartEnding, asked_in, end_start, job_of_reply, reaction_notice, request_id, source_key_of
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
+_ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})
 
 
-async def revise_start(tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply) -> None:
+async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> bool:
+    """Records a newer version of a message that was recorded before; False if it was not."""
+    first = await tx.requests.get(request_id(source_key_of(reply)))
+    if first is None:
+        return False
+    if first.kind is RequestKind.START:
+        await _revise_start(tx, thread, first, reply)
+    elif first.kind is RequestKind.FOLLOW_UP:
+        before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
+        line = before[-1]
+        if says_it_is_a_job(reply, line):
+            asked = job_of_reply(reply, None)
+            await begin_job(tx, thread, line, asked, merge_seconds=terms.merge_seconds)
+            return True
+        await _revise_follow_up(tx, thread, before, reply, terms)
+        if may_be_job(line):
+            await ask_about_lines(tx, thread, line.person_id)
+    return True
+
+
+async def catch_up(tx: RecordingTransaction, request: Request) -> None:
+    """Applies edits that came while a request was being sent. `request` is its state after sending."""
+    after = came_back(request)
+    if after != request:
+        await tx.requests.save(after)
+    if request.kind is RequestKind.START:
+        await _start_caught_up(tx, request, after)
+    elif after.state is not request.state:
+        of_reply = await tx.requests.find_by_reply(after.thread_id, after.written_at)
+        await _react_to_withdrawal(tx, after, of_reply[:-1])
+        await tx.notices.add(after.thread_id, CARD_CHANGED)  # it counts waiting follow-ups
+    if (notice := offer(after) or taken_back(after)) is not None:
+        await tx.notices.add(after.thread_id, notice)
+
+
+async def _revise_follow_up(
+    tx: RecordingTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
+) -> None:
+    """Records a newer version of a reply by changing the last request made from it."""
+    request, mode = before[-1], terms.modes(thread.channel_id)
+    means = meaning_of_line(reply) if may_be_job(request) else meaning(reply, thread, mode)
+    reply = for_the_agent(reply, request, means)
+    after = revised(request, reply)
+    reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
+    if after == request:
+        return
+    if request.state is after.state is RequestState.AWAITING_PERSON:
+        await _revise_held(tx, thread, request, after, means, merge_seconds=terms.merge_seconds)
+        return
+    if reopened and means is not ReplyMeaning.SEND:
+        await _reopen_otherwise(tx, thread, after, reply, means)
+        return
+    if reopened:
+        after = await checked(tx, thread, after)
+    await tx.requests.save(after)
+    if reopened:
+        await explain(tx, after, reply.attachments, terms.merge_seconds)
+    elif after.state is RequestState.WITHDRAWN and request.state is not RequestState.WITHDRAWN:
+        await _react_to_withdrawal(tx, after, before[:-1])
+        if thread.card_ts is not None:
+            await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
+    elif _holds_more(reply, request) and (after.state in _ON_ITS_WAY or after.uncertain):
+        await tx.notices.add(thread.id, not_fully_sent(after, reply.attachments, words_sent=True))
+    notice = offer(after) or taken_back(after)
+    if notice is not None and after.latest_text != request.latest_text:
+        await tx.notices.add(thread.id, notice)
+
+
+async def _revise_held(
+    tx: RecordingTransaction,
+    thread: Thread,
+    request: Request,
+    now: Request,
+    means: ReplyMeaning,
+    *,
+    merge_seconds: float,
+) -> None:
+    """Revises a held reply: its person is asked about the new text, unless that says whom it is for."""
+    says_more = (now.text, now.attachments) != (request.text, request.attachments)
+    if means is ReplyMeaning.SEND:
+        await release(tx, thread, now, merge_seconds)
+        return
+    await tx.requests.save(now)
+    if says_more and means is ReplyMeaning.ASK_FIRST:
+        await hold(tx, thread, now)
+
+
+async def _reopen_otherwise(
+    tx: RecordingTransaction, thread: Thread, request: Request, reply: Reply, means: ReplyMeaning
+) -> None:
+    """Reopens a withdrawn reply whose new text cannot simply be sent."""
+    match means:
+        case ReplyMeaning.ASK_FIRST:
+            await tx.requests.save(replace(request, state=RequestState.AWAITING_PERSON))
+            await hold(tx, thread, replace(request, state=RequestState.AWAITING_PERSON))
+        case ReplyMeaning.MUTED:
+            await tell_that_muted(tx, thread, reply)
+        case ReplyMeaning.BETWEEN_PEOPLE | ReplyMeaning.SEND | ReplyMeaning.THANKS:
+            pass
+
+
+def _holds_more(reply: Reply, request: Request) -> bool:
+    """Returns whether a newer version of a reply has files or forwarded messages that were not sent with it."""
+    return bool(reply.attachments) and not reply.withdrawn and reply.attachments != request.attachments
+
+
+async def _react_to_withdrawal(tx: RecordingTransaction, request: Request, before: Sequence[Request]) -> None:
+    """Removes the reaction of a reply that is not sent, or restores that of its earlier text."""
+    reaction = reaction_of(before[-1].state) if before else None
+    await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
+
+
+async def _revise_start(tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply) -> None:
     """Records a newer version of the message that asked for a job. It changes what is not sent yet. What was sent stays
     unchanged, and the new text is offered as a follow-up.
     """
@@ -36,7 +165,7 @@ async def revise_start(tx: RecordingTransaction, thread: Thread, start: Request,
     elif start.state is not after.state and after.state in NOT_SENT_YET:
         await _start_after_all(tx, thread, after)
     elif after.text != start.text:
-        await _show(tx, thread, start)
+        await _show_start(tx, thread, start)
     notice = offer(after) or taken_back(after)
     if notice is not None and after.latest_text != start.latest_text:
         await tx.notices.add(thread.id, notice)
@@ -67,7 +196,7 @@ async def _project_of_earlier(tx: RecordingTransaction, thread: Thread) -> str:
     return earlier.project if earlier else ""
 
 
-async def start_caught_up(tx: RecordingTransaction, before: Request, after: Request) -> None:
+async def _start_caught_up(tx: RecordingTransaction, before: Request, after: Request) -> None:
     """Updates a thread whose start was edited during a failed attempt to send it."""
     thread = await tx.threads.get(after.thread_id)
     if thread is None or after == before:
@@ -76,15 +205,15 @@ async def start_caught_up(tx: RecordingTransaction, before: Request, after: Requ
         await keep_followed(tx, thread)
         await end_start(tx, thread, before, _WITHDRAWN)
     elif after.text != before.text:
-        await _show(tx, thread, before)
+        await _show_start(tx, thread, before)
 
 
 async def _start_after_all(tx: RecordingTransaction, thread: Thread, start: Request) -> None:
     await tx.threads.save_state(thread.id, with_problem(thread.state, None), poll_in=None)
-    await _show(tx, thread, start)
+    await _show_start(tx, thread, start)
 
 
-async def _show(tx: RecordingTransaction, thread: Thread, before: Request) -> None:
+async def _show_start(tx: RecordingTransaction, thread: Thread, before: Request) -> None:
     """Updates the card if there is one or one is due; before a start is prepared, it has none."""
     if thread.card_ts is not None or before.state in {RequestState.WAITING, RequestState.SENDING}:
         await tx.notices.add(thread.id, CARD_CHANGED)

@@ -21,7 +21,7 @@ from bot.domain.threads.reading import continues
 from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction
-from bot.service.reply import catch_up
+from bot.service.edit import catch_up
 from bot.service.start import reaction_notice, refuse_follow_ups
 
 
