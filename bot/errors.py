@@ -24,10 +24,11 @@ Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, a
     │   ├── ChatRejected         Slack refuses this one message: record why, go on with the others
     │   │   └── ChatMissingScope the same until the app is reinstalled with the scope: name it to the operator
     │   └── ChatNotAllowed       a problem with our token: everything waits for the operator
-    └── StoreError
-        ├── StoreUnavailable     locked, restarting or disconnected: retry
-        ├── UnreadableRow        one damaged row: set it aside, go on with the others
-        └── SchemaMismatch       the schema is older or newer than this program: tell the operator
+    ├── StoreError
+    │   ├── StoreUnavailable     locked, restarting or disconnected: retry
+    │   ├── UnreadableRow        one damaged row: set it aside, go on with the others
+    │   └── SchemaMismatch       the schema is older or newer than this program: tell the operator
+    └── NotRecorded              an unexpected error, which the log has: let Slack send the event again
 """
 
 
@@ -175,3 +176,7 @@ class UnreadableRow(StoreError):
 
 class SchemaMismatch(StoreError):
     """The database's schema is not the one this program expects."""
+
+
+class NotRecorded(PagehandError):
+    """What a person asked for could not be recorded, for a reason that nobody expected."""

@@ -8,7 +8,9 @@ from bot.domain.requests.request import Action, MessageVersion, Reply
 
 
 class ServicePort(Protocol):
-    """What a person can ask for (bot.service). Each method raises StoreUnavailable if it could not be recorded."""
+    """What a person can ask for (bot.service). Each method raises StoreError or NotRecorded if it could not be
+    recorded.
+    """
 
     async def start(self, asked: NewJob) -> None:
         """Records a job to start."""

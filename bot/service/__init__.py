@@ -14,7 +14,7 @@ from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, MessageVersion, Reply, log_id
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
-from bot.errors import StoreError, UnreadableRow
+from bot.errors import NotRecorded, StoreError, UnreadableRow
 from bot.ports.transaction import RecordingTransaction, Store, Transaction
 from bot.runtime.log_context import LogContext, log_context
 from bot.service.channel_changes import is_first_answer, is_newest, is_outdated, known_job, known_reply, known_thread
@@ -184,10 +184,10 @@ class Service:
             except StoreError as error:
                 logger.warning("not recorded: %s", error)
                 raise
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it was, nothing was recorded
                 # An error of another class may quote what people wrote.
                 logger.error("not recorded, because of an unexpected %s", type(error).__name__)  # noqa: TRY400 - so may its traceback
-                raise
+                raise NotRecorded from None
 
 
 async def _thread_of(tx: RecordingTransaction, action: Action) -> Thread | None:

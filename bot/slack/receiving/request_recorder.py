@@ -1,10 +1,10 @@
-"""Records requests before they are acknowledged, within the 3 seconds that Slack waits."""
+"""Records commands and clicks before they are acknowledged, within the 3 seconds that Slack waits."""
 
 import asyncio
 import logging
 from collections.abc import Coroutine
 from enum import Enum, auto
-from typing import Any, TypeVar
+from typing import Any
 
 from bot.domain.requests.request import Person
 from bot.errors import ChatError
@@ -15,14 +15,9 @@ from bot.slack.rendering.words.at_once import NOT_RECORDED
 from bot.slack.sending.ephemeral import EphemeralSender
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 RECORDING_TIMEOUT = 2.0
 """Seconds that a command or a click waits for its row; Slack gives up after 3."""
-
-
-class NotRecorded(Exception):
-    """An event's row could not be written. It must not be acknowledged, so that Slack sends it again."""
 
 
 class RecordingOutcome(Enum):
@@ -51,14 +46,6 @@ class RequestRecorder:
         self._recording_health = recording_health
         self._recording_timeout = recording_timeout
         self._background = BackgroundTasks()
-
-    async def record_event(self, call: Coroutine[Any, Any, T]) -> T:
-        """Records an event. Raises NotRecorded; Slack sends an event again if it is not acknowledged."""
-        try:
-            return await call
-        except Exception as error:  # noqa: BLE001 - whatever it was, Slack brings it again
-            self._recording_health.missed(error)
-        raise NotRecorded
 
     async def record_interaction(
         self, call: Coroutine[Any, Any, object], person: Person, channel_id: str

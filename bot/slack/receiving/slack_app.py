@@ -14,6 +14,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.last_times import LastTime
+from bot.errors import NotRecorded, StoreError
 from bot.ports.service import ServicePort
 from bot.runtime.health.outages import RecordingHealth
 from bot.slack.receiving.dependencies import Dependencies
@@ -32,7 +33,7 @@ from bot.slack.receiving.listeners import (
 from bot.slack.receiving.modals.opener import ModalEdges, ModalOpener
 from bot.slack.receiving.payload_filter import PayloadFilter
 from bot.slack.receiving.payloads.payload import SlackPayload, parse_body
-from bot.slack.receiving.request_recorder import RECORDING_TIMEOUT, NotRecorded, RequestRecorder
+from bot.slack.receiving.request_recorder import RECORDING_TIMEOUT, RequestRecorder
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
 from bot.slack.sending.identity import Identity
@@ -69,8 +70,8 @@ class SlackApp:
         self._note = note
         self._acknowledged = acknowledged
         quiet_libraries()
-        health = recording_health or RecordingHealth(time.monotonic)
-        recorder = RequestRecorder(ephemeral_sender, health, recording_timeout=recording_timeout)
+        self._recording_health = recording_health or RecordingHealth(time.monotonic)
+        recorder = RequestRecorder(ephemeral_sender, self._recording_health, recording_timeout=recording_timeout)
         opener = ModalOpener(service, recorder, modal_edges) if modal_edges else None
         dependencies = Dependencies(service, recorder, ephemeral_sender, message_context, identity, opener)
         self._recorder, self._logged = recorder, dependencies.logged
@@ -115,8 +116,11 @@ class SlackApp:
         await self._recorder.drain(timeout)
 
     async def _on_error(self, error: Exception, body: dict[str, Any]) -> BoltResponse:
-        """Our listeners raise only NotRecorded; any other error is Bolt's, about a payload that it cannot read."""
-        if isinstance(error, NotRecorded):
+        """What the service could not record is not acknowledged, so that Slack sends it again. Any other error is about
+        a payload that cannot be read.
+        """
+        if isinstance(error, StoreError | NotRecorded):
+            self._recording_health.missed(error)
             return BoltResponse(status=503)
         return self._acknowledge_unreadable(error, body)
 

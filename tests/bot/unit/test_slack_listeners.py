@@ -16,7 +16,7 @@ from bot.domain.context.message_text import mention
 from bot.domain.context.slack_files import ForwardedMessage, SlackFile
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Attachments, Person, Reply, WayIn
-from bot.errors import StoreUnavailable
+from bot.errors import NotRecorded, StoreUnavailable
 from bot.slack.rendering.ephemeral_texts import task_missing, wrong_option
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.at_once import COMMAND_UNREADABLE, NOT_RECORDED, RECORDED, STILL_RECORDING
@@ -384,7 +384,7 @@ async def test_people_of_other_organisations_keep_their_team(
     assert world.service.received[0].person == Person("U0ANA", team)
 
 
-@pytest.mark.parametrize("fault", [StoreUnavailable("locked"), RuntimeError("unexpected")])
+@pytest.mark.parametrize("fault", [StoreUnavailable("locked"), NotRecorded()])
 async def test_a_reply_that_could_not_be_recorded_is_not_acknowledged(world: ListeningWorld, fault: Exception) -> None:
     world.service.fault = fault
     assert (await world.take(event())).status != 200

@@ -17,7 +17,7 @@ ID_CHANGED, JOINED = "channel_id_changed", "member_joined_channel"
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for such events."""
-    service, recorder, identity = dependencies.service, dependencies.recorder, dependencies.identity
+    service, identity = dependencies.service, dependencies.identity
 
     async def on_changed(body: dict[str, Any]) -> None:
         event = ChannelIdPayload.read(body).event
@@ -25,13 +25,13 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
         if not (old and new and at) or old == new:
             logger.warning("a change of a channel's id that does not name both is left alone")
             return
-        await recorder.record_event(service.follow_channel(old, new, float(at)))
+        await service.follow_channel(old, new, float(at))
 
     async def on_joined(body: dict[str, Any]) -> None:
         """A channel that Pagehand joined by itself, to start a job there, hears of it by the job's card."""
         event = MemberJoinedPayload.read(body).event
         if event.user == identity.bot_user_id and event.inviter and event.channel:
-            await recorder.record_event(service.introduce(identity.team_id, event.channel))
+            await service.introduce(identity.team_id, event.channel)
 
     app.event(ID_CHANGED)(on_changed)
     app.event(JOINED)(on_joined)

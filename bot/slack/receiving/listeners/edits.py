@@ -33,7 +33,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 async def _handle_deletion(payload: RevisionPayload, dependencies: Dependencies) -> None:
     reply = deleted_reply(payload, dependencies.identity)
     if reply is not None:
-        await dependencies.recorder.record_event(dependencies.service.revise(reply))
+        await dependencies.service.revise(reply)
 
 
 async def _handle_edit(edit: Edit, dependencies: Dependencies) -> None:
@@ -41,7 +41,7 @@ async def _handle_edit(edit: Edit, dependencies: Dependencies) -> None:
     later its author is told that an edit asks for nothing.
     """
     message, reply = edit.message, edit.reply
-    known = await dependencies.recorder.record_event(dependencies.service.revise(reply))
+    known = await dependencies.service.revise(reply)
     if known or not (message.mentions_us or message.in_direct_message):
         return
     if may_ask(message.ts, message.edited_at):

@@ -29,7 +29,7 @@ def register(
     async def on_opened(body: dict[str, Any]) -> None:
         event = HomePayload.read(body).event
         if event.user and event.tab == "home":
-            await recorder.record_event(service.open_home(event.user))
+            await service.open_home(event.user)
 
     async def on_start(body: dict[str, Any], ack: AsyncAck) -> None:
         click = ClickPayload.read(body)

@@ -24,9 +24,7 @@ from bot.slack.rendering.ephemeral_texts import (
 
 
 async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records a reply, or tells its author that there is no job for it. Raises NotRecorded if Slack must send it
-    again.
-    """
+    """Records a reply, or tells its author that there is no job for it."""
     parsed = parse_reply(
         message.text,
         bot_user_id=dependencies.identity.bot_user_id,
@@ -37,7 +35,7 @@ async def handle_reply(message: PersonMessage, dependencies: Dependencies) -> No
         case Aside():
             return
         case OnlyEmoji(words):
-            await dependencies.recorder.record_event(dependencies.service.receive(_reply(message, words)))
+            await dependencies.service.receive(_reply(message, words))
         case NoWords():
             await _without_words(message, dependencies)
         case FollowUp(prompt):
@@ -63,7 +61,7 @@ async def _without_words(message: PersonMessage, dependencies: Dependencies) -> 
 
 
 async def _record(reply: Reply, message: PersonMessage, dependencies: Dependencies) -> bool:
-    known = await dependencies.recorder.record_event(dependencies.service.receive(reply))
+    known = await dependencies.service.receive(reply)
     if not known and message.answers_us:
         tell(message, unknown_job(dependencies.message_context), dependencies)
     return known
@@ -75,7 +73,7 @@ async def _word(message: PersonMessage, word: ThreadWord, prompt: str, dependenc
         tell(message, wrong, dependencies)
         return
     reply = _reply(message, prompt, word)
-    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)):
+    if not await dependencies.service.receive(reply):
         if message.answers_us:
             tell(message, unknown_job(dependencies.message_context), dependencies)
         elif message.mentions_us or message.in_direct_message:
@@ -86,7 +84,7 @@ async def _help(message: PersonMessage, dependencies: Dependencies) -> None:
     """Returns help if there is no job and the message is for us; in other people's threads, the word is not for us."""
     to_us = message.mentions_us or message.in_direct_message or message.answers_us
     reply = _reply(message, "", ThreadWord.HELP)
-    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
+    if not await dependencies.service.receive(reply) and to_us:
         tell(message, help_text(dependencies.message_context), dependencies)
 
 
@@ -94,7 +92,7 @@ async def _unclear(message: PersonMessage, meant: ThreadWord, dependencies: Depe
     """As `_help`, about a word that was probably meant for us."""
     to_us = message.mentions_us or message.in_direct_message or message.answers_us
     reply = _reply(message, meant, ThreadWord.HELP)
-    if not await dependencies.recorder.record_event(dependencies.service.receive(reply)) and to_us:
+    if not await dependencies.service.receive(reply) and to_us:
         tell(message, word_meant(meant), dependencies)
 
 
@@ -138,7 +136,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
 
 
 async def handle_message(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records what a message asks for, if anything. Raises NotRecorded if Slack must send it again."""
+    """Records what a message asks for, if anything."""
     if message.thread_ts:
         await handle_reply(message, dependencies)
     elif message.mentions_us or message.in_direct_message:

@@ -24,7 +24,7 @@ from bot.slack.rendering.ephemeral_texts import (
 
 
 async def handle_request(message: PersonMessage, dependencies: Dependencies) -> None:
-    """Records the job that a message asks for, or tells its author why there is none. Raises NotRecorded."""
+    """Records the job that a message asks for, or tells its author why there is none."""
     context = dependencies.message_context
     asked = parse_request(
         message.text, bot_user_id=dependencies.identity.bot_user_id, has_attachments=bool(message.attachments)
@@ -87,7 +87,7 @@ async def _thank(message: PersonMessage, dependencies: Dependencies) -> None:
     """Records thanks in a direct message, which get a reaction; elsewhere nobody knows what they are for."""
     if message.in_direct_message:
         thanks = Reply(message.person, message.channel_id, "", message.ts, message.text, edited_at=message.edited_at)
-        await dependencies.recorder.record_event(dependencies.service.thank(thanks))
+        await dependencies.service.thank(thanks)
 
 
 async def _start(message: PersonMessage, prompt: str, options: Options, dependencies: Dependencies) -> None:
@@ -108,4 +108,4 @@ async def _start(message: PersonMessage, prompt: str, options: Options, dependen
         and options == NO_OPTIONS
         and not says_new(message.text, dependencies.identity.bot_user_id),
     )
-    await dependencies.recorder.record_event(dependencies.service.start(job))
+    await dependencies.service.start(job)

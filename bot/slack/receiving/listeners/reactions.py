@@ -21,7 +21,7 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     async def on_reaction(body: dict[str, Any]) -> None:
         action = stop_of(ReactionPayload.read(body), dependencies.identity)
         if action is not None:
-            await dependencies.recorder.record_event(dependencies.service.act(action))
+            await dependencies.service.act(action)
 
     app.event(EVENT)(on_reaction)
 
