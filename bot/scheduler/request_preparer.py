@@ -46,7 +46,8 @@ from bot.scheduler.preparing.slack_reading import (
 from bot.scheduler.slack_worker import SlackWorker
 from bot.scheduler.worker import ANYTHING, DueWork, WorkerSettings, about, left_by_preparing
 from bot.service.action_terms import ActionTerms
-from bot.service.actions import carry_out, stop_unsent, writer_of
+from bot.service.actions import carry_out, writer_of
+from bot.service.end_start import stop_unsent
 from bot.service.follow_up import SETTLING
 
 AWAITING_START = 1.0

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.context.message_text import beginning
-from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
@@ -19,21 +18,19 @@ from bot.domain.notices.messages import (
     Reaction,
     StatusRequested,
 )
-from bot.domain.notices.posts import RequestRejected
 from bot.domain.people.home import can_be_retried
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, with_new_words
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
-from bot.domain.requests.settle import summary
 from bot.domain.threads.direct_messages import lines_with, may_be_job
 from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.transaction import RequestTransaction
-from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling, note_steering
+from bot.service.action_terms import ActionTerms, keep_polling, note_steering
 from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
 from bot.service.edit import catch_up
 from bot.service.follow_up import obstacle, release, send_new_words
-from bot.service.following_jobs import alive, choose_project, keep_followed
-from bot.service.start import StartEnding, end_start, once_more, reaction_notice, record_start
+from bot.service.following_jobs import alive, choose_project
+from bot.service.start import once_more, reaction_notice, record_start
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,
@@ -227,27 +224,3 @@ async def _discard(tx: RequestTransaction, held: Request | None) -> ActionAnswer
         return ActionAnswer.NOTHING_NEW
     await tx.requests.save(replace(held, state=RequestState.WITHDRAWN))
     return ActionAnswer.HELD_DISCARDED
-
-
-async def stop_unsent(tx: RequestTransaction, thread: Thread, stop: Request) -> bool:
-    """Stops a job that has not been sent yet, and reports it. False if there is, or may be, something to stop at the
-    job API.
-    """
-    start = await tx.requests.find_start(thread.id)
-    if start is None or thread.state.job is not None or start.state in {RequestState.SENDING, RequestState.ACCEPTED}:
-        return False
-    if start.uncertain and start.state is RequestState.WAITING:
-        return False  # it may have arrived, and is sent again; the stop follows
-    await tx.requests.prepared(replace(stop, state=RequestState.ACCEPTED))
-    answer = ActionAnswer.STOP_UNCERTAIN if start.state is RequestState.UNCERTAIN else ActionAnswer.NOTHING_TO_STOP
-    if start.state in NOT_SENT:
-        answer = ActionAnswer.STOPPED_UNSENT
-        await keep_followed(tx, thread)
-        has_card = await end_start(tx, thread, start, StartEnding(Problem.STOPPED, RejectionReason.STOPPED))
-        if has_card or start.person_id != stop.person_id:  # without a card, the requester gets a private answer
-            stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
-            await tx.notices.add(thread.id, NewNotice(keys.request_rejected(start), stopped))
-        await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
-    told = ActionAnswered(stop.person_id, answer)
-    await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
-    return True

@@ -28,9 +28,10 @@ from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_as
 from bot.domain.threads.thread import Thread
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import OutboxTransaction, RecordingTransaction
-from bot.service.following_jobs import give_back, replace_followed
+from bot.service.end_start import StartEnding, end_start, restore_followed
+from bot.service.following_jobs import replace_followed
 from bot.service.reply import help_for, record_mention, record_reply, thread_of
-from bot.service.start import StartEnding, end_start, source_key_of
+from bot.service.start import source_key_of
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
 async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, terms: ReplyTerms) -> None:
     """Cancels a job whose card cannot be posted, and tells the person how to fix that."""
     start = await tx.requests.find_start(thread.id)
-    await give_back(tx, thread)
+    await restore_followed(tx, thread)
     if start is not None:
         await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
     if thread.ts is None:

@@ -26,9 +26,9 @@ from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, meaning
 from bot.domain.threads.thread import Thread
 from bot.ports.transaction import RecordingTransaction
 from bot.service.direct_messages import ask_about_lines, begin_job, hold
+from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.follow_up import checked, explain, release, tell_that_muted
-from bot.service.following_jobs import keep_followed
-from bot.service.start import StartEnding, asked_in, end_start, job_of_reply, reaction_notice, request_id, source_key_of
+from bot.service.start import asked_in, job_of_reply, reaction_notice, request_id, source_key_of
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
 _ON_ITS_WAY = frozenset({RequestState.SENDING, RequestState.ACCEPTED})

@@ -20,15 +20,15 @@ from bot.domain.requests.new_jobs import may_replace, moves_along
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.store import Threads
-from bot.ports.transaction import RecordingTransaction, RequestTransaction
+from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling
-from bot.service.start import StartEnding, end_start, new_request, once_more, record_start
+from bot.service.end_start import StartEnding, end_start, replaced_by
+from bot.service.start import new_request, once_more, record_start
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
 _AUDITED = {WayIn.RETRY: AuditAction.RETRIED, WayIn.SWITCH: AuditAction.PROJECT_CHOSEN}
 """For jobs that replace another one."""
-_CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
 
 
 async def take_place(tx: RequestTransaction, thread: Thread, start: Request, terms: ActionTerms) -> Thread | None:
@@ -58,7 +58,7 @@ async def take_place(tx: RequestTransaction, thread: Thread, start: Request, ter
 
 async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
     """Ends the job that another one replaces, now that the new one has its card, and tells its requester."""
-    found = await _replaced_by(tx, thread)
+    found = await replaced_by(tx, thread)
     if found is None:
         return
     followed, start = found
@@ -71,30 +71,6 @@ async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
     await tx.audit.add(audited(_AUDITED[start.way_in], start, followed))
 
 
-async def give_back(tx: RecordingTransaction, thread: Thread) -> None:
-    """Restores a job after the one that should follow or replace it was given up. Moved requests come back if the
-    job is alive.
-    """
-    followed = await tx.threads.get(thread.follows) if thread.follows else None
-    before = await tx.requests.find_start(followed.id) if followed is not None else None
-    if followed is None or before is None:
-        return
-    replaced = await _replaced_by(tx, thread) is not None
-    if before.state not in _CAME_TO_NOTHING:
-        await tx.requests.move(await tx.requests.unsent(thread.id), followed.id)
-    if replaced:
-        state = replace(followed.state, replaced_by="")
-        await tx.threads.save_state(followed.id, state, poll_in=None if state.job is None else 0.0)
-    if followed.card_ts is not None:
-        await tx.notices.add(followed.id, CARD_CHANGED)
-
-
-async def keep_followed(tx: RecordingTransaction, thread: Thread) -> None:
-    """Restores a job whose successor ends before it began, unless it was replaced already."""
-    if thread.card_ts is None or await _replaced_by(tx, thread) is None:
-        await give_back(tx, thread)
-
-
 async def alive(threads: Threads, thread: Thread) -> Thread:
     """Returns the thread of the last job in the chain of jobs that replace this one."""
     seen = {thread.id}
@@ -105,15 +81,6 @@ async def alive(threads: Threads, thread: Thread) -> Thread:
         seen.add(instead.id)
         thread = instead
     return thread
-
-
-async def _replaced_by(tx: RecordingTransaction, thread: Thread) -> tuple[Thread, Request] | None:
-    """Returns the job that this one replaces, with this one's start; None if it replaces none."""
-    followed = await tx.threads.get(thread.follows) if thread.follows else None
-    start = await tx.requests.find_start(thread.id)
-    if followed is None or start is None or followed.state.replaced_by != thread.id:
-        return None
-    return followed, start
 
 
 async def _answer(tx: RequestTransaction, thread: Thread, start: Request, answer: ActionAnswer) -> None:

@@ -22,7 +22,8 @@ from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction
 from bot.service.edit import catch_up
-from bot.service.start import reaction_notice, refuse_follow_ups
+from bot.service.end_start import refuse_follow_ups
+from bot.service.start import reaction_notice
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,13 @@
-"""Starts a job, and ends a start that does not lead to one."""
+"""Starts a job."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import NAMESPACE_URL, uuid5
 
 from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_options
-from bot.domain.jobs.job import Problem
-from bot.domain.jobs.observe import with_problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, NewNotice, Reaction, ReactionChanged
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, RejectionReason, Reply, Request, RequestKind, RequestState, WayIn
-from bot.domain.requests.settle import rejection
+from bot.domain.requests.request import Person, Reply, Request, RequestKind, WayIn
 from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports.store import Threads
@@ -186,54 +183,8 @@ def request_id(source_key: str) -> str:
     return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex
 
 
-_WITH_A_CARD = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.AWAITING_PERSON})
-"""A start in one of these states has a card, or one is on its way."""
-
-
 _SENDING = 2.0
 """Seconds within which an unhindered reply is sent, once no other can be merged with it."""
-
-
-@dataclass(frozen=True)
-class StartEnding:
-    """Why there will be no job.
-
-    Attributes:
-        problem: What the card, or Home, shows.
-        reason: Why the request ended.
-        problem_text: What the card shows besides: Slack's words, or the job API's.
-        state: How the request ended.
-    """
-
-    problem: Problem
-    reason: str = ""
-    problem_text: str = ""
-    state: RequestState = RequestState.REJECTED
-
-
-async def end_start(tx: RecordingTransaction, thread: Thread, start: Request, ending: StartEnding) -> bool:
-    """Ends a start, updates its card, and tells those who have already replied. False if there is no card and none to
-    come: then replies in the Slack thread are no longer for this job.
-    """
-    await tx.requests.settle(start.id, ending.state, problem=ending.reason)
-    state = with_problem(thread.state, ending.problem, ending.problem_text)
-    await tx.threads.save_state(thread.id, state, poll_in=None)
-    on_its_way = start.state in _WITH_A_CARD and ending.problem is not Problem.CANNOT_POST
-    has_card = thread.card_ts is not None or on_its_way
-    if has_card:
-        await tx.notices.add(thread.id, CARD_CHANGED)
-    else:
-        await tx.threads.detach(thread.id)
-    await refuse_follow_ups(tx, thread.id)
-    return has_card
-
-
-async def refuse_follow_ups(tx: RecordingTransaction, thread_id: str) -> None:
-    """Tells those who have already replied that there will be no job."""
-    for follow_up in await tx.requests.waiting_follow_ups(thread_id):
-        await tx.requests.settle(follow_up.id, RequestState.REJECTED, problem=RejectionReason.NOT_STARTED)
-        await tx.notices.add(thread_id, reaction_notice(follow_up, Reaction.PROBLEM))
-        await tx.notices.add(thread_id, rejection(follow_up, RejectionReason.NOT_STARTED))
 
 
 def reaction_notice(request: Request, reaction: Reaction | None, *, merge_seconds: float = 0.0) -> NewNotice:

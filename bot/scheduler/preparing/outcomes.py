@@ -24,8 +24,9 @@ from bot.scheduler.preparing.context import Gathered
 from bot.scheduler.preparing.parts import Fetch
 from bot.scheduler.preparing.slack_reading import MAX_TRIES, LookupDeferred, LookupFailed, retry_delay
 from bot.service.action_terms import ActionTerms, note_steering
-from bot.service.following_jobs import ProjectQuestion, ask_for_project, keep_followed, take_place
-from bot.service.start import StartEnding, end_start, reaction_notice
+from bot.service.end_start import StartEnding, end_start, keep_followed
+from bot.service.following_jobs import ProjectQuestion, ask_for_project, take_place
+from bot.service.start import reaction_notice
 
 _QUIET_AS_SAID = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.RETRY, WayIn.SWITCH})
 """Ways to ask that include how the person wants to be notified, so their preference does not apply."""
