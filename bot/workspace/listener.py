@@ -4,6 +4,8 @@ import socket
 
 from aiohttp import web
 
+from bot.runtime.http.server import listening_socket
+
 
 class Listener:
     """Serves an application. During an outage it refuses connections, like a machine that is down."""
@@ -11,21 +13,20 @@ class Listener:
     def __init__(self) -> None:
         self.origin = ""
         self._runner: web.AppRunner | None = None
-        self._site: web.TCPSite | None = None
+        self._site: web.SockSite | None = None
         self._address = ("", 0)
         self._held: socket.socket | None = None
         """Reserves the port during an outage, so that the system does not give it to another program."""
 
     async def start(self, application: web.Application, host: str, port: int) -> str:
-        """Listens. Returns the origin."""
+        """Listens. Returns the origin. Raises OSError if the address is taken, or not this machine's."""
+        listener = listening_socket(host, port)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
-        self._site = web.TCPSite(self._runner, host, port)
-        await self._site.start()
-        bound = self._runner.addresses[0]
-        self._address = (host, bound[1])
+        await self._serve(self._runner, listener)
+        self._address = (host, listener.getsockname()[1])
         shown = f"[{host}]" if ":" in host else host
-        self.origin = f"http://{shown}:{bound[1]}"
+        self.origin = f"http://{shown}:{self._address[1]}"
         return self.origin
 
     async def stop(self) -> None:
@@ -52,7 +53,10 @@ class Listener:
         if self._runner is None or self._site is not None:
             return
         self._release()
-        self._site = web.TCPSite(self._runner, *self._address)
+        await self._serve(self._runner, listening_socket(*self._address))
+
+    async def _serve(self, runner: web.AppRunner, listener: socket.socket) -> None:
+        self._site = web.SockSite(runner, listener)
         await self._site.start()
 
     def _release(self) -> None:
