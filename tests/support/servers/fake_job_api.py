@@ -24,6 +24,8 @@ KEY = "mk_planted_admin_key"
 PROJECT = "docs"
 GIANT = 10_000_000
 """Bytes of a body that is much too long."""
+_TURNS_TO_ACCEPT = 5
+"""Turns of the event loop after which a connection that was just accepted is open, so that stopping closes it, too."""
 MISSING = object()
 """In a fault's `fields`: the answer lacks this field."""
 
@@ -208,6 +210,10 @@ class FakeJobApiServer:
         """Stops; the records and the jobs are kept."""
         if self._runner is not None:
             runner, self._runner = self._runner, None
+            for site in runner.sites:
+                await site.stop()
+            for _ in range(_TURNS_TO_ACCEPT):
+                await asyncio.sleep(0)
             await runner.cleanup()
 
     async def until(self, condition: Callable[[], Any], seconds: float = 30.0) -> None:
