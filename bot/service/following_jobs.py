@@ -16,7 +16,7 @@ from bot.domain.notices.questions import ProjectAsked
 from bot.domain.projects import ProjectReason
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
-from bot.domain.requests.new_jobs import may_replace, moves_along
+from bot.domain.requests.new_jobs import may_replace, moving_along
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.store import Threads
@@ -45,7 +45,7 @@ async def take_place(tx: RequestTransaction, thread: Thread, start: Request, ter
         thread = await tx.threads.attach(thread)
     if followed is None or followed.state.replaced_by == thread.id:
         return thread
-    along = [request for request in await tx.requests.unsent(followed.id) if moves_along(request, start)]
+    along = moving_along(await tx.requests.unsent(followed.id), start)
     await tx.requests.move(along, thread.id)
     if replaces:
         await keep_polling(tx, followed, replace(followed.state, replaced_by=thread.id), terms)

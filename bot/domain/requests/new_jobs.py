@@ -2,6 +2,7 @@
 another, and which of the other's requests move to it. Pure.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -92,12 +93,22 @@ def may_replace(followed: Thread, start: Request) -> bool:
     return start.way_in is not WayIn.RETRY or can_be_retried(followed)
 
 
-def moves_along(request: Request, start: Request) -> bool:
-    """Returns whether an unsent request about a job moves to the job that follows it.
+_ABOUT_HELD_REPLIES = frozenset({RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD})
+
+
+def moving_along(unsent: Sequence[Request], start: Request) -> list[Request]:
+    """Returns which unsent requests about a job move to the job that follows it.
 
     All follow-ups move to a job that replaces theirs. To another job in the same thread, follow-ups and words for
-    Pagehand move if they were written after it was requested. Presses of buttons stay with the button's job.
+    Pagehand move if they were written after it was requested. A press about a held reply moves with the reply; other
+    presses of buttons stay with the button's job.
     """
+    moving = {request.id for request in unsent if _moves_along(request, start)}
+    moving |= {request.id for request in unsent if request.kind in _ABOUT_HELD_REPLIES and request.text in moving}
+    return [request for request in unsent if request.id in moving]
+
+
+def _moves_along(request: Request, start: Request) -> bool:
     later = request.way_in in _WRITTEN_IN_THE_THREAD and request.written_at > _asked_at(start)
     match request.kind:
         case RequestKind.FOLLOW_UP:

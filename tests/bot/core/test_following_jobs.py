@@ -359,6 +359,35 @@ async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorl
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["mine too"])
 
 
+@pytest.mark.parametrize(
+    ("kind", "sent", "state"),
+    [
+        (RequestKind.SEND_HELD, ["mine too"], RequestState.ACCEPTED),
+        (RequestKind.SEND_ALL_HELD, ["mine too"], RequestState.ACCEPTED),
+        (RequestKind.DISCARD_HELD, [], RequestState.WITHDRAWN),
+    ],
+)
+async def test_a_press_about_a_held_reply_moves_along_with_it(
+    world: CoreWorld, kind: RequestKind, sent: list[str], state: RequestState
+) -> None:
+    """The press is recorded before the switch takes effect, and prepared after it."""
+    in_two_projects(world)
+    world.projects = Projects(world.projects.all, any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
+    world.assemble()
+    ts = await world.started("Mend the manual")
+    await world.reply(ts, "mine too", at(1), BEN)
+    await world.settle()
+    (held,) = world.chat.private_as(ReplyHeld)
+    world.reading.faults = [ChatUnreachable("hiccup")]
+    await world.press(kind, BEN, held.request_id, key="h1")
+    await switch(world, await world.thread(ts))
+    await world.pass_time(60)
+    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], sent)
+    request = await world.store.transact(lambda tx: tx.requests.get(held.request_id))
+    assert request is not None
+    assert request.state is state
+
+
 # -- stops ------------------------------------------------------------------------------------------------------------
 
 
