@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.notices import keys
 from bot.domain.notices.content import Delivery

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.commands.options import Options
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.notices.messages import CARD_CHANGED

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from markdown_it import MarkdownIt
 
-from bot.domain.commands.commands import Start, parse_slash
-from bot.domain.commands.replies import Aside, FollowUp, NoWords, OnlyEmoji, UnclearWord, Word, parse_reply
+from bot.domain.commands.commands import Aside, FollowUp, NoWords, OnlyEmoji, Start, parse_reply, parse_slash
+from bot.domain.commands.thread_words import UnclearWord, Word
 from bot.domain.context.message_text import unescape, with_names
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable

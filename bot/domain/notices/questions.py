@@ -6,7 +6,7 @@ As in `bot.domain.notices.posts`, renaming or changing a message needs a migrati
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.content import Delivery, NoticeContent
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.request import RequestKind

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.domain.commands.replies import ThreadWord
 from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.people.home import waits_for_person
 from bot.domain.projects import ReplyMode

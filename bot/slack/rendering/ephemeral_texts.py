@@ -5,7 +5,7 @@ They are not notices and have no row; often they are sent because no row could b
 
 from bot.domain.commands.commands import LoneWord
 from bot.domain.commands.options import OptionName, WrongOption
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.slack.rendering.blocks import HAND_OVER, ChatMessage, button, paragraph
 from bot.slack.rendering.message_context import MessageContext

@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import RowMapping
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import NewNotice, Notice, NoticeMessage, Reaction, ReactionChanged

@@ -7,7 +7,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from support.worlds.direct_lines import ADD, NEW_JOB, an_edit, answer, asked, write_line
 
 from bot.domain.commands.options import Options
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.details import JobDetails
 from bot.domain.notices.messages import Reaction

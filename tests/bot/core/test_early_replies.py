@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import StatusRequested
 from bot.domain.notices.questions import HelpRequested
 from bot.domain.requests.new_jobs import NewJob

@@ -5,7 +5,7 @@ that is refused or given up changes nothing, and can be asked for again.
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import PostNotDelivered, ReplyEdited

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.questions import ReplyHeld
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.request import Reply, RequestKind

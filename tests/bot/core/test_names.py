@@ -5,8 +5,7 @@ from typing import Any
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, CoreWorld
 
-from bot.domain.commands.commands import Start, parse_slash
-from bot.domain.commands.replies import FollowUp, parse_reply
+from bot.domain.commands.commands import FollowUp, Start, parse_reply, parse_slash
 from bot.domain.context.message_text import PRIVATE_CHANNEL, with_names
 from bot.domain.context.slack_files import ForwardedMessage
 from bot.domain.notices.messages import ReplyEdited

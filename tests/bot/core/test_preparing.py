@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import FileContent, LinkPreview, SlackFile, ThreadMessage
 from bot.domain.notices.posts import ContextCut, RequestUncertain
 from bot.domain.notices.questions import ProjectAsked, RequestRefused

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.notices.messages import Reaction, StatusRequested
 from bot.domain.notices.notification import InConversation

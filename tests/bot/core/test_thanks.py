@@ -3,7 +3,7 @@
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.details import JobDetails
 from bot.domain.notices.messages import Reaction

@@ -4,21 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.commands.commands import Blank, Help, LoneWord, Start, Thanks, parse_request, parse_slash, says_new
-from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
-from bot.domain.commands.replies import (
+from bot.domain.commands.commands import (
     Aside,
+    Blank,
     FollowUp,
+    Help,
+    LoneWord,
     NoWords,
     OnlyEmoji,
-    ThreadWord,
-    UnclearWord,
-    Word,
+    Start,
+    Thanks,
     mentions,
     parse_reply,
-    word_in,
+    parse_request,
+    parse_slash,
+    says_new,
 )
+from bot.domain.commands.options import OptionFault, OptionName, Options, WrongOption, split_options
 from bot.domain.commands.thanks import is_only_emoji
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.domain.context.message_text import BLANKS, unescape, with_names
 from bot.runtime.text import without_misleading
 

@@ -11,7 +11,7 @@ from support.fakes.slack_payloads import CHANGED_AT, command, deletion, edit, ev
 from support.worlds.listening_world import BOT, ListeningWorld, listening
 
 from bot.domain.commands.options import NO_OPTIONS, OptionFault, OptionName, Options, WrongOption
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.message_text import mention
 from bot.domain.context.slack_files import ForwardedMessage, SlackFile
 from bot.domain.requests.new_jobs import NewJob

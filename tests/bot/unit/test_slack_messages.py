@@ -10,7 +10,7 @@ from support.fakes.attachments import holding
 from support.fakes.slack_payloads import event
 from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import MessageVersion, Person, Reply, WayIn
 from bot.domain.threads.thread import ThreadOrigin

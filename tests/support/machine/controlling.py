@@ -6,7 +6,7 @@ from support.machine.asking import AT, PERSON
 from support.machine.people import ALL_PROJECTS, PeopleMachine
 from support.worlds.core_world import ANA, BEN
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
 from bot.domain.notices.questions import JobOrReplyAsked, ProjectAsked, ReplyHeld

@@ -15,7 +15,7 @@ from support.oracles.people_model import Message, Press, Version, between
 from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import Reaction
 from bot.domain.requests.request import Action, Reply, RequestKind, RequestState

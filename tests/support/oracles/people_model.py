@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bot.domain.commands.options import Options
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ForwardedMessage
 from bot.domain.requests.request import Action, Attachments, Person, Reply, WayIn
 

@@ -4,9 +4,9 @@ from typing import Any, assert_never
 
 from slack_bolt.app.async_app import AsyncApp
 
-from bot.domain.commands.commands import Blank, parse_prompt
+from bot.domain.commands.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
 from bot.domain.commands.options import WrongOption
-from bot.domain.commands.replies import Aside, FollowUp, NoWords, OnlyEmoji, ThreadWord, UnclearWord, Word, parse_reply
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Reply
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.new_jobs import handle_request, is_forwarded_alone, tell

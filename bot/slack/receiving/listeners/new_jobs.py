@@ -3,9 +3,9 @@
 from contextlib import suppress
 from typing import assert_never
 
-from bot.domain.commands.commands import Blank, Help, Start, Thanks, parse_request, says_new
+from bot.domain.commands.commands import Aside, Blank, Help, Start, Thanks, parse_request, says_new
 from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption
-from bot.domain.commands.replies import Aside, UnclearWord, Word
+from bot.domain.commands.thread_words import UnclearWord, Word
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import MessageVersion, Reply, WayIn
 from bot.domain.threads.thread import ThreadOrigin

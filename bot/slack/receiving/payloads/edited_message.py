@@ -3,19 +3,22 @@
 import logging
 from dataclasses import dataclass, replace
 
-from bot.domain.commands.commands import Blank, Help, Start, Thanks, parse_prompt, parse_request
-from bot.domain.commands.options import WrongOption
-from bot.domain.commands.replies import (
+from bot.domain.commands.commands import (
     Aside,
+    Blank,
     FollowUp,
+    Help,
     NoWords,
     OnlyEmoji,
-    ThreadWord,
-    UnclearWord,
-    Word,
+    Start,
+    Thanks,
     mentions,
+    parse_prompt,
     parse_reply,
+    parse_request,
 )
+from bot.domain.commands.options import WrongOption
+from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Reply
 from bot.slack.message_parts.attachments import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from bot.domain.commands.replies import mentions
+from bot.domain.commands.commands import mentions
 from bot.domain.requests.request import Attachments, Person
 from bot.slack.message_parts.attachments import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage

@@ -3,7 +3,7 @@
 import pytest
 from support.worlds.ways_in_world import LINK, WaysInWorld
 
-from bot.domain.commands.replies import ThreadWord
+from bot.domain.commands.thread_words import ThreadWord
 from bot.slack.rendering.blocks import HAND_OVER
 from bot.workspace.model.entities import Message
 

@@ -1,13 +1,11 @@
-"""Parses replies in a job's thread: follow-ups, talk between people, and words for Pagehand, such as `!stop`."""
+"""Recognizes words for Pagehand in a job's thread, and messages that were probably meant as one. Pure."""
 
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
-from bot.domain.commands.thanks import is_only_emoji
-from bot.domain.context.message_text import BLANKS, unescape_keeping_mentions
-from bot.runtime.text import without_misleading
+from bot.domain.context.message_text import BLANKS
 
 
 class ThreadWord(StrEnum):
@@ -40,35 +38,6 @@ class UnclearWord:
     meant: ThreadWord
 
 
-@dataclass(frozen=True)
-class Aside:
-    """A message between people."""
-
-
-@dataclass(frozen=True)
-class OnlyEmoji:
-    """Only emoji: between people, unless the agent has asked something."""
-
-    words: str
-
-
-@dataclass(frozen=True)
-class NoWords:
-    """A message without text: a lone mention, a file without a comment."""
-
-
-@dataclass(frozen=True)
-class FollowUp:
-    """The person steers the job."""
-
-    prompt: str
-
-
-ASIDE_PREFIX = "//"
-"""A reply that begins with this is between people: it is not sent to the job."""
-
-_TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
-"""The beginning of a message to a person, a user group, or everybody. Invisible characters may precede it."""
 _MARK = re.compile(r"[`*_~]{0,3}[!\uff01]{1,2}(?!!)[^\S\n]{0,3}")
 """With which a word for Pagehand begins, also as it comes along when it is copied from a message. Three begin a note in
 Markdown.
@@ -100,31 +69,6 @@ _LONGEST, _MOST_WORDS = 60, 3
 _LIKENESS = 0.7
 """As difflib measures it: `stpo`, `statsu` and `retyr` are near enough, `note` and `step-by-step` are not."""
 _REPEATED = re.compile(r"(.)\1+")
-
-
-def parse_reply(
-    text: str, *, bot_user_id: str, among_people: bool = True, has_attachments: bool = False
-) -> Aside | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp:
-    """Parses a message in a thread, in Slack's escaped form. Mentions of the bot are removed from the text.
-
-    Args:
-        text: The message.
-        bot_user_id: The bot's user id.
-        among_people: Whether other people read the thread, so that the message can be for one of them.
-        has_attachments: Whether the message contains more than text, so that emoji alone are not all of it.
-    """
-    text = without_misleading(text)
-    addressed = mentions(text, bot_user_id)
-    words = unescape_keeping_mentions(without_mention(text, bot_user_id))
-    if not words:
-        return NoWords()
-    if words.startswith(ASIDE_PREFIX):
-        return Aside()
-    if is_only_emoji(words) and not has_attachments:
-        return OnlyEmoji(words)
-    if among_people and not addressed and _TO_SOMEBODY.match(text):
-        return Aside()
-    return word_in(words, addressed=addressed) or FollowUp(words)
 
 
 def word_in(words: str, *, addressed: bool) -> Word | UnclearWord | None:
@@ -177,15 +121,3 @@ def _spoken(said: str) -> list[str]:
         return []
     spoken = (word.strip(_PUNCTUATION).lower() for word in said.split())
     return [word for word in spoken if word and word not in _FILLERS]
-
-
-def mentions(text: str, user_id: str) -> bool:
-    """Returns whether a text in Slack's escaped form mentions somebody."""
-    return re.search(rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>", text) is not None
-
-
-def without_mention(text: str, user_id: str) -> str:
-    """Returns the text without mentions of somebody, and the white space, comma or colon after them."""
-    mention = rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>"
-    opening = re.compile(rf"^(?:{mention}(?:[,:](?=\s|$))?[ \t]*+)++", re.MULTILINE)
-    return re.sub(rf"(?:(?<![ \t])[ \t]++)?{mention}", "", opening.sub("", text))
