@@ -28,6 +28,7 @@ from bot.domain.notices.deliver import (
     rate_limit_delay,
 )
 from bot.domain.notices.messages import (
+    CARD_CHANGED,
     AnswerMissing,
     AnswerRequested,
     CardChanged,
@@ -305,6 +306,9 @@ class Outbox(SlackWorker[ClaimedNotice]):
             await card_posted(tx, thread, ts, self._terms)
         if held and item.notice.delivery is Delivery.CARD:
             await tx.homes.changed(item.thread.requester_id, due_in=HOME_DELAY)
+        if not held and item.notice.delivery is Delivery.CARD and await tx.threads.get(item.thread.id):
+            # The process was paused. This call came late, and may have overwritten what another process has shown.
+            await tx.notices.add(item.thread.id, CARD_CHANGED)
 
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction

@@ -9,6 +9,7 @@ import pytest
 from support.fakes.held_store import HeldStore
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
+from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import ActionAnswered, PostNotDelivered, PromptRequested, Reaction
 from bot.domain.notices.posts import JobFinished, RequestUncertain
 from bot.domain.notices.questions import RequestRefused
@@ -366,6 +367,29 @@ async def test_a_process_paused_past_its_lease_sends_nothing(world: CoreWorld) -
     assert world.job_api.created == []
     await world.settle()
     assert world.job_api.created == ["Do it"]
+
+
+async def test_a_card_that_a_paused_process_updates_late_shows_the_newest_state_again(world: CoreWorld) -> None:
+    ts = await world.started()
+    thread = await world.thread(ts)
+    await world.press(RequestKind.MUTE, ANA, "", key="m1", thread_id=thread.id)
+    claimed = await world.outbox.claim(10)
+    (card,) = [item for item in claimed if item.notice.delivery is Delivery.CARD]
+    slow = world.outbox
+    world.clock.advance(31)
+    world.restart("two")
+    world.job_api.show("job-1", "completed", LINK)
+    await world.pass_time(40)
+    assert _status_on_card(world, thread) == "completed"
+    await slow.process(card, world.clock.monotonic())
+    assert _status_on_card(world, thread) != "completed"
+    await world.settle()
+    assert _status_on_card(world, thread) == "completed"
+
+
+def _status_on_card(world: CoreWorld, thread: Thread) -> str:
+    job = world.chat.cards[thread.id].state.job
+    return job.status if job else ""
 
 
 async def test_a_crash_between_post_and_record_is_reconciled(world: CoreWorld) -> None:
