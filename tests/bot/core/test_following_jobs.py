@@ -344,7 +344,8 @@ async def test_a_held_reply_of_a_job_that_never_started_is_refused(world: CoreWo
     assert (request.state, request.problem) == (RequestState.REJECTED, "not_started")
 
 
-async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorld) -> None:
+async def switchable_with_held_reply(world: CoreWorld) -> tuple[Thread, ReplyHeld]:
+    """A job that can be switched, and the question about a reply in its thread."""
     in_two_projects(world)
     world.projects = Projects(world.projects.all, any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
     world.assemble()
@@ -352,7 +353,12 @@ async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorl
     await world.reply(ts, "mine too", at(1), BEN)
     await world.settle()
     (held,) = world.chat.private_as(ReplyHeld)
-    await switch(world, await world.thread(ts))
+    return await world.thread(ts), held
+
+
+async def test_a_held_reply_moves_along_when_its_job_is_switched(world: CoreWorld) -> None:
+    thread, held = await switchable_with_held_reply(world)
+    await switch(world, thread)
     await world.pass_time(10)
     await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
     await world.pass_time(10)
@@ -371,16 +377,10 @@ async def test_a_press_about_a_held_reply_moves_along_with_it(
     world: CoreWorld, kind: RequestKind, sent: list[str], state: RequestState
 ) -> None:
     """The press is recorded before the switch takes effect, and prepared after it."""
-    in_two_projects(world)
-    world.projects = Projects(world.projects.all, any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
-    world.assemble()
-    ts = await world.started("Mend the manual")
-    await world.reply(ts, "mine too", at(1), BEN)
-    await world.settle()
-    (held,) = world.chat.private_as(ReplyHeld)
+    thread, held = await switchable_with_held_reply(world)
     world.reading.faults = [ChatUnreachable("hiccup")]
     await world.press(kind, BEN, held.request_id, key="h1")
-    await switch(world, await world.thread(ts))
+    await switch(world, thread)
     await world.pass_time(60)
     assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], sent)
     request = await world.store.transact(lambda tx: tx.requests.get(held.request_id))
