@@ -590,6 +590,17 @@ async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
     assert world.job_api.messages["job-1"] == ["and the index", "and the cover", "and the end"]
 
 
+async def test_an_answer_about_a_held_reply_counts_though_a_switch_comes_to_nothing(world: CoreWorld) -> None:
+    """The reply and the press move to the new job, whose card cannot be posted, and come back."""
+    thread, held = await switchable_with_held_reply(world)
+    world.chat.fault = no_room
+    world.reading.faults = [ChatUnreachable("hiccup")]
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="h1")
+    await switch(world, thread)
+    await world.pass_time(60)
+    assert (world.job_api.projects, world.job_api.messages["job-1"]) == (["manual"], ["mine too"])
+
+
 async def test_a_chosen_project_whose_card_cannot_be_posted_starts_nothing(
     world: CoreWorld,
 ) -> None:
