@@ -9,6 +9,7 @@ from typing import assert_never
 from bot.domain.people.home import can_be_retried
 from bot.domain.requests.request import (
     NO_ATTACHMENTS,
+    Arrival,
     Attachments,
     MessageVersion,
     Person,
@@ -44,6 +45,7 @@ class NewJob:
         follows: The thread of the job to replace; empty: it follows the newest job of its Slack thread.
         read_until: The `ts` before which the thread is included, if no message requests the job; empty: all of it.
         may_be_reply: Whether it could also be a follow-up; if a job is running, the person is asked.
+        arrival: Whether it arrived in time.
     """
 
     person: Person
@@ -63,6 +65,7 @@ class NewJob:
     read_until: str = ""
     follows: str = ""
     may_be_reply: bool = False
+    arrival: Arrival = Arrival.LIVE
 
     @property
     def version(self) -> MessageVersion | None:

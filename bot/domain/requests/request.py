@@ -34,6 +34,15 @@ class Attachments:
 NO_ATTACHMENTS = Attachments()
 
 
+class Arrival(StrEnum):
+    """How what somebody did in Slack reached Pagehand. The database may store these values."""
+
+    LIVE = "live"
+    """When they did it, or so soon after that it counts as that."""
+    LATE = "late"
+    """It was found in Slack's history much later: nothing is done about it before they are asked."""
+
+
 @dataclass(frozen=True)
 class MessageVersion:
     """A version of a message: the original, or after an edit or deletion (`edited_at`, see Reply)."""
@@ -69,6 +78,7 @@ class Reply:
     in_direct_message: bool = False
     options: Options | None = None
     mentioned_us_before: bool = False
+    arrival: Arrival = Arrival.LIVE
 
     @property
     def version(self) -> MessageVersion:

@@ -1,7 +1,11 @@
 """What the listeners share."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from slack_bolt.context.async_context import AsyncBoltContext
+
+from bot.domain.requests.request import Arrival
 from bot.ports.service import ServicePort
 from bot.slack.receiving.first_occurrences import FirstOccurrences, RecentOccurrences
 from bot.slack.receiving.modals.opener import ModalOpener
@@ -25,3 +29,16 @@ class Dependencies:
     opener: ModalOpener | None = None
     logged: FirstOccurrences = field(default_factory=FirstOccurrences)
     told: RecentOccurrences = field(default_factory=RecentOccurrences)
+
+
+_ARRIVAL = "arrival"
+
+
+def context_with(arrival: Arrival) -> dict[str, Any]:
+    """Returns what the listeners learn about a payload besides its content."""
+    return {_ARRIVAL: arrival}
+
+
+def arrival_in(context: AsyncBoltContext) -> Arrival:
+    """Returns how a payload reached Pagehand."""
+    return Arrival(context[_ARRIVAL])

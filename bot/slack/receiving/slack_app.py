@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
@@ -14,10 +15,11 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.last_times import LastTime
+from bot.domain.requests.request import Arrival
 from bot.errors import NotRecorded, StoreError
 from bot.ports.service import ServicePort
 from bot.runtime.health.outages import RecordingHealth
-from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.dependencies import Dependencies, context_with
 from bot.slack.receiving.listeners import (
     buttons,
     catch_all,
@@ -97,9 +99,19 @@ class SlackApp:
             return response
         if (kind := _kind_of(payload)) is not None:
             self._note(kind)
+        return await self._dispatch(payload, Arrival.LIVE)
+
+    async def handle_past(self, payload: dict[str, Any], arrival: Arrival) -> None:
+        """Handles a missed event (bot.slack.receiving.history) as if Slack had sent it. Raises NotRecorded."""
+        response = await self._dispatch(payload, arrival)
+        if response.status != HTTPStatus.OK:
+            raise NotRecorded
+
+    async def _dispatch(self, payload: dict[str, Any], arrival: Arrival) -> BoltResponse:
+        # In this mode Bolt accepts the parsed payload; otherwise it would read the body itself.
+        request = AsyncBoltRequest(mode="socket_mode", body=payload, context=context_with(arrival))
         try:
-            # In this mode Bolt accepts the parsed payload; otherwise it would read the body itself.
-            return await self.bolt.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
+            return await self.bolt.async_dispatch(request)
         except Exception as error:  # noqa: BLE001 - Bolt trips over payloads that are not as documented
             return self._acknowledge_unreadable(error, payload)
 

@@ -3,9 +3,10 @@
 from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.domain.threads.reply_rules import may_ask
-from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.dependencies import Dependencies, arrival_in
 from bot.slack.receiving.listeners.messages import handle_message
 from bot.slack.receiving.listeners.new_jobs import tell
 from bot.slack.receiving.payloads.edited_message import Edit, deleted_reply, is_deletion, read_edit
@@ -16,11 +17,11 @@ from bot.slack.rendering.ephemeral_texts import edited_too_late
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for edits and deletions. Must come before the listener for all messages."""
 
-    async def on_edit(body: dict[str, Any]) -> None:
+    async def on_edit(body: dict[str, Any], context: AsyncBoltContext) -> None:
         payload = RevisionPayload.read(body)
         if is_deletion(payload):
             await _handle_deletion(payload, dependencies)
-        elif (edit := read_edit(payload, dependencies.identity)) is not None:
+        elif (edit := read_edit(payload, dependencies.identity, arrival_in(context))) is not None:
             await _handle_edit(edit, dependencies)
 
     async def on_deletion(body: dict[str, Any]) -> None:

@@ -3,12 +3,13 @@
 from typing import Any, assert_never
 
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.domain.commands.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
 from bot.domain.commands.options import WrongOption
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Reply
-from bot.slack.receiving.dependencies import Dependencies
+from bot.slack.receiving.dependencies import Dependencies, arrival_in
 from bot.slack.receiving.listeners.new_jobs import handle_request, is_forwarded_alone, tell
 from bot.slack.receiving.payloads.events import MessagePayload
 from bot.slack.receiving.payloads.person_message import PersonMessage, read_message
@@ -116,6 +117,7 @@ def _reply(message: PersonMessage, text: str, word: ThreadWord | None = None) ->
         mentions_us=message.mentions_us,
         word=word,
         in_direct_message=message.in_direct_message,
+        arrival=message.arrival,
     )
 
 
@@ -126,8 +128,8 @@ EVENTS = ("message", "app_mention")
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for messages. Must come after the listeners for single subtypes."""
 
-    async def on_message(body: dict[str, Any]) -> None:
-        message = read_message(MessagePayload.read(body), dependencies.identity)
+    async def on_message(body: dict[str, Any], context: AsyncBoltContext) -> None:
+        message = read_message(MessagePayload.read(body), dependencies.identity, arrival_in(context))
         if message is not None:
             await handle_message(message, dependencies)
 

@@ -1,6 +1,7 @@
 """Messages that begin a thread and ask for a job: mentions, and direct messages."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import assert_never
 
 from bot.domain.commands.commands import Aside, Blank, Help, Start, Thanks, parse_request, says_new
@@ -87,7 +88,7 @@ async def _thank(message: PersonMessage, dependencies: Dependencies) -> None:
     """Records thanks in a direct message, which get a reaction; elsewhere nobody knows what they are for."""
     if message.in_direct_message:
         thanks = Reply(message.person, message.channel_id, "", message.ts, message.text, edited_at=message.edited_at)
-        await dependencies.service.thank(thanks)
+        await dependencies.service.thank(replace(thanks, arrival=message.arrival))
 
 
 async def _start(message: PersonMessage, prompt: str, options: Options, dependencies: Dependencies) -> None:
@@ -107,5 +108,6 @@ async def _start(message: PersonMessage, prompt: str, options: Options, dependen
         may_be_reply=message.in_direct_message
         and options == NO_OPTIONS
         and not says_new(message.text, dependencies.identity.bot_user_id),
+        arrival=message.arrival,
     )
     await dependencies.service.start(job)

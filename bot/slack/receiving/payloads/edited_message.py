@@ -19,7 +19,7 @@ from bot.domain.commands.commands import (
 )
 from bot.domain.commands.options import WrongOption
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
-from bot.domain.requests.request import Reply
+from bot.domain.requests.request import Arrival, Reply
 from bot.slack.message_parts.attachments import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.payloads.actors import message_author
@@ -104,7 +104,7 @@ def is_deletion(payload: RevisionPayload) -> bool:
     return payload.event.message.subtype == _DELETED_WITH_REPLIES
 
 
-def read_edit(payload: RevisionPayload, identity: Identity) -> Edit | None:
+def read_edit(payload: RevisionPayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> Edit | None:
     """Returns a message after its author changed its text or files; None if that is not what happened."""
     event, bot_user_id = payload.event, identity.bot_user_id
     message, previous = event.message, event.previous_message
@@ -117,7 +117,7 @@ def read_edit(payload: RevisionPayload, identity: Identity) -> Edit | None:
     if not (edited_at and message.ts and event.channel):
         logger.warning("an edit without its channel or ts is left alone")
         return None
-    edited = _person_message(payload, after, identity, edited_at)
+    edited = replace(_person_message(payload, after, identity, edited_at), arrival=arrival)
     reply = _reply(edited, after.parsed(after.text), before.parsed(before.text) if before else None)
     return Edit(edited, replace(reply, mentioned_us_before=before is not None and before.mentions_us))
 
@@ -178,6 +178,7 @@ def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
         edited_at=edited.edited_at,
         mentions_us=edited.mentions_us,
         in_direct_message=edited.in_direct_message,
+        arrival=edited.arrival,
     )
     match now:
         case FollowUp(prompt):

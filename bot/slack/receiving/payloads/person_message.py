@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 
 from bot.domain.commands.commands import mentions
-from bot.domain.requests.request import Attachments, Person
+from bot.domain.requests.request import Arrival, Attachments, Person
 from bot.slack.message_parts.attachments import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.payloads.actors import author_of
@@ -39,6 +39,7 @@ class PersonMessage:
     answers_us: bool
     in_direct_message: bool
     edited_at: str = ""
+    arrival: Arrival = Arrival.LIVE
 
     @property
     def key(self) -> str:
@@ -46,7 +47,7 @@ class PersonMessage:
         return f"message/{self.channel_id}/{self.ts}"
 
 
-def read_message(payload: MessagePayload, identity: Identity) -> PersonMessage | None:
+def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> PersonMessage | None:
     """Returns the message of an event; None if no person wrote it, or if its other event has more information."""
     event, bot_user_id = payload.event, identity.bot_user_id
     if event.hidden or event.is_edited or not is_from_a_person(event, event.user, bot_user_id=bot_user_id):
@@ -68,6 +69,7 @@ def read_message(payload: MessagePayload, identity: Identity) -> PersonMessage |
         mentions_us=is_mention or mentions(text, bot_user_id),
         answers_us=event.parent_user_id == bot_user_id,
         in_direct_message=is_direct_message(event.channel) or event.channel_type == "im",
+        arrival=arrival,
     )
 
 
