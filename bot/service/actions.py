@@ -23,7 +23,7 @@ from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, with_new_words
 from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
 from bot.domain.threads.direct_messages import lines_with, may_be_job
-from bot.domain.threads.thread import Thread, surface_of
+from bot.domain.threads.thread import Thread, owes_question, surface_of
 from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import ActionTerms, keep_polling, note_steering
 from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
@@ -158,7 +158,11 @@ async def _send_new_words(
 async def _mute(tx: RequestTransaction, thread: Thread, muted_by: str, terms: ActionTerms) -> ActionAnswer:
     if not (muted_by or thread.state.people.muted_by):
         return ActionAnswer.NOT_MUTED
-    await keep_polling(tx, thread, replace(thread.state, people=replace(thread.state.people, muted_by=muted_by)), terms)
+    state = replace(thread.state, people=replace(thread.state.people, muted_by=muted_by))
+    if owes_question(state):
+        await tx.threads.save_state(thread.id, state, poll_in=0.0)
+    else:
+        await keep_polling(tx, thread, state, terms)
     if muted_by:
         await tx.notices.drop_held(thread.id)
     await tx.notices.add(thread.id, CARD_CHANGED)

@@ -3,7 +3,7 @@
 All functions also work if the job API reports no details.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bot.domain.jobs.details import (
@@ -21,6 +21,7 @@ from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
 from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.notification import announced_though_muted
 from bot.domain.notices.posts import (
     JobActiveAgain,
     JobArchived,
@@ -157,31 +158,37 @@ def note_end(state: ThreadState, details: JobDetails, news: Sequence[NewNotice])
         return state
     mark = end_mark(details)
     mark = replace(mark, revision=mark.revision or state.announcements.last_end.revision)
+    asker_id = state.people.asker_id if state.work.question_untold else ""  # whom the question will be for
     return replace(
-        state, announcements=replace(state.announcements, last_end=mark), people=replace(state.people, asker_id="")
+        state,
+        announcements=replace(state.announcements, last_end=mark),
+        people=replace(state.people, asker_id=asker_id),
     )
 
 
 def note_question(
     state: ThreadState, details: JobDetails, news: Sequence[NewNotice]
 ) -> tuple[ThreadState, list[NewNotice]]:
-    """Records the agent's question, and announces it unless the message about an end does. After a follow-up was sent,
-    a question is repeated only if the job was observed without it in between.
+    """Records the agent's question, and announces it unless the message about an end does; that of a muted job, once it
+    is no longer muted. After a follow-up was sent, a question is repeated only if the job was observed without it in
+    between.
     """
     if not details.question:
-        return replace(state, work=replace(state.work, question="", answered="")), []
+        return replace(state, work=replace(state.work, question="", question_untold=False, answered="")), []
     if not _is_new_question(state, details):
         return state, []
-    by_end = _tell_of_an_end(news)
+    muted = bool(state.people.muted_by)
+    by_end = _tell_of_an_end(notice for notice in news if not muted or announced_though_muted(notice.message))
     words, asked = shortened(details.question, SHOWN_WORDS), digest(details.question)
     notice = NewNotice(
         keys.question_asked(state.round, asked),
         QuestionAsked(words, details.question_fields, person_id=state.people.asker_id),
     )
-    return replace(state, work=replace(state.work, question=asked, answered="")), [] if by_end else [notice]
+    work = replace(state.work, question=asked, question_untold=muted and not by_end, answered="")
+    return replace(state, work=work), [] if by_end else [notice]
 
 
-def _tell_of_an_end(news: Sequence[NewNotice]) -> bool:
+def _tell_of_an_end(news: Iterable[NewNotice]) -> bool:
     return any(isinstance(notice.message, JobEnd) for notice in news)
 
 
@@ -211,4 +218,7 @@ def _report(state: ThreadState, details: JobDetails, *, new_link: bool = False) 
 
 
 def _is_new_question(state: ThreadState, details: JobDetails) -> bool:
-    return bool(details.question) and digest(details.question) not in {state.work.question, state.work.answered}
+    asked, work = digest(details.question) if details.question else "", state.work
+    return bool(asked) and (
+        asked not in {work.question, work.answered} or (work.question_untold and asked == work.question)
+    )

@@ -114,6 +114,7 @@ class Work:
         progress: The progress that the card shows, if the job API reports it.
         progress_at: When it was observed.
         question: The digest of the agent's open question; empty: none.
+        question_untold: Whether the open question was not posted, because the job was muted.
         answered: The digest of the question that a follow-up answered.
         changed_at: The last change, from which polling slows down.
         poll_until: Polling continues until then although the job has ended, because a link, or the work on a follow-up,
@@ -126,6 +127,7 @@ class Work:
     progress: Progress = field(default_factory=Progress)
     progress_at: float = 0.0
     question: str = ""
+    question_untold: bool = False
     answered: str = ""
     changed_at: float = 0.0
     poll_until: float = 0.0
@@ -139,6 +141,7 @@ class Work:
             self,
             progress=replace(self.progress, partial_files=0),
             question="",
+            question_untold=False,
             answered=self.question or self.answered,
             changed_at=now,
             poll_until=max(self.poll_until, poll_until),
@@ -188,6 +191,11 @@ class ThreadState:
     announcements: Announcements = field(default_factory=Announcements)
     work: Work = field(default_factory=Work)
     people: Participation = field(default_factory=Participation)
+
+
+def owes_question(state: ThreadState) -> bool:
+    """Returns whether the agent's open question has to be posted, which the job being muted prevented."""
+    return state.work.question_untold and not state.people.muted_by
 
 
 def shows_another_state(before: ThreadState, after: ThreadState) -> bool:

@@ -134,3 +134,21 @@ async def test_a_retried_request_sends_the_same_requester(with_requesters: CoreW
 async def test_the_requester_is_sent_only_to_job_apis_that_accept_it(world: CoreWorld) -> None:
     await world.started()
     assert world.job_api.requesters == [None]
+
+
+async def test_a_question_of_a_muted_job_is_posted_after_unmute_however_late(world: CoreWorld) -> None:
+    """The job has ended and is not polled any more, and the first poll fails."""
+    ts = await world.started()
+    thread = await world.thread(ts)
+    await world.press(RequestKind.MUTE, ANA, "", key="mute", thread_id=thread.id)
+    await world.settle()
+    world.job_api.show("job-1", "completed", details=JobDetails(question="Which guide?"))
+    await world.pass_time(9_999)
+    assert world.chat.posted_as(QuestionAsked) == []
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.press(RequestKind.UNMUTE, BEN, "", key="unmute", thread_id=thread.id)
+    await world.pass_time(60)
+    assert [asked.question for asked in world.chat.posted_as(QuestionAsked)] == ["Which guide?"]
+    polls = world.job_api.polls
+    await world.pass_time(999)
+    assert world.job_api.polls == polls

@@ -376,7 +376,7 @@ def test_the_card_keeps_the_changed_pages_while_they_are_missing() -> None:
 
 
 def test_a_muted_job_announces_only_failures_and_pull_requests() -> None:
-    """Omitted notices are not posted later."""
+    """Omitted notices are not posted later, except for an open question."""
     play = Play()
     play.see(job())
     play.state = replace(play.state, people=replace(play.state.people, muted_by="UBEN"))
@@ -387,6 +387,44 @@ def test_a_muted_job_announces_only_failures_and_pull_requests() -> None:
     assert play.see(job("active", link=LINK)) == []
     play.state = replace(play.state, people=replace(play.state.people, muted_by=""))
     assert play.see(job("active", link=LINK)) == []
+
+
+def muted(play: Play, by: str) -> None:
+    play.state = replace(play.state, people=replace(play.state.people, muted_by=by))
+
+
+@pytest.mark.parametrize("status", ["active", "completed"])
+def test_a_question_that_came_while_muted_is_asked_once_after_that(status: str) -> None:
+    play, asking = Play(), job(status, JobDetails(question=WHICH))
+    play.see(job())
+    play.follow_up("UBEN")
+    play.see(job())
+    muted(play, "UBEN")
+    assert play.see(asking, asking) == []
+    assert play.state.work.question, "the card shows it all the same"
+    muted(play, "")
+    assert next_poll_in(play.state, play.now + 9_999.0, POLLING, jitter=0.5) is not None
+    assert questions(play.see(asking)) == [(WHICH, "UBEN")]
+    assert play.see(asking) == []
+    muted(play, "UBEN")
+    muted(play, "")
+    assert play.see(asking) == []
+
+
+def test_a_question_that_was_told_or_settled_while_muted_is_not_asked_after_that() -> None:
+    asking = JobDetails(question=WHICH)
+    failed, gone, answered = Play(), Play(), Play()
+    for play in (failed, gone, answered):
+        play.see(job())
+        muted(play, "UBEN")
+        play.see(job(details=asking))
+    assert report(failed.see(job("failed", asking))).question == WHICH
+    gone.see(job())
+    answered.follow_up()
+    answered.see(job(details=asking))
+    for play in (failed, gone, answered):
+        muted(play, "")
+    assert failed.see(job("failed", asking)) == gone.see(job()) == answered.see(job(details=asking)) == []
 
 
 def test_an_earlier_link_is_not_shown_for_a_pending_pull_request() -> None:

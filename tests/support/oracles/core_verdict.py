@@ -17,7 +17,7 @@ from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import Introduction
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState
-from bot.domain.threads.thread import Thread, ThreadState
+from bot.domain.threads.thread import Thread, ThreadState, owes_question
 from bot.store.schema.rows import message_from
 
 Row = Mapping[str, Any]
@@ -324,6 +324,7 @@ class Verdict:
         assert state.failure.problem is Problem.GONE or job is None or job.ended
         assert state.failure.problem not in PASSING, "all answers, and yet the card says that it does not"
         assert not state.failure.outage_announced or state.failure.problem in FINAL
+        assert state.failure.problem is Problem.GONE or not owes_question(state), "a question was never asked"
         own = [row for row in self.notices.values() if row["thread_id"] == thread.id]
         assert state.announcements.unexplained == (), "a refusal without an explanation"
         silenced = bool(state.people.muted_by) or any('"muted"' in row["message"] for row in own)
