@@ -108,9 +108,9 @@ class SlackApp:
             raise NotRecorded
 
     async def _dispatch(self, payload: dict[str, Any], arrival: Arrival) -> BoltResponse:
-        # In this mode Bolt accepts the parsed payload; otherwise it would read the body itself.
-        request = AsyncBoltRequest(mode="socket_mode", body=payload, context=context_with(arrival))
         try:
+            # In this mode Bolt accepts the parsed payload; otherwise it would read the body itself.
+            request = AsyncBoltRequest(mode="socket_mode", body=payload, context=context_with(arrival))
             return await self.bolt.async_dispatch(request)
         except Exception as error:  # noqa: BLE001 - Bolt trips over payloads that are not as documented
             return self._acknowledge_unreadable(error, payload)
