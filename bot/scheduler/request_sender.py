@@ -136,6 +136,9 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         may_repeat = self._may_repeat(item.request, item.thread)
         if item.uncertain and not may_repeat:
             return Uncertain("the process that sent it ended before the answer came")
+        in_doubt = item.uncertain or item.request.uncertain
+        if item.request.kind is RequestKind.FOLLOW_UP and item.thread.state.replaced_by and in_doubt:
+            return Uncertain("its job was replaced, and must not be woken")
         # The key under which a follow-up was sent is unknown if it may have been merged with others.
         merged = item.request.kind is RequestKind.FOLLOW_UP and self._claims.merge > 0
         if item.request.restored and (merged or not may_repeat):

@@ -20,15 +20,15 @@ from bot.domain.notices.messages import (
 )
 from bot.domain.people.home import can_be_retried
 from bot.domain.requests.audit import AuditAction, audited
-from bot.domain.requests.edits import MAX_QUOTED, with_new_words
-from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests.edits import MAX_QUOTED, for_another_job, with_new_words
+from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
 from bot.domain.threads.direct_messages import lines_with, may_be_job
 from bot.domain.threads.thread import Thread, owes_question, surface_of
 from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import ActionTerms, keep_polling, note_steering
 from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
 from bot.service.edit import catch_up
-from bot.service.follow_up import obstacle, release, send_new_words
+from bot.service.follow_up import checked, explain, obstacle, release, send_new_words
 from bot.service.following_jobs import alive, choose_project
 from bot.service.start import once_more, reaction_notice, record_start
 
@@ -49,6 +49,8 @@ _ABOUT_REPLIES = frozenset(
     {RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD}
 )
 """Requests whose text is the id of a reply's request."""
+_PROMPTS = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
+"""Requests that make an agent work, so that a job which was replaced must not get them."""
 
 
 async def writer_of(tx: RequestTransaction, action: Request) -> str:
@@ -127,8 +129,26 @@ async def _send_again(
     if request.latest_text == "":
         with_others = await tx.requests.merged_into(request.id)
         return ActionAnswer.FIRST_WITHDRAWN if with_others else ActionAnswer.WITHDRAWN
-    await _wait_again(tx, thread, request, terms)
-    return ActionAnswer.SENT_AGAIN
+    if not thread.state.replaced_by or request.kind not in _PROMPTS:
+        await _wait_again(tx, thread, request, terms)
+        return ActionAnswer.SENT_AGAIN
+    if request.kind is RequestKind.START:
+        return ActionAnswer.ALREADY_ACCEPTED  # as the job that replaced it
+    return await _send_to_replacement(tx, await alive(tx.threads, thread), request, terms)
+
+
+async def _send_to_replacement(
+    tx: RequestTransaction, job: Thread, request: Request, terms: ActionTerms
+) -> ActionAnswer:
+    """Sends a follow-up, and those merged with it, to the job that replaced theirs, once."""
+    answer = ActionAnswer.ALREADY_ACCEPTED
+    for each in (request, *await tx.requests.merged_into(request.id)):
+        again = await checked(tx, job, for_another_job(each, job.id, tx.now))
+        if each.latest_text != "" and await tx.requests.add(again):
+            await tx.requests.save(replace(each, latest_text=None))  # later edits change the new one
+            await explain(tx, again, again.attachments, terms.merge_seconds)
+            answer = ActionAnswer.SENT_AGAIN if again.state in NOT_SENT_YET else ActionAnswer.SEE_THREAD
+    return answer
 
 
 async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request, terms: ActionTerms) -> None:

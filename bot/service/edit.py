@@ -28,6 +28,7 @@ from bot.ports.transaction import RecordingTransaction
 from bot.service.direct_messages import ask_about_lines, begin_job, hold
 from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.follow_up import checked, explain, release, tell_that_muted
+from bot.service.following_jobs import alive
 from bot.service.start import asked_in, job_of_reply, reaction_notice, request_id, source_key_of
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
@@ -43,6 +44,9 @@ async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: 
         await _revise_start(tx, thread, first, reply)
     elif first.kind is RequestKind.FOLLOW_UP:
         before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
+        live = await alive(tx.threads, thread)
+        if live.id != thread.id and (there := await tx.requests.find_by_reply(live.id, reply.message_ts)):
+            thread, before = live, [*before, *there]
         line = before[-1]
         if says_it_is_a_job(reply, line):
             asked = job_of_reply(reply, None)

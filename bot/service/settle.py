@@ -23,6 +23,7 @@ from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction
 from bot.service.edit import catch_up
 from bot.service.end_start import refuse_follow_ups
+from bot.service.following_jobs import alive
 from bot.service.start import reaction_notice
 
 
@@ -41,10 +42,13 @@ class ClaimSettings:
 
 
 async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: ClaimSettings) -> ClaimedRequest | None:
-    """Prepares a claimed request for sending. None if it has to be prepared again: an earlier one that should include a
-    part of the Slack thread did not arrive, or its files are at another project's job API.
+    """Prepares a claimed request for sending. None if it has to be prepared again: its job was replaced, an earlier one
+    that should include a part of the Slack thread did not arrive, or its files are at another project's job API.
     """
     match item.request.kind:
+        case RequestKind.FOLLOW_UP if item.thread.state.replaced_by and not _fixed(item):
+            await _pass_on(tx, item)
+            return None
         case RequestKind.FOLLOW_UP:
             if not (_fixed(item) or _up_to_date(item.request, item.thread)):
                 await tx.requests.prepared(replace(item.request, state=RequestState.RECEIVED))
@@ -66,6 +70,15 @@ async def open_claimed(tx: RequestTransaction, item: ClaimedRequest, settings: C
     if state.people.stopped_by != thread.state.people.stopped_by:
         await tx.notices.add(thread.id, CARD_CHANGED)
     return replace(item, thread=replace(thread, state=state, revision=thread.revision + 1))
+
+
+async def _pass_on(tx: RequestTransaction, item: ClaimedRequest) -> None:
+    """Moves a follow-up to the job that replaced its own while it was being sent, in vain."""
+    job = await alive(tx.threads, item.thread)
+    await tx.requests.move([item.request], job.id)
+    for changed in (item.thread, job):
+        if changed.card_ts is not None:
+            await tx.notices.add(changed.id, CARD_CHANGED)  # it counts waiting follow-ups
 
 
 def _fixed(item: ClaimedRequest) -> bool:

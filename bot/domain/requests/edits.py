@@ -146,6 +146,30 @@ def with_new_words(request: Request, now: float) -> Request:
     )
 
 
+def for_another_job(request: Request, thread_id: str, now: float) -> Request:
+    """Returns a request for a reply's newest text to the job of this thread, which replaced the one that may have got
+    it: another request, because the job API may know the first one's id. It is prepared like any other.
+    """
+    again = f"{request.id}.again"
+    return replace(
+        request,
+        id=again,
+        thread_id=thread_id,
+        source_key=f"again/{again}",
+        text=request.text if request.latest_text is None else request.latest_text,
+        latest_text=None,
+        recorded_at=now,
+        state=RequestState.RECEIVED,
+        attempts=0,
+        first_tried_at=None,
+        problem="",
+        uncertain=False,
+        requester=None,
+        context=None,
+        merged_into="",
+    )
+
+
 def not_fully_sent(request: Request, attachments: Attachments, *, words_sent: bool) -> NewNotice:
     """Returns the notice about a reply that contained more than text, or no text."""
     names = [" ".join(file.name.split())[:MAX_NAME] for file in attachments.files[:MAX_NAMES]]

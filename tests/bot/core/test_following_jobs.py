@@ -9,13 +9,14 @@ from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import PostNotDelivered, ReplyEdited
-from bot.domain.notices.posts import RequestRejected
+from bot.domain.notices.posts import RequestRejected, RequestUncertain
 from bot.domain.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
 from bot.domain.requests.new_jobs import Written
-from bot.domain.requests.request import Action, Person, Reply, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import Action, Person, RejectionReason, Reply, RequestKind, RequestState, WayIn
+from bot.domain.requests.settle import GIVE_UP_AFTER
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatRejected, ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.service.start import job_of_reply
@@ -667,3 +668,136 @@ async def unreachable_for(world: CoreWorld, seconds: float) -> None:
     world.job_api.get = down  # type: ignore[method-assign, assignment]  # the fake's own
     await world.pass_time(seconds)
     world.job_api.get = get  # type: ignore[method-assign]
+
+
+# -- sent again, after the job was replaced ---------------------------------------------------------------------------
+
+
+async def replaced(world: CoreWorld, ts: str, way: str) -> None:
+    """Replaces the job by a switch or a retry."""
+    if way == "switch":
+        await switch(world, await world.thread(ts))
+    else:
+        world.job_api.show("job-1", "failed")
+        await world.pass_time(60)
+        await retry(world, await world.thread(ts))
+    await world.pass_time(30)
+    assert len(world.job_api.created) == 2
+
+
+async def in_doubt(world: CoreWorld, *texts: str) -> tuple[str, list[str]]:
+    """A job's thread, and the requests of replies that may have arrived."""
+    ts = await world.started("Mend the manual")
+    send = world.job_api.send_message
+
+    async def lost(*_: str, **__: object) -> Job:
+        world.job_api.send_message = send  # type: ignore[method-assign]
+        raise JobApiUncertain("no answer")
+
+    world.job_api.send_message = lost  # type: ignore[method-assign,assignment]
+    for number, text in enumerate(texts):
+        await world.reply(ts, text, at(number), BEN)
+    await world.pass_time(10)
+    return ts, [post.request.request_id for post in world.chat.posted_as(RequestUncertain)]
+
+
+@pytest.mark.parametrize("way", ["switch", "retry"])
+@pytest.mark.parametrize("idempotent", [False, True])
+async def test_what_is_sent_again_goes_to_the_job_that_is_alive(
+    world: CoreWorld, way: str, *, idempotent: bool
+) -> None:
+    """Once, however many people press, and the job that was replaced stays as it is."""
+    in_two_projects(world)
+    ts, [request] = await in_doubt(world, "and the index")
+    world.idempotent = idempotent
+    await replaced(world, ts, way)
+    before = list(world.job_api.messages["job-1"])
+    for number, person in enumerate((ANA, BEN)):
+        await world.press_send_again(person, request, key=f"a{number}")
+        await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == before
+    assert world.job_api.messages["job-2"] == ["and the index"]
+    assert world.chat.answers()[-2:] == ["sent_again", "already_accepted"]
+    assert world.chat.reactions[at(0)] == "white_check_mark"
+
+
+async def test_merged_replies_are_each_sent_again_to_the_live_job(world: CoreWorld) -> None:
+    """Except one that was deleted since, and in their newest words."""
+    in_two_projects(world, merge_seconds=3.0)
+    ts, [request] = await in_doubt(world, "and the index", "the glossary", "the cover")
+    await replaced(world, ts, "switch")
+    await world.service.revise(Reply(BEN, "C1", ts, at(1), "", edited_at=at(50), withdrawn=True))
+    await world.service.revise(Reply(BEN, "C1", ts, at(2), "the front cover", edited_at=at(50)))
+    await world.press_send_again(BEN, request, key="a1")
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == []
+    assert world.job_api.messages["job-2"] == ["and the index\n\nthe front cover"]
+
+
+async def test_what_is_sent_again_to_another_job_follows_its_edits(world: CoreWorld) -> None:
+    in_two_projects(world)
+    ts, [request] = await in_doubt(world, "and the index")
+    await replaced(world, ts, "switch")
+    await world.service.act(Action(BEN, RequestKind.SEND_AGAIN, "a1", argument=request))
+    await world.step(world.request_preparer)
+    await world.service.revise(Reply(BEN, "C1", ts, at(0), "and the glossary", edited_at=at(90)))
+    await world.pass_time(60)
+    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the glossary"])
+
+
+async def test_what_came_back_as_too_old_goes_to_the_live_job(world: CoreWorld) -> None:
+    in_two_projects(world)
+    ts = await world.started("Mend the manual")
+    world.job_api.faults = [JobApiUnreachable("down")] * 10_000
+    await world.reply(ts, "and the index", at(0), BEN)
+    await world.pass_time(1.5 * GIVE_UP_AFTER)
+    world.job_api.faults.clear()
+    (told,) = world.chat.posted_as(RequestRejected)
+    assert told.reason is RejectionReason.TOO_OLD
+    await world.pass_time(60)
+    await replaced(world, ts, "switch")
+    await world.press_send_again(BEN, told.request.request_id, key="a1")
+    await world.pass_time(30)
+    assert (world.job_api.messages["job-1"], world.job_api.messages["job-2"]) == ([], ["and the index"])
+
+
+@pytest.mark.parametrize("fault", [JobApiUnreachable("down"), JobApiUncertain("no answer")])
+async def test_a_reply_that_comes_back_after_its_job_was_replaced_does_not_wake_it(
+    world: CoreWorld, fault: JobApiUnreachable | JobApiUncertain
+) -> None:
+    """What certainly did not arrive goes to the other job; about what may have arrived, people decide."""
+    in_two_projects(world)
+    world.idempotent = True
+    ts = await world.started("Mend the manual")
+    thread, send = await world.thread(ts), world.job_api.send_message
+
+    async def meanwhile_replaced(*_: str, **__: object) -> Job:
+        world.job_api.send_message = send  # type: ignore[method-assign]
+        await switch(world, thread)
+        await world.step(world.outbox)
+        raise fault
+
+    world.job_api.send_message = meanwhile_replaced  # type: ignore[method-assign,assignment]
+    await world.reply(ts, "and the index", at(0), BEN)
+    await world.pass_time(90)
+    certain = isinstance(fault, JobApiUnreachable)
+    assert world.job_api.messages["job-1"] == []
+    assert world.job_api.messages["job-2"] == (["and the index"] if certain else [])
+    assert len(world.chat.posted_as(RequestUncertain)) == (not certain)
+
+
+async def test_a_start_that_came_back_is_not_sent_after_it_was_replaced(world: CoreWorld) -> None:
+    in_two_projects(world)
+    world.job_api.faults = [JobApiUnreachable("down")] * 10_000
+    ts = await world.started("Mend the manual")
+    await world.pass_time(1.5 * GIVE_UP_AFTER)
+    world.job_api.faults.clear()
+    (told,) = world.chat.posted_as(RequestRejected)
+    await switch(world, await world.thread(ts))
+    await world.pass_time(30)
+    for number, kind in enumerate((RequestKind.SEND_AGAIN, RequestKind.RETRY)):
+        about = {"thread_id": (await world.thread(ts)).id} if kind is RequestKind.RETRY else {}
+        await world.press(kind, ANA, told.request.request_id if not about else "", key=f"a{number}", **about)
+        await world.pass_time(30)
+    assert world.job_api.projects == ["guides"]
+    assert world.chat.answers()[-2:] == ["already_accepted", "already_accepted"]
