@@ -103,8 +103,9 @@ class CallKind(StrEnum):
     """What a call of Slack is for, in order of priority for the budget."""
 
     EPHEMERAL = "ephemeral"
-    POST = "post"
     FIRST_CARD = "first_card"
+    """Before posts, so that no job waits for what others are told."""
+    POST = "post"
     CARD = "card"
     """The card shows a new state."""
     CARD_PROGRESS = "card_progress"
@@ -124,8 +125,8 @@ class CallKind(StrEnum):
 
 _METHOD_OF = {
     CallKind.EPHEMERAL: SlackMethod.POST_EPHEMERAL,
-    CallKind.POST: SlackMethod.POST_MESSAGE,
     CallKind.FIRST_CARD: SlackMethod.POST_MESSAGE,
+    CallKind.POST: SlackMethod.POST_MESSAGE,
     CallKind.CARD: SlackMethod.UPDATE,
     CallKind.CARD_PROGRESS: SlackMethod.UPDATE,
     CallKind.ADD_REACTION: SlackMethod.ADD_REACTION,

@@ -313,15 +313,17 @@ class Outbox(SlackWorker[ClaimedNotice]):
     async def _record_failed(
         self, item: ClaimedNotice, failure: DeliveryFailure, jitter: float, tx: OutboxTransaction
     ) -> None:
+        keeps_place = False
         if isinstance(failure, RateLimited) and (method := failure.method or _method_of(item)) in set(SlackMethod):
             asked = rate_limit_delay(item.notice, failure, jitter=jitter)
             await tx.slack_calls.refused(method, item.thread.channel_id, asked, self._limits)
+            keeps_place = True  # the budget holds it back, and what came later must not overtake it
         match after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
             case RetryLater() as later:
                 await tx.notices.postpone(
                     item.notice,
                     self._owner,
-                    due_in=later.due_in,
+                    due_in=0.0 if keeps_place else later.due_in,
                     uncertain=later.uncertain,
                     without_blocks=later.without_blocks,
                     problem=later.reason,

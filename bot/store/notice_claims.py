@@ -117,8 +117,8 @@ _HAS_CARD = or_(threads.c.card_ts.is_not(None), threads.c.ts.is_(None))
 """A post waits for its thread's card. Without a thread there will be no card, and the post goes to one person."""
 _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
     CallKind.EPHEMERAL: (Delivery.EPHEMERAL, _FIRST),
-    CallKind.POST: (Delivery.POST, and_(_FIRST, _HAS_CARD)),
     CallKind.FIRST_CARD: (Delivery.CARD, and_(_FIRST, not_(_POSTED))),
+    CallKind.POST: (Delivery.POST, and_(_FIRST, _HAS_CARD)),
     CallKind.CARD: (Delivery.CARD, and_(_FIRST, _POSTED, not_(notices.c.only_progress))),
     CallKind.CARD_PROGRESS: (Delivery.CARD, and_(_FIRST, _POSTED, notices.c.only_progress)),
     CallKind.ADD_REACTION: (Delivery.REACTION, not_(notices.c.reaction_added)),

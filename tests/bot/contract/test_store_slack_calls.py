@@ -79,14 +79,14 @@ async def test_a_429_of_a_mark_holds_only_that_kind_in_all_channels(store: Store
     assert sorted(item.notice.key for item in await claim_notices(store)) == ["t1/card", "t2/card"]
 
 
-async def test_thread_posts_come_before_cards_and_cards_before_marks(store: Store) -> None:
+async def test_new_cards_come_before_posts_and_posts_before_changed_cards_and_marks(store: Store) -> None:
     await add(store, a_thread("t1", ts="1.1", card_ts="1.1"), say=[CARD_PROGRESSED, a_reaction("m", "eyes")])
     await add(store, a_thread("t2", channel_id="C2", ts="2.1", card_ts="2.1"), say=[CARD])
     await add(store, a_thread("t3", channel_id="C3"), say=[CARD])
     await add(store, a_thread("t4", channel_id="C4", ts="4.1", card_ts="4.1"), say=[a_post("a")])
     await add(store, a_thread("t5", channel_id="C5", ts="5.1", card_ts="5.1"), say=[an_answer("b", "UANA")])
     keys = [[item.notice.key for item in await claim_notices(store, limit=1)] for _ in range(6)]
-    assert keys == [["t5/b"], ["t4/a"], ["t3/card"], ["t2/card"], ["t1/card"], ["t1/m"]]
+    assert keys == [["t5/b"], ["t3/card"], ["t4/a"], ["t2/card"], ["t1/card"], ["t1/m"]]
 
 
 async def test_posts_do_not_wait_for_card_updates(store: Store) -> None:

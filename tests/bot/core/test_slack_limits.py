@@ -103,6 +103,21 @@ async def test_a_lower_limit_than_documented_is_obeyed(world: CoreWorld, strict:
     assert len(half.refused) <= 40
 
 
+async def test_a_refused_mark_keeps_its_place(world: CoreWorld, strict: StrictSlack) -> None:
+    """It was refused once, and waits no longer than those that came after it."""
+    [root] = await started_in(world, "C1")
+    refusals = [ChatRateLimited("ratelimited", retry_after=20.0, method=SlackMethod.ADD_REACTION)]
+
+    def once(call: str, _: Thread | None) -> None:
+        if call == "mark" and refusals:
+            raise refusals.pop()
+
+    world.chat.fault = once
+    await replies(world, ["C1"], [root], count=8, every=2.0)
+    await world.pass_time(40)
+    assert list(world.chat.all_reactions) == [f"5.{number:06}" for number in range(8)]
+
+
 @pytest.mark.parametrize("starts", [10, pytest.param(60, marks=pytest.mark.full)])
 async def test_many_starts_in_one_channel_are_posted_at_its_rate(
     world: CoreWorld, strict: StrictSlack, starts: int
