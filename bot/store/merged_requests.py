@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Double,
+    FromClause,
     RowMapping,
     Text,
     bindparam,
@@ -31,8 +32,14 @@ from bot.store.schema.tables import requests, threads
 from bot.store.session import Session
 
 THREAD_OF = select(requests.c.thread_id).where(requests.c.id == bindparam("request"))
-WRITTEN = (requests.c.written_at, requests.c.recorded_at, requests.c.id)
-"""The order in which requests were written."""
+
+
+def written(row: FromClause) -> tuple[ColumnElement[Any], ...]:
+    """Returns the columns by which requests are in the order they were written; no two have the same values."""
+    return (row.c.written_at, row.c.recorded_at, row.c.id)
+
+
+WRITTEN = written(requests)
 _WAITING_FOLLOW_UPS = (
     select(requests)
     .where(

@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from bot.domain.requests.request import SENT_KINDS, RequestKind
 from bot.store.claims import LIMIT, NOW, due
-from bot.store.merged_requests import start_is_pending
+from bot.store.merged_requests import start_is_pending, written
 from bot.store.request_parts import files_are_settled
 from bot.store.schema.tables import TO_BE_PREPARED, TO_BE_SENT, requests, threads
 from bot.store.session import Session
@@ -146,8 +146,10 @@ def to_be_sent(table: FromClause) -> ColumnElement[bool]:
 
 
 def _oldest_of(person: ColumnElement[str], thread: ColumnElement[str]) -> Select[tuple[str]]:
+    """Selects in the order of their turns; those that became due together, by when they were written."""
     of_both = (_ROW.c.person_id == person, _ROW.c.thread_id == thread)
-    return select(_ROW.c.id).where(to_be_prepared(_ROW), due(_ROW), *of_both).order_by(_ROW.c.due_at)
+    in_order = (_ROW.c.due_at, *written(_ROW))
+    return select(_ROW.c.id).where(to_be_prepared(_ROW), due(_ROW), *of_both).order_by(*in_order)
 
 
 def _first_to_prepare(person: ColumnElement[str], thread: ColumnElement[str]) -> ColumnElement[str]:
@@ -184,7 +186,7 @@ def first_open_of(thread: ColumnElement[str]) -> ColumnElement[str]:
 def _earliest(thread: ColumnElement[str], kind: RequestKind) -> ColumnElement[str]:
     row = requests.alias()
     of_kind = (row.c.thread_id == thread, row.c.kind == kind, row.c.due_at.is_not(None))
-    ordered = select(row.c.id).where(*of_kind).order_by(row.c.written_at, row.c.recorded_at, row.c.id)
+    ordered = select(row.c.id).where(*of_kind).order_by(*written(row))
     return ordered.limit(1).correlate_except(row).scalar_subquery()
 
 
