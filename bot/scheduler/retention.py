@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -14,11 +15,12 @@ from bot.ports.upkeep_store import OldRows
 
 logger = logging.getLogger(__name__)
 
-BATCH_SIZE = 20
-"""Threads deleted in one transaction, which takes some milliseconds: nothing that people wait for is delayed for
-longer.
-"""
-PAUSE = 0.1
+SMALLEST_BATCH = 16
+LARGEST_BATCH = 512
+LONGEST_DELETION = 0.01
+"""Seconds that one deletion may take, because people's requests may have to wait for it."""
+PACE = 300.0
+"""Rows a second, so that a million are deleted within the hour."""
 SWEEP_EVERY = 3600.0
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -41,7 +43,26 @@ _AGES = {
     OldRows.MESSAGE_VERSIONS: VERSION_MINUTES * MINUTE,
     OldRows.SLACK_CALLS: HOUR,
 }
-Deletion = Callable[[UpkeepTransaction], Awaitable[int]]
+Deletion = Callable[[int, UpkeepTransaction], Awaitable[int]]
+"""Deletes up to a number of rows; returns how many."""
+
+
+def next_batch(size: int, took: float) -> int:
+    """Returns how many rows the next transaction deletes, after deleting `size` rows took so many seconds.
+
+    Sizes are doubled and halved only, so that there are few different statements to be prepared.
+    """
+    if took > LONGEST_DELETION:
+        return max(size // 2, SMALLEST_BATCH)
+    return min(size * 2, LARGEST_BATCH) if took < LONGEST_DELETION / 3 else size
+
+
+def pause_after(size: int, took: float) -> float:
+    """Returns for how many seconds to leave the database alone after a transaction that deleted `size` rows.
+
+    That is four fifths of the time, or less if the pace needs it, but at least half.
+    """
+    return min(max(size / PACE - took, took), 4 * took)
 
 
 class RetentionSweeper:
@@ -50,9 +71,8 @@ class RetentionSweeper:
     Args:
         store: The store.
         days: How long finished jobs are kept.
-        batch_size: How many rows of one kind one transaction deletes.
-        pause: Seconds between two transactions.
         sweep_every: Seconds between two sweeps.
+        monotonic: The clock that measures transactions.
     """
 
     def __init__(
@@ -60,15 +80,13 @@ class RetentionSweeper:
         store: Store,
         *,
         days: float,
-        batch_size: int = BATCH_SIZE,
-        pause: float = PAUSE,
         sweep_every: float = SWEEP_EVERY,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._days = days
-        self._batch_size = batch_size
-        self._pause = pause
         self._sweep_every = sweep_every
+        self._monotonic = monotonic
         self._ages = {**_AGES, OldRows.AUDIT: days * DAY}
 
     async def run(self) -> None:
@@ -93,22 +111,29 @@ class RetentionSweeper:
         return removed
 
     async def _in_batches(self, delete: Deletion) -> int:
-        removed = 0
+        removed, size = 0, SMALLEST_BATCH
         while True:
-            batch = await self._store.transact(delete)
+            began = self._monotonic()
+            # The commit's time, and that in a queue, do not grow with the batch.
+            batch, deleting = await self._store.transact(partial(self._timed, delete, size))
             removed += batch
-            if batch < self._batch_size:
+            if batch < size:
                 return removed
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(pause_after(size, self._monotonic() - began))
+            size = next_batch(size, deleting)
 
-    async def _delete_jobs(self, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_finished(before=tx.now - self._days * DAY, limit=self._batch_size)
+    async def _timed(self, delete: Deletion, size: int, tx: UpkeepTransaction) -> tuple[int, float]:
+        began = self._monotonic()
+        return await delete(size, tx), self._monotonic() - began
 
-    async def _delete_old(self, kind: OldRows, age: float, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_old(kind, before=tx.now - age, limit=self._batch_size)
+    async def _delete_jobs(self, limit: int, tx: UpkeepTransaction) -> int:
+        return await tx.retention.delete_finished(before=tx.now - self._days * DAY, limit=limit)
 
-    async def _delete_held(self, tx: UpkeepTransaction) -> int:
-        held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=self._batch_size)
+    async def _delete_old(self, kind: OldRows, age: float, limit: int, tx: UpkeepTransaction) -> int:
+        return await tx.retention.delete_old(kind, before=tx.now - age, limit=limit)
+
+    async def _delete_held(self, limit: int, tx: UpkeepTransaction) -> int:
+        held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=limit)
         for thread_id, person_id in sorted(
             {(each.thread_id, each.person_id) for each in held if each.kind is RequestKind.FOLLOW_UP}
         ):
@@ -116,5 +141,5 @@ class RetentionSweeper:
             await tx.notices.add(thread_id, NewNotice(keys.reply_expired(person_id, tx.now), told))
         return len(held)
 
-    async def _delete_channel_ids(self, tx: UpkeepTransaction) -> int:
-        return await tx.retention.delete_channel_ids(before=tx.now - self._days * DAY, limit=self._batch_size)
+    async def _delete_channel_ids(self, limit: int, tx: UpkeepTransaction) -> int:
+        return await tx.retention.delete_channel_ids(before=tx.now - self._days * DAY, limit=limit)

@@ -22,9 +22,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sqlalchemy import text
 from support.servers.postgres import PostgresServer, postgres_server
-from support.worlds.finished_jobs import fill
+from support.worlds.finished_jobs import fill, vacuum
 from support.worlds.store_world import JOB, LEASE, a_post, a_thread, add, changed, claim_polls, save_polls, unchanged
 
 from bot.domain.requests.new_jobs import NewJob
@@ -105,11 +104,7 @@ async def made(url: str, finished: int) -> Database:
         engine = engine_for(url, statement_timeout=3600.0)
         began = time.perf_counter()
         await fill(engine, finished)
-        if engine.dialect.name == "postgresql":
-            async with engine.connect() as connection:
-                # As its autovacuum does, which would disturb the measurements.
-                everything = await connection.execution_options(isolation_level="AUTOCOMMIT")
-                await everything.execute(text("VACUUM ANALYZE"))
+        await vacuum(engine)
         await engine.dispose()
         sys.stdout.write(f"{finished} finished jobs made in {time.perf_counter() - began:.0f} s\n")
     database = Database(url, await open_store(url))

@@ -1,8 +1,11 @@
 import asyncio
 import logging
+from itertools import count, pairwise
+from typing import Any
 
 import pytest
 from support.worlds.core_world import CoreWorld
+from support.worlds.finished_jobs import fill_activity
 
 from bot.errors import StoreUnavailable
 from bot.scheduler.retention import DAY, RetentionSweeper
@@ -37,11 +40,6 @@ async def old(world: CoreWorld) -> CoreWorld:
     return world
 
 
-def one_by_one(world: CoreWorld, **options: float) -> RetentionSweeper:
-    """Deletes one job after the other, without a pause."""
-    return RetentionSweeper(world.store, days=90, batch_size=1, pause=0.0, **options)
-
-
 async def prompts(world: CoreWorld) -> list[str]:
     found = [await world.store.transact(lambda tx, id_=id_: tx.threads.get(id_)) for id_ in world.chat.cards]  # type: ignore[misc]  # one thread at a time
     return [thread.prompt for thread in found if thread is not None]
@@ -54,29 +52,32 @@ async def logged(caplog: pytest.LogCaptureFixture, words: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_old_rows_are_deleted_in_steps_and_logged_as_a_count(
-    old: CoreWorld, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_old_rows_are_deleted_and_logged_as_a_count(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     before = old.clock.now() - 90 * 24 * 3600.0
-    noted = await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
-    steps, transact = 0, old.store.transact
-
-    async def counted(work: object) -> object:
-        nonlocal steps
-        steps += 1
-        return await transact(work)  # type: ignore[arg-type]  # passed on as it came
-
-    old.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
-    running = asyncio.create_task(one_by_one(old).run())
+    assert await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
+    running = asyncio.create_task(RetentionSweeper(old.store, days=90).run())
     await logged(caplog, "3 finished jobs older than 90 days were deleted")
     running.cancel()
-    assert noted, "audit entries are as old as their jobs"
-    for_the_limit, channels_called_in = len(noted), 1
-    steps -= 6 + len(noted) + for_the_limit + channels_called_in
-    assert steps == 6, "one a step, and a look that finds nothing, for jobs, the trail and all others"
+    assert not await old.store.transact(lambda tx: tx.audit.read(since=0.0, until=before, after=0, limit=100))
     assert await prompts(old) == ["running"]
     assert "planted" not in caplog.text
+
+
+@pytest.mark.parametrize(("tick", "batches"), [(0.001, (16, 24)), (0.02, (16, 16, 8))])
+async def test_batches_grow_while_deleting_is_quick(world: CoreWorld, tick: float, batches: tuple[int, ...]) -> None:
+    await world.store.transact(lambda tx: fill_activity(tx.session.connection, 40))  # type: ignore[attr-defined]
+    ticks, left = count(), []
+    transact = world.store.transact
+
+    async def counted(work: Any) -> Any:
+        result = await transact(work)
+        left.append(len(await transact(lambda tx: tx.audit.read(since=0.0, until=2e9, after=0, limit=100))))
+        return result
+
+    world.store.transact = counted  # type: ignore[method-assign, assignment]  # only watched
+    await RetentionSweeper(world.store, days=90, monotonic=lambda: next(ticks) * tick).sweep()
+    assert tuple(before - after for before, after in pairwise([40, *left]) if before != after) == batches
 
 
 async def test_retention_survives_a_database_outage(old: CoreWorld, caplog: pytest.LogCaptureFixture) -> None:
@@ -89,7 +90,7 @@ async def test_retention_survives_a_database_outage(old: CoreWorld, caplog: pyte
         return await transact(work)  # type: ignore[arg-type]  # passed on as it came
 
     old.store.transact = away_once  # type: ignore[method-assign, assignment]  # the fault is put in for the test
-    running = asyncio.create_task(one_by_one(old, sweep_every=0.01).run())
+    running = asyncio.create_task(RetentionSweeper(old.store, days=90, sweep_every=0.01).run())
     await logged(caplog, "3 finished jobs")
     running.cancel()
     assert "old jobs cannot be deleted now, the next try is in an hour: locked" in caplog.text
