@@ -3,8 +3,9 @@
 All functions also work if the job API reports no details.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 
 from bot.domain.jobs.details import (
     SHOWN_WORDS,
@@ -17,9 +18,10 @@ from bot.domain.jobs.details import (
     progress_of,
     report_of,
 )
-from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Job
+from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, TERMINAL, Job
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
+from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.messages import NewNotice
 from bot.domain.notices.notification import announced_though_muted
 from bot.domain.notices.posts import (
@@ -28,8 +30,10 @@ from bot.domain.notices.posts import (
     JobEnd,
     JobFailed,
     JobFinished,
+    JobNews,
     JobSilent,
     JobStarted,
+    JobStatusChanged,
     JobStopped,
     PullRequestFound,
     QuestionAsked,
@@ -41,27 +45,83 @@ from bot.runtime.text import shortened
 _NOTHING_TOLD = JobReport()
 
 
-def transitions(state: ThreadState, before: Job | None, details: JobDetails, polling: Polling) -> Iterator[NewNotice]:
-    """Yields the news of a poll, compared with the previous one. It may include news already announced this round."""
-    job, round_ = state.job, state.round
+def note_status(
+    state: ThreadState, before: Job | None, details: JobDetails, now: float, polling: Polling
+) -> tuple[ThreadState, list[NewNotice]]:
+    """Records and announces the job's status, unless the thread was told of it last. `before` is the previous
+    observation.
+    """
+    job, told = state.job, _told(state, before)
     if job is None:
-        return
-    if before is None and not job.ended and polling.posts is PostMode.ALL:
+        return state, []
+    news = []
+    if before is None and not job.ended:
         started = JobStarted(job.id, job.repository or "", job.ref or "", job.model or "")
-        yield NewNotice(keys.JOB_STARTED, started, polling.hold_back)
-    if before is not None and job.status == before.status and not _ended_unseen(state, details):
-        return
-    if job.status == ACTIVE and before is not None and before.ended and round_:
-        if polling.posts is PostMode.ALL:
-            yield NewNotice(keys.job_active_again(round_), JobActiveAgain(), polling.hold_back)
-    elif job.status == COMPLETED and state.people.stopped_by:
-        yield NewNotice(keys.job_stopped(round_), _stopped(state, job.pr_link, details))
-    elif job.status == COMPLETED:
-        yield NewNotice(keys.job_finished(round_), _finished(state, job.pr_link, details))
-    elif job.status == FAILED:
-        yield NewNotice(keys.job_failed(round_), _failed(state, job.pr_link, details))
-    elif job.status == ARCHIVED:
-        yield NewNotice(keys.job_archived(round_), JobArchived())
+        news.append(NewNotice(keys.JOB_STARTED, started, polling.hold_back))
+    starts_at_work = before is None and job.status == ACTIVE
+    if not starts_at_work and _is_news(state, before, details, now, polling):
+        key = next(key for nth in count(1) if (key := _key(state, told, nth)) not in state.announcements.announced)
+        message = _message(state, details, told)
+        held_back = 0.0 if isinstance(message, JobEnd | JobArchived) else polling.hold_back
+        news.append(NewNotice(key, message, held_back))
+    if news or job.status != told:
+        last = job.status if news else told
+        state = replace(state, announcements=replace(state.announcements, last_status=last))
+    if polling.posts is PostMode.ENDS:
+        news = [notice for notice in news if isinstance(notice.message, JobEnd | JobArchived)]
+    return state, news
+
+
+def _told(state: ThreadState, before: Job | None) -> str:
+    """Returns the status of which the thread was told last."""
+    last = state.announcements.last_status
+    if last is None:
+        last = before.status if before else ""
+    return last
+
+
+def _is_news(state: ThreadState, before: Job | None, details: JobDetails, now: float, polling: Polling) -> bool:
+    """Returns whether to announce a status. One that comes back within a round, and work or an end that was not seen to
+    follow from a message, are announced once they have lasted.
+    """
+    told = _told(state, before)
+    job, is_first = state.job, _key(state, told) not in state.announcements.announced
+    if job is None or (is_first and _ended_unseen(state, details)):
+        return job is not None
+    if job.status == told:
+        return False
+    has_changed = before is None or job.status != before.status
+    resumes = before is not None and before.ended and not job.ended
+    expected = is_first and has_changed and (state.round > 0 or not resumes)
+    return expected or now - state.work.changed_at >= polling.hold_back
+
+
+def _key(state: ThreadState, told: str, nth: int = 1) -> NoticeKey:
+    """Returns the key of the job's status, the `nth` time in its round."""
+    status, round_ = state.job.status if state.job else "", state.round
+    if status == COMPLETED:
+        return (keys.job_stopped if state.people.stopped_by else keys.job_finished)(round_, nth)
+    if status == FAILED:
+        return keys.job_failed(round_, nth)
+    if status == ARCHIVED:
+        return keys.job_archived(round_, nth)
+    return keys.job_active_again(round_, nth) if _resumes(status, told) else keys.job_status(round_, status, nth)
+
+
+def _message(state: ThreadState, details: JobDetails, told: str) -> JobNews:
+    """Returns the message of the job's status."""
+    status, link = (state.job.status, state.job.pr_link) if state.job else ("", None)
+    if status == COMPLETED:
+        return (_stopped if state.people.stopped_by else _finished)(state, link, details)
+    if status == FAILED:
+        return _failed(state, link, details)
+    if status == ARCHIVED:
+        return JobArchived()
+    return JobActiveAgain() if _resumes(status, told) else JobStatusChanged(status)
+
+
+def _resumes(status: str, told: str) -> bool:
+    return status == ACTIVE and told in {"", *TERMINAL}
 
 
 def _finished(state: ThreadState, link: str | None, details: JobDetails) -> JobFinished:

@@ -1,7 +1,8 @@
 """Decides, from a thread's state and a poll of its job, what to announce and when to poll again. Pure.
 
-Two rules apply. A change of a job is announced when it is observed, once per round (a round starts when a follow-up is
-sent). A link is announced only once. An observation that changes nothing announces nothing.
+The thread's last word about the job's status is that of the card: a change is announced when it is observed, and one
+that comes back in the same round (a round starts when a follow-up is sent) once it has lasted. A link is announced only
+once. An observation that changes nothing announces nothing, except for what has lasted.
 """
 
 import math
@@ -9,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.domain.jobs.details import NO_DETAILS
-from bot.domain.jobs.job import ARCHIVED, COMPLETED, Job, Problem
+from bot.domain.jobs.job import ARCHIVED, COMPLETED, FAILED, Job, Problem
 from bot.domain.jobs.news import (
     announce_link,
     note_end,
     note_progress,
     note_question,
     note_silence,
+    note_status,
     note_work,
-    transitions,
 )
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.notices import keys
@@ -109,6 +110,18 @@ def decide(
     elif isinstance(observation, JobApiUnavailable):
         poll_in = max(poll_in, observation.retry_after or 0.0)
     return Decision(after, (*rejections, *notices), _shown(after) != _shown(state), poll_in)
+
+
+def accepted_at_the_end(state: ThreadState, now: float, polling: Polling) -> ThreadState:
+    """Starts a round after a follow-up that was accepted by a job which, as far as is known, has ended. That end may
+    belong to earlier work or already to this follow-up; if it was not announced and lasts, it does.
+    """
+    ended = state.job is not None and state.job.status in {COMPLETED, FAILED}
+    told = any(map(keys.tells_of_an_end, state.announcements.announced))
+    state = open_round(state, now, polling)
+    if ended and not told:
+        state = replace(state, announcements=replace(state.announcements, last_status=""))
+    return state
 
 
 def open_round(state: ThreadState, now: float, polling: Polling, asker_id: str | None = None) -> ThreadState:
@@ -228,8 +241,8 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
     state = replace(state, job=job, work=work, failure=failure)
     state = note_progress(state, details, now, polling.card_every, other_news=job != before)
     state = note_work(state, before, details, now)
-    changes = (*transitions(state, before, details, polling), *note_silence(state, now, polling))
-    news = [notice for notice in changes if notice.key not in state.announcements.announced]
+    state, news = note_status(state, before, details, now, polling)
+    news += [each for each in note_silence(state, now, polling) if each.key not in state.announcements.announced]
     announced = state.announcements.announced | {notice.key for notice in news}
     state = replace(state, announcements=replace(state.announcements, announced=announced))
     state, link = announce_link(state, news)

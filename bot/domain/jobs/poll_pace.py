@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from bot.domain.jobs.details import PullRequestState
 from bot.domain.jobs.job import COMPLETED, FAILED, Problem
 from bot.domain.projects import PostMode
-from bot.domain.threads.thread import ThreadState, owes_question
+from bot.domain.threads.thread import ThreadState, owes_question, owes_status
 
 HOLD_BACK = 5.0
 """Seconds for which the line about a job's start is held back, in case the job ends meanwhile."""
@@ -87,8 +87,8 @@ def pace_of(state: ThreadState) -> PollPace | None:
     job = state.job
     if state.failure.problem is Problem.GONE:
         return None
-    # Polling continues until the end of an announced outage, or a question, can be announced, too.
-    to_tell = state.failure.outage_announced or owes_question(state)
+    # Polling continues until the end of an announced outage, a status or a question can be announced, too.
+    to_tell = state.failure.outage_announced or owes_question(state) or owes_status(state)
     ended = job is None or (job.ended and not (to_tell or state.work.unseen))
     waits_for_link = (
         job is not None and job.ended and not job.pr_link and state.work.changed_at <= state.work.work_ended_at

@@ -21,9 +21,19 @@ INTRODUCTION = NoticeKey("introduction")
 _FINISHED, _FAILED, _STOPPED = "/completed", "/failed", "/stopped"
 
 
-def job_active_again(round_: int) -> NoticeKey:
-    """Told once per round."""
-    return NoticeKey(f"r{round_}/active")
+def _in_round(round_: int, nth: int, fact: str) -> NoticeKey:
+    """The key of what can happen `nth` times in a round."""
+    return NoticeKey(f"r{round_}{fact}" if nth == 1 else f"r{round_}/{nth}{fact}")
+
+
+def job_active_again(round_: int, nth: int = 1) -> NoticeKey:
+    """Told once each time."""
+    return _in_round(round_, nth, "/active")
+
+
+def job_status(round_: int, status: str, nth: int = 1) -> NoticeKey:
+    """Told once each time, for a status that is no end. It can be any text."""
+    return _in_round(round_, nth, f"/status/{_digest(status)}")
 
 
 def job_silent(round_: int) -> NoticeKey:
@@ -31,19 +41,19 @@ def job_silent(round_: int) -> NoticeKey:
     return NoticeKey(f"r{round_}/silent")
 
 
-def job_finished(round_: int) -> NoticeKey:
-    """Told once a round."""
-    return NoticeKey(f"r{round_}{_FINISHED}")
+def job_finished(round_: int, nth: int = 1) -> NoticeKey:
+    """Told once each time."""
+    return _in_round(round_, nth, _FINISHED)
 
 
-def job_failed(round_: int) -> NoticeKey:
-    """Told once a round."""
-    return NoticeKey(f"r{round_}{_FAILED}")
+def job_failed(round_: int, nth: int = 1) -> NoticeKey:
+    """Told once each time."""
+    return _in_round(round_, nth, _FAILED)
 
 
-def job_stopped(round_: int) -> NoticeKey:
-    """Told once per round, instead of the end that a stop causes."""
-    return NoticeKey(f"r{round_}{_STOPPED}")
+def job_stopped(round_: int, nth: int = 1) -> NoticeKey:
+    """Told once each time, instead of the end that a stop causes."""
+    return _in_round(round_, nth, _STOPPED)
 
 
 def question_asked(round_: int, digest: str) -> NoticeKey:
@@ -51,9 +61,9 @@ def question_asked(round_: int, digest: str) -> NoticeKey:
     return NoticeKey(f"r{round_}/question/{digest}")
 
 
-def job_archived(round_: int) -> NoticeKey:
-    """Told once a round."""
-    return NoticeKey(f"r{round_}/archived")
+def job_archived(round_: int, nth: int = 1) -> NoticeKey:
+    """Told once each time."""
+    return _in_round(round_, nth, "/archived")
 
 
 def tells_of_a_finish(key: NoticeKey) -> bool:
@@ -68,7 +78,11 @@ def tells_of_an_end(key: NoticeKey) -> bool:
 
 def pull_request_found(link: str) -> NoticeKey:
     """Told once for each link, which can have any length."""
-    return NoticeKey(f"link/{sha256(link.encode('utf-8', 'replace')).hexdigest()[:16]}")
+    return NoticeKey(f"link/{_digest(link)}")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def outage_started(count: int) -> NoticeKey:

@@ -87,6 +87,14 @@ class JobActiveAgain(_InThread):
 
 
 @dataclass(frozen=True)
+class JobStatusChanged(_InThread):
+    """A running job has another status, one that the specification doesn't have or, after such a one, `active`."""
+
+    status: str
+    kind: Literal["job_status_changed"] = field(default="job_status_changed", kw_only=True)
+
+
+@dataclass(frozen=True)
 class JobSilent(_InThread):
     """The agent is working, but nothing has changed for a long time."""
 
@@ -316,6 +324,7 @@ JobEnd = JobFinished | JobFailed | JobStopped
 JobNews = (
     JobStarted
     | JobActiveAgain
+    | JobStatusChanged
     | JobSilent
     | JobEnd
     | JobStillStopping

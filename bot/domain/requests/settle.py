@@ -8,6 +8,7 @@ from bot.domain.jobs.job import ARCHIVED, Job, Problem
 from bot.domain.jobs.observe import (
     JobApiUnavailable,
     JobObserved,
+    accepted_at_the_end,
     decide,
     note_outage,
     open_round,
@@ -163,8 +164,7 @@ def _accepted(
     if request.kind is RequestKind.STOP:
         notices = (agent_asked(request), *notices)
     if outcome.outdated or outcome.job.ended:
-        # The observed end may belong to earlier work or already to this request. A new round announces either.
-        state = open_round(state, now, polling)
+        state = accepted_at_the_end(state, now, polling)
     if state.job is not None and state.job.status == ARCHIVED:
         in_vain = rejection(request, RejectionReason.ACCEPTED_WHILE_ARCHIVED)
         return Settlement(RequestState.ACCEPTED, state, (*notices, in_vain), Reaction.PROBLEM)

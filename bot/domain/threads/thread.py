@@ -87,6 +87,8 @@ class Announcements:
         announced: The keys of this round's announcements.
         links: All links announced so far.
         finished_before: Whether the job finished in an earlier round.
+        last_status: The status of which the thread was told last. None: unknown (recorded by 1.0.0); empty: a follow-up
+            was accepted, and no status was announced since.
         last_end: The mark of the last announced end.
         unexplained: Rejections that wait for the next poll.
         restored: Whether the thread comes from a restored backup and nothing was sent since, so that news may have been
@@ -96,6 +98,7 @@ class Announcements:
     announced: frozenset[NoticeKey] = frozenset()
     links: tuple[str, ...] = ()
     finished_before: bool = False
+    last_status: str | None = None
     last_end: EndMark = field(default_factory=EndMark)
     unexplained: tuple[UnexplainedRejection, ...] = ()
     restored: bool = False
@@ -191,6 +194,11 @@ class ThreadState:
     announcements: Announcements = field(default_factory=Announcements)
     work: Work = field(default_factory=Work)
     people: Participation = field(default_factory=Participation)
+
+
+def owes_status(state: ThreadState) -> bool:
+    """Returns whether the thread was told of another status last than the job's."""
+    return state.announcements.last_status not in {None, state.job.status if state.job else None}
 
 
 def owes_question(state: ThreadState) -> bool:

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from bot.domain.jobs.details import JobReport
+from bot.domain.jobs.job import ACTIVE
 from bot.domain.notices.notification import NotificationSettings, person_mentioned
 from bot.domain.notices.posts import (
     AgentAskedToStop,
@@ -15,6 +16,7 @@ from bot.domain.notices.posts import (
     JobNews,
     JobSilent,
     JobStarted,
+    JobStatusChanged,
     JobStillStopping,
     JobStopped,
     PullRequestFound,
@@ -26,13 +28,13 @@ from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, ChatMessage, li
 from bot.slack.rendering.card_buttons import discard_button
 from bot.slack.rendering.job_report import count_changed, question_asked, reason_quoted, reply_here, with_report
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import Markup, addressing, joined, link, person, safe_url
+from bot.slack.rendering.text import Markup, addressing, joined, link, one_line, person, safe_url
 from bot.slack.rendering.words import job_news as words
 
 _NOTHING_TOLD = JobReport()
 
 
-def about_job(  # noqa: C901 - a branch for each kind
+def about_job(  # noqa: C901, PLR0912 - a branch for each kind
     thread: Thread, news: JobNews, notification: NotificationSettings, message_context: MessageContext
 ) -> ChatMessage:
     """Returns a message about the thread's job."""
@@ -51,6 +53,8 @@ def about_job(  # noqa: C901 - a branch for each kind
             made = paragraph(words.STARTED)
         case JobActiveAgain():
             made = paragraph(words.AT_WORK_AGAIN)
+        case JobStatusChanged(status):
+            made = paragraph(words.AT_WORK if status == ACTIVE else words.OTHER_STATUS(status=one_line(status, 100)))
         case JobSilent():
             made = paragraph(words.STILL_AT_WORK)
         case JobArchived():

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import pytest
 from support.fakes.ports import FakeJobApi
-from support.worlds.core_world import ANA, CoreWorld
+from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import Reaction
-from bot.domain.notices.posts import RequestUncertain
+from bot.domain.notices.posts import JobFailed, JobFinished, RequestUncertain
+from bot.domain.requests.request import RequestKind
 from bot.domain.threads.thread import ThreadState
 from bot.errors import JobApiBusy, JobApiError, JobApiNotAllowed, JobApiUncertain, JobApiUnreachable
 from bot.ports.job_api import PromptCall
@@ -30,6 +31,20 @@ class OneAnswerAKey(FakeJobApi):
             job = await super().send_message(project, job_id, call)
             self._answers[call.idempotency_key] = job
         return self._answers[call.idempotency_key]
+
+
+class AtOnce(FakeJobApi):
+    """Carries out each message before it answers."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__()
+        self.status = status
+
+    async def send_message(self, project: str, job_id: str, call: PromptCall) -> Job:
+        job = self.jobs[job_id]
+        await super().send_message(project, job_id, call)
+        self.show(job_id, self.status, job.pr_link)
+        return self.jobs[job_id]
 
 
 class ReadOnly(FakeJobApi):
@@ -136,6 +151,54 @@ async def test_an_answer_with_the_jobs_previous_state_is_not_an_end(world: CoreW
     job = (await state(world, ts)).job
     assert job is not None
     assert job.pr_link == OTHER
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+async def test_an_end_that_the_answer_to_the_message_tells_is_posted(world: CoreWorld, status: str) -> None:
+    world.job_api = AtOnce(status)
+    world.assemble()
+    ts = await world.started()
+    world.job_api.show("job-1", status, LINK)
+    await world.pass_time(300)
+    end = {"completed": "job_finished", "failed": "job_failed"}[status]
+    for at in ("5.1", "5.2"):
+        await world.reply(ts, "more", at, BEN)
+        await world.pass_time(300)
+    assert world.chat.said(ts) == ["job_started", end, end, end]
+    ends = [*world.chat.posted_as(JobFinished), *world.chat.posted_as(JobFailed)]
+    assert [each.person_id for each in ends] == ["", "UBEN", "UBEN"]
+
+
+async def test_an_end_that_the_answer_tells_is_not_posted_if_work_begins_soon(world: CoreWorld) -> None:
+    world.job_api = AtOnce("completed")
+    world.hold_back = 5.0
+    world.assemble()
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await fine_time(world, 30)
+    await world.reply(ts, "more", "5.1")
+    await fine_time(world, 4)
+    world.job_api.show("job-1", "active", LINK)
+    await fine_time(world, 30)
+    world.job_api.show("job-1", "completed", LINK)
+    await fine_time(world, 30)
+    assert world.chat.said(ts) == ["job_finished", "job_active_again", "job_finished"]
+
+
+async def test_an_end_that_the_answer_tells_can_be_that_of_a_stop(world: CoreWorld) -> None:
+    world.job_api = AtOnce("completed")
+    world.job_api.cancels = True
+    world.hold_back = 5.0
+    world.assemble()
+    ts = await world.started()
+    world.job_api.show("job-1", "completed", LINK)
+    await fine_time(world, 30)
+    await world.reply(ts, "more", "5.1")
+    await fine_time(world, 3)
+    thread = await world.thread(ts)
+    await world.press(RequestKind.STOP, BEN, "", key="stop", thread_id=thread.id)
+    await fine_time(world, 30)
+    assert world.chat.said(ts) == ["job_finished", "job_stopped"]
 
 
 async def test_a_failed_poll_does_not_outdate_an_answer(world: CoreWorld) -> None:

@@ -26,12 +26,14 @@ from bot.domain.notices.posts import (
     JobFinished,
     JobSilent,
     JobStarted,
+    JobStatusChanged,
+    JobStopped,
     OutageEnded,
     OutageStarted,
     PullRequestFound,
 )
 from bot.domain.projects import PostMode
-from bot.domain.threads.thread import ThreadState, Work
+from bot.domain.threads.thread import ThreadState, Work, owes_status
 
 POLLING = Polling()
 LINK = "https://example.org/pull/1"
@@ -127,6 +129,46 @@ def test_a_status_that_goes_back_is_not_announced() -> None:
     assert kinds(said) == [JobStarted, JobFinished]
 
 
+def test_work_after_an_unknown_status_is_announced() -> None:
+    _, said = follow(*(JobObserved(job(status)) for status in ("active", "paused", "active", "completed")))
+    assert kinds(said) == [JobStarted, JobStatusChanged, JobStatusChanged, JobFinished]
+    assert said[2].message == JobStatusChanged("active")
+
+
+def test_a_status_that_comes_back_is_announced_once_it_has_lasted() -> None:
+    """Those in between are not, if they come back sooner."""
+    seen = [JobObserved(job(status)) for status in ("active", "completed", "failed", "completed", "completed")]
+    state, said = follow(*seen, *seen[-1:], every=4.0)
+    assert kinds(said) == [JobStarted, JobFinished, JobFailed, JobFinished]
+    assert not owes_status(state)
+    _, said = follow(*seen[:4], JobObserved(job("failed")), JobObserved(job("failed")), every=2.0)
+    assert kinds(said) == [JobStarted, JobFinished, JobFailed]
+
+
+@pytest.mark.parametrize("link", [None, LINK])
+def test_a_flapping_job_is_polled_until_its_status_was_announced(link: str | None) -> None:
+    state, _ = follow(*(JobObserved(job(status, link)) for status in ("completed", "failed", "completed")))
+    assert decide(state, JobApiUnavailable("down"), 9_999.0, POLLING).next_poll_in is not None
+    told = decide(state, JobObserved(job("completed", link)), 9_999.0, POLLING)
+    assert kinds(list(told.notices)) == [JobFinished]
+    assert told.next_poll_in is None
+
+
+def test_work_that_no_follow_up_explains_is_announced_once_it_has_lasted() -> None:
+    _, said = follow(*(JobObserved(job(status)) for status in ("completed", "active", "active", "completed")))
+    assert kinds(said) == [JobFinished, JobActiveAgain]
+    _, said = follow(
+        *(JobObserved(job(status)) for status in ("completed", "active", "active", "completed", "completed"))
+    )
+    assert kinds(said) == [JobFinished, JobActiveAgain, JobFinished]
+
+
+def test_a_state_that_an_earlier_version_recorded_is_as_it_was_told() -> None:
+    state = ThreadState(job=job("completed"), work=Work(changed_at=0.0))
+    assert decide(state, JobObserved(job("completed")), 9_999.0, POLLING).state == state
+    assert kinds(list(decide(state, JobObserved(job("failed")), 9_999.0, POLLING).notices)) == [JobFailed]
+
+
 def test_a_follow_up_starts_a_round_with_its_own_end() -> None:
     state, _ = follow(JobObserved(job()), JobObserved(job("completed", LINK)))
     taken = take(state, job("active"))
@@ -197,9 +239,10 @@ def test_an_ended_job_is_polled_for_a_while_after_a_follow_up() -> None:
     )
 
 
-def test_an_unknown_status_counts_as_in_progress() -> None:
-    state, said = follow(JobObserved(job("queued")), JobObserved(job("paused")))
-    assert kinds(said) == [JobStarted]
+def test_an_unknown_status_is_announced_once_and_counts_as_in_progress() -> None:
+    state, said = follow(*(JobObserved(job(status)) for status in ("queued", "queued", "paused", "paused")))
+    assert [notice.message for notice in said[1:]] == [JobStatusChanged("queued"), JobStatusChanged("paused")]
+    assert {notice.due_in for notice in said} == {POLLING.hold_back}
     assert state.job is not None
     assert state.job.status == "paused"
     assert decide(state, JobObserved(job("paused")), 9_999.0, POLLING).next_poll_in is not None
@@ -329,20 +372,52 @@ def test_in_ends_only_mode_a_silent_job_is_announced_once() -> None:
 
 
 @given(steps)
-def test_ends_are_announced_once_a_round_and_links_once(
+def test_no_end_is_announced_twice_in_a_row_and_links_once(
     history: list[tuple[bool, Observation, float]],
 ) -> None:
-    ends: set[tuple[int, type[NoticeMessage]]] = set()
+    last: tuple[int, type[NoticeMessage]] | None = None
     announced: set[str] = set()
     for turn, _, decision in play(history):
         for message in (notice.message for notice in decision.notices):
-            if isinstance(message, JobFinished | JobFailed | JobArchived):
-                assert (turn, type(message)) not in ends
-                ends.add((turn, type(message)))
+            if isinstance(message, _OF_STATUS):
+                assert (turn, type(message)) != last or isinstance(message, JobStatusChanged)
+                last = turn, type(message)
             if isinstance(message, PullRequestFound):
                 assert message.link not in announced
             if isinstance(message, JobFinished | JobFailed | PullRequestFound) and message.link:
                 announced.add(message.link)
+
+
+@given(steps)
+def test_the_threads_last_word_is_the_cards(history: list[tuple[bool, Observation, float]]) -> None:
+    """Once the status has lasted, whatever it was before."""
+    told: list[NoticeMessage] = []
+    for _, _, decision in play(history):
+        told += [each.message for each in decision.notices if isinstance(each.message, _OF_STATUS)]
+        state, job_ = decision.state, decision.state.job
+        if job_ is None:
+            continue
+        final = decide(state, JobObserved(job_), state.work.changed_at + POLLING.hold_back, POLLING)
+        last = [*told, *(each.message for each in final.notices if isinstance(each.message, _OF_STATUS))][-1:]
+        assert not owes_status(final.state)
+        assert [_status_said(message) for message in last] == [job_.status]
+
+
+_OF_STATUS = (JobStarted, JobActiveAgain, JobStatusChanged, JobFinished, JobFailed, JobStopped, JobArchived)
+
+
+def _status_said(message: NoticeMessage) -> str:
+    match message:
+        case JobStarted() | JobActiveAgain():
+            return "active"
+        case JobStatusChanged(status):
+            return status
+        case JobFailed():
+            return "failed"
+        case JobArchived():
+            return "archived"
+        case _:
+            return "completed"
 
 
 @given(steps)

@@ -17,11 +17,12 @@ from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import Introduction
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState
-from bot.domain.threads.thread import Thread, ThreadState, owes_question
+from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
 from bot.store.schema.rows import message_from
 
 Row = Mapping[str, Any]
 _BEGINNINGS = ("started", "/active")
+_STATUS = "/status/"
 _ENDS = ("/completed", "/failed", "/stopped", "/archived")
 PASSING = {Problem.OUT_OF_REACH, Problem.RATE_LIMITED, Problem.BUSY, Problem.FAULTY, Problem.NOT_ALLOWED}
 REFUSALS = {"not_in_channel", "restricted_action", "invalid_blocks"}
@@ -332,6 +333,7 @@ class Verdict:
         assert silenced or self._may_be_left_out(state.announcements.announced - told, told), (
             state.announcements.announced - told
         )
+        assert silenced or not owes_status(state), f"{thread.id} was last told of {state.announcements.last_status!r}"
         untold = [link for link in state.announcements.links if not any(link in row["message"] for row in own)]
         assert not untold, f"{untold} of {thread.id} were not told: {[(row['key'], row['message']) for row in own]}"
         messages = [message for message in self.outside.chat.messages if message.key.startswith(f"{thread.id}/")]
@@ -355,7 +357,8 @@ class Verdict:
         never. A channel in ends-only mode gets no starts.
         """
         last = max((_round(key) for key in told if key.endswith(_ENDS)), default=-1) if self.outside.hold_back else -1
-        return all(key.endswith(_BEGINNINGS) and _round(key) <= last for key in keys)
+        begins = [key.endswith(_BEGINNINGS) or _STATUS in key for key in keys]
+        return all(begins) and all(_round(key) <= last for key in keys)
 
     def _thread_of(self, written: Written) -> Thread:
         cards = {message.ts: message.key.removesuffix("/card") for message in self.outside.cards()}

@@ -88,7 +88,8 @@ class JobApiOutside(FakeJobApi):
     """The job API, with its records by Idempotency-Key: a repeated key gets the first
     answer. `hidden` jobs are 404.
 
-    `calls` are all that took effect; `slow`: a job shows that it works on a message only at its next poll.
+    `calls` are all that took effect; `slow`: a job that gets a message looks as it did before, as if it worked on it
+    later, or was at once done.
     """
 
     def __init__(self, step: Callable[[], int]) -> None:

@@ -8,6 +8,8 @@ from bot.slack.rendering.words.template import Template
 
 STARTED = Markup("Started.")
 AT_WORK_AGAIN = Markup("At work again.")
+AT_WORK = Markup("At work.")
+OTHER_STATUS = Template("The agent reports a status that I don't know: {status}. I'll go on watching the job.")
 STILL_AT_WORK = Markup("Still at work: nothing new for ten minutes.")
 DONE = Template("Done. Here's the pull request: {link}")
 DONE_WITH_NEW_PULL_REQUEST = Template("Done. Here's a new pull request: {link}")
