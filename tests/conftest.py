@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from support.compiled_statements import share_compiled_statements
 from support.dealing import deal
-from support.hypothesis_settings import hypothesis_seed, look
-from support.lanes import Recorder, commit_count, divide, recorded_seconds, seconds_of, slice_of
+from support.hypothesis_settings import LONG, SEED, look
+from support.lanes import Recorder, divide, recorded_seconds, seconds_of
 from support.oracles.leaks import SecretWatch, planting
 from support.scratch import IN_MEMORY
 from support.servers.forked_commands import forked_commands
@@ -34,16 +34,16 @@ share_compiled_statements()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lanes")
-    group.addoption("--slice", type=int, metavar="N", help="run one slice of the tests; consecutive numbers cover all")
     group.addoption("--record-seconds", action="store_true", help="record how long each file's tests took")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Runs before Hypothesis's own plugin reads the option. An empty mark expression is the full lane."""
-    look(at_all=not config.option.markexpr)
-    if config.option.hypothesis_seed is None:
-        config.option.hypothesis_seed = hypothesis_seed()
+    full = not config.option.markexpr
+    look(full=full)
+    if config.option.hypothesis_seed is None and not full and not LONG:
+        config.option.hypothesis_seed = SEED
     if config.option.record_seconds and "PYTEST_XDIST_WORKER" not in os.environ:
         config.pluginmanager.register(Recorder())
 
@@ -60,17 +60,14 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    divide(item, commit_count())
+    divide(item)
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each worker of pytest-xdist has the same list, and knows the number of workers."""
-    seconds = recorded_seconds()
-    if config.option.slice is not None:
-        items[:] = slice_of(items, config.option.slice, seconds)
     if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
-        items[:] = deal(items, int(workers), partial(seconds_of, seconds=seconds))
+        items[:] = deal(items, int(workers), partial(seconds_of, seconds=recorded_seconds()))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from support.worlds.app_world import AppWorld, a_world
 from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages
 
-pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 PATIENCE_MS = 30_000
 SECRET = "ghp" + "_" + "a1B2" * 9
 
@@ -57,6 +57,7 @@ async def test_a_handed_over_context_can_be_edited(world: AppWorld, tabs: Worksp
     assert SECRET not in str(created)
 
 
+@pytest.mark.full
 async def test_home_starts_with_an_example_and_shows_requested_jobs(world: AppWorld, tabs: WorkspaceTabs) -> None:
     """It opens the modal, too."""
     page = await tabs.open(ANA)

@@ -176,15 +176,15 @@ async def test_each_command_explains_its_failures(shell: Shell) -> None:
 WITHOUT_FCNTL = "import sys; sys.modules['fcntl'] = None; from bot.cli.main import main; main()"
 
 
-@pytest.mark.in_turn
+@pytest.mark.first(arguments=3)
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (("--version",), 0, f"pagehand, version {__version__}"),
+        *((command, 1, "Pagehand needs Linux or macOS.") for command in (("run",), ("backup", "x.sqlite3"))),
+        *((command, 1, "Pagehand needs Linux or macOS.") for command in (("demo",), ("jobserver",), ("migrate",))),
         (("--help",), 0, "Usage:"),
         (("run", "--help"), 0, "Usage:"),
-        *((command, 1, "Pagehand needs Linux or macOS.") for command in (("run",), ("demo",), ("jobserver",))),
-        *((command, 1, "Pagehand needs Linux or macOS.") for command in (("migrate",), ("backup", "x.sqlite3"))),
     ],
 )
 async def test_a_missing_unix_module_is_explained(

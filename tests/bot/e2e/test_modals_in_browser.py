@@ -21,7 +21,7 @@ from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.words.forms import PROMPT_MISSING
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 AWS = "AKIA" + "IOSFODNN7EXAMPL2"
 
@@ -72,6 +72,7 @@ async def test_a_job_is_requested_by_modal_and_an_error_loses_no_text(tabs: Work
     assert (asked.person, asked.channel_id) == (Person(ANA, world.identity.team_id), DOCS)
 
 
+@pytest.mark.full
 async def test_an_abandoned_draft_is_restored(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Even after Escape right behind the last key; nobody else sees the draft."""
     page = await tabs.open(ANA, DOCS)
@@ -114,6 +115,7 @@ async def test_a_message_is_handed_over_with_its_secret_removed(tabs: WorkspaceT
     assert (asked.prompt, asked.context, asked.thread_ts) == ("Name the port", RequestContext("Only this"), root.ts)
 
 
+@pytest.mark.full
 async def test_home_saves_defaults(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Home is told that it was opened, and its button opens the defaults."""
     button = {
@@ -154,6 +156,7 @@ def working() -> Thread:
     )
 
 
+@pytest.mark.full
 async def test_the_buttons_of_a_card_work(tabs: WorkspaceTabs, world: SlackWorld) -> None:
     """Its menu, its confirmation before a stop, and a follow-up in a modal."""
     made = card(working(), MessageContext(command="/docs", admin="", bot_user_id=world.identity.bot_user_id))

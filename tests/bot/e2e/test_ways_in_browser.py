@@ -18,7 +18,7 @@ from support.worlds.ways_in_world import LINK, WaysInWorld, ways_in_world
 
 from bot.slack.rendering.words.forms import PROMPT_MISSING
 
-pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SECRET = "ghp" + "_" + "a1B2" * 9
 PROJECTS = f"""
 [[projects]]
@@ -106,6 +106,7 @@ async def test_error_draft_stop_and_retry_in_the_browser(
     assert len(world.job_api.created) == 2
 
 
+@pytest.mark.full
 async def test_a_message_is_handed_over_with_its_secret_masked(
     world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path
 ) -> None:
@@ -145,6 +146,7 @@ async def test_mention_in_a_thread_and_edit_in_the_browser(world: WaysInWorld, t
     await world.steered(created.job_id, "bring it back, with examples")
 
 
+@pytest.mark.full
 async def test_a_direct_message_is_routed_to_one_of_two_projects(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """Its author is asked which one, below the message; replies in its thread steer the job."""
     page = await tabs.open(ANA)
@@ -160,6 +162,7 @@ async def test_a_direct_message_is_routed_to_one_of_two_projects(world: WaysInWo
     await world.steered(created.job_id, "And the old one")
 
 
+@pytest.mark.full
 async def test_home_shows_a_persons_jobs(world: WaysInWorld, tabs: WorkspaceTabs, pictures: Path) -> None:
     """Each with its state; defaults and the health are below."""
     job = await world.begun('Replace "colour" with "color" in the guides')
@@ -176,6 +179,7 @@ async def test_home_shows_a_persons_jobs(world: WaysInWorld, tabs: WorkspaceTabs
     await take_picture(page, pictures / "home.png", 900)
 
 
+@pytest.mark.full
 async def test_a_guest_is_refused_politely(world: WaysInWorld, tabs: WorkspaceTabs) -> None:
     """Nobody else sees it, and nothing starts."""
     jobs = len(world.job_api.created)

@@ -44,7 +44,7 @@ def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.in_turn
+@pytest.mark.first(arguments=5)
 @pytest.mark.parametrize(
     "arguments", [("--version",), ("--help",), *((name, "--help") for name in main.commands)], ids=" ".join
 )
@@ -80,7 +80,7 @@ def test_every_command_has_a_one_line_summary() -> None:
     assert [name for name, command in main.commands.items() if not command.get_short_help_str()] == []
 
 
-@pytest.mark.in_turn
+@pytest.mark.first(module=4)
 @pytest.mark.parametrize(("command", "module"), [(name, module) for name in MODULES for module in MODULES[name]])
 def test_a_command_with_a_missing_extra_says_what_to_install(command: Extra, module: str) -> None:
     ended = python(MISSING, module, command)

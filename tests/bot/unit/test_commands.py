@@ -359,24 +359,24 @@ def test_a_mention_is_of_exactly_one_person() -> None:
     assert not mentions("hey <@UBOT2> &lt;@UBOT&gt; @UBOT", "UBOT")
 
 
-@pytest.mark.in_turn
+@pytest.mark.first(piece=5)
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "piece",
     [
-        " ",
         "<@UBOT|",
         "<@UBOT> ",
+        " ",
+        ":a",
+        "`!stop`",
         " <@UBOT",
         "\n",
         "<@UBOT>,",
         ":",
-        ":a",
         "!new ",
         "quiet ",
         "!",
         "! ",
-        "`!stop`",
         "!oooo",
     ],
 )

@@ -113,11 +113,23 @@ def modules_and_packages(folder: Path) -> list[str]:
 
 LARGE = "jobserver"
 """Half of all patterns: tested by its own packages."""
-PLACES = [
-    *(name for name in modules_and_packages(ROOT) if name != LARGE),
-    *(f"{LARGE}.{name}" for name in modules_and_packages(ROOT / LARGE)),
+EXPOSED = [
+    "slack",
+    "domain",
+    "runtime",
     "secrets",
+    *(f"{LARGE}.{name}" for name in ("leaks", "pages", "egress", "api")),
 ]
+"""Where patterns meet what people, agents and strangers write."""
+PLACES = list(
+    dict.fromkeys(
+        [
+            *EXPOSED,
+            *(name for name in modules_and_packages(ROOT) if name != LARGE),
+            *(f"{LARGE}.{name}" for name in modules_and_packages(ROOT / LARGE)),
+        ]
+    )
+)
 
 
 def place_of(pattern: str) -> str:
@@ -129,7 +141,7 @@ def test_every_pattern_is_registered() -> None:
     assert {place_of(name) for name in every_pattern()} <= set(PLACES)
 
 
-@pytest.mark.in_turn
+@pytest.mark.first(place=len(EXPOSED))
 @pytest.mark.parametrize("place", PLACES)
 def test_the_steps_grow_linearly_with_the_text(place: str) -> None:
     """For the patterns of one package of Pagehand, or of one of its modules."""

@@ -242,7 +242,7 @@ def test_any_end_notice_is_harmless_and_mentions_at_most_one_person(end: NoticeM
 SAID = [kind for kind in KINDS if kind not in {CardChanged, ReactionChanged}]
 
 
-@pytest.mark.in_turn
+@pytest.mark.first(kind=12)
 @pytest.mark.parametrize("kind", SAID)
 @given(data=st.data(), prompt=texts, without_blocks=st.booleans())
 def test_any_notice_is_harmless_and_within_slacks_limits(

@@ -19,7 +19,6 @@ from bot.jobserver.sandbox.interface import Sandbox, Workspace
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import SandboxSettings
 
-pytestmark = pytest.mark.in_turn
 README = Path(__file__).parents[3] / "bot" / "jobserver" / "README.md"
 _TABLE = re.compile(r"<!-- made by tests/jobserver/contract/test_agent_abilities\.py -->\n(.+?)\n\n", re.DOTALL)
 
@@ -49,9 +48,10 @@ async def test_each_row_matches_its_program(name: str, tmp_path: Path) -> None:
     assert abilities.heard.is_asked == real.agent.asks_by_form
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "model", "wrong"),
-    [pytest.param("claude", "haiku", "haikku", marks=pytest.mark.full), ("codex", "gpt-5.5", "gpt-5,5")],
+    [("claude", "haiku", "haikku"), ("codex", "gpt-5.5", "gpt-5,5")],
 )
 async def test_a_model_comes_from_the_programs_list_and_a_wrong_one_shows_it(
     name: str, model: str, wrong: str, tmp_path: Path

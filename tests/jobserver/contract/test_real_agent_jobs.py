@@ -23,7 +23,6 @@ from bot.jobserver.sandbox.bubblewrap import COPY
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
-pytestmark = pytest.mark.in_turn
 GOOSE = REAL_AGENTS["goose"]
 """The one that starts fastest."""
 
@@ -77,6 +76,7 @@ async def test_a_job_and_its_follow_up(world: JobServerWorld, model: ModelServer
     assert "It is American now." in "".join(told)
 
 
+@pytest.mark.full
 async def test_a_job_over_budget_continues_after_a_reply(
     tmp_path: Path, goose: dict[str, Any], model: ModelServer
 ) -> None:
@@ -97,6 +97,7 @@ async def test_a_job_over_budget_continues_after_a_reply(
         assert world.show(f"pagehand/{job['id']}", "new0.md") == "New.\n"
 
 
+@pytest.mark.full
 async def test_a_job_is_cancelled_while_its_model_is_silent(
     world: JobServerWorld, model: ModelServer, tmp_path: Path
 ) -> None:
@@ -111,12 +112,13 @@ async def test_a_job_is_cancelled_while_its_model_is_silent(
     assert not marked_processes(str(tmp_path))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("status", "words"),
     [
         (402, "your credit balance is too low"),
-        pytest.param(529, "the model is overloaded", marks=pytest.mark.full),
-        pytest.param(429, "too many requests", marks=pytest.mark.full),  # it waits for seconds, and retries
+        (529, "the model is overloaded"),
+        (429, "too many requests"),  # it waits for seconds, and retries
     ],
 )
 async def test_work_is_resumed_after_the_model_refused_more(

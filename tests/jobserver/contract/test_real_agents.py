@@ -21,7 +21,6 @@ from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
-pytestmark = pytest.mark.in_turn
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -80,7 +79,7 @@ async def stopped(world: RealAgentWorld, editing: asyncio.Task[object]) -> None:
         await nothing_runs(world)
 
 
-@tried(default=("claude", "codex"))
+@tried()
 async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), Say("I made **it** American."))
     world.model.script.on("Make that shorter", WriteFile(world.path(PAGE), SHORTER), Say("Only the title is left."))
@@ -111,6 +110,7 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert len(world.progress.sessions) == (1 if is_remembered else 2)
 
 
+@pytest.mark.full
 @tried()
 async def test_an_attached_image_is_copied_into_the_docs(name: str, world: RealAgentWorld) -> None:
     """The agent is told its path; a plain copy is allowed when the agent asks."""
@@ -125,6 +125,7 @@ async def test_an_attached_image_is_copied_into_the_docs(name: str, world: RealA
         assert any(request.holds(folder) for request in world.model.requests)
 
 
+@pytest.mark.full
 @tried(*QUESTIONS)
 async def test_an_agents_multiple_choice_question_is_answered_while_it_works(name: str, world: RealAgentWorld) -> None:
     """With its own tool; free text, and no answer, are passed to its model, too."""
@@ -152,6 +153,7 @@ async def test_a_cancelled_turn_ends_in_time_and_leaves_nothing_running(world: R
     await stopped(world, editing)
 
 
+@pytest.mark.full
 @tried()
 async def test_a_key_the_model_rejects_fails_with_that_reason(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", Refuse(401, "this key is not known here"))
@@ -169,7 +171,8 @@ TOLD = {"codex": "high demand", "goose": "the model is out of order"}
 """Codex has its own wording, and tries again for 20 s first."""
 
 
-@tried(*TOLD, default=())
+@pytest.mark.full
+@tried(*TOLD)
 async def test_a_failed_turn_is_a_failure_even_if_the_agent_calls_it_done(name: str, world: RealAgentWorld) -> None:
     world.model.script.on("Make it American", Refuse(500, "the model is out of order"))
     with pytest.raises(EditError, match=TOLD[name]):
@@ -188,6 +191,7 @@ async def test_nothing_outside_the_copy_is_written_and_no_shell_is_run(world: Re
     assert result.reason.startswith("It wanted to do what is not allowed here")
 
 
+@pytest.mark.full
 @tried("codex")
 async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
     world: RealAgentWorld, tmp_path: Path
@@ -205,6 +209,7 @@ async def test_a_shell_in_the_sandbox_reads_the_copy_and_writes_nowhere_else(
     assert not outside.exists()
 
 
+@pytest.mark.full
 @tried("codex")
 async def test_a_shell_in_the_sandbox_finds_no_key(world: RealAgentWorld) -> None:
     """Not in the environment or the arguments of any process, and in no file: only the relay knows it."""

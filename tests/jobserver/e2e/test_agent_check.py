@@ -20,7 +20,6 @@ from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.choice import open_sandbox
 from bot.jobserver.settings.sandbox import SandboxSettings
 
-pytestmark = pytest.mark.in_turn
 GOOSE = REAL_AGENTS["goose"]
 """The one that starts fastest."""
 ASKED = "Answer with the word: ready"
@@ -74,6 +73,7 @@ async def check(path: str, tmp_path: Path, model: ModelServer, sandbox: str) -> 
     return process.returncode, output.decode()
 
 
+@pytest.mark.full
 async def test_an_installed_agent_that_answers_passes(
     installed: str, tmp_path: Path, model: ModelServer, sandbox: str
 ) -> None:

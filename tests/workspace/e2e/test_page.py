@@ -26,9 +26,10 @@ from support.worlds.browser_page import (
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
+@pytest.mark.full
 async def test_each_person_sees_their_own_conversations(tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA)
     names = page.get_by_test_id("channel").locator(".conversation-name")
@@ -54,6 +55,7 @@ async def test_the_bare_address_opens_a_channel(tabs: WorkspaceTabs) -> None:
     tabs.faults[:] = [fault for fault in tabs.faults if "404" not in fault]  # the browser's words for U0NOBODY
 
 
+@pytest.mark.full
 async def test_others_read_what_was_typed(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     ana, ben = await tabs.open(ANA, DOCS), await tabs.open(BEN, DOCS)
     composer = ana.get_by_test_id("composer")
@@ -69,6 +71,7 @@ async def test_others_read_what_was_typed(tabs: WorkspaceTabs, workspace: Worksp
     assert workspace.channels.messages("docs")[-1].text == f"&lt;b&gt;5 &amp; 6&lt;/b&gt; *bold* <@{BEN}>\nsecond line"
 
 
+@pytest.mark.full
 async def test_commands_are_completed_and_unknown_ones_rejected(tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA, DOCS)
     composer, suggestions = page.get_by_test_id("composer"), page.get_by_test_id("suggestions").first
@@ -205,6 +208,7 @@ async def test_a_thread_has_its_own_pane_and_address(tabs: WorkspaceTabs, worksp
     assert [m.subtype for m in workspace.channels.thread("docs", first.ts)] == [None, None, "thread_broadcast"]
 
 
+@pytest.mark.full
 async def test_messages_written_quickly_keep_their_order(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     page = await tabs.open(ANA, DOCS)
     texts = [f"Line {number}" for number in range(12)]
@@ -215,6 +219,7 @@ async def test_messages_written_quickly_keep_their_order(tabs: WorkspaceTabs, wo
     assert [message.text for message in workspace.channels.messages("docs")] == texts
 
 
+@pytest.mark.full
 async def test_editing_deleting_and_reacting(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     page = await tabs.open(ANA, DOCS)
     await write(page, "Frist & @ben")
@@ -338,7 +343,8 @@ async def test_the_list_stays_at_its_end_unless_scrolled_up(tabs: WorkspaceTabs,
     await expect(page.get_by_text("Below")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("tabs", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
+@pytest.mark.full
+@pytest.mark.parametrize("tabs", ["light", "dark"], indirect=True)
 async def test_a_narrow_window_shows_one_thing_at_a_time(tabs: WorkspaceTabs, slack: AsyncWebClient) -> None:
     posted = await slack.chat_postMessage(channel=DOCS, text="card", blocks=CARD)
     await slack.chat_postMessage(channel=DOCS, text="x" * 500, thread_ts=posted["ts"])

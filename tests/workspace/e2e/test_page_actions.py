@@ -13,7 +13,7 @@ from support.worlds.modal_samples import option, plain
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 Json = dict[str, Any]
 
@@ -25,6 +25,7 @@ async def run_shortcut(page: Page, name: str) -> None:
     await page.get_by_role("menuitem", name=name).click()
 
 
+@pytest.mark.full
 async def test_a_message_shortcut(tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer) -> None:
     """The app gets the message. The menu works with the keyboard alone."""
     heard: asyncio.Queue[Json] = asyncio.Queue()
@@ -60,6 +61,7 @@ async def test_an_unanswered_shortcut_is_reported(tabs: WorkspaceTabs, workspace
     await expect(page.get_by_test_id("toast")).to_contain_text("No app is connected")
 
 
+@pytest.mark.full
 async def test_reactions_are_added_and_removed_with_any_emoji(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """`:x:` with one click, others by name."""
     said = await workspace.people["ben"].say("docs", "Shall we?")
@@ -85,6 +87,7 @@ async def test_reactions_are_added_and_removed_with_any_emoji(tabs: WorkspaceTab
     assert workspace.channels.messages("docs")[-1].reactions == {"x": [BEN], "shipit": [ANA]}
 
 
+@pytest.mark.full
 async def test_a_message_is_shared_into_a_thread(tabs: WorkspaceTabs, workspace: WorkspaceServer) -> None:
     """It shows the author, and the origin to those who may see it."""
     await workspace.people["ben"].say("leads", "The <plan> is *ready*")
@@ -222,6 +225,7 @@ async def test_a_reply_that_the_app_also_sends_to_the_channel(tabs: WorkspaceTab
     await expect(replies(page).last).not_to_contain_text("replied to a thread")
 
 
+@pytest.mark.full
 async def test_people_of_other_organisations_see_what_they_may_not_do(
     tabs: WorkspaceTabs, workspace: WorkspaceServer
 ) -> None:

@@ -13,7 +13,7 @@ from support.worlds.modal_samples import CHANNEL, PROMPT, TITLE, WHOLE, input_bl
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 Json = dict[str, Any]
 CHOSEN = "(node) => node.selectedOptions[0].label"
@@ -154,6 +154,7 @@ async def test_a_view_that_loads_first_focuses_its_input_later(
     await expect(shown.get_by_label("What to do")).to_be_focused()
 
 
+@pytest.mark.full
 async def test_typed_text_is_sent_before_the_modal_closes(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """An app can get the text while it is typed, so that it can keep a draft when Escape closes the modal."""
     element = {"type": "plain_text_input", "dispatch_action_config": {"trigger_actions_on": ["on_character_entered"]}}
@@ -248,6 +249,7 @@ async def test_closing_the_top_view_returns_to_what_was_typed(
     assert [(await heard.next())["is_cleared"] for _ in range(2)] == [True, True]
 
 
+@pytest.mark.full
 async def test_an_invalid_answer_is_reported_and_the_text_stays(
     tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer
 ) -> None:
@@ -262,6 +264,7 @@ async def test_an_invalid_answer_is_reported_and_the_text_stays(
     await expect(shown.get_by_label("What to do")).to_have_value("Keep me")
 
 
+@pytest.mark.full
 async def test_a_lost_server_loses_no_text(tabs: WorkspaceTabs, app: AsyncApp, workspace: WorkspaceServer) -> None:
     """The page reconnects by itself, and the modal is still there."""
     Heard(app, modal(PROMPT))
@@ -276,7 +279,8 @@ async def test_a_lost_server_loses_no_text(tabs: WorkspaceTabs, app: AsyncApp, w
     tabs.faults[:] = [fault for fault in tabs.faults if "net::ERR_" not in fault]  # the browser's own words for it
 
 
-@pytest.mark.parametrize("tabs", ["light", pytest.param("dark", marks=pytest.mark.full)], indirect=True)
+@pytest.mark.full
+@pytest.mark.parametrize("tabs", ["light", "dark"], indirect=True)
 async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """Every field has a label, nothing overflows, and Tab never leaves the modal."""
     Heard(app, WHOLE)
@@ -295,6 +299,7 @@ async def test_a_modal_in_a_narrow_window_keeps_the_keyboard(tabs: WorkspaceTabs
     assert await shown.evaluate(unnamed) == 0
 
 
+@pytest.mark.full
 async def test_a_command_opens_a_modal_with_its_channel_chosen(tabs: WorkspaceTabs, app: AsyncApp) -> None:
     """As Pagehand does for `/docs` without text."""
 

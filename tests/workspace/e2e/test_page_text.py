@@ -10,7 +10,7 @@ from support.worlds.browser_page import ANA, DOCS, WorkspaceTabs, messages
 
 from bot.workspace import WorkspaceServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.in_turn, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 RENDER = """async ([text, object]) => {
   const { mrkdwn, textObject } = await import("/page/static/text/inline.js");
@@ -70,6 +70,7 @@ OBJECTS = [
 ]
 
 
+@pytest.mark.full
 async def test_text_objects_are_rendered(tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA)
     assert [(text, kind, await page.evaluate(RENDER, [text, kind])) for text, kind, _ in OBJECTS] == OBJECTS
@@ -83,6 +84,7 @@ MARKDOWN = [
 ]
 
 
+@pytest.mark.full
 async def test_tables_and_tasks_of_the_markdown_block(tabs: WorkspaceTabs) -> None:
     """Text that only resembles a table or task stays text."""
     page = await tabs.open(ANA)
@@ -117,6 +119,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.full
 async def test_hostile_text_stays_text(tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA)
     for text in HOSTILE:
@@ -148,6 +151,7 @@ async def test_hostile_messages_stay_messages(
     await expect(messages(page).last.get_by_role("button", name="Show the whole message")).to_be_visible()
 
 
+@pytest.mark.full
 async def test_unknown_blocks_do_no_harm(tabs: WorkspaceTabs) -> None:
     page = await tabs.open(ANA)
     render = """async (list) => {
