@@ -104,6 +104,7 @@ class App:
         self._supervisor = Supervisor(recovery=self._timings.recovery)
         self._recording_health = RecordingHealth(SteadyClock().monotonic, recovery=self._timings.recording_recovery)
         self._happened: set[LastTime] = set()
+        self._began = SteadyClock().monotonic()
         self._projects = config.known_projects.with_channel_aliases(edges.channel_aliases)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
@@ -194,10 +195,19 @@ class App:
             edges.people,
             edges.reading,
             edges.modals.views,
+            self._heard_for,
             edges.requesters,
             edges.operator,
         )
         return Scheduler(settings, scheduler_edges, parts=lambda: list(self._statuses()))
+
+    def _heard_for(self) -> float:
+        """Returns for how many seconds this process has been told of everything without interruption; one that does not
+        receive, since it started.
+        """
+        if isinstance(self.receiver, SocketReceiver):
+            return self.receiver.health().up_seconds
+        return SteadyClock().monotonic() - self._began
 
     def _build_check(self) -> DatabaseProbe:
         return DatabaseProbe(

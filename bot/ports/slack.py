@@ -9,6 +9,7 @@ from bot.domain.notices.deliver import ReactionCall
 from bot.domain.notices.messages import Notice
 from bot.domain.people.home import HomeContent
 from bot.domain.people.members import ChannelInfo, Member
+from bot.domain.requests.request import Reply
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 
 
@@ -47,6 +48,16 @@ class Conversations(Protocol):
         """
 
 
+class MessageVersions(Protocol):
+    """Reads what became of messages. Raises only ChatError's classes."""
+
+    async def versions(self, channel_id: str, thread_ts: str, *, since_ts: str) -> Mapping[str, Reply | None]:
+        """Returns the messages of a thread from `since_ts` on, by their `ts`: as their last edit, None if they are as
+        they were written. Those that were deleted are missing. Without `thread_ts`, those outside threads. Raises
+        ChatError: ChatRejected if Slack does not show all of them.
+        """
+
+
 class FileReader(Protocol):
     """Reads files. Raises only ChatError's classes, each call within a bounded time."""
 
@@ -74,6 +85,7 @@ class SlackReading:
     groups: Groups
     channels: ChannelReader
     conversations: Conversations
+    versions: MessageVersions
     files: FileReader
 
 

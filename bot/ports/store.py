@@ -21,13 +21,16 @@ from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread, Thr
 @dataclass(frozen=True)
 class ClaimedRequest:
     """A claimed request. `uncertain`: an earlier holder died or was paused while sending, so it may have arrived.
-    `merged`: the requests that are sent with it as one message, in the order they were written.
+    `merged`: the requests that are sent with it as one message, in the order they were written. `taken_over`: an
+    earlier holder did not finish. `waited`: its message may have been changed since, and Pagehand not been told.
     """
 
     request: Request
     thread: Thread
     uncertain: bool
     merged: tuple[Request, ...] = ()
+    taken_over: bool = False
+    waited: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from bot.scheduler.preparing.outcomes import (
     wait_for_project,
 )
 from bot.scheduler.preparing.parts import Fetch, PartsFetcher, PreparerSettings, SharedThread, Together
+from bot.scheduler.preparing.rereading import Rereader
 from bot.scheduler.preparing.slack_reading import (
     LookupDeferred,
     LookupFailed,
@@ -69,6 +70,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         settings: Its settings.
         prepared_by: Permissions, projects and polling.
         reading: Reads from Slack.
+        rereader: Reads messages again.
         job_api: Tells which projects accept files.
         people: Looks up the names of writers of forwarded messages.
         concurrency: Requests in progress at a time.
@@ -83,6 +85,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         prepared_by: PreparerSettings,
         *,
         reading: SlackReading,
+        rereader: Rereader,
         job_api: JobApi,
         people: DisplayNames | None = None,
         concurrency: int = MOST_UNDER_WAY,
@@ -92,7 +95,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         self._rules, self._projects = prepared_by.rules, prepared_by.projects
         self._polling, self._merge_seconds = prepared_by.polling, prepared_by.merge_seconds
         self._settling = max(prepared_by.merge_seconds, SETTLING)
-        self._reading = reading
+        self._reading, self._rereader = reading, rereader
         self._limits, self._together = prepared_by.limits, Together()
         self._fetcher = PartsFetcher(reading, prepared_by.limits)
         self._composer = ContextComposer(job_api, people, prepared_by.masker)
@@ -100,9 +103,12 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims received requests."""
         turn = self._random()
-        return await self._store.transact(
-            lambda tx: tx.requests.claim_received(self._owner, lease=self._lease, limit=limit, turn=turn)
-        )
+
+        async def work(tx: RequestTransaction) -> Sequence[ClaimedRequest]:
+            claimed = await tx.requests.claim_received(self._owner, lease=self._lease, limit=limit, turn=turn)
+            return self._rereader.claimed(claimed, tx.now)
+
+        return await self._store.transact(work)
 
     def subject(self, item: ClaimedRequest) -> LogContext:
         """See Worker."""
@@ -112,7 +118,8 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         """Prepares one request, and records the outcome."""
         try:
             async with asyncio.timeout(self._settings.call_timeout):
-                found = await self._find_out(item)
+                newer = await self._rereader.newer(item)
+                found = None if newer else await self._find_out(item)
         except LookupFailed as error:
             await self._try_later(item, error)
             return
@@ -120,6 +127,10 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await self._try_later(item, LookupFailed("no answer in time"))
             return
         self.record_answer()  # its files may still fail
+        if found is None:
+            await self._rereader.record(newer)
+            await self.record(partial(self._prepare_again, item))
+            return
         if found.part is None or item.request.kind is RequestKind.START:
             await self._go_on(item, found)
             return
@@ -213,6 +224,11 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
         held = await self._held(tx, item)
         if held is not None:
             await postpone(tx, *held, error, jitter=self._random())
+
+    async def _prepare_again(self, item: ClaimedRequest, tx: RequestTransaction) -> None:
+        """Has a request prepared as its message is now, unless that has withdrawn it."""
+        if await self._held(tx, item) is not None:
+            await tx.requests.not_tried(item.request.id, due_in=0.0, problem="")
 
     async def _keep_parts(self, item: ClaimedRequest, fetch: Fetch, tx: RequestTransaction) -> None:
         held = await self._held(tx, item)

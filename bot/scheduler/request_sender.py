@@ -41,6 +41,8 @@ from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.log_context import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
 from bot.scheduler.job_api_worker import JobApiWorker, job_words
+from bot.scheduler.preparing.rereading import Rereader
+from bot.scheduler.preparing.slack_reading import LookupFailed, retry_delay
 from bot.scheduler.request_text import RequestText
 from bot.scheduler.worker import NOTHING, WorkerSettings, about, left_by_sending
 from bot.service.settle import ClaimSettings, asker_id, give_back, open_claimed, record_result
@@ -55,6 +57,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         store: The store.
         job_api: The job API.
         settings: Its settings.
+        rereader: Reads messages again.
         polling: How soon a job is polled after a request.
         abilities: What each project's job API can do, by the project's name. If it executes a repeated Idempotency-Key
             once, a request that may have arrived is sent again.
@@ -73,6 +76,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         store: Store,
         job_api: JobApi,
         settings: WorkerSettings,
+        rereader: Rereader,
         *,
         polling: Polling,
         abilities: Callable[[str], JobApiAbilities],
@@ -85,6 +89,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
+        self._rereader = rereader
         self._polling = polling
         self._posts = posts
         self._abilities = abilities
@@ -110,7 +115,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             # Each locks its thread, in the order that `bot.store.session` requires.
             in_order = sorted(claimed, key=lambda item: item.thread.id)
             opened = [await open_claimed(tx, item, self._claims) for item in in_order]
-            return [item for item in opened if item is not None]
+            return self._rereader.claimed([item for item in opened if item is not None], tx.now)
 
         return await self._store.transact(work)
 
@@ -123,13 +128,29 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         if (doubt := self._doubt(item)) is not None:
             outcome: SendOutcome = doubt
         else:
+            if not await self._is_as_written(item):
+                return
             request = await self._text.complete(item)
             if not self.lease_covers_call(claimed_at):
-                await self._store.transact(lambda tx: self._hand_back(tx, item.request))
+                await self._hand_back(item.request)
                 return
             outcome = await self._send(request, item.thread)
         jitter = self._random()
         await self.record(lambda tx: self._settle(tx, item, outcome, jitter), leaves=left_by_sending())
+
+    async def _is_as_written(self, item: ClaimedRequest) -> bool:
+        """Returns whether a request has the words that its message has now. Otherwise it is handed back, and revised
+        or, while Slack cannot tell, tried again soon.
+        """
+        try:
+            newer = await self._rereader.newer(item)
+        except LookupFailed as error:
+            await self._hand_back(item.request, due_in=retry_delay(1, error, jitter=self._random()))
+            return False
+        if newer:
+            await self._hand_back(item.request)
+            await self._rereader.record(newer)
+        return not newer
 
     def _doubt(self, item: ClaimedRequest) -> Uncertain | None:
         """Returns why a request is not sent unless somebody asks for it again; None if it can be sent."""
@@ -270,11 +291,15 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
             case _:
                 return outcome
 
-    async def _hand_back(self, tx: RequestTransaction, request: Request) -> None:
+    async def _hand_back(self, request: Request, *, due_in: float = 0.0) -> None:
         """Returns a request that was certainly not sent to the queue, unless another process has claimed it."""
-        newest = await tx.requests.get(request.id)
-        if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
-            await give_back(tx, newest, await tx.requests.merged_into(request.id))
+
+        async def work(tx: RequestTransaction) -> None:
+            newest = await tx.requests.get(request.id)
+            if newest is not None and await tx.requests.is_claimed_by(request.id, self._owner):
+                await give_back(tx, newest, await tx.requests.merged_into(request.id), due_in=due_in)
+
+        await self._store.transact(work)
 
 
 def _key_of_attempt(request: Request) -> str:

@@ -25,10 +25,12 @@ from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox, WholeAnswers
 from bot.scheduler.preparing.parts import PreparerSettings
+from bot.scheduler.preparing.rereading import HeardFor, Rereader
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.retention import RetentionSweeper
 from bot.scheduler.worker import DueWork, Worker, WorkerSettings
+from bot.service import Service
 
 LEASE_MARGIN = 10.0
 """Seconds that a claim outlives the longest call made under it."""
@@ -104,8 +106,8 @@ class SchedulerSettings:
 
 @dataclass(frozen=True)
 class SchedulerEdges:
-    """The ports that the workers use. `requesters`: for job APIs that accept requesters; `operator`: gets messages in
-    Slack about faults of the set-up.
+    """The ports that the workers use. `heard_for`: for how long Slack's events have come without a gap; `requesters`:
+    for job APIs that accept requesters; `operator`: gets messages in Slack about faults of the set-up.
     """
 
     store: Store
@@ -114,6 +116,7 @@ class SchedulerEdges:
     people: DisplayNames
     reading: SlackReading
     views: HomeViews
+    heard_for: HeardFor
     requesters: Requesters | None = None
     operator: Operator | None = None
 
@@ -132,10 +135,13 @@ class Scheduler:
         clock, store, job_api = SteadyClock(), edges.store, edges.job_api
         calls = settings.for_job_api(clock, self._wake)
         polling, posts = settings.polling, settings.projects.posts
+        terms, limits = ReplyTerms(settings.projects.replies, settings.merge_seconds), settings.slack_limits
+        rereader = self._rereader(edges, terms, clock)
         sender = RequestSender(
             store,
             job_api,
             calls,
+            rereader,
             polling=polling,
             abilities=settings.projects.abilities,
             merge_seconds=settings.merge_seconds,
@@ -144,19 +150,13 @@ class Scheduler:
             requesters=edges.requesters,
             posts=posts,
         )
-        chat = settings.for_chat(clock, self._wake)
+        chat, preparing = settings.for_chat(clock, self._wake), settings.for_preparing()
         preparer = RequestPreparer(
-            store,
-            settings.for_chat(clock, self._wake),
-            settings.for_preparing(),
-            reading=edges.reading,
-            job_api=job_api,
-            people=edges.people,
+            store, chat, preparing, reading=edges.reading, rereader=rereader, job_api=job_api, people=edges.people
         )
         upload = settings.for_uploads(clock, self._wake)
         uploader = FileUploader(store, edges.reading.files, job_api, upload, polling=polling)
         poller = JobPoller(store, job_api, calls, polling=polling, concurrency=settings.max_polls, posts=posts)
-        terms, limits = ReplyTerms(settings.projects.replies, settings.merge_seconds), settings.slack_limits
         outbox = Outbox(
             store,
             edges.chat,
@@ -176,6 +176,10 @@ class Scheduler:
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
         self._projects = settings.projects
         self._retention = RetentionSweeper(store, days=settings.keep_days)
+
+    def _rereader(self, edges: SchedulerEdges, terms: ReplyTerms, clock: Clock) -> Rereader:
+        service = Service(edges.store, on_commit=self.wake, terms=terms)
+        return Rereader(edges.reading.versions, service.revise, clock, edges.heard_for)
 
     def start(self, supervisor: Supervisor) -> None:
         """Starts every worker."""

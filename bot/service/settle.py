@@ -164,12 +164,15 @@ async def _settle_each(tx: RequestTransaction, requests: Sequence[Request], sett
             await tx.notices.add(request.thread_id, reaction_notice(request, settlement.reaction))
 
 
-async def give_back(tx: RequestTransaction, request: Request, others: Sequence[Request]) -> None:
-    """Returns requests that were claimed and then not sent to the queue. One that was never sent can be edited, and
-    merges with other waiting ones; one that may have been sent before keeps its message.
+async def give_back(
+    tx: RequestTransaction, request: Request, others: Sequence[Request], *, due_in: float = 0.0
+) -> None:
+    """Returns requests that were claimed and then not sent to the queue, where they are due in some seconds. One that
+    was never sent can be edited, and merges with other waiting ones; one that may have been sent before keeps its
+    message.
     """
     if not request.uncertain:
         await tx.requests.unmerge(request.id)
     for each in (request, *others):
-        await tx.requests.settle(each.id, RequestState.WAITING)
+        await tx.requests.settle(each.id, RequestState.WAITING, due_in=due_in)
         await catch_up(tx, replace(each, state=RequestState.WAITING))

@@ -178,6 +178,11 @@ def source_key(channel_id: str, message_ts: str) -> str:
     return f"message/{channel_id}/{message_ts}"
 
 
+def is_of_message(request: Request, channel_id: str) -> bool:
+    """Returns whether a request was made from a message of a channel, or from an edit of it."""
+    return request.reply_id == request_id(source_key(channel_id, request.written_at))
+
+
 def request_id(source_key: str) -> str:
     """Returns a request's id: the same delivery always has the same id, so that a second one finds the first."""
     return uuid5(NAMESPACE_URL, f"pagehand:{source_key}").hex

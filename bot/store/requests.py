@@ -306,4 +306,5 @@ def _settled(
 
 def _claimed(before: RowMapping, now: RowMapping) -> ClaimedRequest:
     uncertain = before[requests.c.state] == RequestState.SENDING
-    return ClaimedRequest(request_from(now), thread_from(before), uncertain)
+    taken_over = before[requests.c.claimed_by] is not None
+    return ClaimedRequest(request_from(now), thread_from(before), uncertain, taken_over=taken_over)

@@ -135,6 +135,7 @@ async def test_twenty_slow_files_are_all_sent(world: CoreWorld) -> None:
         world.request_preparer._settings,
         replace(terms, limits=FetchLimits(begin=0.005)),
         reading=world.reading.ports,
+        rereader=world.rereader,
         job_api=world.job_api,
     )
     await asked_with(world, *(replace(NOTES, id=f"F{number}", name=f"n{number}.md") for number in range(20)))
@@ -159,6 +160,7 @@ async def test_a_file_that_never_arrives_delays_only_itself(world: CoreWorld) ->
         world.request_preparer._settings,
         replace(terms, limits=FetchLimits(part=0.01)),
         reading=world.reading.ports,
+        rereader=world.rereader,
         job_api=world.job_api,
     )
     await asked_with(world, NOTES)

@@ -29,6 +29,7 @@ def waiting_for_others(world: CoreWorld, seconds: float) -> None:
         settings,
         PreparerSettings(world.rules, world.projects, Polling(), world.merge_seconds, limits),
         reading=world.reading.ports,
+        rereader=world.rereader,
         job_api=world.job_api,
         people=world.people,
     )

@@ -1,5 +1,6 @@
 """Which commits wake which workers: only those that may have work, since an empty claim is a transaction, too."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -19,7 +20,8 @@ async def scheduler(world: CoreWorld) -> Scheduler:
         "one", 20.0, Projects((Project("docs"),)), world.rules, Polling(), max_polls=5, keep_days=90.0
     )
     nobody: object = None
-    edges = SchedulerEdges(world.store, world.job_api, world.chat, world.people, world.reading.ports, nobody)  # type: ignore[arg-type]  # Homes are not shown here
+    reading, always = world.reading.ports, lambda: math.inf
+    edges = SchedulerEdges(world.store, world.job_api, world.chat, world.people, reading, nobody, always)  # type: ignore[arg-type]  # Homes are not shown here
     return Scheduler(settings, edges, parts=tuple)
 
 

@@ -1,10 +1,11 @@
 """The Slack look-ups before a request is sent, in memory."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
 from bot.domain.people.members import ChannelInfo, Member
+from bot.domain.requests.request import Reply
 from bot.errors import ChatError, ChatRejected
 from bot.ports.slack import SlackReading
 
@@ -12,7 +13,9 @@ from bot.ports.slack import SlackReading
 @dataclass
 class FakeSlackReading:
     """Slack for reading. Everybody is a member of T1 and every channel is internal, except for what `members` and
-    `channels` say; `faults` are raised first, in order. `asked` records the look-ups.
+    `channels` say; `faults` are raised first, in order, and those in `refused` always, by the kind of look-up.
+    `asked` records the look-ups. `messages` are those of people, by channel and thread ("": outside threads) and by
+    `ts`: as edited, None as written.
     """
 
     members: dict[str, Member | None] = field(
@@ -24,7 +27,9 @@ class FakeSlackReading:
     files: dict[str, FileContent] = field(default_factory=dict)
     looked_up: dict[str, SlackFile] = field(default_factory=dict)
     faults: list[ChatError] = field(default_factory=list)
+    refused: dict[str, ChatError] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    messages: dict[tuple[str, str], dict[str, Reply | None]] = field(default_factory=dict)
 
     async def member(self, person_id: str) -> Member:
         self._ask(f"member {person_id}")
@@ -52,6 +57,12 @@ class FakeSlackReading:
         said = self.threads.get(thread_ts, [])
         return [each for each in said if each.ts > after_ts and (not before_ts or each.ts < before_ts)][-limit:]
 
+    async def versions(self, channel_id: str, thread_ts: str, *, since_ts: str) -> Mapping[str, Reply | None]:
+        self._ask(f"versions {thread_ts or channel_id}")
+        if (channel_id, thread_ts) not in self.messages:
+            raise ChatRejected("not_in_channel")
+        return {ts: now for ts, now in self.messages[channel_id, thread_ts].items() if ts >= since_ts}
+
     async def look_up(self, file: SlackFile) -> SlackFile:
         if not file.must_look_up:
             return file
@@ -70,9 +81,11 @@ class FakeSlackReading:
     @property
     def ports(self) -> SlackReading:
         """Returns this as the preparer's ports."""
-        return SlackReading(self, self, self, self, self)
+        return SlackReading(self, self, self, self, self, self)
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
+        if (refused := self.refused.get(what.partition(" ")[0])) is not None:
+            raise refused
         if self.faults:
             raise self.faults.pop(0)

@@ -1,5 +1,6 @@
 """The core in one process, driven step by step: due work is done until none is due."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from bot.scheduler.file_uploader import FileUploader
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox, WholeAnswers
 from bot.scheduler.preparing.parts import PreparerSettings
+from bot.scheduler.preparing.rereading import Rereader
 from bot.scheduler.request_preparer import RequestPreparer
 from bot.scheduler.request_sender import RequestSender
 from bot.scheduler.worker import Worker, WorkerSettings
@@ -53,6 +55,7 @@ class CoreWorld:
         self.masker = SecretMasker()
         self.slack_limits = ANY_NUMBER
         self.hold_back = 0.0
+        self.heard_since = -math.inf
 
     def assemble(self, *, max_attempts: int = MAX_ATTEMPTS, **polling_options: Any) -> "CoreWorld":
         """Builds the parts; called again for a restarted process. `max_attempts`: of a notice;
@@ -62,11 +65,15 @@ class CoreWorld:
         chat, polling = replace(calls, call_timeout=8.0), Polling(hold_back=self.hold_back)
         terms = ReplyTerms(self.reply_mode, self.merge_seconds)
         self.service = Service(self.store, on_commit=lambda: None, terms=terms)
+        self.rereader = Rereader(
+            self.reading, self.service.revise, self.clock, lambda: self.clock.time - self.heard_since
+        )
         self.request_preparer = RequestPreparer(
             self.store,
             chat,
             PreparerSettings(self.rules, self.projects, polling, self.merge_seconds, masker=self.masker),
             reading=self.reading.ports,
+            rereader=self.rereader,
             job_api=self.job_api,
             people=self.people,
         )
@@ -77,6 +84,7 @@ class CoreWorld:
             self.store,
             self.job_api,
             calls,
+            self.rereader,
             polling=polling,
             abilities=lambda _: self.abilities(),
             merge_seconds=self.merge_seconds,

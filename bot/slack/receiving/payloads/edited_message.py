@@ -31,7 +31,7 @@ from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
 
-_DELETED_WITH_REPLIES = "tombstone"
+TOMBSTONE = "tombstone"
 """The subtype of a deleted message whose thread remains: Slack reports its deletion as an edit."""
 Parsed = Aside | Thanks | OnlyEmoji | NoWords | Word | UnclearWord | FollowUp | Help | Blank | Start | WrongOption
 """What the text of a message asks for, as a reply or at the beginning of a thread."""
@@ -101,16 +101,20 @@ class _Version:
 
 def is_deletion(payload: RevisionPayload) -> bool:
     """Returns whether a reported edit is in fact the deletion of a message whose thread remains."""
-    return payload.event.message.subtype == _DELETED_WITH_REPLIES
+    return payload.event.message.subtype == TOMBSTONE
 
 
-def read_edit(payload: RevisionPayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> Edit | None:
-    """Returns a message after its author changed its text or files; None if that is not what happened."""
+def read_edit(
+    payload: RevisionPayload, identity: Identity, arrival: Arrival = Arrival.LIVE, *, concerns_us: bool = False
+) -> Edit | None:
+    """Returns a message after its author changed its text or files; None if that is not what happened. `concerns_us`:
+    it is known to have had an effect.
+    """
     event, bot_user_id = payload.event, identity.bot_user_id
     message, previous = event.message, event.previous_message
     before = _Version(previous, previous.user, event.channel, bot_user_id) if previous else None
     after = _Version(message, message.user or (previous.user if previous else ""), event.channel, bot_user_id)
-    concerns_us = after.may_concern_us() or (before is not None and before.may_concern_us())
+    concerns_us = concerns_us or after.may_concern_us() or (before is not None and before.may_concern_us())
     if not (concerns_us and after.is_by_a_person() and _is_changed(after, before) and _is_by_its_author(after, before)):
         return None
     edited_at = event.ts or event.event_ts or message.edited.ts

@@ -123,13 +123,14 @@ _SHORT_LIFE = 5.0
 
 @dataclass(frozen=True)
 class SocketHealth:
-    """How many connections are open and wanted, and for how many seconds there has been none."""
+    """How many connections are open and wanted, and for how many seconds there has been none, or always one."""
 
     connected: int
     wanted: int
     down_seconds: float
     reconnects: int = 0
     """How often a connection was opened in the place of another."""
+    up_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -164,15 +165,18 @@ class ConnectionKeeper:
         self._slots: list[SocketModeConnection | None] = [None] * connections
         self._keepers: list[asyncio.Task[None]] = []
         self._retiring = BackgroundTasks()
-        self._down_since: float | None = monotonic()
+        self._up_since = monotonic()
+        self._down_since: float | None = self._up_since
         self._outage_logged = False
         self._last_failure = ""
         self._opened = 0
 
     def health(self) -> SocketHealth:
         """Returns the number of open connections, and for how long there has been none."""
-        down = 0.0 if self._down_since is None else self._monotonic() - self._down_since
-        return SocketHealth(self._open_count(), len(self._slots), down, max(self._opened - len(self._slots), 0))
+        now, reconnects = self._monotonic(), max(self._opened - len(self._slots), 0)
+        down = 0.0 if self._down_since is None else now - self._down_since
+        up = now - self._up_since if self._down_since is None else 0.0
+        return SocketHealth(self._open_count(), len(self._slots), down, reconnects, up)
 
     async def start(self) -> None:
         """Opens the connections. Raises ChatNotAllowed or ChatRejected if Slack does not accept the app's token. If
@@ -271,6 +275,8 @@ class ConnectionKeeper:
     def _note_open(self, slot: int, made: SocketModeConnection) -> None:
         self._slots[slot] = made
         self._opened += 1
+        if self._down_since is not None:
+            self._up_since = self._monotonic()
         if self._last_failure:
             logger.info("a connection to Slack is open again: %d of %d", self._open_count(), len(self._slots))
         self._last_failure, self._down_since, self._outage_logged = "", None, False

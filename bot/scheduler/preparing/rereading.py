@@ -1,0 +1,163 @@
+"""Reads messages again whose requests waited while Pagehand may not have been told of an edit or a deletion.
+
+Each is looked up once after such a gap, and a thread's are looked up together. What has changed is recorded like the
+event that Slack would have sent, before the request goes out.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from bot.domain.context.fetched_parts import PATIENCE
+from bot.domain.requests.request import Person, Reply, Request
+from bot.domain.threads.thread import Thread
+from bot.ports.slack import MessageVersions
+from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import Clock
+from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
+from bot.service.start import is_of_message
+
+logger = logging.getLogger(__name__)
+K = TypeVar("K")
+V = TypeVar("V")
+
+READ_SECONDS = 8.0
+"""The longest that one look-up takes."""
+SHARED_FOR = 5.0
+"""Seconds for which a look-up is shared while Pagehand is told of nothing."""
+_MOST_KEPT = 500
+
+Versions = Mapping[str, Reply | None]
+HeardFor = Callable[[], float]
+"""Returns for how many seconds Pagehand has been told of everything in Slack, without a gap."""
+
+
+@dataclass
+class _Conversation:
+    """The last messages of a thread as they were `at` a time, monotonic and as a `ts`. `versions` is None if Slack does
+    not show them.
+    """
+
+    versions: Versions | None = None
+    at: float | None = None
+    at_ts: str = ""
+    failing_since: float | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Rereader:
+    """One per process. `revise` records an edit or a deletion."""
+
+    def __init__(
+        self,
+        versions: MessageVersions,
+        revise: Callable[[Reply], Awaitable[object]],
+        clock: Clock,
+        heard_for: HeardFor,
+    ) -> None:
+        self._versions = versions
+        self._revise = revise
+        self._clock = clock
+        self._told_for = heard_for
+        self._taken_over_at: float | None = None
+        self._conversations: OrderedDict[tuple[str, str], _Conversation] = OrderedDict()
+        self._recorded: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+
+    def claimed(self, items: Sequence[ClaimedRequest], now: float) -> list[ClaimedRequest]:
+        """Returns claimed requests, marked if they waited across a gap; `now` is the store's time. A process that died
+        with one of them may have been told of an edit that it did not record.
+        """
+        if any(item.taken_over for item in items):
+            self._taken_over_at = self._clock.monotonic()
+        heard_for = self._heard_for()
+        return [replace(item, waited=now - _recorded_at(item) > heard_for) for item in items]
+
+    async def newer(self, item: ClaimedRequest) -> Sequence[Reply]:
+        """Returns the newer versions of the messages of a request and of those merged with it: none if they are as
+        recorded, or if Slack has not shown them for PATIENCE. Raises LookupFailed.
+        """
+        channel_id, began = item.thread.channel_id, self._clock.monotonic()
+        of_messages = [each for each in (item.request, *item.merged) if is_of_message(each, channel_id)]
+        asked = [each for each in of_messages if item.waited and not each.uncertain]
+        found = [await self._newer(each, item.thread, began) for each in asked]
+        return [each for each in found if each is not None and _key(each) not in self._recorded]
+
+    async def record(self, versions: Sequence[Reply]) -> None:
+        """Records newer versions like the events about them. Raises StoreError."""
+        for version in versions:
+            logger.info("a message has changed since it was recorded")
+            await self._revise(version)
+            _keep(self._recorded, _key(version), None)  # the request goes out as it is then
+
+    def _heard_for(self) -> float:
+        if self._taken_over_at is None:
+            return self._told_for()
+        return min(self._told_for(), self._clock.monotonic() - self._taken_over_at)
+
+    async def _newer(self, request: Request, thread: Thread, began: float) -> Reply | None:
+        root, ts = thread.ts or thread.root_ts or request.written_at, request.written_at
+        read = await self._read(thread.channel_id, root, ts, began)
+        if read.versions is not None and ts not in read.versions and thread.channel_id.startswith("D"):
+            read = await self._read(thread.channel_id, "", ts, began)  # lines outside its threads belong to a job, too
+        if read.versions is None:
+            return None
+        if ts not in read.versions:
+            nobody = Person("", "")
+            return Reply(nobody, thread.channel_id, root, ts, "", edited_at=read.at_ts, withdrawn=True)
+        version = read.versions[ts]
+        return version if version is not None and version.edited_at > request.edited_at else None
+
+    async def _read(self, channel_id: str, thread_ts: str, ts: str, began: float) -> _Conversation:
+        """Returns a conversation as it is since the last gap. That a message is gone shows only what was read since
+        `began`: the message may be newer than an earlier look-up. Raises LookupFailed.
+        """
+        at = (channel_id, thread_ts)
+        kept = self._conversations.get(at) or _Conversation()
+        _keep(self._conversations, at, kept)
+        async with kept.lock:
+            missing = kept.versions is not None and ts not in kept.versions
+            if not self._is_current(kept) or (missing and (kept.at or 0.0) < began):
+                versions = await self._look_up(kept, self._versions.versions(channel_id, thread_ts, since_ts=ts))
+                kept.versions, kept.at = versions, self._clock.monotonic()
+                kept.at_ts = f"{self._clock.now():.6f}"
+        return kept
+
+    def _is_current(self, kept: _Conversation) -> bool:
+        return kept.at is not None and self._clock.monotonic() - kept.at <= max(self._heard_for(), SHARED_FOR)
+
+    async def _look_up(self, kept: _Conversation, look_up: Awaitable[Versions]) -> Versions | None:
+        """Returns what Slack shows; None if it refuses, or has failed for PATIENCE."""
+        began = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                found = await answer_or_none(look_up)
+        except (LookupFailed, TimeoutError) as error:
+            kept.failing_since = began if kept.failing_since is None else kept.failing_since
+            if began - kept.failing_since < PATIENCE:
+                raise error if isinstance(error, LookupFailed) else LookupFailed("no answer in time") from None
+            found, reason = None, str(error)
+        else:
+            reason = "refused"
+        kept.failing_since = None
+        if found is None:
+            logger.warning("requests go out as recorded, because Slack does not show their messages: %s", reason)
+        return found
+
+
+def _recorded_at(item: ClaimedRequest) -> float:
+    return min(each.recorded_at for each in (item.request, *item.merged))
+
+
+def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
+    """Keeps a value as the newest of a limited number."""
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > _MOST_KEPT:
+        kept.popitem(last=False)
+
+
+def _key(version: Reply) -> tuple[str, str, str]:
+    return version.channel_id, version.message_ts, version.edited_at

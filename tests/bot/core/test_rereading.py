@@ -1,0 +1,266 @@
+"""Requests that waited while Pagehand heard nothing: their messages are read again before they go out."""
+
+import math
+
+import pytest
+from support.worlds.core_world import ANA, BEN, CoreWorld
+
+from bot.domain.context.fetched_parts import PATIENCE
+from bot.domain.notices.messages import Reaction
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Reply, RequestState, WayIn
+from bot.errors import ChatError, ChatNotInChannel, ChatOverBudget, ChatRateLimited, ChatUnreachable, JobApiUnreachable
+from bot.service.start import request_id, source_key
+
+TS = "1700000005.000100"
+EDITED = "1700000006.000200"
+
+
+async def waiting(world: CoreWorld, *words: str) -> str:
+    """A job's thread whose replies could not be sent when they were written, before a restart."""
+    ts = await world.started()
+    for number, text in enumerate(words):
+        await world.reply(ts, text, message(number))
+        says(world, ts, message(number))
+    if words:
+        world.job_api.faults = [JobApiUnreachable("down")]
+        world.clock.advance(1.5)
+        await world.step(world.request_sender)
+    await restart(world)
+    return ts
+
+
+async def restart(world: CoreWorld) -> None:
+    world.clock.advance(10)
+    world.heard_since = world.clock.time
+    world.restart("two")
+
+
+def message(number: int) -> str:
+    return f"{1_700_000_005 + number}.000100"
+
+
+def says(world: CoreWorld, thread_ts: str, message_ts: str, text: str | None = None, at: str = EDITED) -> None:
+    """What Slack shows: a message as it was written, or with other words."""
+    shown = None if text is None else Reply(ANA, "C1", thread_ts, message_ts, text, edited_at=at)
+    world.reading.messages.setdefault(("C1", thread_ts), {})[message_ts] = shown
+
+
+def deletes(world: CoreWorld, thread_ts: str, message_ts: str = TS) -> None:
+    del world.reading.messages["C1", thread_ts][message_ts]
+
+
+def looked_up(world: CoreWorld) -> list[str]:
+    return [each for each in world.reading.asked if each.startswith("versions")]
+
+
+async def test_a_waiting_reply_goes_out_as_it_was_edited_meanwhile(world: CoreWorld) -> None:
+    ts = await waiting(world, "first")
+    says(world, ts, TS, "second")
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["second"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    assert len(looked_up(world)) == 1
+
+
+async def test_a_waiting_reply_that_was_deleted_meanwhile_is_withdrawn(world: CoreWorld) -> None:
+    ts = await waiting(world, "first")
+    deletes(world, ts)
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == []
+    assert world.chat.reactions == {}
+    assert world.chat.private == []
+
+
+async def test_a_waiting_reply_that_is_as_it_was_goes_out(world: CoreWorld) -> None:
+    await waiting(world, "first")
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert len(looked_up(world)) == 1
+
+
+async def test_a_reply_that_was_only_received_is_read_again_before_it_is_prepared(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.service.receive(Reply(ANA, "C1", ts, TS, "first"))
+    says(world, ts, TS, "second")
+    await restart(world)
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["second"]
+    assert len(looked_up(world)) == 1
+
+
+async def test_nothing_is_read_again_without_a_gap(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    says(world, ts, TS, "second")
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert looked_up(world) == []
+
+
+async def test_a_reply_written_after_the_gap_is_not_read_again(world: CoreWorld) -> None:
+    ts = await waiting(world)
+    await world.reply(ts, "first", TS)
+    await world.pass_time(3)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert looked_up(world) == []
+
+
+async def test_each_of_merged_replies_is_as_it_was_edited(world: CoreWorld) -> None:
+    world.merge_seconds = 5.0
+    world.assemble()
+    ts = await waiting(world, "one", "two", "three")
+    says(world, ts, message(0), "eins")
+    deletes(world, ts, message(1))
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["eins\n\nthree"]
+    assert len(looked_up(world)) == 1
+
+
+async def test_the_replies_of_a_thread_share_a_look_up(world: CoreWorld) -> None:
+    ts = await waiting(world, *(f"number {number}" for number in range(10)))
+    for number in range(10):
+        says(world, ts, message(number), f"edited {number}")
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == [f"edited {number}" for number in range(10)]
+    assert len(looked_up(world)) == 1
+
+
+async def test_a_reply_newer_than_the_last_look_up_is_not_taken_for_deleted(world: CoreWorld) -> None:
+    """While nobody knows whether Slack's events come, each look-up is used for some seconds."""
+    ts = await waiting(world, "first")
+    world.heard_since = math.inf
+    await world.step(world.request_sender)
+    world.clock.advance(1)
+    says(world, ts, message(1))
+    await world.reply(ts, "second", message(1))
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["first", "second"]
+
+
+async def asked(world: CoreWorld, words: str) -> None:
+    job = NewJob(ANA, "C1", words, f"message/C1/{TS}", WayIn.MENTION, thread_ts=TS, message_ts=TS)
+    await world.service.start(job)
+    says(world, TS, TS)
+    await restart(world)
+
+
+async def test_a_start_goes_out_as_its_message_was_edited_meanwhile(world: CoreWorld) -> None:
+    await asked(world, "first")
+    edit = Reply(ANA, "C1", "", TS, "second", edited_at=EDITED, mentions_us=True)
+    world.reading.messages["C1", TS][TS] = edit
+    await world.pass_time(30)
+    assert world.job_api.created == ["second"]
+
+
+async def test_a_start_whose_message_was_deleted_meanwhile_starts_nothing(world: CoreWorld) -> None:
+    await asked(world, "first")
+    deletes(world, TS)
+    await world.pass_time(30)
+    assert world.job_api.created == []
+    assert world.chat.messages == []  # no card either
+
+
+async def test_a_command_was_made_from_no_message(world: CoreWorld) -> None:
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await restart(world)
+    await world.pass_time(30)
+    assert world.job_api.created == ["Do it"]
+    assert looked_up(world) == []
+
+
+async def test_a_line_of_a_direct_message_is_looked_up_outside_its_threads(world: CoreWorld) -> None:
+    world.chat.joined.add("D1")
+    ts = await world.started(channel="D1")
+    await world.reply(ts, "first", TS, channel="D1")
+    world.reading.messages["D1", ts] = {}
+    world.reading.messages["D1", ""] = {TS: Reply(ANA, "D1", "", TS, "second", edited_at=EDITED)}
+    await restart(world)
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["second"]
+
+
+async def test_what_may_have_been_sent_is_not_read_again(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    world.clock.advance(1.5)
+    await world.request_sender.claim(10)  # and dies
+    world.reading.messages["C1", ts] = {}
+    await restart(world)
+    await world.pass_time(60)
+    assert looked_up(world) == []
+    assert await state(world) is RequestState.UNCERTAIN
+
+
+async def state(world: CoreWorld) -> RequestState:
+    request = await world.store.transact(lambda tx: tx.requests.get(request_id(source_key("C1", TS))))
+    assert request is not None
+    return request.state
+
+
+async def test_what_another_process_was_preparing_when_it_died_is_read_again(world: CoreWorld) -> None:
+    """It may have been told of an edit that it did not record."""
+    ts = await world.started()
+    await world.service.receive(Reply(ANA, "C1", ts, TS, "first"))
+    await world.request_preparer.claim(10)  # and dies
+    says(world, ts, TS, "second")
+    world.restart("two")
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["second"]
+
+
+@pytest.mark.parametrize("error", [ChatUnreachable("timeout"), ChatRateLimited("429"), ChatOverBudget("429")])
+async def test_a_reply_waits_while_slack_cannot_be_asked_but_not_for_ever(
+    world: CoreWorld, error: ChatError, caplog: pytest.LogCaptureFixture
+) -> None:
+    ts = await waiting(world, "first")
+    says(world, ts, TS, "second")
+    world.reading.refused["versions"] = error
+    await world.pass_time(PATIENCE - 10)
+    assert world.job_api.messages["job-1"] == []
+    caplog.clear()
+    await world.pass_time(60)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert "requests go out as recorded" in caplog.text
+    assert len(looked_up(world)) > 5
+
+
+async def test_a_reply_that_slack_does_not_show_goes_out_as_recorded(
+    world: CoreWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    ts = await waiting(world, "first")
+    says(world, ts, TS, "second")
+    world.reading.refused["versions"] = ChatNotInChannel("not_in_channel")
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["first"]
+    assert "requests go out as recorded" in caplog.text
+    assert len(looked_up(world)) == 1
+
+
+async def test_slack_is_asked_again_once_it_answers(world: CoreWorld) -> None:
+    ts = await waiting(world, "first")
+    says(world, ts, TS, "second")
+    world.reading.refused["versions"] = ChatUnreachable("timeout")
+    await world.pass_time(20)
+    world.reading.refused.clear()
+    await world.pass_time(20)
+    assert world.job_api.messages["job-1"] == ["second"]
+
+
+async def test_an_edit_that_is_not_its_authors_holds_nothing_up(world: CoreWorld) -> None:
+    ts = await waiting(world, "first")
+    shown = Reply(BEN, "C1", ts, TS, "second", edited_at=EDITED)
+    world.reading.messages["C1", ts][TS] = shown
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["first"]
+
+
+async def test_an_edit_that_arrives_late_as_well_changes_nothing_more(world: CoreWorld) -> None:
+    ts = await waiting(world, "first")
+    says(world, ts, TS, "second")
+    await world.pass_time(30)
+    await world.service.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED))
+    await world.service.revise(Reply(ANA, "C1", ts, TS, "second", edited_at=EDITED.replace("200", "900")))
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["second"]
+    assert world.chat.private == []
