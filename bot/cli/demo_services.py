@@ -151,6 +151,7 @@ def _config(directory: Path, workspace: WorkspaceServer, job_api_url: str, key: 
             "JOB_API_REQUESTER": "true",
             "JOB_API_CANCEL": "true",
             "JOB_API_FILES": "true",
+            "JOB_API_INSTRUCTION": "true",
             "DATABASE_URL": f"sqlite:///{directory / 'pagehand.sqlite3'}",
             "PAGEHAND_POLL_FASTEST": "0.5",
             "PAGEHAND_POLL_SLOWEST": "5",

@@ -53,13 +53,14 @@ class ProjectReason(StrEnum):
 @dataclass(frozen=True)
 class JobApiAbilities:
     """What a project's job API can do beyond its specification: run a repeated Idempotency-Key only once, accept the
-    requester's name, cancel a job, accept files.
+    requester's name, cancel a job, accept files, accept which part of a prompt is the person's own words.
     """
 
     idempotent: bool = False
     requester: bool = False
     cancel: bool = False
     files: bool = False
+    instruction: bool = False
 
 
 @dataclass(frozen=True)

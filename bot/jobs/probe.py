@@ -27,6 +27,7 @@ class FoundAbilities:
     files: bool | None = None
     idempotent: bool | None = None
     requester: bool | None = None
+    instruction: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class JobApiProbe:
             _is_there(upload, unknown, "file"),
             _is_described(document, b"Idempotency-Key"),
             _is_described(document, b"requestedBy"),
+            _is_described(document, b'"instruction"'),
         )
 
     async def _ask(self, method: str, path: str) -> _Answer | None:

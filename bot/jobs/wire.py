@@ -115,9 +115,10 @@ class AgentJob(_Wire):
 
 
 class PromptBody(_Wire):
-    """The body of both POST operations. `requestedBy` and `files` are not in the specification; our server has them."""
+    """The body of both POST operations. Only `prompt` is in the specification; our server has them all."""
 
     prompt: str
+    instruction: str | None = None
     requested_by: Annotated[Requester | None, Field(serialization_alias="requestedBy")] = None
     files: tuple[UploadedFile, ...] | None = None
 
@@ -127,7 +128,10 @@ def prompt_body(call: PromptCall) -> bytes:
     named = tuple(
         replace(file, name=printable_line(_encodable(file.name), MAX_FILE_NAME) or "file") for file in call.files
     )
-    body = PromptBody(prompt=_encodable(call.prompt), requested_by=call.requester, files=named or None)
+    instruction = None if call.instruction is None else _encodable(call.instruction)
+    body = PromptBody(
+        prompt=_encodable(call.prompt), instruction=instruction, requested_by=call.requester, files=named or None
+    )
     return body.model_dump_json(by_alias=True, exclude_none=True).encode()
 
 

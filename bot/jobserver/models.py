@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     field_serializer,
     field_validator,
 )
@@ -302,6 +303,12 @@ class PromptBody(ApiModel):
     """The body of both POST operations. Unknown fields are ignored."""
 
     prompt: str = Field(strict=True, min_length=1, description="What the agent is to do.")
+    instruction: str | None = Field(
+        None,
+        strict=True,
+        description="The part of the prompt that its writer wants done, where the rest is context, such as a "
+        "conversation; by default all of it. An Idempotency-Key ignores it.",
+    )
     files: tuple[AttachedFile, ...] = Field((), max_length=MOST_FILES, description="Files that come with it.")
     requested_by: Requester | None = Field(
         None, description="Who asked: named in the commit and in the pull request. An Idempotency-Key ignores it."
@@ -314,6 +321,13 @@ class PromptBody(ApiModel):
             raise ValueError("it is empty")
         if "\0" in value:
             raise ValueError("it holds a NUL character")
+        return value
+
+    @field_validator("instruction")
+    @classmethod
+    def _is_in_the_prompt(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and value not in info.data.get("prompt", value):
+            raise ValueError("it is no part of the prompt")
         return value
 
 

@@ -27,13 +27,15 @@ class JobReader(Protocol):
 class PromptCall:
     """The call that creates a job, or sends a follow-up to one.
 
-    `requester` and `files` are only for servers known to support them. A repeated call keeps its `idempotency_key`.
+    `instruction` is the part of the prompt that its writer wants done, where the rest is context. It, `requester` and
+    `files` are only for servers known to support them. A repeated call keeps its `idempotency_key`.
     """
 
     prompt: str
     idempotency_key: str
     requester: Requester | None = None
     files: Sequence[UploadedFile] = ()
+    instruction: str | None = None
 
 
 class JobApi(JobReader, Protocol):

@@ -61,8 +61,15 @@ class RequestText:
         """Returns the call that creates a job, or sends a follow-up to one."""
         context = request.context or RequestContext()
         files = context.files if self._job_api.takes_files(thread.project) else ()
-        words = compose(self._mask_own(request.text), ContextText(context.text))
-        return PromptCall(words, request.id, request.requester, files)
+        words = self._mask_own(request.text)
+        told_apart = context.text and self._abilities(thread.project).instruction
+        return PromptCall(
+            compose(words, ContextText(context.text)),
+            request.id,
+            request.requester,
+            files,
+            instruction=words if told_apart else None,
+        )
 
     async def _with_names(self, request: Request) -> Request:
         """Returns the request with the names of mentioned people. They are recorded before it is sent, because the job

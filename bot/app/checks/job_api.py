@@ -17,6 +17,7 @@ _LONGEST_WORDS = 200
 _GIVES = {
     "cancel": "*Stop* ends what the agent does, instead of asking the agent to stop",
     "files": "files go along with requests, instead of links",
+    "instruction": "the job API knows a person's own words from the context that comes with them",
     "idempotent": "what may have arrived is sent again without asking",
     "requester": "pull requests say who asked",
 }

@@ -15,7 +15,7 @@ from bot.cli.starting import require_extra
 from bot.domain.findings import Finding
 
 _JOB_API = ("JOB_API_URL", "JOB_API_KEY", "JOB_API_PROJECT")
-_ABILITIES = ("cancel", "files", "idempotent", "requester")
+_ABILITIES = ("cancel", "files", "idempotent", "instruction", "requester")
 _PREFIX = "PAGEHAND_JOBSERVER_"
 _OURS = {"JOB_API_URL": "http://127.0.0.1:8765", "JOB_API_PROJECT": "docs"}
 AGENT_KEYS: Mapping[str, str] = {

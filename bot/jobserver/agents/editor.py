@@ -117,7 +117,7 @@ class AgentEditor:
     ) -> EditResult:
         program = launch.program()
         redact = Redactor(launch.hidden(program))
-        granted = self._asked.granted(task.workspace.home, task.prompt) if task.is_from_person else ()
+        granted = self._asked.granted(task.workspace.home, task.own_words) if task.is_from_person else ()
         with open_log(task.log, lambda text: self._mask(redact(text))) as log:
             limit = TimeLimit(self._time_limit)
             questions = Questions(progress, redact, limit)

@@ -144,7 +144,7 @@ class JobApiHandlers:
         if len(body.prompt) > limit:
             raise PromptTooLongError(f"the prompt is longer than {limit} characters")
         prompt = PromptRequest(self._settings.project_id, body.prompt, job_id, key, body.requested_by, body.files)
-        prompt = replace(prompt, request_id=current_log_context().request)
+        prompt = replace(prompt, words=body.instruction, request_id=current_log_context().request)
         job = await self._jobs.submit(prompt, self._template())
         _log_accepted("message" if job_id else "job", job)
         self._wake(job.id)

@@ -51,9 +51,9 @@ class Asking:
                     reply = await self._records.next_reply(instruction)
                     if reply is None:
                         await arrived.wait()
-                    elif not is_answer(reply.prompt):
+                    elif not is_answer(reply.words):
                         return None
                     elif await self._records.use_reply(instruction, reply):
-                        return reply.prompt
+                        return reply.words
         finally:
             del self._arrived[instruction.job_id]

@@ -38,7 +38,7 @@ class Proposal:
     `notes` and `left_out` are our own sentences, `files` the names of attached files. `spent`: the job's total usage.
     """
 
-    prompt: str
+    words: str
     summary: str = ""
     requester: Requester | None = None
     changes: Changes | None = None
@@ -49,19 +49,19 @@ class Proposal:
     spent: Spent = field(default_factory=Spent)
 
 
-def subject(prompt: str) -> str:
-    """Returns a prompt as one line of at most 72 characters, without control characters."""
-    return one_line(prompt, _SUBJECT_LENGTH) or "Change the documentation"
+def subject(words: str) -> str:
+    """Returns a person's words as one line of at most 72 characters, without control characters."""
+    return one_line(words, _SUBJECT_LENGTH) or "Change the documentation"
 
 
 def commit_message(instruction: Instruction) -> str:
-    """Returns the prompt's first words, the whole prompt, and the trailers.
+    """Returns the person's first words, all of them, and the trailers.
 
-    Lines of the prompt that look like trailers have no effect: git reads only the last paragraph, which is ours.
+    Lines of these that look like trailers have no effect: git reads only the last paragraph, which is ours.
     """
-    prompt = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.prompt)).strip()
-    title = without_references(subject(instruction.prompt))
-    body = "" if title == prompt else f"{prompt}\n\n"
+    words = re.sub(r"[^\S\n]+|[\x00-\x08\x0b-\x1f\x7f]+", " ", without_references(instruction.words)).strip()
+    title = without_references(subject(instruction.words))
+    body = "" if title == words or not words else f"{words}\n\n"
     return f"{title}\n\n{body}{_requested_by(instruction.requester)}{TRAILER}: {trailer_value(instruction)}\n"
 
 
@@ -70,13 +70,13 @@ def trailer_value(instruction: Instruction) -> str:
 
 
 def pull_request_description(proposal: Proposal) -> str:
-    """Returns the prompt and the agent's answer as quotations, and the facts about the change.
+    """Returns the person's words and the agent's answer as quotations, and the facts about the change.
 
     An unclosed comment or code block inside a quotation cannot swallow the text after it.
     """
     answer = ("The agent's answer:", _quoted(proposal.summary)) if proposal.summary.strip() else ()
     parts = (
-        _quoted(proposal.prompt),
+        _quoted(proposal.words),
         _asked_by(proposal.requester),
         _attached(proposal.files),
         *answer,

@@ -135,7 +135,7 @@ class Editing:
         """
         spent = await self.records.spent_since_asked(instruction)
         try:
-            self.spending.check(spent, instruction.prompt)
+            self.spending.check(spent, instruction.words)
             with self.spending.allowed(spent) as allowance:
                 return await self._edit(instruction, start, allowance)
         except BudgetUsedUpError as error:
@@ -195,6 +195,7 @@ class Editing:
         again = replace(
             task,
             prompt=task_from_checks(_failed_checks(change.checks)),
+            words=None,
             conversation=(*task.conversation, Exchange(task.prompt, change.result.summary)),
             session=progress.session_id,
             is_from_person=False,
@@ -230,6 +231,7 @@ class Editing:
             self.folders.log(instruction.job_id),
             tuple(Exchange(earlier.prompt, earlier.answer) for earlier in instruction.conversation),
             instruction.session,
+            words=instruction.words,
         )
 
 

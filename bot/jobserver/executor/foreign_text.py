@@ -26,10 +26,10 @@ _MOST_NAMED = 3
 
 async def described(instruction: Instruction, masking: Masking) -> Instruction:
     """Returns the instruction as shown in commits and pull requests: also without what only looks like a secret."""
-    prompt = await asyncio.to_thread(masking.all, instruction.prompt)
+    words = await asyncio.to_thread(masking.all, instruction.words)
     requester = instruction.requester
     name = masking.known(requester.name) if requester else ""
-    return replace(instruction, prompt=prompt, requester=requester and requester.model_copy(update={"name": name}))
+    return replace(instruction, words=words, requester=requester and requester.model_copy(update={"name": name}))
 
 
 def safe_result(result: EditResult, mask: Mask) -> EditResult:

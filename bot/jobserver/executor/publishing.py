@@ -104,11 +104,11 @@ class Publishing:
 
     async def _record_branch(self, instruction: Instruction, start: StartingPoint) -> PendingProposal:
         """Records a proposal for a branch that has none."""
-        prompt = next((earlier.prompt for earlier in instruction.conversation), instruction.prompt)
+        words = next((earlier.words for earlier in instruction.conversation), instruction.words)
         changes = await self.repository.changes(start.base, start.parents[0])
-        described_as = await described(replace(instruction, prompt=prompt), self.masking)
+        described_as = await described(replace(instruction, words=words), self.masking)
         return await self._record(
-            described_as, Proposal(described_as.prompt, requester=described_as.requester, changes=changes), ()
+            described_as, Proposal(described_as.words, requester=described_as.requester, changes=changes), ()
         )
 
     async def _record(
@@ -116,7 +116,7 @@ class Publishing:
     ) -> PendingProposal:
         description = self.masking.known(pull_request_description(proposal))
         return await self.proposing.records.record_change(
-            described_as, title=subject(proposal.prompt), description=description, checks=checks
+            described_as, title=subject(proposal.words), description=description, checks=checks
         )
 
 
@@ -128,7 +128,7 @@ def _commit_of(change: EditOutcome) -> str:
 
 def _proposal(instruction: Instruction, change: EditOutcome, summary: str, spent: Spent) -> Proposal:
     return Proposal(
-        instruction.prompt,
+        instruction.words,
         summary,
         instruction.requester,
         change.changes,

@@ -213,7 +213,7 @@ class JobServerSettings(
         description="text is for people, json has one object a line; by default text on a terminal, json elsewhere",
     )
     rate_limit: int = Field(100, ge=1, description="how many jobs and messages a project may send in any hour")
-    max_prompt_characters: int = Field(50_000, ge=1, description="the longest accepted prompt; longer ones get 413")
+    max_prompt_characters: int = Field(250_000, ge=1, description="the longest accepted prompt, with its context")
     max_concurrent_jobs: int = Field(2, ge=1, le=64, description="how many jobs are worked on at once")
 
     private_pages: bool | None = Field(

@@ -139,14 +139,14 @@ class InstructionQueue:
         async with self._database.transaction() as connection:
             row = await fetch_row(
                 connection,
-                "SELECT tokens_sent + tokens_answered AS tokens, tokens_agreed, prompt, "
+                "SELECT tokens_sent + tokens_answered AS tokens, tokens_agreed, coalesce(words, prompt) AS words, "
                 "asked_at < instructions.created_at AS is_reply "
                 "FROM jobs JOIN instructions ON job_id = jobs.id WHERE number = ?",
                 (instruction.number,),
             )
             if row is None:
                 return 0
-            if not row["is_reply"] or says_no(row["prompt"]):
+            if not row["is_reply"] or says_no(row["words"]):
                 return int(row["tokens"] - row["tokens_agreed"])
             await connection.execute(
                 "UPDATE jobs SET tokens_agreed = ?, asked_at = NULL WHERE id = ?", (row["tokens"], instruction.job_id)
@@ -229,10 +229,11 @@ class InstructionQueue:
 
 async def _conversation(connection: aiosqlite.Connection, job_id: str, number: int) -> tuple[EarlierInstruction, ...]:
     rows = await connection.execute_fetchall(
-        "SELECT prompt, answer FROM instructions WHERE job_id = ? AND number < ? ORDER BY number DESC LIMIT ?",
+        "SELECT prompt, answer, coalesce(words, prompt) AS words FROM instructions "
+        "WHERE job_id = ? AND number < ? ORDER BY number DESC LIMIT ?",
         (job_id, number, _LONGEST_CONVERSATION),
     )
-    return tuple(EarlierInstruction(row["prompt"], row["answer"]) for row in reversed(list(rows)))
+    return tuple(EarlierInstruction(row["prompt"], row["answer"], row["words"]) for row in reversed(list(rows)))
 
 
 async def _final_outcome(connection: aiosqlite.Connection, instruction: Instruction, outcome: Outcome) -> Outcome:
@@ -253,6 +254,7 @@ def _from_row(row: aiosqlite.Row, details: JobDetails, conversation: tuple[Earli
         job_id=row["job_id"],
         branch=row["branch"],
         prompt=row["prompt"],
+        words=row["prompt"] if row["words"] is None else row["words"],
         requester=requester_from_row(row),
         conversation=conversation,
         session=row["session"],

@@ -146,11 +146,12 @@ class QuestionStore:
         async with self._database.transaction() as connection:
             row = await fetch_row(
                 connection,
-                "SELECT number, prompt, EXISTS (SELECT 1 FROM attachments WHERE instruction = number) AS has_files "
+                "SELECT number, coalesce(words, prompt) AS words, "
+                "EXISTS (SELECT 1 FROM attachments WHERE instruction = number) AS has_files "
                 "FROM instructions WHERE job_id = ? AND state = 'queued' AND answers IS NULL ORDER BY number LIMIT 1",
                 (instruction.job_id,),
             )
-            return None if row is None or row["has_files"] else QueuedReply(row["number"], row["prompt"])
+            return None if row is None or row["has_files"] else QueuedReply(row["number"], row["words"])
 
     async def use_reply(self, instruction: Instruction, reply: QueuedReply) -> bool:
         """Makes a message part of the instruction whose question it answers, and closes the question.

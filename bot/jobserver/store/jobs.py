@@ -170,9 +170,9 @@ async def _queue_instruction(connection: aiosqlite.Connection, request: PromptRe
     asked = (who.name, who.id, who.url) if who else (None, None, None)
     cursor = await connection.execute(
         "INSERT INTO instructions (job_id, project_id, prompt, state, created_at, "
-        "requester_name, requester_id, requester_url, request_id) VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?) "
+        "requester_name, requester_id, requester_url, request_id, words) VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?) "
         "RETURNING number",
-        (job_id, request.project_id, request.prompt, now, *asked, request.request_id),
+        (job_id, request.project_id, request.prompt, now, *asked, request.request_id, request.words),
     )
     row = await cursor.fetchone()
     if row is None:

@@ -38,7 +38,10 @@ class JobTemplate:
 
 @dataclass(frozen=True)
 class PromptRequest:
-    """A client's request for a new job (no job id) or a message to one. `request_id` is for the log."""
+    """A client's request for a new job (no job id) or a message to one.
+
+    `words`: the part of the prompt that is the person's own; None if all of it is. `request_id` is for the log.
+    """
 
     project_id: str
     prompt: str
@@ -46,13 +49,15 @@ class PromptRequest:
     idempotency_key: str | None = None
     requester: Requester | None = None
     files: tuple[AttachedFile, ...] = ()
+    words: str | None = None
     request_id: str = ""
 
     @property
     def fingerprint(self) -> str:
         """Identifies the content of a request, which must not change when an Idempotency-Key is repeated.
 
-        The requester is left out: a person's name may change between a request and its repetition.
+        The requester is left out: a person's name may change between a request and its repetition. So are the person's
+        own words, which a client may begin to tell apart in between; they are a part of the prompt.
         """
         files = [[file.id, file.name] for file in self.files]
         # Requests without files keep the fingerprint of versions without files: keys are stored for long.
@@ -62,10 +67,11 @@ class PromptRequest:
 
 @dataclass(frozen=True)
 class EarlierInstruction:
-    """An earlier instruction of the same job, with its answer."""
+    """An earlier instruction of the same job, with its answer. `words` is the person's own part of the prompt."""
 
     prompt: str
     answer: str
+    words: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One prompt of a job, on its way through the queue.
+    """One prompt of a job, on its way through the queue. `words` is the person's own part of it.
 
     `session`: the agent's id for the job's conversation. `partial`: the commit with the work of an earlier instruction
     that failed. `attempts`: how often it was started, including this time. `commit`, `summary`, `question` and
@@ -93,6 +99,7 @@ class Instruction:
     job_id: str
     branch: str
     prompt: str
+    words: str
     requester: Requester | None = None
     conversation: tuple[EarlierInstruction, ...] = ()
     session: str | None = None
@@ -120,7 +127,7 @@ class QueuedReply:
     """A message that waits behind an instruction and may answer its question."""
 
     number: int
-    prompt: str
+    words: str
 
 
 @dataclass(frozen=True)

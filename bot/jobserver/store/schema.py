@@ -114,4 +114,19 @@ _REQUEST_IDS = """
 ALTER TABLE instructions ADD COLUMN request_id TEXT NOT NULL DEFAULT '';
 """
 
-STEPS = (_FIRST_TABLES, _DETAILS_AND_STOPS, _ATTACHMENTS, _PROPOSALS, _PARTIAL_WORK, _USAGE, _QUESTIONS, _REQUEST_IDS)
+# The part of the prompt that is the person's own words; NULL if all of it is.
+_WORDS = """
+ALTER TABLE instructions ADD COLUMN words TEXT;
+"""
+
+STEPS = (
+    _FIRST_TABLES,
+    _DETAILS_AND_STOPS,
+    _ATTACHMENTS,
+    _PROPOSALS,
+    _PARTIAL_WORK,
+    _USAGE,
+    _QUESTIONS,
+    _REQUEST_IDS,
+    _WORDS,
+)

@@ -35,7 +35,8 @@ async def setup(used: str) -> AsyncIterator[Setup]:
 async def test_a_healthy_set_up_has_no_faults_and_skips_the_unknown(setup: Setup) -> None:
     assert await setup.faults() == {}
     not_checked = {check for check, finding in setup.found.items() if finding.status is FindingStatus.NOT_CHECKED}
-    assert not_checked <= {"job_api.docs.idempotent", "job_api.docs.requester", "database.backup"}
+    abilities = {f"job_api.docs.{ability}" for ability in ("idempotent", "instruction", "requester")}
+    assert not_checked <= {*abilities, "database.backup"}
     assert "Pagehand" in setup.found["slack.bot_token"].found or "pagehand" in setup.found["slack.bot_token"].found
     assert setup.job_api.created == []
     assert setup.found["files"].found == "No settings or secrets come from files."
@@ -290,8 +291,9 @@ async def test_our_job_server_reports_all_its_abilities(setup: Setup, tmp_path: 
         found = await setup.examine(**ours)
         assert {found[f"job_api.docs.{name}"].status for name in ("cancel", "files")} == {FindingStatus.OK}
         faults = await setup.faults(**ours)
-        assert set(faults) == {"job_api.docs.idempotent", "job_api.docs.requester"}
-        assert await setup.faults(**ours, JOB_API_IDEMPOTENT="true", JOB_API_REQUESTER="true") == {}
+        more = ("idempotent", "instruction", "requester")
+        assert set(faults) == {f"job_api.docs.{ability}" for ability in more}
+        assert await setup.faults(**ours, **{f"JOB_API_{ability.upper()}": "true" for ability in more}) == {}
         assert (
             "does not know the project" in (await setup.fault("job_api.other", **ours, JOB_API_PROJECT="other")).found
         )

@@ -183,6 +183,15 @@ def test_the_requester_is_in_the_body_only_if_given() -> None:
     }
 
 
+def test_the_instruction_is_in_the_body_only_if_given() -> None:
+    """An empty one, too: all of the prompt is context then."""
+    for instruction in ("Do it", ""):
+        body = json.loads(prompt_body(PromptCall("Do it\n\nContext", "k", instruction=instruction)))
+        assert body == {"prompt": "Do it\n\nContext", "instruction": instruction}
+    odd = json.loads(prompt_body(PromptCall("a\ud83d\n\nContext", "k", instruction="a\ud83d")))
+    assert odd["prompt"].startswith(odd["instruction"]), "our job server requires that"
+
+
 @pytest.mark.parametrize("kept", [None, 3, [], {}, {"files": -1}, {"files": "3"}, {"files": True}, {"files": 10**12}])
 def test_partial_work_without_files_is_none(kept: Any) -> None:
     """Then discarding is not offered."""

@@ -28,6 +28,7 @@ idempotent = true
 requester = true
 cancel = true
 files = true
+instruction = true
 channels = ["C1"]
 
 [[channels]]
@@ -65,7 +66,9 @@ def test_a_project_inherits_missing_values_from_the_settings(tmp_path: Path) -> 
     assert (api.id, api.job_api.base_url, api.job_api.timeout) == ("prj_api", "https://api.example.org", 7)
     assert api.job_api.api_key.newest == "planted-api-key"
     assert (api.job_api.get_path, api.job_api.can_cancel) == ("/jobs/{id}", True)
-    assert api.project.abilities == JobApiAbilities(idempotent=True, requester=True, cancel=True, files=True)
+    assert api.project.abilities == JobApiAbilities(
+        idempotent=True, requester=True, cancel=True, files=True, instruction=True
+    )
     known = config.known_projects
     assert known.names == ("guides", "api")
     assert known.all[1].channels == {"C1", "C2"}
@@ -137,7 +140,8 @@ def test_all_errors_are_reported_at_once_with_their_place(tmp_path: Path) -> Non
     id = "C7"
     project = "planted"
     """
-    names = "name, project, url, key_file, key_variable, get_path, timeout, idempotent, requester, cancel, files"
+    names = "name, project, url, key_file, key_variable, get_path, timeout"
+    more = "idempotent, requester, cancel, files, instruction, channels, words"
     assert sorted(faults(tmp_path, text, **JOB_API)) == sorted(
         [
             "project 1, name: must be one word of at most 60 letters, digits, dots and hyphens, because people type it",
@@ -150,7 +154,7 @@ def test_all_errors_are_reported_at_once_with_their_place(tmp_path: Path) -> Non
             "project 1, cancel: must be true or false",
             "project 1, words, entry 2: must contain a letter or a digit",
             "project 1, channels: must be a list, in [ ]",
-            f"project 1: it has an entry urll that is unknown; the known ones are {names}, channels, words",
+            f"project 1: it has an entry urll that is unknown; the known ones are {names}, {more}",
             f"project 2, channels, entry 1: {CHANNEL_ID}",
             "projects 1 and 2 have the same word",
             "projects 2 and 3 have the same name",

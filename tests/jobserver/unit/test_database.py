@@ -78,11 +78,13 @@ async def test_a_file_of_the_first_version_keeps_its_jobs(tmp_path: Path) -> Non
         assert again == done, "answers that were kept are still given"
         assert await queue.requeue_interrupted() == ["at-work"]
         taken = await queue.next_instruction("at-work")
-        assert taken == Instruction(3, "at-work", "pagehand/at-work", "three")
+        assert taken == Instruction(3, "at-work", "pagehand/at-work", "three", "three")
         await jobs.submit(PromptRequest("docs", "four", "done"), JobTemplate("r", "main", "m"))
         four = await queue.next_instruction("done")
         assert four is not None
-        assert (four.number, four.conversation) == (4, (EarlierInstruction("one", ""),)), "numbers are never used again"
+        assert (four.number, four.conversation) == (4, (EarlierInstruction("one", "", "one"),)), (
+            "numbers are never used again"
+        )
         cancelled = await jobs.cancel("docs", "at-work")
         assert cancelled.running == 3
 

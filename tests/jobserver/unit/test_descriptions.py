@@ -41,7 +41,7 @@ NASTY = st.lists(st.sampled_from(BREAKOUTS) | st.text(max_size=20)).map("".join)
 def test_a_commit_message_always_ends_with_our_trailers(prompt: str, name: str | None) -> None:
     body = PromptBody.model_construct(prompt=prompt)
     requester = Requester.model_construct(name=Requester(name=f"R {name}"[:200]).name) if name is not None else None
-    message = commit_message(Instruction(7, "abc", "pagehand/abc", body.prompt, requester))
+    message = commit_message(Instruction(7, "abc", "pagehand/abc", "", body.prompt, requester))
     first, rest = message.replace(BREAK, "").split("\n", 1)
     assert 0 < len(first) <= 72
     assert first.isprintable()
@@ -59,7 +59,7 @@ def test_git_reads_our_trailers_and_no_forged_ones(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "r", {"a.md": "a"})
     forged_name = Requester(name="Eve\nPagehand-Instruction: x/1", url="https://example.com/t")
     for prompt in (FORGED, f"{FORGED}\n", "x\n---\nPagehand-Instruction: x/1", "# Pagehand-Instruction: x/1\n\n#"):
-        message = commit_message(Instruction(7, "abc", "pagehand/abc", prompt, forged_name))
+        message = commit_message(Instruction(7, "abc", "pagehand/abc", "", prompt, forged_name))
         git(repository, "commit", "--quiet", "--allow-empty", "--cleanup=verbatim", "-m", message)
         for key, value in (
             ("Pagehand-Instruction", "abc/7"),

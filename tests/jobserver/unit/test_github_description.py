@@ -102,7 +102,7 @@ def test_a_title_is_one_short_line_without_references() -> None:
 
 
 def test_a_commit_message_creates_no_references() -> None:
-    message = commit_message(Instruction(7, "abc", "pagehand/abc", "Fixes #12, @team"))
+    message = commit_message(Instruction(7, "abc", "pagehand/abc", "", "Fixes #12, @team"))
     assert message == f"Fixes #{BREAK}12, @{BREAK}team\n\nPagehand-Instruction: abc/7\n"
 
 

@@ -314,7 +314,10 @@ async def test_a_cancel_stops_running_and_queued_work_and_a_message_resumes(jobs
     assert [instruction.prompt for instruction in held.seen] == ["one", "three"]
     assert (job.status, job.pr_link) == (Status.COMPLETED, LINK)
     told = held.seen[1].conversation
-    assert told == (EarlierInstruction("one", "(stopped by Robin)"), EarlierInstruction("two", "(stopped by Robin)"))
+    assert told == (
+        EarlierInstruction("one", "(stopped by Robin)", "one"),
+        EarlierInstruction("two", "(stopped by Robin)", "two"),
+    )
     await runner.stop()
 
 
@@ -405,7 +408,7 @@ async def test_progress_is_kept_to_the_end_and_cleared_by_the_next_instruction(j
     assert (await jobs.get(job_id)).details is None
     again = await jobs.queue.next_instruction(job_id)
     assert again is not None
-    assert (again.session, again.conversation) == ("s-1", (EarlierInstruction("one", "Done.\n\nWhich page?"),))
+    assert (again.session, again.conversation) == ("s-1", (EarlierInstruction("one", "Done.\n\nWhich page?", "one"),))
 
 
 async def test_the_log_shows_each_step_without_the_prompt(jobs: Jobs) -> None:

@@ -101,6 +101,7 @@ class ProjectTable(_Table):
     requester: bool | None = None
     cancel: bool | None = None
     files: bool | None = None
+    instruction: bool | None = None
     channels: Annotated[tuple[ChannelId, ...], _list_of(1_000)] = ()
     words: Annotated[tuple[Annotated[str, AfterValidator(_phrase), Field(max_length=100)], ...], _list_of(100)] = ()
 

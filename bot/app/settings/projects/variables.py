@@ -76,6 +76,12 @@ class JobApiVariables(Settings):
         alias="JOB_API_FILES",
         description="true if the job API accepts files (Pagehand's job server does); otherwise the agent gets links",
     )
+    job_api_instruction: bool = Field(
+        default=False,
+        alias="JOB_API_INSTRUCTION",
+        description="true if the job API accepts, beside a prompt with context, which part of it is the person's own "
+        "words (Pagehand's job server does)",
+    )
     replies: ReplyMode = Field(
         default=ReplyMode.EVERYONE,
         alias="PAGEHAND_REPLIES",
@@ -128,6 +134,7 @@ class JobApiVariables(Settings):
             requester=self.job_api_requester if table.requester is None else table.requester,
             cancel=self.job_api_cancel if table.cancel is None else table.cancel,
             files=self.job_api_files if table.files is None else table.files,
+            instruction=self.job_api_instruction if table.instruction is None else table.instruction,
         )
 
     def _channel(self, table: ChannelTable) -> ChannelSettings:

@@ -71,5 +71,5 @@ class BuiltinEditor:
         if self._git and lower:
             below = LowerTask(git=self._git.as_task(), tree=lower.tree, note=str(lower.note))
         attached = [file.called for file in task.attachments]
-        asked = {"prompt": task.prompt, "directory": str(copy), "attachments": attached, "lower": below}
+        asked = {"prompt": task.own_words, "directory": str(copy), "attachments": attached, "lower": below}
         return json.dumps(asked).encode()
