@@ -26,7 +26,14 @@ from bot.domain.notices.posts import (
 from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import OPEN_PULL_REQUEST, Block, ChatMessage, link_button, paragraph
 from bot.slack.rendering.card_buttons import discard_button
-from bot.slack.rendering.job_report import count_changed, question_asked, reason_quoted, reply_here, with_report
+from bot.slack.rendering.job_report import (
+    count_changed,
+    question_asked,
+    reason_after,
+    reason_quoted,
+    reply_here,
+    with_report,
+)
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.text import Markup, addressing, joined, link, one_line, person, safe_url
 from bot.slack.rendering.words import job_news as words
@@ -121,11 +128,15 @@ def _failed(thread: Thread, end: JobFailed, report: JobReport, message_context: 
     reply, slash = reply_here(thread), message_context.slash
     so_far = _so_far(end)
     if report.partial_files:
-        why = [words.FAILED_BECAUSE, reason_quoted(report)] if report.reason else [words.FAILED_UNEXPLAINED]
-        return [*why, _kept(thread, report.partial_files), *so_far]
-    if not report.reason:
+        return [
+            *_because(words.FAILED_UNEXPLAINED, words.FAILED_BECAUSE, report),
+            _kept(thread, report.partial_files),
+            *so_far,
+        ]
+    reason = reason_after(words.FAILED_BECAUSE, report)
+    if not reason:
         return [words.FAILED(reply=reply, slash=slash), *so_far]
-    return [words.FAILED_BECAUSE, reason_quoted(report), words.TRY_AGAIN(reply=reply, slash=slash), *so_far]
+    return [words.FAILED_BECAUSE, reason, words.TRY_AGAIN(reply=reply, slash=slash), *so_far]
 
 
 def _kept(thread: Thread, files: int) -> Markup:
@@ -152,7 +163,8 @@ def _so_far(end: JobFailed | JobStopped) -> list[Markup]:
 
 
 def _because(plain: Markup, because: Markup, report: JobReport) -> list[Markup]:
-    return [because, reason_quoted(report)] if report.reason else [plain]
+    reason = reason_after(because, report)
+    return [because, reason] if reason else [plain]
 
 
 def _pull_request_found(message: PullRequestFound, told: str) -> ChatMessage:

@@ -3,6 +3,8 @@
 All of it is untrusted text, which is escaped, or Markdown that was made safe.
 """
 
+import re
+
 from bot.domain.jobs.details import (
     SHOWN_CHECKS,
     SHOWN_FILES,
@@ -72,6 +74,17 @@ def reply_here(thread: Thread) -> Markup:
 def reason_quoted(report: JobReport) -> Markup:
     """Returns the reason as a quotation of a few lines."""
     return _quoted(report.reason, _MAX_REASON)
+
+
+def reason_after(because: Markup, report: JobReport) -> Markup:
+    """Returns the reason after a line that ends in a colon, without what it repeats of that line; empty if it says
+    nothing more.
+    """
+    reason = report.reason.strip()
+    for sentence in because.rstrip(":").split(". "):
+        repeated = re.match(rf"{re.escape(sentence)}\s*(?:[.:;,!-]+\s*|\Z)", reason, re.IGNORECASE)
+        reason = reason[repeated.end() :] if repeated else reason
+    return _quoted(reason, _MAX_REASON) if reason else Markup("")
 
 
 def _quoted(text: str, limit: int) -> Markup:

@@ -212,6 +212,8 @@ def _why_no_card(thread: Thread, message: CardNotPosted, message_context: Messag
         return answers.OUTSIDE_DIRECT_MESSAGE if outside else answers.OUTSIDE_CHANNEL(bot=message_context.bot)
     if message.reason == "is_archived":
         return answers.CHANNEL_ARCHIVED
+    if message.reason == "thread_not_found":
+        return answers.THREAD_GONE
     if message.missing_scopes:
         scopes = one_line(", ".join(message.missing_scopes), 200)
         if message.may_be_posted:

@@ -40,6 +40,23 @@ def words(message: NoticeMessage) -> str:
             f"Done. Nothing was changed:\n>It is short already.\nThe pull request is as it was: <{LINK}>",
         ),
         (JobFinished(report=JobReport(unchanged=True)), "Done. Nothing was changed."),
+        (JobFinished(report=JobReport(unchanged=True, reason="Nothing was changed.")), "Done. Nothing was changed."),
+        (
+            JobFinished(report=JobReport(unchanged=True, reason="Nothing was changed: it is short already.")),
+            "Done. Nothing was changed:\n>it is short already.",
+        ),
+        (
+            JobFinished(report=JobReport(unchanged=True, reason="Done. Nothing was changed. Try `Fix typos`.")),
+            "Done. Nothing was changed:\n>Try `Fix typos`.",
+        ),
+        (
+            JobFinished(report=JobReport(unchanged=True, reason="Nothing was changed that matters.")),
+            "Done. Nothing was changed:\n>Nothing was changed that matters.",
+        ),
+        (
+            JobFailed(report=JobReport(reason="The job failed: no credit")),
+            "The job failed:\n>no credit\nReply here to try again, or start over with `/docs`.",
+        ),
         (
             JobFinished(report=JobReport(reason="stopped by Ben")),
             "Done, without a pull request:\n>stopped by Ben",

@@ -650,6 +650,7 @@ def test_an_inaccessible_channel_says_how_to_invite_and_quotes_the_request() -> 
     assert "`/invite` <@U0BOT>" in words
     assert ">Fix it" in words
     assert "archived" in said(CardNotPosted("U0ASKER", "is_archived"))
+    assert "the thread is gone" in said(CardNotPosted("U0ASKER", "thread_not_found"))
     assert "restricted_action" in said(CardNotPosted("U0ASKER", "restricted_action"))
 
 

@@ -116,6 +116,7 @@ OUTSIDE_CHANNEL = Template(
     "No job was started: I'm not in this channel. Invite me with `/invite` {bot}, then ask again."
 )
 CHANNEL_ARCHIVED = Markup("No job was started: this channel is archived. Ask again in another one.")
+THREAD_GONE = Markup("No job was started: the thread is gone, with its first message. Ask again in another one.")
 MAY_NOT_POST = Template(
     "No job was started: Slack doesn't let me post in this channel ({reason}). Ask again in another one, or tell {ask}."
 )
