@@ -109,7 +109,7 @@ def _answer_without_job(reply: Reply) -> NewNotice | None:
     """Returns the answer to a message if there is no job and none was started; None if it needs none."""
     person_id, key = reply.person.id, keys.action_answered(source_key_of(reply))
     to_us = reply.mentions_us or in_direct_message(reply)
-    if reply.withdrawn:
+    if reply.withdrawn and reply.word is None:
         return None
     if reply.word is ThreadWord.HELP:
         return NewNotice(key, help_for(reply)) if to_us or not reply.text else None

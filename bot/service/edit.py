@@ -7,7 +7,7 @@ from bot.domain.commands.options import Options
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
-from bot.domain.notices.messages import CARD_CHANGED
+from bot.domain.notices.messages import CARD_CHANGED, NewNotice
 from bot.domain.requests.edits import (
     came_back,
     certainly_unsent,
@@ -19,6 +19,7 @@ from bot.domain.requests.edits import (
     revised,
     revised_options,
     taken_back,
+    without_effect,
 )
 from bot.domain.requests.request import NOT_SENT_YET, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
@@ -41,7 +42,7 @@ async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: 
     if first is None:
         return False
     if first.kind is RequestKind.START:
-        await _revise_start(tx, thread, first, reply)
+        await _revise_start(tx, thread, first, reply, terms)
     elif first.kind is RequestKind.FOLLOW_UP:
         before = await tx.requests.find_by_reply(thread.id, reply.message_ts)
         live = await alive(tx.threads, thread)
@@ -55,6 +56,9 @@ async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: 
         await _revise_follow_up(tx, thread, before, reply, terms)
         if may_be_job(line):
             await ask_about_lines(tx, thread, line.person_id)
+    else:
+        means = meaning(reply, thread, terms.modes(thread.channel_id))
+        await _answer(tx, first, first, without_effect(reply, first, first, means))
     return True
 
 
@@ -101,9 +105,15 @@ async def _revise_follow_up(
             await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
     elif _holds_more(reply, request) and (after.state in _ON_ITS_WAY or after.uncertain):
         await tx.notices.add(thread.id, not_fully_sent(after, reply.attachments, words_sent=True))
-    notice = offer(after) or taken_back(after)
-    if notice is not None and after.latest_text != request.latest_text:
-        await tx.notices.add(thread.id, notice)
+    await _answer(tx, request, after, without_effect(reply, request, after, means))
+
+
+async def _answer(tx: RecordingTransaction, before: Request, after: Request, told: NewNotice | None) -> None:
+    """Answers an edit with what its author is `told`; otherwise offers to send new words, if the earlier ones were."""
+    if told is None and after.latest_text != before.latest_text:
+        told = offer(after) or taken_back(after)
+    if told is not None:
+        await tx.notices.add(after.thread_id, told)
 
 
 async def _revise_held(
@@ -150,7 +160,9 @@ async def _react_to_withdrawal(tx: RecordingTransaction, request: Request, befor
     await tx.notices.add(request.thread_id, reaction_notice(request, reaction))
 
 
-async def _revise_start(tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply) -> None:
+async def _revise_start(
+    tx: RecordingTransaction, thread: Thread, start: Request, reply: Reply, terms: ReplyTerms
+) -> None:
     """Records a newer version of the message that asked for a job. It changes what is not sent yet. What was sent stays
     unchanged, and the new text is offered as a follow-up.
     """
@@ -170,9 +182,8 @@ async def _revise_start(tx: RecordingTransaction, thread: Thread, start: Request
         await _start_after_all(tx, thread, after)
     elif after.text != start.text:
         await _show_start(tx, thread, start)
-    notice = offer(after) or taken_back(after)
-    if notice is not None and after.latest_text != start.latest_text:
-        await tx.notices.add(thread.id, notice)
+    means = meaning(reply, thread, terms.modes(thread.channel_id))
+    await _answer(tx, start, after, without_effect(reply, start, after, means))
     if not gone and (late := project_too_late(after, thread.options, options)) is not None:
         await tx.notices.add(thread.id, late)
 

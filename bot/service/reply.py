@@ -9,7 +9,7 @@ from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice, Reaction
 from bot.domain.notices.questions import HelpRequested
 from bot.domain.people.permissions import is_outsider
-from bot.domain.requests.edits import MAX_QUOTED
+from bot.domain.requests.edits import MAX_QUOTED, without_effect
 from bot.domain.requests.request import Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, asks_for_a_job, may_ask, meaning, never_began
 from bot.domain.threads.thread import Thread
@@ -40,6 +40,8 @@ async def record_reply(tx: RecordingTransaction, thread: Thread, reply: Reply, t
         # Recorded all the same: the version before the edit or deletion may still arrive.
         withdrawn = replace(_follow_up(tx, thread, reply), text="", state=RequestState.WITHDRAWN)
         await tx.requests.add(withdrawn)
+        if (told := without_effect(reply, None, None, ReplyMeaning.BETWEEN_PEOPLE)) is not None:
+            await tx.notices.add(thread.id, told)
     elif reply.word is not None:
         await _record_word(tx, thread, reply, reply.word)
     else:

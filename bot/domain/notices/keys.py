@@ -155,6 +155,11 @@ def edited_too_late(reply: Reply) -> NoticeKey:
     return NoticeKey(f"{reply.message_ts}/late/{reply.edited_at}")
 
 
+def edit_without_effect(reply: Reply) -> NoticeKey:
+    """Told once for an edit."""
+    return NoticeKey(f"{reply.message_ts}/edit/{reply.edited_at}")
+
+
 def reply_held(request: Request) -> NoticeKey:
     """Asked once for each version of a reply."""
     return NoticeKey(f"{request.id}/held/{request.edited_at}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Literal
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices import keys
 from bot.domain.notices.content import Delivery, NoticeContent
 from bot.domain.notices.keys import NoticeKey
@@ -154,6 +155,27 @@ class ReplyEdited(ToPerson):
     kind: Literal["reply_edited"] = field(default="reply_edited", kw_only=True)
 
 
+class WordsBefore(StrEnum):
+    """What became of a message's words from before an edit."""
+
+    NOT_SENT = "not_sent"
+    SENT = "sent"
+    IN_DOUBT = "in_doubt"
+
+
+@dataclass(frozen=True)
+class EditWithoutEffect(ToPerson):
+    """A message was edited into a `word` for Pagehand or, if None, from one into words for the agent, which does
+    nothing. `text` is the beginning of the new words; `before`: what became of earlier words for the agent, if any.
+    """
+
+    quotes: ClassVar = ("text",)
+    word: ThreadWord | None
+    text: str = ""
+    before: WordsBefore | None = None
+    kind: Literal["edit_without_effect"] = field(default="edit_without_effect", kw_only=True)
+
+
 @dataclass(frozen=True)
 class PromptRequested(ToPerson):
     """Somebody wants to see a whole request, which the card shortens."""
@@ -216,6 +238,7 @@ class JobIdRequested(ToPerson):
 PersonalMessage = (
     CardNotPosted
     | ReplyEdited
+    | EditWithoutEffect
     | PromptRequested
     | AnswerRequested
     | StatusRequested

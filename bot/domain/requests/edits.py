@@ -1,7 +1,18 @@
 """Decides how a request is handled after its reply was edited or deleted. Pure.
 
 Text that was certainly not sent is replaced by the reply's new text. Text that was sent, or may have been, is kept: the
-new text is stored beside it, and offered to the writer once the outcome of sending is known.
+new text is stored beside it, and offered to the writer once the outcome of sending is known. An edit gives no commands
+and takes none back:
+
+| before the edit | now words for the agent | now a word for Pagehand, clear or not | now an aside, thanks, emoji |
+|---|---|---|---|
+| words, not sent | replace the earlier ones | withdraws them; told | withdraws them |
+| words, sent | are offered | told | told that they were sent |
+| a word, taken | told | told | |
+| a job asked for with `!new`, not sent | withdraws it; told | withdraws it; told | withdraws it |
+| an unclear word, an aside, thanks | as if just written | told | |
+
+"Told": the writer is told once, privately, to write it in a new message.
 """
 
 from dataclasses import replace
@@ -13,9 +24,11 @@ from bot.domain.notices.messages import (
     ActionAnswer,
     ActionAnswered,
     EarlierWords,
+    EditWithoutEffect,
     NewNotice,
     Reaction,
     ReplyEdited,
+    WordsBefore,
 )
 from bot.domain.notices.posts import ReplyNotFullySent
 from bot.domain.projects import ProjectReason
@@ -30,8 +43,8 @@ from bot.domain.requests.request import (
     RequestState,
     WayIn,
 )
-from bot.domain.threads.reply_rules import ReplyMeaning, is_emoji_alone
-from bot.domain.threads.thread import ThreadOptions
+from bot.domain.threads.reply_rules import ReplyMeaning, in_direct_message, is_emoji_alone
+from bot.domain.threads.thread import Surface, ThreadOptions
 
 MAX_NAMES, MAX_NAME = 5, 100
 TAKEN_BACK_FOR = 86_400.0
@@ -39,6 +52,8 @@ TAKEN_BACK_FOR = 86_400.0
 MAX_QUOTED = 1_000
 """Characters of the new text that an offer quotes."""
 
+_FOR_THE_AGENT = frozenset({ReplyMeaning.SEND, ReplyMeaning.ASK_FIRST, ReplyMeaning.MUTED})
+_WORDS_BEFORE = {RequestState.ACCEPTED: WordsBefore.SENT, RequestState.UNCERTAIN: WordsBefore.IN_DOUBT}
 _EARLIER = {
     RequestState.ACCEPTED: EarlierWords.ACCEPTED,
     RequestState.REJECTED: EarlierWords.REJECTED,
@@ -111,6 +126,38 @@ def offer(request: Request) -> NewNotice | None:
         return None
     text = beginning(request.latest_text, MAX_QUOTED)
     return NewNotice(keys.reply_edited(request), ReplyEdited(request.person_id, request.id, text, earlier))
+
+
+def without_effect(
+    reply: Reply, before: Request | None, after: Request | None, means: ReplyMeaning
+) -> NewNotice | None:
+    """Returns the answer to an edit that does not do what the message now says, as in the table above; None to any
+    other.
+
+    Args:
+        reply: The message after the edit.
+        before: The last request made from it; None if there was none.
+        after: The same since the edit.
+        means: How the message would be handled if it had just been written.
+    """
+    was_word = before is not None and before.kind not in {RequestKind.START, RequestKind.FOLLOW_UP}
+    was_new = before is not None and before.kind is RequestKind.START and before.way_in is WayIn.REPLY
+    ends_now = before != after and after is not None and after.state is RequestState.WITHDRAWN
+    if reply.word is not None:
+        told = reply.withdrawn or was_word
+    else:
+        told = not reply.withdrawn and means in _FOR_THE_AGENT and (was_word or (was_new and ends_now))
+    if not told:
+        return None
+    earlier = None
+    if ends_now and before is not None and before.state is not RequestState.WITHDRAWN:
+        earlier = WordsBefore.NOT_SENT
+    elif after is not None and not was_word:
+        earlier = _WORDS_BEFORE.get(after.state)
+    asked_on = Surface.TOP_LEVEL if in_direct_message(reply) and not reply.thread_ts else Surface.CONVERSATION
+    text = beginning(reply.text, MAX_QUOTED)
+    message = EditWithoutEffect(reply.person.id, reply.word, text, earlier, asked_on=asked_on)
+    return NewNotice(keys.edit_without_effect(reply), message)
 
 
 def taken_back(request: Request) -> NewNotice | None:
@@ -220,5 +267,7 @@ def _with_words(request: Request, words: str, *, withdrawn: bool) -> Request:
 
 
 def _still(state: RequestState) -> RequestState:
-    """Returns the state of a request that got new text before it was sent: the same, or the first one again."""
-    return state if state in NOT_SENT_YET | {RequestState.AWAITING_PERSON} else RequestState.RECEIVED
+    """Returns the state of a request that got new text before it was sent: one that was prepared is prepared again,
+    because its writer may be allowed less by now.
+    """
+    return state if state in {RequestState.PREPARING, RequestState.AWAITING_PERSON} else RequestState.RECEIVED

@@ -60,8 +60,9 @@ class Reply:
     One that was edited or deleted since has the `ts` of that in `edited_at` (equal in length, so that it sorts as
     text). `withdrawn`: deleted, or edited into words that are not for the job. A deleted one may lack all but its
     channel and `message_ts`. `word`: it is a word for Pagehand itself (with NEW, `text` is the prompt; with
-    HELP, the word that was probably meant, if any). `options` are
-    those that stood in front of `text`, where its listener has read them; None: they are part of it.
+    HELP, the word that was probably meant, if any); with `withdrawn`, it was edited into that word, or one that was
+    probably meant. `options` are those that stood in front of `text`, where its listener has read them; None: they are
+    part of it.
     `mentioned_us_before`: what it said before the edit or the deletion mentions Pagehand.
     """
 

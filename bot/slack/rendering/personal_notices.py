@@ -3,10 +3,12 @@
 from itertools import accumulate
 from typing import assert_never
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
+    EditWithoutEffect,
     JobIdRequested,
     PersonalMessage,
     PromptRequested,
@@ -47,7 +49,7 @@ from bot.slack.rendering.blocks import (
 from bot.slack.rendering.cards import status_text
 from bot.slack.rendering.ephemeral_texts import help_in_thread, word_meant
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import ELLIPSIS, Markup, moment, one_line, opening, pieces, quote, shorten
+from bot.slack.rendering.text import ELLIPSIS, Markup, escape, joined, moment, one_line, opening, pieces, quote, shorten
 from bot.slack.rendering.words import answers, questions
 
 _LABEL = 75
@@ -80,6 +82,8 @@ def to_person(  # noqa: C901, PLR0912 - a branch for each kind
             made = [_refused(message, message_context)]
         case ReplyEdited():
             made = [_edited(message)]
+        case EditWithoutEffect():
+            made = [_without_effect(message)]
         case ReplyHeld() | JobOrReplyAsked():
             made = [_held(message)]
         case ProjectAsked():
@@ -122,6 +126,16 @@ def _edited(message: ReplyEdited) -> ChatMessage:
     request = message.request_id[:2_000]
     buttons = (button(questions.SEND_NEW_VERSION, SEND_NEW_WORDS, request),) if request else ()
     return paragraph(questions.EDITED[message.earlier](text=now), *buttons)
+
+
+def _without_effect(message: EditWithoutEffect) -> ChatMessage:
+    if message.word is None:
+        told = questions.WORDS_BY_EDIT(text=quote(opening(message.text, characters=300, lines=4)[0]))
+    elif message.word is ThreadWord.NEW:
+        told = questions.NEW_BY_EDIT()
+    else:
+        told = questions.WORD_BY_EDIT(word=escape(message.word))
+    return paragraph(told if message.before is None else joined([told, questions.WORDS_BEFORE[message.before]], " "))
 
 
 def _held(message: ReplyHeld | JobOrReplyAsked) -> ChatMessage:

@@ -10,6 +10,7 @@ from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 from bot.domain.notices.messages import Reaction, ReplyEdited
 from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
 from bot.domain.notices.questions import RequestRefused
+from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.requests.request import Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
@@ -210,6 +211,26 @@ async def test_replies_follow_their_edits_while_the_job_api_is_away(world: CoreW
     await world.pass_time(10)
     assert world.job_api.messages["job-1"] == ["second"]
     assert offers(world) == []
+
+
+@pytest.mark.parametrize("again", [ANA, BEN])
+async def test_a_waiting_reply_is_checked_again_when_it_is_edited(world: CoreWorld, again: Person) -> None:
+    """Its writer has become a guest meanwhile; what others wrote at the same time is sent."""
+    world.merge_seconds = 60.0
+    world.assemble()
+    ts = await world.started()
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.reply(ts, "first", TS, BEN)
+    await world.reply(ts, "second", "1700000005.000200", again)
+    await world.pass_time(1.5)
+    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=True)
+    await edit(world, ts, "edited", AT[0], BEN)
+    await world.pass_time(60)
+    assert [(each.person_id, each.refusal, each.text) for each in world.chat.private_as(RequestRefused)] == [
+        ("UBEN", Refusal.GUEST, "edited")
+    ]
+    assert world.job_api.messages["job-1"] == ["second"]
+    assert TS not in world.chat.reactions
 
 
 async def test_a_reply_deleted_while_retrying_is_not_retried(world: CoreWorld) -> None:

@@ -16,6 +16,7 @@ from bot.domain.notices.messages import (
     ActionAnswered,
     AnswerRequested,
     CardNotPosted,
+    EditWithoutEffect,
     JobIdRequested,
     PostNotDelivered,
     PromptRequested,
@@ -56,6 +57,7 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     JobOrReplyAsked: {"text"},
     ProjectAsked: {"text"},
     ReplyEdited: {"text"},
+    EditWithoutEffect: {"text"},
     ActionAnswered: {"text"},
     PromptRequested: {"prompt"},
 }
@@ -64,6 +66,7 @@ PERSONAL = (
     PostNotDelivered,
     CardNotPosted,
     ReplyEdited,
+    EditWithoutEffect,
     PromptRequested,
     AnswerRequested,
     ActionAnswered,

@@ -38,14 +38,14 @@ async def _handle_deletion(payload: RevisionPayload, dependencies: Dependencies)
 
 
 async def _handle_edit(edit: Edit, dependencies: Dependencies) -> None:
-    """Records an edit. If it concerns no job we know, it is handled like a new message while the message is recent;
-    later its author is told that an edit asks for nothing.
+    """Records an edit. If it concerns no job we know, it is handled like a new message while the message is recent, or
+    if it is a word for Pagehand now; later its author is told that an edit asks for nothing.
     """
     message, reply = edit.message, edit.reply
     known = await dependencies.service.revise(reply)
     if known or not (message.mentions_us or message.in_direct_message):
         return
-    if may_ask(message.ts, message.edited_at):
+    if reply.word is not None or may_ask(message.ts, message.edited_at):
         await handle_message(message, dependencies)
     elif not reply.withdrawn and (reply.text or reply.attachments):
         tell(message, edited_too_late(dependencies.message_context), dependencies)

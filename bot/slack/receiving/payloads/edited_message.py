@@ -8,6 +8,7 @@ from bot.domain.commands.commands import (
     Blank,
     FollowUp,
     Help,
+    LoneWord,
     NoWords,
     OnlyEmoji,
     Start,
@@ -169,8 +170,8 @@ def _person_message(payload: RevisionPayload, after: _Version, identity: Identit
 
 
 def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
-    """An edit gives no commands: a reply that became a word for Pagehand is merely no longer for the agent. But a
-    message that already asked for another job asks for it with its new text.
+    """An edit gives no commands: a message that became a word for Pagehand is no longer for the agent, and names the
+    word, about which its author is told. But one that already asked for another job asks for it with its new text.
     """
     reply = Reply(
         person=edited.person,
@@ -196,7 +197,27 @@ def _reply(edited: PersonMessage, now: Parsed, before: Parsed | None) -> Reply:
         case OnlyEmoji(emoji):  # emoji that are held as a possible answer may still be one
             return replace(reply, text=emoji, withdrawn=True)
         case _:
-            return replace(reply, withdrawn=True)
+            return replace(reply, word=_word_in(now), withdrawn=True)
+
+
+def _word_in(now: Parsed) -> ThreadWord | None:
+    """Returns the word for Pagehand that a message is, or was probably meant to be."""
+    match now:
+        case Word(word) | UnclearWord(word):
+            return word
+        case Help(meant):
+            return _MEANT[meant]
+        case _:
+            return None
+
+
+_MEANT = {
+    None: ThreadWord.HELP,
+    LoneWord.STATUS: ThreadWord.STATUS,
+    LoneWord.LIST: ThreadWord.STATUS,
+    LoneWord.CANCEL: ThreadWord.STOP,
+    LoneWord.STOP: ThreadWord.STOP,
+}
 
 
 def _can_be_started(prompt: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from bot.domain.notices.messages import EarlierWords
+from bot.domain.notices.messages import EarlierWords, WordsBefore
 from bot.domain.people.permissions import Refusal
 from bot.domain.requests.request import RequestKind
 from bot.slack.rendering.text import Markup
@@ -71,5 +71,21 @@ EDITED: Mapping[EarlierWords, Template] = {
     EarlierWords.UNCERTAIN: Template(
         "You edited a reply that the agent may already have. Send the new version as a follow-up?\n{text}"
     ),
+}
+WORD_BY_EDIT = Template(
+    "Nothing was done: an edit doesn't give me a command. Write `!{word}` in a new message, in the job's thread."
+)
+NEW_BY_EDIT = Template(
+    "Nothing was started: an edit doesn't give me a command. Write `!new and the task` in a new message, in the job's "
+    "thread."
+)
+WORDS_BY_EDIT = Template(
+    "Your edit wasn't sent to the agent: before it, this message was a command for me. Write it in a new message.\n"
+    "{text}"
+)
+WORDS_BEFORE: Mapping[WordsBefore, Markup] = {
+    WordsBefore.NOT_SENT: Markup("What you wrote before isn't sent to the agent either."),
+    WordsBefore.SENT: Markup("The agent already has what you wrote before."),
+    WordsBefore.IN_DOUBT: Markup("The agent may already have what you wrote before."),
 }
 SEND_NEW_VERSION = "Send the new version"
