@@ -271,13 +271,16 @@ async def test_an_outage_and_its_end_are_logged_once_each(
     world: SlackWorld, connected: SocketReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "bot.slack")
+    assert connected.health().up_seconds > 0
     await world.workspace.listener.begin_outage()
     await until(lambda: not connected.health().connected and "cannot be opened" in caplog.text)
     assert connected.health().down_seconds > 0
+    assert connected.health().up_seconds == 0
     await world.workspace.listener.end_outage()
     await world.workspace.changes.wait_for(lambda: world.workspace.socket_mode.connections == 2, 20)
     await until(lambda: connected.health().connected == 2)
     assert connected.health().down_seconds == 0
+    assert connected.health().up_seconds > 0
     assert "is open again" in caplog.text
     assert "ticket" not in caplog.text
 
