@@ -328,7 +328,10 @@ def restored() -> None:
 
 def _run_bot(role: Literal["run", "web", "worker"]) -> None:
     with exit_on_error("Pagehand cannot start", "Pagehand stopped", needs_setup=True):
-        from bot.cli.run import run_bot
+        from bot.runtime.process_signals import lasting_imports
+
+        with lasting_imports():
+            from bot.cli.run import run_bot
 
         run_bot(role, environment(BOT_FILE))
 

@@ -26,7 +26,8 @@ class LenientModel(BaseModel):
     fields are ignored, and no error is raised, so none can quote what somebody wrote.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    # Built at first use: most kinds of payload are rare, and the models of parts are only used within others.
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)
 
     @classmethod
     def read(cls, value: object) -> Self:

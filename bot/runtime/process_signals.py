@@ -3,7 +3,8 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 
@@ -41,8 +42,19 @@ async def run_until_signal(start: Callable[[], Coroutine[Any, Any, Stoppable]]) 
     await started.stop()
 
 
+@contextmanager
+def lasting_imports() -> Iterator[None]:
+    """Excludes what is imported within from garbage collection, which would look through it again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def freeze_startup_objects() -> None:
-    """Excludes everything that the start has built from garbage collection.
+    """Excludes everything else that the start has built from garbage collection.
 
     A full collection, which blocks every thread, then only has to examine newer objects.
     """

@@ -99,41 +99,35 @@ CREDENTIAL_RULES = (
         "jwt",
         _K.JWT,
         ("eyj",),
-        re.compile(
-            r"(?:(?<![\w.\-])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))(?P<secret>eyJ[\w\-]{10,4000}+\.ey[\w\-]{2,8000}+(?:\.[\w\-]{0,4000})?)"
-        ),
+        r"(?:(?<![\w.\-])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))(?P<secret>eyJ[\w\-]{10,4000}+\.ey[\w\-]{2,8000}+(?:\.[\w\-]{0,4000})?)",
     ),
     SecretRule(
         "jwt-base64",
         _K.JWT,
         ("zxlk",),
-        re.compile(r"(?<![A-Za-z0-9+/])(?P<secret>ZXlK[A-Za-z0-9+/]{70,8000}={0,2})"),
+        r"(?<![A-Za-z0-9+/])(?P<secret>ZXlK[A-Za-z0-9+/]{70,8000}={0,2})",
         source=GITLEAKS,
     ),
     SecretRule(
         "base64-private-key",
         _K.PRIVATE_KEY,
         ("ls0tls1crudjti",),
-        re.compile(
-            r"(?<![A-Za-z0-9+/])"
-            r"(?P<secret>LS0tLS1CRUdJTi(?:[A-Za-z0-9+/=]|\\[nr]|\r?\n[ \t]{0,20}(?=[A-Za-z0-9+/=]{4})){30,20000}+)"
-        ),
+        r"(?<![A-Za-z0-9+/])"
+        r"(?P<secret>LS0tLS1CRUdJTi(?:[A-Za-z0-9+/=]|\\[nr]|\r?\n[ \t]{0,20}(?=[A-Za-z0-9+/=]{4})){30,20000}+)",
         accept=_private_key,
     ),
     SecretRule(
         "url-password",
         _K.URL_PASSWORD,
         ("://",),
-        re.compile(
-            r"(?<=[A-Za-z0-9])://(?P<user>[^\s/:@\"'<>`]{0,100}+):(?P<secret>[^\s/\"'<>`@]{1,200}+(?:@[^\s/\"'<>`@]{0,100}+(?=@))?)@(?P<host>[^\s/\"'<>`:?#]{0,80})"
-        ),
+        r"(?<=[A-Za-z0-9])://(?P<user>[^\s/:@\"'<>`]{0,100}+):(?P<secret>[^\s/\"'<>`@]{1,200}+(?:@[^\s/\"'<>`@]{0,100}+(?=@))?)@(?P<host>[^\s/\"'<>`:?#]{0,80})",
         accept=_password_of_url,
     ),
     SecretRule(
         "url-token-as-user",
         _K.URL_PASSWORD,
         ("://",),
-        re.compile(r"(?<=[A-Za-z0-9])://(?P<secret>[A-Za-z0-9_\-]{20,200}+)(?::x-oauth-basic)?@"),
+        r"(?<=[A-Za-z0-9])://(?P<secret>[A-Za-z0-9_\-]{20,200}+)(?::x-oauth-basic)?@",
         3.0,
         accept=drawn,
     ),
@@ -141,7 +135,7 @@ CREDENTIAL_RULES = (
         "signed-url",
         _K.AZURE,
         ("sig=",),
-        re.compile(r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/=]{40,120})"),
+        r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/=]{40,120})",
         3.0,
         accept=drawn,
     ),
@@ -149,17 +143,14 @@ CREDENTIAL_RULES = (
         "authorization-basic",
         _K.HEADER,
         ("basic ",),
-        re.compile(r"(?<![\w\-])basic[ \t]{1,4}(?P<secret>[A-Za-z0-9+/_\-]{8,4000}={0,2})", re.IGNORECASE),
+        r"(?i)(?<![\w\-])basic[ \t]{1,4}(?P<secret>[A-Za-z0-9+/_\-]{8,4000}={0,2})",
         accept=_basic,
     ),
     SecretRule(
         "authorization-scheme",
         _K.HEADER,
         ("basic ", "bearer ", "token "),
-        re.compile(
-            r"(?<![A-Za-z0-9._~+/=])(?:basic|bearer|(?:api-)?token)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/=@\-]{16,4000})",
-            re.IGNORECASE,
-        ),
+        r"(?i)(?<![A-Za-z0-9._~+/=])(?:basic|bearer|(?:api-)?token)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/=@\-]{16,4000})",
         accept=_in_header,
         source=GITLEAKS,
     ),
@@ -167,9 +158,7 @@ CREDENTIAL_RULES = (
         "authorization-header",
         _K.HEADER,
         ("authorization",),
-        re.compile(
-            r"authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?(?P<secret>[\w=~@.+/\-]{16,4000})", re.IGNORECASE
-        ),
+        r"(?i)authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?(?P<secret>[\w=~@.+/\-]{16,4000})",
         accept=_in_header,
         source=GITLEAKS,
     ),
@@ -177,10 +166,8 @@ CREDENTIAL_RULES = (
         "curl-user",
         _K.COMMAND,
         ("-u", "--user", "--proxy-user"),
-        re.compile(
-            rf"{_OPTION}(?:-u|--(?:proxy-)?user)(?:=|{_SPACE})?"
-            r"(?P<quote>[\"'])[^\"':\n]{0,100}:(?P<secret>[^\"'\n]{3,200})(?P=quote)"
-        ),
+        rf"{_OPTION}(?:-u|--(?:proxy-)?user)(?:=|{_SPACE})?"
+        r"(?P<quote>[\"'])[^\"':\n]{0,100}:(?P<secret>[^\"'\n]{3,200})(?P=quote)",
         2.0,
         accept=_of_http_client,
         source=GITLEAKS,
@@ -189,9 +176,7 @@ CREDENTIAL_RULES = (
         "curl-key-as-user",
         _K.COMMAND,
         ("-u", "--user"),
-        re.compile(
-            rf"{_OPTION}(?:-u|--user)(?:=|{_SPACE})?(?P<quote>[\"']?)(?P<secret>[^\s\"':]{{8,100}}):(?P=quote)(?=\s|$)"
-        ),
+        rf"{_OPTION}(?:-u|--user)(?:=|{_SPACE})?(?P<quote>[\"']?)(?P<secret>[^\s\"':]{{8,100}}):(?P=quote)(?=\s|$)",
         2.0,
         accept=_of_http_client,
         source=GITLEAKS,
@@ -200,10 +185,8 @@ CREDENTIAL_RULES = (
         "curl-user-unquoted",
         _K.COMMAND,
         ("-u", "--user", "--proxy-user"),
-        re.compile(
-            rf"{_OPTION}(?:-u|--(?:proxy-)?user)(?:=|{_SPACE})?"
-            r"(?:\"[^\":\n]{1,100}\"|[^\s\"':]{1,100}):(?P<secret>\"[^\"\n]{3,200}\"|'[^'\n]{3,200}'|[^\s\"'`]{3,200})"
-        ),
+        rf"{_OPTION}(?:-u|--(?:proxy-)?user)(?:=|{_SPACE})?"
+        r"(?:\"[^\":\n]{1,100}\"|[^\s\"':]{1,100}):(?P<secret>\"[^\"\n]{3,200}\"|'[^'\n]{3,200}'|[^\s\"'`]{3,200})",
         2.0,
         accept=_of_http_client,
         source=GITLEAKS,
@@ -212,49 +195,43 @@ CREDENTIAL_RULES = (
         "password-option",
         _K.COMMAND,
         ("-p", "--pass"),
-        re.compile(
-            rf"{_OPTION}(?:-[pP]|--?pass(?:word|wd)?)(?:=|{_SPACE})?(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})(?P=quote)"
-        ),
+        rf"{_OPTION}(?:-[pP]|--?pass(?:word|wd)?)(?:=|{_SPACE})?(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})(?P=quote)",
         accept=_of_database_client,
     ),
     SecretRule(
         "redis-password",
         _K.COMMAND,
         ("-a", "--pass"),
-        re.compile(rf"{_OPTION}(?:-a|--pass){_SPACE}(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})(?P=quote)"),
+        rf"{_OPTION}(?:-a|--pass){_SPACE}(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})(?P=quote)",
         accept=_of_redis,
     ),
     SecretRule(
         "openssl-password",
         _K.COMMAND,
         ("pass:",),
-        re.compile(r"(?<=[ \t\"'=])pass:(?P<secret>[^\s\"'`]{4,200})"),
+        r"(?<=[ \t\"'=])pass:(?P<secret>[^\s\"'`]{4,200})",
         accept=_password,
     ),
     SecretRule(
         "netrc",
         _K.ASSIGNMENT,
         ("login",),
-        re.compile(
-            r"(?<=\s)login[ \t\n]{1,8}[^\s]{1,100}\s{1,8}(?:account\s{1,8}[^\s]{1,100}\s{1,8})?"
-            r"password[ \t\n]{1,8}(?P<secret>[^\s]{4,200})"
-        ),
+        r"(?<=\s)login[ \t\n]{1,8}[^\s]{1,100}\s{1,8}(?:account\s{1,8}[^\s]{1,100}\s{1,8})?"
+        r"password[ \t\n]{1,8}(?P<secret>[^\s]{4,200})",
         accept=_password,
     ),
     SecretRule(
         "pgpass",
         _K.ASSIGNMENT,
         (":5432:", ":5433:", ":6432:", ":*:"),
-        re.compile(
-            r"(?<=[\w*.\-]):(?:54[0-9]{2}|6432|\*):[^\s:\"'/]{1,64}:[^\s:\"'/]{1,64}:(?P<secret>[^\s:\"']{4,200})"
-        ),
+        r"(?<=[\w*.\-]):(?:54[0-9]{2}|6432|\*):[^\s:\"'/]{1,64}:[^\s:\"'/]{1,64}:(?P<secret>[^\s:\"']{4,200})",
         accept=_password,
     ),
     SecretRule(
         "nuget-password",
         _K.ASSIGNMENT,
         ("password",),
-        re.compile(r"password\"\s{1,8}value=\"(?P<secret>[^\"\n]{8,200})\"", re.IGNORECASE),
+        r"(?i)password\"\s{1,8}value=\"(?P<secret>[^\"\n]{8,200})\"",
         1.0,
         accept=_password,
         source=GITLEAKS,

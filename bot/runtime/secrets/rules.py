@@ -6,6 +6,7 @@ A rule's pattern is matched only where one of its keywords occurs, so a text wit
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from bot.runtime.secrets.kinds import SecretKind
 from bot.runtime.secrets.plausibility import (
@@ -50,7 +51,7 @@ class SecretRule:
         name: The rule's name, in lower case with hyphens.
         kind: The kind shown to people.
         keywords: In lower case. The pattern is matched `ahead` characters before each occurrence of one of them.
-        pattern: Its group `secret` is masked.
+        expression: The pattern's regular expression; its group `secret` is masked.
         entropy: Minimum entropy of the secret, in bits per character.
         ahead: The number of characters that a match has before the keyword.
         accept: Decides whether a match is a secret.
@@ -60,11 +61,16 @@ class SecretRule:
     name: str
     kind: SecretKind
     keywords: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
     entropy: float = 0.0
     ahead: int = 0
     accept: Accept = anything
     source: str = OURS
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern, compiled when its keyword first occurs: most never do."""
+        return re.compile(self.expression)
 
     def finds(self, match: re.Match[str]) -> bool:
         """Returns whether a match is a secret."""
@@ -75,8 +81,8 @@ def token(
     name: str, kind: SecretKind, prefix: str, body: str, bits: float = 2.0, *, accept: Accept = anything
 ) -> SecretRule:
     """Returns the rule for a secret with a fixed prefix. `prefix` is literal, `body` is the pattern that follows it."""
-    pattern = re.compile(rf"{START}(?P<secret>{re.escape(prefix)}{body})")
-    return SecretRule(name, kind, (prefix.lower(),), pattern, bits, accept=accept, source=GITLEAKS)
+    expression = rf"{START}(?P<secret>{re.escape(prefix)}{body})"
+    return SecretRule(name, kind, (prefix.lower(),), expression, bits, accept=accept, source=GITLEAKS)
 
 
 def named(name: str, keywords: str, value: str, bits: float = 2.0) -> SecretRule:
@@ -86,11 +92,11 @@ def named(name: str, keywords: str, value: str, bits: float = 2.0) -> SecretRule
     """
     words = keywords.split()
     issuer = "|".join(map(re.escape, words))
-    pattern = re.compile(
+    expression = (
         rf"(?P<issuer>(?i:{issuer}))[ \t\w.\-]{{0,20}}+[\s'\"]{{0,3}}+(?:=>|:{{1,3}}=|\?=|\|\||[=>:,])[`'\"\s=]{{0,5}}"
         rf"(?P<secret>(?i:{value}))(?![\w\-+/=]|\.\w)"
     )
-    return SecretRule(name, SecretKind.SERVICE, tuple(words), pattern, bits, accept=_named_value, source=GITLEAKS)
+    return SecretRule(name, SecretKind.SERVICE, tuple(words), expression, bits, accept=_named_value, source=GITLEAKS)
 
 
 _SECRET_NAME = re.compile(r"api|auth|client|id|key|pass|secret|token", re.IGNORECASE)

@@ -3,7 +3,7 @@
 import gc
 
 from bot.domain.jobs.poll_pace import PollPace
-from bot.runtime.process_signals import freeze_startup_objects
+from bot.runtime.process_signals import freeze_startup_objects, lasting_imports
 from bot.scheduler.job_poller import KnownLook, PollMemory
 
 
@@ -12,6 +12,14 @@ def test_startup_objects_are_frozen_out_of_garbage_collection() -> None:
     before, kept = gc.get_freeze_count(), [object()]
     freeze_startup_objects()
     assert gc.get_freeze_count() > before
+    assert not any(kept is each for each in gc.get_objects())
+
+
+def test_imports_are_not_looked_through_for_garbage() -> None:
+    with lasting_imports():
+        assert not gc.isenabled()
+        kept = [object()]
+    assert gc.isenabled()
     assert not any(kept is each for each in gc.get_objects())
 
 
