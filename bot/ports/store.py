@@ -34,6 +34,19 @@ class ClaimedRequest:
 
 
 @dataclass(frozen=True)
+class AheadOfCards:
+    """The projects whose jobs are created before their card is posted, if they follow no other job: `anywhere`, or only
+    `in_threads` that exist already.
+    """
+
+    anywhere: Sequence[str] = ()
+    in_threads: Sequence[str] = ()
+
+
+NOT_AHEAD = AheadOfCards()
+
+
+@dataclass(frozen=True)
 class ClaimedNotice:
     """A notice to deliver, with its thread as it is now. `follow_ups` are only counted for a CARD or an EPHEMERAL."""
 
@@ -195,11 +208,14 @@ class RequestQueue(Requests, Protocol):
     async def stops(self, thread_id: str) -> Sequence[Request]:
         """Returns all stops of the thread's job."""
 
-    async def claim(self, owner: str, *, lease: float, limit: int, turn: float = 0.0) -> Sequence[ClaimedRequest]:
+    async def claim(
+        self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD
+    ) -> Sequence[ClaimedRequest]:
         """Claims due requests, in turns like `claim_received`: the first open one of each thread (a start first, then a
-        stop, then follow-ups by `written_at`), a start only once the card is posted, a follow-up only once the job has
-        its id and no other job is about to follow. Marks them SENDING, counts the attempt, sets first_tried_at. A
-        SENDING one whose lease ran out is claimed as uncertain, and its row says so.
+        stop, then follow-ups by `written_at`), a start once the card is posted, or before if it is one of those that go
+        `ahead` and no post in its channel is failing; a follow-up only once the job has its id and its card, and no
+        other job is about to follow. Marks them SENDING, counts the attempt, sets first_tried_at. A SENDING one whose
+        lease ran out is claimed as uncertain, and its row says so.
         """
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
@@ -219,7 +235,8 @@ class Notices(Protocol):
 
     async def add(self, thread_id: str, notice: NewNotice) -> None:
         """Records a notice. One with a key known in the thread is ignored, except that a CARD or REACTION gets the new
-        message and a higher revision, and is reopened. An end deletes the posts that are held back.
+        message and a higher revision, and is reopened, unless it is the card of a job that was given up before it was
+        posted. An end deletes the posts that are held back.
         """
 
     async def try_again(self, thread_id: str, key: NoticeKey) -> None:
@@ -230,6 +247,9 @@ class Notices(Protocol):
 
     async def has(self, thread_id: str, key: NoticeKey) -> bool:
         """Returns whether a notice with this key was recorded in the thread, which is locked."""
+
+    async def is_open(self, thread_id: str, key: NoticeKey) -> bool:
+        """Returns whether a notice with this key is still to be delivered in the thread, which is locked."""
 
 
 class NoticeQueue(Notices, Protocol):

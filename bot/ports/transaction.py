@@ -66,15 +66,15 @@ class RequestTransaction(RecordingTransaction, Protocol):
     @property
     def audit(self) -> Audit: ...
 
+    @property
+    def homes(self) -> Homes: ...
+
 
 class OutboxTransaction(RequestTransaction, Protocol):
     """The parts needed for delivering notices. Requests and early replies wait for a card to be posted or given up."""
 
     @property
     def notices(self) -> NoticeQueue: ...
-
-    @property
-    def homes(self) -> Homes: ...
 
     @property
     def slack_calls(self) -> SlackCalls: ...

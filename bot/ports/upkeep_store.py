@@ -184,6 +184,9 @@ class SlackCalls(Protocol):
     async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
         """Records a 429: nobody calls the method for this many seconds, in this channel if its limit is per channel."""
 
+    async def posted(self, channel_id: str, *, failed: bool) -> None:
+        """Records whether a post in a channel failed, other than by a 429."""
+
 
 class DatabaseCheck(Protocol):
     """Checks whether the database works."""

@@ -299,6 +299,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
             progress = after_call(item.notice, wanted, next_call(item.notice, wanted))
             await tx.notices.reacted(item.notice, self._owner, progress)
             return
+        if _method_of(item) is SlackMethod.POST_MESSAGE:
+            await tx.slack_calls.posted(item.thread.channel_id, failed=False)
         posted_card = item.notice.delivery is Delivery.CARD and item.thread.card_ts is None
         thread = await tx.threads.get(item.thread.id) if posted_card else None
         held = await tx.notices.delivered(item.notice, self._owner, ts=ts)
@@ -318,6 +320,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
             asked = rate_limit_delay(item.notice, failure, jitter=jitter)
             await tx.slack_calls.refused(method, item.thread.channel_id, asked, self._limits)
             keeps_place = True  # the budget holds it back, and what came later must not overtake it
+        elif _method_of(item) is SlackMethod.POST_MESSAGE and not isinstance(failure, RateLimited):
+            await tx.slack_calls.posted(item.thread.channel_id, failed=True)
         match after_failure(item.notice, failure, max_attempts=self._max_attempts, jitter=jitter):
             case RetryLater() as later:
                 await tx.notices.postpone(

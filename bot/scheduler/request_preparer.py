@@ -140,7 +140,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
 
     async def _go_on(self, item: ClaimedRequest, found: RequestFacts, shared: SharedThread | None = None) -> None:
         if found.kept is None:
-            await self.record(partial(self._conclude, item, found), leaves=left_by_preparing(item, uploads=False))
+            await self.record(partial(self._conclude, item, found), leaves=left_by_preparing(uploads=False))
             return
         files = item.request.attachments.files
         fetch = await self._fetcher.fetch(item.thread.channel_id, found.part, files, found.kept, shared)
@@ -149,7 +149,7 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             return
         gathered = await self._composer.compose(item.request, found.project, found.part, fetch.parts)
         concluded = partial(self._conclude, item, replace(found, gathered=gathered))
-        await self.record(concluded, leaves=left_by_preparing(item, uploads=bool(gathered.to_upload)))
+        await self.record(concluded, leaves=left_by_preparing(uploads=bool(gathered.to_upload)))
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - see Worker
         """See Worker. Requests that wait for others continue at once."""

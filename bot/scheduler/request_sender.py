@@ -36,7 +36,7 @@ from bot.errors import (
 )
 from bot.ports.job_api import JobApi, PromptCall, Requesters
 from bot.ports.slack import DisplayNames
-from bot.ports.store import ClaimedRequest
+from bot.ports.store import AheadOfCards, ClaimedRequest
 from bot.ports.transaction import RequestTransaction, Store
 from bot.runtime.log_context import LogContext, current_log_context, log_context
 from bot.runtime.secrets.masking import SecretMasker
@@ -67,6 +67,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         masker: Masks Pagehand's own secrets in what is sent.
         requesters: Looks up requesters; None if no job API accepts them.
         posts: Returns which posts a channel wants.
+        projects: The names of all projects.
     """
 
     name = "request sender"
@@ -86,10 +87,12 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
         masker: SecretMasker | None = None,
         requesters: Requesters | None = None,
         posts: PostModes = everything,
+        projects: Sequence[str] = (),
     ) -> None:
         super().__init__(store, settings, concurrency=concurrency)
         self._job_api = job_api
         self._rereader = rereader
+        self._projects = projects
         self._polling = polling
         self._posts = posts
         self._abilities = abilities
@@ -108,16 +111,24 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
 
     async def claim(self, limit: int) -> Sequence[ClaimedRequest]:
         """Claims due requests, each with those sent with it as one message."""
-        turn = self._random()
+        turn, ahead = self._random(), self._ahead_of_cards()
 
         async def work(tx: RequestTransaction) -> list[ClaimedRequest]:
-            claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit, turn=turn)
+            claimed = await tx.requests.claim(self._owner, lease=self._lease, limit=limit, turn=turn, ahead=ahead)
             # Each locks its thread, in the order that `bot.store.session` requires.
             in_order = sorted(claimed, key=lambda item: item.thread.id)
             opened = [await open_claimed(tx, item, self._claims) for item in in_order]
             return self._rereader.claimed([item for item in opened if item is not None], tx.now)
 
         return await self._store.transact(work)
+
+    def _ahead_of_cards(self) -> AheadOfCards:
+        """Returns which jobs are created before their card: those that can be stopped if it cannot be posted. A
+        requester comes with a link to the thread, which has to be there.
+        """
+        stoppable = [name for name in self._projects if self._job_api.can_cancel(name)]
+        linked = [name for name in stoppable if self._abilities(name).requester]
+        return AheadOfCards([name for name in stoppable if name not in linked], linked)
 
     def subject(self, item: ClaimedRequest) -> LogContext:
         """See Worker."""

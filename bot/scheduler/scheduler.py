@@ -149,6 +149,7 @@ class Scheduler:
             masker=settings.masker,
             requesters=edges.requesters,
             posts=posts,
+            projects=settings.projects.names,
         )
         chat, preparing = settings.for_chat(clock, self._wake), settings.for_preparing()
         preparer = RequestPreparer(

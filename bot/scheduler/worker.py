@@ -11,10 +11,10 @@ from enum import Enum, StrEnum, auto
 from typing import Generic, TypeVar
 
 from bot.domain.notices.content import Delivery
-from bot.domain.requests.request import RequestKind, log_id
+from bot.domain.requests.request import log_id
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreError, StoreUnavailable
-from bot.ports.store import ClaimedNotice, ClaimedRequest
+from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import Clock, Store, Transaction
 from bot.runtime.health.outages import RECOVERY_SECONDS, SERVICE_RECOVERY_SECONDS, Outage, OutageLogs
 from bot.runtime.health.report import ComponentStatus
@@ -39,11 +39,9 @@ ANYTHING = frozenset({DueWork.PREPARE, DueWork.SEND, DueWork.DELIVER})
 """Only preparing leaves files to upload."""
 
 
-def left_by_preparing(item: ClaimedRequest, *, uploads: bool) -> frozenset[DueWork]:
-    """Returns the work that preparing leaves: for a start that waits for its card, only that. `uploads`: files."""
-    waits_for_card = item.request.kind is RequestKind.START and item.thread.card_ts is None
-    left = frozenset({DueWork.DELIVER}) if waits_for_card else ANYTHING
-    return left | {DueWork.UPLOAD} if uploads else left
+def left_by_preparing(*, uploads: bool) -> frozenset[DueWork]:
+    """Returns the work that preparing leaves. `uploads`: files, too."""
+    return ANYTHING | {DueWork.UPLOAD} if uploads else ANYTHING
 
 
 def left_by_sending() -> frozenset[DueWork]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.commands.thread_words import ThreadWord
-from bot.domain.jobs.job import Problem
 from bot.domain.notices import keys
 from bot.domain.notices.content import Delivery
 from bot.domain.notices.deliver import GiveUp
@@ -18,17 +17,18 @@ from bot.domain.notices.messages import (
     CardNotPosted,
     NewNotice,
     Notice,
+    NoticeMessage,
     PostNotDelivered,
     ReactionChanged,
 )
-from bot.domain.notices.posts import Introduction, Post
+from bot.domain.notices.posts import Introduction, JobStarted, JobStopped, Post
 from bot.domain.notices.questions import ToPerson
 from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import ReplyTerms, in_direct_message, may_ask
 from bot.domain.threads.thread import Thread
 from bot.ports.store import ClaimedNotice
 from bot.ports.transaction import OutboxTransaction, RecordingTransaction
-from bot.service.end_start import StartEnding, end_start, restore_followed
+from bot.service.end_start import call_off, restore_followed
 from bot.service.following_jobs import replace_followed
 from bot.service.reply import help_for, record_mention, record_reply, thread_of
 from bot.service.start import source_key_of
@@ -59,16 +59,18 @@ async def give_up(tx: OutboxTransaction, item: ClaimedNotice, given_up: GiveUp, 
         await tx.homes.changed(thread.requester_id, due_in=0.0)  # Home shows what the card cannot
         if thread.card_ts is None:
             await _call_off(tx, thread, _card_not_posted(thread, given_up), terms)
+    elif thread.card_ts is None and _tells_nothing_new(message):
+        return  # its person was told that the job has no card, and does not go on
     elif not isinstance(message, ReactionChanged | ToPerson | Introduction) and message.delivery is Delivery.POST:
         await tx.notices.add(thread.id, _not_delivered(notice, message, thread, given_up))
 
 
 async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPosted, terms: ReplyTerms) -> None:
-    """Cancels a job whose card cannot be posted, and tells the person how to fix that."""
+    """Ends a job whose card cannot be posted, and tells the person how to fix that."""
     start = await tx.requests.find_start(thread.id)
     await restore_followed(tx, thread)
     if start is not None:
-        await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, message.reason, message.reason))
+        message = replace(message, may_have_job=await call_off(tx, thread, start, message.reason))
     if thread.ts is None:
         await _record_early(tx, thread, await tx.early_replies.take(thread.channel_id, ""), terms)
     await tx.notices.add(thread.id, NewNotice(keys.CARD_NOT_POSTED, message))
@@ -76,6 +78,10 @@ async def _call_off(tx: OutboxTransaction, thread: Thread, message: CardNotPoste
 
 def _card_not_posted(thread: Thread, given_up: GiveUp) -> CardNotPosted:
     return CardNotPosted(thread.requester_id, given_up.reason, given_up.missing_scopes, given_up.in_doubt)
+
+
+def _tells_nothing_new(message: NoticeMessage) -> bool:
+    return isinstance(message, JobStarted) or (isinstance(message, JobStopped) and not message.link)
 
 
 def _not_delivered(notice: Notice, post: Post, thread: Thread, given_up: GiveUp) -> NewNotice:

@@ -1,22 +1,26 @@
-"""Ends a start that does not lead to a job: refused, withdrawn, stopped before it was sent, or without a card."""
+"""Ends a start that does not lead to a job: refused, withdrawn, stopped before it was sent, or without a card. Stops a
+job that was created and is not to go on.
+"""
 
 from dataclasses import dataclass, replace
 
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
+from bot.domain.jobs.stopping import is_at_work
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, ActionAnswer, ActionAnswered, NewNotice, Reaction
 from bot.domain.notices.posts import RequestRejected
 from bot.domain.requests.audit import AuditAction, audited
-from bot.domain.requests.request import RejectionReason, Request, RequestState
+from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
 from bot.domain.requests.settle import rejection, summary
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.transaction import RecordingTransaction, RequestTransaction
 from bot.service.action_terms import NOT_SENT
-from bot.service.start import reaction_notice
+from bot.service.start import new_request, reaction_notice
 
 _WITH_A_CARD = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.AWAITING_PERSON})
 """A start in one of these states has a card, or one is on its way."""
+_MAY_HAVE_A_JOB = frozenset({RequestState.SENDING, RequestState.ACCEPTED, RequestState.UNCERTAIN})
 _CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
 
 
@@ -54,6 +58,38 @@ async def end_start(tx: RecordingTransaction, thread: Thread, start: Request, en
     return has_card
 
 
+async def stop_automatically(tx: RequestTransaction, thread: Thread, start: Request) -> None:
+    """Has a job stopped because of what happened to a start: its own card cannot be posted, or it replaces the job."""
+    key = f"{start.source_key}/stop"
+    stop = new_request(thread, RequestKind.STOP, key, start.person, "", way_in=WayIn.SWITCH)
+    await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
+    await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
+
+
+async def call_off(tx: RequestTransaction, thread: Thread, start: Request, why: str) -> bool:
+    """Ends a job whose card cannot be posted; `why`: Slack's error code. One that was created is stopped, one that is
+    being created once that is known (`start_settled`). Returns whether there may be one.
+    """
+    if not (start.uncertain or start.state in _MAY_HAVE_A_JOB):
+        await end_start(tx, thread, start, StartEnding(Problem.CANNOT_POST, why, why))
+        return False
+    await tx.threads.detach(thread.id)
+    await refuse_follow_ups(tx, thread.id)
+    if is_at_work(thread.state, tx.now):
+        await stop_automatically(tx, thread, start)
+    return True
+
+
+async def start_settled(tx: RequestTransaction, start: Request, *, called_off: bool) -> None:
+    """Handles the outcome of a start that went ahead of its card. `called_off`: meanwhile, the card was given up."""
+    thread = await tx.threads.get(start.thread_id)
+    if thread is None:
+        return
+    await tx.homes.changed(thread.requester_id, due_in=0.0)
+    if called_off and start.state in {RequestState.WAITING, RequestState.ACCEPTED}:
+        await call_off(tx, thread, start, "card_not_posted")
+
+
 async def refuse_follow_ups(tx: RecordingTransaction, thread_id: str) -> None:
     """Tells those who have already replied that there will be no job."""
     for follow_up in await tx.requests.waiting_follow_ups(thread_id):
@@ -81,7 +117,7 @@ async def stop_unsent(tx: RequestTransaction, thread: Thread, stop: Request) -> 
             stopped = RequestRejected(summary(start), RejectionReason.STOPPED, stopped_by=stop.person_id)
             await tx.notices.add(thread.id, NewNotice(keys.request_rejected(start), stopped))
         await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
-    told = ActionAnswered(stop.person_id, answer)
+    told = ActionAnswered(stop.person_id, answer, asked_on=surface_of(stop.source_key))
     await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
     return True
 

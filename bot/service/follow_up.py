@@ -35,6 +35,8 @@ async def obstacle(requests: Requests, thread: Thread) -> RejectionReason | None
     state = thread.state
     if state.failure.problem is Problem.GONE:
         return RejectionReason.GONE
+    if state.job is not None and thread.ts is None:  # its card could not be posted
+        return RejectionReason.NOT_STARTED
     if state.job is not None:
         return RejectionReason.ARCHIVED if state.job.status == ARCHIVED else None
     start = await requests.find_start(thread.id)

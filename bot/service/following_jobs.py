@@ -17,13 +17,13 @@ from bot.domain.projects import ProjectReason
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED
 from bot.domain.requests.new_jobs import may_replace, moving_along
-from bot.domain.requests.request import RejectionReason, Request, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import RejectionReason, Request, RequestState, WayIn
 from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.store import Threads
 from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import NOT_SENT, ActionTerms, keep_polling
-from bot.service.end_start import StartEnding, end_start, replaced_by
-from bot.service.start import new_request, once_more, record_start
+from bot.service.end_start import StartEnding, end_start, replaced_by, stop_automatically
+from bot.service.start import once_more, record_start
 
 _TOO_LATE = {WayIn.RETRY: ActionAnswer.NOT_TO_BE_RETRIED, WayIn.SWITCH: ActionAnswer.PROJECT_SETTLED}
 _DONE = {WayIn.RETRY: ActionAnswer.STARTED_AGAIN, WayIn.SWITCH: ActionAnswer.PROJECT_SWITCHED}
@@ -63,10 +63,7 @@ async def replace_followed(tx: RequestTransaction, thread: Thread) -> None:
         return
     followed, start = found
     if start.way_in is WayIn.SWITCH and is_at_work(followed.state, tx.now) and not followed.state.people.stopped_by:
-        key = f"{start.source_key}/stop"
-        stop = new_request(followed, RequestKind.STOP, key, start.person, "", way_in=WayIn.SWITCH)
-        await tx.requests.add(replace(stop, state=RequestState.WAITING, recorded_at=tx.now))
-        await tx.audit.add(audited(AuditAction.STOPPED, stop, followed))
+        await stop_automatically(tx, followed, start)
     await _answer(tx, followed, start, _DONE[start.way_in])
     await tx.audit.add(audited(_AUDITED[start.way_in], start, followed))
 

@@ -13,6 +13,7 @@ from bot.domain.jobs import stopping
 from bot.domain.jobs.observe import open_round
 from bot.domain.jobs.poll_pace import Polling, next_poll_in
 from bot.domain.jobs.stopping import StopStep, stop_step
+from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED
 from bot.domain.requests.merging import MOST_MERGED, merged_with
 from bot.domain.requests.request import Request, RequestKind, RequestState
@@ -22,7 +23,7 @@ from bot.domain.threads.thread import Thread, ThreadState
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import RequestTransaction
 from bot.service.edit import catch_up
-from bot.service.end_start import refuse_follow_ups
+from bot.service.end_start import refuse_follow_ups, start_settled
 from bot.service.following_jobs import alive
 from bot.service.start import reaction_notice
 
@@ -132,6 +133,8 @@ async def record_result(
     tx: RequestTransaction, thread: Thread, requests: Sequence[Request], settlement: Settlement
 ) -> None:
     """Settles all requests of one message like the first one, and tells their people."""
+    before_card = requests[0].kind is RequestKind.START and thread.card_ts is None
+    called_off = before_card and not await tx.notices.is_open(thread.id, keys.CARD)
     await _settle_each(tx, requests, settlement)
     await show_state(tx, thread, settlement.state, poll_in=settlement.poll_in)
     if requests[0].kind is RequestKind.FOLLOW_UP:
@@ -144,6 +147,8 @@ async def record_result(
         await catch_up(tx, replace(request, state=state, problem=problem, uncertain=uncertain))
     if requests[0].kind is RequestKind.START and state is RequestState.REJECTED:
         await refuse_follow_ups(tx, thread.id)
+    if before_card and (start := await tx.requests.find_start(thread.id)) is not None:
+        await start_settled(tx, start, called_off=called_off)
 
 
 async def _settle_each(tx: RequestTransaction, requests: Sequence[Request], settlement: Settlement) -> None:

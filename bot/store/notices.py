@@ -17,6 +17,7 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    not_,
     null,
     or_,
     select,
@@ -43,12 +44,21 @@ from bot.store.session import InsertInto, Session, for_each_dialect
 from bot.store.slack_calls import SqlSlackCalls
 
 _BY_KEY = select(notices.c.id).where(notices.c.key == bindparam("key"))
+_OPEN_BY_KEY = _BY_KEY.where(notices.c.due_at.is_not(None))
 _CARD_NOT_POSTED = and_(
     notices.c.delivery == Delivery.CARD,
     # Given as text: SQLAlchemy cannot correlate a subquery with an upsert's SET, since that is no SELECT. It would
     # add `notices` to the FROM, and the result would be that of any notice.
     exists().where(threads.c.id == literal_column("notices.thread_id"), threads.c.card_ts.is_(None)),
 )
+_CALLED_OFF = and_(
+    notices.c.state == NoticeState.GIVEN_UP,
+    notices.c.delivery == Delivery.CARD,
+    exists().where(
+        threads.c.id == literal_column("notices.thread_id"), threads.c.card_ts.is_(None), threads.c.job_id.is_not(None)
+    ),
+)
+"""The card of a job that was created before it, and is stopped because it cannot be posted."""
 _SENDING = notices.c.state == NoticeState.SENDING
 
 
@@ -57,6 +67,7 @@ def _add_or_reopen(into: InsertInto) -> Executable:
     insert = into(notices)
     new = insert.excluded
     return insert.on_conflict_do_update(
+        where=not_(_CALLED_OFF),
         index_elements=[notices.c.key],
         set_={
             "message": new.message,
@@ -188,6 +199,9 @@ class SqlNotices:
 
     async def has(self, thread_id: str, key: NoticeKey) -> bool:
         return bool(await self._session.rows(_BY_KEY, key=f"{thread_id}/{key}"))
+
+    async def is_open(self, thread_id: str, key: NoticeKey) -> bool:
+        return bool(await self._session.rows(_OPEN_BY_KEY, key=in_database(thread_id, key)))
 
     async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
         """Moves the notice about a message, if there is one, to another thread; both are locked."""

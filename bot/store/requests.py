@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, RequestKind, RequestState
-from bot.ports.store import ClaimedRequest
+from bot.ports.store import NOT_AHEAD, AheadOfCards, ClaimedRequest
 from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
 from bot.store.notices import SqlNotices
@@ -256,8 +256,11 @@ class SqlRequests(MergedRequests):
         rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
         return [request_from(row) for row in rows]
 
-    async def claim(self, owner: str, *, lease: float, limit: int, turn: float = 0.0) -> Sequence[ClaimedRequest]:
-        found = await find_shares(self._session, WAITING, turn=turn, limit=2 * limit, most=_ANY_NUMBER)
+    async def claim(
+        self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD
+    ) -> Sequence[ClaimedRequest]:
+        projects = {"ahead": ahead.anywhere, "ahead_in_threads": ahead.in_threads}
+        found = await find_shares(self._session, WAITING, turn=turn, limit=2 * limit, most=_ANY_NUMBER, **projects)
         ids = list(dict.fromkeys(share.first for share in found))
         return await self._claim(ids, _CLAIM, owner, lease=lease, limit=limit)
 

@@ -3,9 +3,21 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import BindParameter, Double, Executable, Text, bindparam, case, select
+from sqlalchemy import (
+    BindParameter,
+    Boolean,
+    ColumnElement,
+    Double,
+    Executable,
+    Text,
+    bindparam,
+    case,
+    exists,
+    select,
+    update,
+)
 
-from bot.domain.slack_limits import Budget, Grant, SlackLimits
+from bot.domain.slack_limits import Budget, Grant, SlackLimits, SlackMethod
 from bot.store.schema.tables import slack_calls
 from bot.store.session import InsertInto, Session, for_each_dialect
 
@@ -37,6 +49,26 @@ def _refuse(into: InsertInto) -> Executable:
     insert = into(slack_calls)
     later = case((insert.excluded.tat < _TAT, _TAT), else_=insert.excluded.tat)
     return insert.on_conflict_do_update(index_elements=["method", "channel_id"], set_={"tat": later})
+
+
+_POSTED = (
+    update(slack_calls)
+    .where(
+        slack_calls.c.method == SlackMethod.POST_MESSAGE,
+        slack_calls.c.channel_id == bindparam("at"),
+        slack_calls.c.failing != bindparam("failed", type_=Boolean),
+    )
+    .values(failing=bindparam("failed", type_=Boolean))
+)
+"""The row is there since the call was taken."""
+
+
+def posts_fail(channel_id: ColumnElement[str]) -> ColumnElement[bool]:
+    """Returns the condition that the last post in a channel failed."""
+    found = exists().where(
+        slack_calls.c.method == SlackMethod.POST_MESSAGE, slack_calls.c.channel_id == channel_id, slack_calls.c.failing
+    )
+    return found.correlate_except(slack_calls)
 
 
 _SPEND, _REFUSE = for_each_dialect(_spend), for_each_dialect(_refuse)
@@ -81,6 +113,9 @@ class SqlSlackCalls:
             tat = limit.after_refusal(self._session.now, retry_after)
             row = {"method": method, "channel_id": channel_id, "tat": tat}
             await self._session.execute(_REFUSE[self._session.dialect], row)
+
+    async def posted(self, channel_id: str, *, failed: bool) -> None:
+        await self._session.execute(_POSTED, {"at": channel_id, "failed": failed})
 
     async def _in_workspace(self, methods: Collection[str]) -> dict[tuple[str, str], float]:
         return _tats(await self._session.rows(_IN_WORKSPACE, methods=sorted(methods)))

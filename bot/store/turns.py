@@ -27,12 +27,13 @@ from sqlalchemy import (
     union_all,
 )
 
-from bot.domain.requests.request import SENT_KINDS, RequestKind
+from bot.domain.requests.request import SENT_KINDS, RequestKind, RequestState
 from bot.store.claims import LIMIT, NOW, due
 from bot.store.merged_requests import start_is_pending, written
 from bot.store.request_parts import files_are_settled
 from bot.store.schema.tables import TO_BE_PREPARED, TO_BE_SENT, requests, threads
 from bot.store.session import Session
+from bot.store.slack_calls import posts_fail
 
 Phase = Callable[[FromClause], ColumnElement[bool]]
 """The requests to consider; an index of (person_id, thread_id, due_at) contains exactly those."""
@@ -116,8 +117,12 @@ def _walks(phase: Phase, people: CTE) -> CTE:
     return walks.union_all(select(*further).where(goes_on))
 
 
-async def find_shares(session: Session, statement: Select[Any], *, turn: float, limit: int, most: int) -> list[Share]:
-    """Selects requests in turn. `turn` is from 0 to 1; at most `most` threads of each person are considered."""
+async def find_shares(
+    session: Session, statement: Select[Any], *, turn: float, limit: int, most: int, **more: object
+) -> list[Share]:
+    """Selects requests in turn. `turn` is from 0 to 1; at most `most` threads of each person are considered; `more` are
+    the statement's other parameters.
+    """
     person, thread = divmod(turn * _TURNS, 1.0)  # each is independent of the other
     values = {
         "turn": int(person),
@@ -126,7 +131,7 @@ async def find_shares(session: Session, statement: Select[Any], *, turn: float, 
         "most": most,
         "now": session.now,
     }
-    rows = await session.rows(statement, **values)
+    rows = await session.rows(statement, **values, **more)
     return [Share(row["first"], row["person_id"], row["thread_id"]) for row in rows]
 
 
@@ -156,11 +161,25 @@ def _first_to_prepare(person: ColumnElement[str], thread: ColumnElement[str]) ->
     return _oldest_of(person, thread).limit(1).correlate_except(_ROW).scalar_subquery()
 
 
+def _goes_ahead() -> ColumnElement[bool]:
+    """Returns the condition that a start is sent before its card is posted. One that may have arrived has gone ahead
+    already. One that follows another job takes its place with its card.
+    """
+    of_project = or_(
+        threads.c.project.in_(bindparam("ahead", expanding=True)),
+        and_(threads.c.project.in_(bindparam("ahead_in_threads", expanding=True)), threads.c.ts.is_not(None)),
+    )
+    may_have_arrived = or_(_ROW.c.uncertain, _ROW.c.state == RequestState.SENDING)
+    return or_(may_have_arrived, and_(of_project, threads.c.follows == "", not_(posts_fail(threads.c.channel_id))))
+
+
 def _first_to_send(person: ColumnElement[str], thread: ColumnElement[str]) -> ColumnElement[str]:
     """Selects the first request of a thread if it is this person's and can be sent now."""
+    has_card = threads.c.card_ts.is_not(None)
+    has_job = and_(threads.c.job_id.is_not(None), has_card, not_(start_is_pending(thread)))
     can_go = or_(
-        and_(_ROW.c.kind == RequestKind.START, threads.c.card_ts.is_not(None)),
-        and_(_ROW.c.kind == RequestKind.FOLLOW_UP, threads.c.job_id.is_not(None), not_(start_is_pending(thread))),
+        and_(_ROW.c.kind == RequestKind.START, or_(has_card, _goes_ahead())),
+        and_(_ROW.c.kind == RequestKind.FOLLOW_UP, has_job),
         _ROW.c.kind.in_((RequestKind.STOP, RequestKind.DISCARD)),
     )
     found = select(_ROW.c.id).join(threads, threads.c.id == _ROW.c.thread_id).where(_ROW.c.id == first_open_of(thread))

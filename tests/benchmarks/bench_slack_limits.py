@@ -1,16 +1,20 @@
 """The bot with a Slack that enforces its limits: how many calls are refused, and how long people wait.
 
-    python tests/benchmarks/bench_slack_limits.py [--replies 90] [--starts 10 60] [--seconds 60] [--database-url URL]
+    python tests/benchmarks/bench_slack_limits.py [--replies 90] [--starts 10 60] [--seconds 60] [--jobs 120]
+                                                  [--database-url URL]
 
 The workspace counts calls by the strictest reading of Slack's documentation: calls of a method in any minute, by its
 tier, and three posts in any three seconds in a channel. The replies go to three jobs in a channel each, by two people
 in turn; the starts all go to one channel. It prints how many calls were refused and accepted, the most attempts of one
 call, and the wait in seconds: from a reply to its check mark, and from a command to its start notice. A reply waits up
-to three seconds on purpose, for others to be merged with it.
+to three seconds on purpose, for others to be merged with it. The jobs are asked for within 6 seconds in three channels,
+at a job API that can cancel: they wait from the command to their creation, and a stop from the button on Home, pressed
+once half of them were created, to the cancel.
 """
 
 import argparse
 import asyncio
+import math
 import statistics
 import sys
 import tempfile
@@ -20,6 +24,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -31,6 +36,8 @@ from bot.store.schema.migration import migrate
 CHANNELS = ("docs", "general", "leads")
 PEOPLE = ("ana", "ben")
 PATIENCE = 240.0
+BURST = 6.0
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,13 @@ class Figures:
     def line(self, name: str) -> str:
         """One line of the table."""
         median, worst = statistics.median(self.waits), max(self.waits)
-        return f"{name:<28}{self.refused:>8}{self.taken:>7}{self.tries:>7}{median:>9.1f}{worst:>8.1f}\n"
+        most = sorted(self.waits)[math.ceil(0.95 * len(self.waits)) - 1]
+        counts = f"{self.refused:>8}{self.taken:>7}{self.tries:>7}"
+        return f"{name:<28}{counts}{median:>9.1f}{most:>8.1f}{worst:>8.1f}\n"
 
 
 @asynccontextmanager
-async def running(url: str) -> AsyncIterator[AppWorld]:
+async def running(url: str, **settings: Any) -> AsyncIterator[AppWorld]:
     """The bot with a new database, beside a Slack with limits."""
     await migrate(url)
     async with a_world(
@@ -59,6 +68,7 @@ async def running(url: str) -> AsyncIterator[AppWorld]:
         PAGEHAND_MERGE_SECONDS="3",
         PAGEHAND_POLL_FASTEST="1",
         PAGEHAND_POLL_SLOWEST="5",
+        **settings,
     ) as world:
         await world.start()
         yield world
@@ -95,6 +105,37 @@ async def starts(url: str, count: int, seconds: float) -> Figures:
         return _figures(world, 0, waits)
 
 
+async def jobs(url: str, count: int, seconds: float) -> Figures:
+    """Sends commands in several channels within a few seconds, and stops one of the jobs without a card on Home."""
+    async with running(url, JOB_API_CANCEL="true") as world:
+        world.workspace.channels.add_bot("leads")
+        await world.workspace.people["ana"].views.open_home()
+        begun, asked = time.monotonic(), {}
+        stopping = asyncio.create_task(_stopped_on_home(world, count // 2))
+        for number in range(count):
+            prompt = f"Do {number} of them"
+            asked[prompt] = time.monotonic()
+            await world.ask(prompt, channel=CHANNELS[number % len(CHANNELS)], person=PEOPLE[number % 2])
+            await asyncio.sleep(max(begun + (number + 1) * seconds / count - time.monotonic(), 0.0))
+        await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == count, PATIENCE)
+        waits = [entry.at - asked[entry.prompt] for entry in world.fake_job_api.created]
+        all_at = max(entry.at for entry in world.fake_job_api.created) - begun
+        stopped = await stopping
+        sys.stdout.write(f"  all jobs after {all_at:.1f} s; a stop on Home took {stopped:.2f} s\n")
+        return _figures(world, 0, waits)
+
+
+async def _stopped_on_home(world: AppWorld, after: int) -> float:
+    """Returns the seconds from the button on Home to the cancel, once so many jobs were created."""
+    views, job_api = world.workspace.people["ana"].views, world.fake_job_api
+    await job_api.until(lambda: len(job_api.created) >= after, PATIENCE)
+    await world.workspace.changes.wait_for(lambda: "home_stop" in str(views.home()), PATIENCE)
+    begun = time.monotonic()
+    await views.press("home_stop")
+    await job_api.until(lambda: job_api.cancelled, PATIENCE)
+    return time.monotonic() - begun
+
+
 async def _until_marked(world: AppWorld, replies: Sequence[str]) -> dict[str, float]:
     """Returns when each reply got its check mark."""
 
@@ -119,17 +160,20 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--replies", type=int, default=90)
     arguments.add_argument("--starts", type=int, nargs="*", default=[10, 60])
+    arguments.add_argument("--jobs", type=int, default=120)
     arguments.add_argument("--seconds", type=float, default=60.0)
     arguments.add_argument("--database-url", help="an empty database; of more than one run the last is kept")
     options = arguments.parse_args()
-    sys.stdout.write(f"{'':<28}{'refused':>8}{'taken':>7}{'tries':>7}{'median':>9}{'worst':>8}\n")
+    sys.stdout.write(f"{'':<28}{'refused':>8}{'taken':>7}{'tries':>7}{'median':>9}{'95 %':>8}{'worst':>8}\n")
     runs = [("replies", replies, options.replies)] if options.replies else []
     runs += [("starts in one channel", starts, count) for count in options.starts]
+    runs += [("jobs", jobs, options.jobs)] if options.jobs else []
     for name, run, count in runs:
+        seconds = BURST if run is jobs else options.seconds
         with tempfile.TemporaryDirectory() as directory:
             url = options.database_url or f"sqlite:///{directory}/bench.sqlite3"
-            figures = asyncio.run(run(url, count, options.seconds))
-        sys.stdout.write(figures.line(f"{count} {name} in {options.seconds:.0f} s"))
+            figures = asyncio.run(run(url, count, seconds))
+        sys.stdout.write(figures.line(f"{count} {name} in {seconds:.0f} s"))
         sys.stdout.flush()
 
 

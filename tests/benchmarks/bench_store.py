@@ -139,6 +139,8 @@ async def plans(url: str) -> str:
         "now": time.time(),
         "limit": 100,
         "held_channels": ["C2"],
+        "ahead": ["docs"],
+        "ahead_in_threads": ["guides"],
         "turn": 7,
         "begin": "00000007",
         "most": 100,

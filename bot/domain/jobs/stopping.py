@@ -89,7 +89,8 @@ def nothing_to_stop(request: Request, state: ThreadState) -> NewNotice:
     """Tells the person privately that there is nothing to stop, as far as is known."""
     unknown = state.job is None and state.failure.problem is Problem.UNCERTAIN
     answer = ActionAnswer.STOP_UNCERTAIN if unknown else ActionAnswer.NOTHING_TO_STOP
-    return NewNotice(keys.nothing_to_stop(request), ActionAnswered(request.person_id, answer))
+    told = ActionAnswered(request.person_id, answer, asked_on=surface_of(request.source_key))
+    return NewNotice(keys.nothing_to_stop(request), told)
 
 
 def still_stopping(request: Request) -> NewNotice:

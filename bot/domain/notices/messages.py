@@ -136,11 +136,14 @@ class PostNotDelivered(ToPerson):
 
 @dataclass(frozen=True)
 class CardNotPosted(ToPerson):
-    """The card could not be posted, so no job was started. `reason` is Slack's error code."""
+    """The card could not be posted, so no job was started, or the one that was is stopped (`may_have_job`). `reason`
+    is Slack's error code.
+    """
 
     reason: str
     missing_scopes: tuple[str, ...] = ()
     may_be_posted: bool = False
+    may_have_job: bool = False
     kind: Literal["card_not_posted"] = field(default="card_not_posted", kw_only=True)
 
 

@@ -8,6 +8,17 @@ from bot.domain.people.members import Preference
 from bot.domain.threads.thread import Thread
 
 JOBS_A_PAGE = 10
+_OVER = frozenset(
+    {
+        Problem.REJECTED,
+        Problem.UNCERTAIN,
+        Problem.GONE,
+        Problem.CANNOT_POST,
+        Problem.STOPPED,
+        Problem.WITHDRAWN,
+    }
+)
+"""Problems after which there is nothing to stop."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,13 @@ def waits_for_person(thread: Thread) -> bool:
 def may_be_undecided(thread: Thread) -> bool:
     """Returns whether the job's project is unknown, because it is being determined or the person was asked."""
     return thread.state.job is None and thread.state.failure.problem is None and not thread.project
+
+
+def can_only_be_stopped_here(thread: Thread) -> bool:
+    """Returns whether a job that has not ended has no card yet, which has the button otherwise."""
+    job = thread.state.job
+    ended = thread.state.failure.problem in _OVER or (job is not None and job.ended)
+    return thread.card_ts is None and not ended
 
 
 def can_be_retried(thread: Thread) -> bool:

@@ -227,7 +227,7 @@ class RejectionReason(StrEnum):
     ARCHIVED = "archived"
     ACCEPTED_WHILE_ARCHIVED = "accepted_while_archived"
     NOT_STARTED = "not_started"
-    """The thread's job was never started."""
+    """The thread's job was never started, or is stopped because it has no card."""
     TOO_OLD = "too_old"
     """It could not be sent for days."""
     UNREADABLE = "unreadable"

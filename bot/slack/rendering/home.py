@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from bot.domain.people.home import HomeContent, PartHealth, can_be_retried
+from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, can_only_be_stopped_here
 from bot.domain.people.members import Preference
 from bot.domain.projects import name_among
 from bot.domain.threads.thread import Thread
@@ -17,7 +17,8 @@ HOME_START, HOME_DEFAULTS = "home_start", "home_defaults"
 HOME_EXAMPLE = "home_example"
 """An example of a task."""
 HOME_RETRY = "home_retry"
-"""The thread's id."""
+"""The thread's id, as for the next."""
+HOME_STOP = "home_stop"
 HOME_NEWER, HOME_OLDER = "home_newer", "home_older"
 """The number of the page, from 0."""
 
@@ -76,7 +77,11 @@ def _job(thread: Thread, links: Mapping[str, str], message_context: MessageConte
     told = words.JOB(prompt=_prompt(thread), state=_first_lines(state_line(thread.state, message_context)))
     pull_request = _link(thread.state.job.pr_link if thread.state.job else None, words.LINK_TO_PULL_REQUEST)
     block = section(f"{told}{pull_request}{_link(links.get(thread.id), words.LINK_TO_THREAD)}")
-    return block | {"accessory": button(words.RETRY, HOME_RETRY, thread.id)} if can_be_retried(thread) else block
+    if can_be_retried(thread):
+        return block | {"accessory": button(words.RETRY, HOME_RETRY, thread.id)}
+    if can_only_be_stopped_here(thread):
+        return block | {"accessory": button(words.STOP, HOME_STOP, thread.id)}
+    return block
 
 
 def _first_lines(state: str) -> Markup:

@@ -221,19 +221,24 @@ def _card_not_posted(thread: Thread, message: CardNotPosted, message_context: Me
 
 
 def _why_no_card(thread: Thread, message: CardNotPosted, message_context: MessageContext) -> Markup:
+    job = answers.JOB_STOPPED if message.may_have_job else answers.NO_JOB
     if message.reason in _NOT_INVITED:
         outside = thread.channel_id.startswith("D")
-        return answers.OUTSIDE_DIRECT_MESSAGE if outside else answers.OUTSIDE_CHANNEL(bot=message_context.bot)
+        return (
+            answers.OUTSIDE_DIRECT_MESSAGE(job=job)
+            if outside
+            else answers.OUTSIDE_CHANNEL(job=job, bot=message_context.bot)
+        )
     if message.reason == "is_archived":
-        return answers.CHANNEL_ARCHIVED
+        return answers.CHANNEL_ARCHIVED(job=job)
     if message.reason == "thread_not_found":
-        return answers.THREAD_GONE
+        return answers.THREAD_GONE(job=job)
     if message.missing_scopes:
         scopes = one_line(", ".join(message.missing_scopes), 200)
         if message.may_be_posted:
-            return answers.SCOPES_MISSING_CARD_IN_DOUBT(scopes=scopes, ask=message_context.ask)
-        return answers.SCOPES_MISSING(scopes=scopes, ask=message_context.ask)
-    return answers.MAY_NOT_POST(reason=one_line(message.reason, 100), ask=message_context.ask)
+            return answers.SCOPES_MISSING_CARD_IN_DOUBT(job=job, scopes=scopes, ask=message_context.ask)
+        return answers.SCOPES_MISSING(job=job, scopes=scopes, ask=message_context.ask)
+    return answers.MAY_NOT_POST(job=job, reason=one_line(message.reason, 100), ask=message_context.ask)
 
 
 def _whole_answer(message: AnswerRequested) -> list[ChatMessage]:

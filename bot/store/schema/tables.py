@@ -306,10 +306,11 @@ slack_calls = Table(
     Column("method", Text, primary_key=True),
     Column("channel_id", KeyText, primary_key=True),
     Column("tat", Double, nullable=False),
+    Column("failing", Boolean, nullable=False, server_default=false()),
     time_check("tat"),
 )
 """A row for each of Slack's methods, and for each channel that one was recently called in (empty: the whole workspace).
-`tat` is the theoretical arrival time of `bot.domain.slack_limits`."""
+`tat` is the theoretical arrival time of `bot.domain.slack_limits`; `failing`: the last post in the channel failed."""
 
 Index(None, slack_calls.c.tat)
 

@@ -161,6 +161,7 @@ async def test_the_newest_jobs_of_a_channel_are_found_in_order(engine: AsyncEngi
 async def _plan_for_many(database: str, statement: Select[int]) -> str:
     engine = engine_for(database)
     values = {"now": 1e9, "limit": 10, "held_channels": ["C1"]}
+    values |= {"ahead": ["docs"], "ahead_in_threads": ["guides"]}
     values |= {"turn": 7, "begin": "00000007", "most": 10, "person": "UANA", "thread": "t1"}
     sql = statement.params(values).compile(dialect=engine.dialect, compile_kwargs={"literal_binds": True})
     explain = "EXPLAIN QUERY PLAN"

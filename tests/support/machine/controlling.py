@@ -45,6 +45,13 @@ class Controlling(PeopleMachine):
         card = self.card(which)
         self.press(person, kind, at, channel_id=card.channel_id, thread_id=card.key.removesuffix("/card"))
 
+    @precondition(lambda self: self.uncarded() and _room(self))
+    @rule(which=WHICH, person=PERSON, at=AT)
+    def stop_on_home(self, *, which: int, person: Person, at: int) -> None:
+        """Stops a job beside which Home offers that, because it has no card yet."""
+        waiting = self.uncarded()
+        self.press(person, RequestKind.STOP, at, thread_id=waiting[which % len(waiting)])
+
     @precondition(lambda self: self.several and self.outside.cards() and _room(self))
     @rule(which=WHICH, person=PERSON, project=st.sampled_from(ALL_PROJECTS), at=AT)
     def switch(self, *, which: int, person: Person, project: str, at: int) -> None:

@@ -33,6 +33,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         limit=st.sampled_from([0, 0, 2, 3]),
         idempotent=st.booleans(),
         cancels=st.booleans(),
+        links=st.booleans(),
         slow=st.booleans(),
         merge_seconds=st.sampled_from([0.0, 3.0]),
         posts=st.sampled_from([PostMode.ALL, PostMode.ALL, PostMode.ENDS]),
@@ -48,6 +49,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         limit: int,
         idempotent: bool,
         cancels: bool,
+        links: bool,
         slow: bool,
         merge_seconds: float,
         posts: PostMode,
@@ -68,7 +70,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
             else (Project("docs"),)
         )
         outside.projects = Projects(projects, any_channel=ChannelSettings(replies=mode, posts=posts))
-        outside.hold_back = hold_back
+        outside.hold_back, outside.links = hold_back, links
         outside.rules = PermissionRules(team_id="T1", hourly_limit=limit)
         outside.chat.joined |= {"D1"}
         outside.job_api.honours_keys, outside.job_api.cancels, outside.job_api.slow = idempotent, cancels, slow

@@ -1,5 +1,8 @@
 """Events outside the bot: calls fail, jobs change, channels are archived, time passes."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 from support.machine.machine import LINKS, Machine
@@ -8,6 +11,8 @@ from support.worlds.fault_traps import TRAPS
 from support.worlds.fault_world import Trap
 
 from bot.domain.jobs.details import JobDetails, PlanStep, StepStatus
+from bot.domain.notices.content import Delivery
+from bot.store.schema.tables import NoticeState
 
 DETAILS = (
     None,
@@ -62,7 +67,24 @@ class Environment(Machine):
         check(posted_too_often(message.key for message in self.outside.chat.messages))
 
     @invariant()
-    def there_is_no_job_before_its_card(self) -> None:
-        cards = {message.key.removesuffix("/card") for message in self.outside.cards()}
-        starts = {row["id"]: row["thread_id"] for row in self.rows("requests") if row["kind"] == "start"}
-        assert all(starts[key] in cards for key in self.outside.job_api.effects if key in starts)
+    def there_is_no_job_before_its_card_unless_it_can_be_stopped(self) -> None:
+        """Nor one that replaces another, or that lacks the thread to which it should be linked."""
+        threads, waiting = {row["id"]: row for row in self.rows("threads")}, self.uncarded()
+        for start in (row["id"] for row in self.rows("requests") if row["kind"] == "start"):
+            if start in self.outside.job_api.effects and start in waiting:  # a start has the id of its thread
+                assert self.outside.job_api.cancels
+                assert not threads[start]["follows"]
+                assert threads[start]["root_ts"] or not self.outside.links
+
+    @invariant()
+    def a_job_whose_card_was_given_up_is_stopped(self) -> None:
+        given_up = {row["thread_id"] for row in self.rows("notices") if _is_a_lost_card(row)}
+        stopped = {row["thread_id"] for row in self.rows("requests") if row["kind"] == "stop"}
+        for row in self.rows("threads") if given_up else ():
+            at_work = self.outside.job_api.at_work.get(row["job_id"], [])
+            if row["id"] in given_up and row["card_ts"] is None and at_work and all(works for _, works in at_work):
+                assert row["id"] in stopped, dict(row)
+
+
+def _is_a_lost_card(row: Mapping[str, Any]) -> bool:
+    return bool(row["delivery"] == Delivery.CARD and row["state"] == NoticeState.GIVEN_UP)

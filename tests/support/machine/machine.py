@@ -140,6 +140,11 @@ class Machine(RuleBasedStateMachine):
         jobs = list(self.outside.job_api.jobs)
         return jobs[which % len(jobs)]
 
+    def uncarded(self) -> list[str]:
+        """Returns the threads of jobs without a card."""
+        carded = {message.key.removesuffix("/card") for message in self.outside.cards()}
+        return [row["id"] for row in self.rows("threads") if row["requester_id"] and row["id"] not in carded]
+
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Returns the rows of a table."""
         return self.run(self.loop.in_real_time(self.database.rows(table)))

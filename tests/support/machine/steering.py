@@ -17,6 +17,7 @@ from bot.domain.notices.posts import Introduction, RequestUncertain
 from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
+from bot.domain.threads.thread import home_key
 
 
 class Steering(Machine):
@@ -29,6 +30,7 @@ class Steering(Machine):
     @initialize(
         idempotent=st.booleans(),
         cancels=st.booleans(),
+        links=st.booleans(),
         merge_seconds=st.sampled_from([0.0, 3.0]),
         jobs=st.sampled_from([1, 1, 2, 0]),
         replies=st.integers(0, 2),
@@ -41,6 +43,7 @@ class Steering(Machine):
         *,
         idempotent: bool,
         cancels: bool,
+        links: bool,
         merge_seconds: float,
         jobs: int,
         replies: int,
@@ -50,7 +53,7 @@ class Steering(Machine):
     ) -> None:
         """Starts most runs with a job or two: failures at the start are a small part of what can fail."""
         self.outside.job_api.honours_keys = idempotent
-        self.outside.job_api.cancels, self.outside.hold_back = cancels, hold_back
+        self.outside.job_api.cancels, self.outside.hold_back, self.outside.links = cancels, hold_back, links
         self.outside.projects = replace(self.outside.projects, any_channel=ChannelSettings(posts=posts))
         self.idempotent, self.merge_seconds = idempotent, merge_seconds
         self.processes = [self.born(), self.born()]
@@ -143,6 +146,13 @@ class Steering(Machine):
         """Presses the stop button of a card."""
         card = self.outside.cards()[which % len(self.outside.cards())]
         self._deliver_stop(f"stop-{len(self.model.stops)}", card.key.removesuffix("/card"), person, at)
+
+    @precondition(lambda self: self.uncarded() and len(self.model.stops) < 4)
+    @rule(which=st.integers(0, 9), at=st.integers(0, 1))
+    def stop_on_home(self, which: int, at: int) -> None:
+        """Presses the stop button beside a job on Home."""
+        waiting = self.uncarded()
+        self._deliver_stop(home_key(f"stop-{len(self.model.stops)}"), waiting[which % len(waiting)], ANA, at)
 
     @precondition(lambda self: self.model.stops)
     @rule(which=st.integers(0, 9), at=st.integers(0, 1))

@@ -224,14 +224,14 @@ class ControlVerdict(LineVerdict):
     # -- 3. a refusal changes nothing -----------------------------------------------------------------------------
 
     def stopped_without_request(self) -> Iterator[str]:
-        """A job is stopped only if somebody stopped it or another one replaced it."""
+        """A job is stopped only if somebody stopped it, another one replaced it, or its card could not be posted."""
         for call in self.calls:
             if call.operation != "cancel" and call.prompt != STOP_WORDS:
                 continue
             job = self.jobs[call.job_id]
             switched = any(job.thread.id in self.replaced_by(other) for other in self.jobs.values())
             stopped = any(self._stops(press, job) for press in self.people.presses.values())
-            if not (switched or stopped):
+            if not (switched or stopped or f"{job.thread.id}/cannot_post" in self.notices):
                 here = (each for each in self.threads.values() if each.channel_id == job.root[0])
                 after = [self.told(each) for each in here if each.created_at > job.thread.created_at]
                 yield f"refusal: {call.job_id} was stopped, and nobody had it stopped; after it: {after}"

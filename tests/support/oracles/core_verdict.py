@@ -14,9 +14,9 @@ from support.worlds.fault_world import Outside
 from bot.domain.jobs.job import Problem
 from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import Reaction
-from bot.domain.notices.posts import Introduction
+from bot.domain.notices.posts import Introduction, JobStarted, JobStopped
 from bot.domain.people.permissions import is_outsider
-from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState
+from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
 from bot.store.schema.rows import message_from
 
@@ -145,7 +145,7 @@ class Verdict:
         )
         for written in self.model.replies:
             thread = self._thread_of(written)
-            if thread.state.failure.problem is not Problem.CANNOT_POST and _source(written) not in sources:
+            if not self._was_called_off(thread.id) and _source(written) not in sources:
                 yield AskedFor(written.text, written.acked, taken=0)
 
     def _asked_for(self, row: Row) -> AskedFor:
@@ -179,11 +179,17 @@ class Verdict:
         thread_id, state = row["thread_id"], RequestState(row["state"])
         if state is RequestState.WAITING:
             return thread_id in self._uncertain_starts()
-        called_off = row["kind"] == "start" and f"{thread_id}/cannot_post" in self.notices
+        called_off = row["kind"] == "start" and self._was_called_off(thread_id)
         if row["kind"] == "stop" and f"{thread_id}/{row['id']}/nothing" in self.notices:
             return True
+        if row["kind"] == "stop" and row["way_in"] == WayIn.SWITCH:
+            return self._was_called_off(thread_id)  # nobody asked for it
         if row["problem"] == RejectionReason.NOT_PERMITTED:
             return f"{thread_id}/{row['id']}/refused" in self.notices
+        if row["problem"] == RejectionReason.STOPPED and any(
+            self._answers_a_stop(key, thread_id) for key in self.notices
+        ):
+            return True
         own = [key for key in self.notices if key.startswith(f"{thread_id}/{_sent_as(row)}/")]
         in_words = any(f"/{KEYS[state]}/" in key for key in own if state in KEYS)
         return in_words or (called_off and state is RequestState.REJECTED)
@@ -211,7 +217,8 @@ class Verdict:
 
     def _cards(self) -> Iterator[Shown]:
         for thread in self.threads.values():
-            if self.notices[f"{thread.id}/card"]["state"] == "done":
+            card = self.notices.get(f"{thread.id}/card")  # none if the job was stopped before it was prepared
+            if card is not None and card["state"] == "done":
                 shown = self.outside.chat.cards[thread.id].state
                 yield Shown(f"{thread.id}/card", _on_card(shown), {_on_card(thread.state)})
 
@@ -252,6 +259,14 @@ class Verdict:
         assert not (left := [dict(row) for row in self.tables["polls"] if row["due_at"] is not None]), left
         assert not list(self.tables["early_replies"])
 
+    def _answers_a_stop(self, key: str, thread_id: str) -> bool:
+        stops = (row for row in self.requests if (row["kind"], row["thread_id"]) == ("stop", thread_id))
+        return any(key == f"{thread_id}/{row['source_key']}" for row in stops)
+
+    def _was_called_off(self, thread_id: str) -> bool:
+        """Returns whether its card could not be posted, which its person was told."""
+        return f"{thread_id}/cannot_post" in self.notices
+
     def _uncertain_starts(self) -> set[str]:
         """Returns the threads whose start is in doubt."""
         return {row["thread_id"] for row in self.requests if (row["kind"], row["state"]) == ("start", "uncertain")}
@@ -261,7 +276,7 @@ class Verdict:
         thread = self._thread_of(written)
         request = next((row for row in self.requests if row["source_key"] == _source(written)), None)
         allowed = not is_outsider(written.person, thread)
-        if thread.state.failure.problem is not Problem.CANNOT_POST:
+        if not self._was_called_off(thread.id):
             assert request, written
             assert allowed or request["state"] in {"rejected", "withdrawn"}, request
         if allowed:
@@ -309,7 +324,8 @@ class Verdict:
             case Delivery.POST if isinstance(message, Introduction):
                 pass  # given up silently; the next invitation counts
             case Delivery.POST:
-                assert f"{notice['key']}/told" in self.notices, dict(notice)
+                left_out = isinstance(message, JobStarted | JobStopped) and self._was_called_off(notice["thread_id"])
+                assert left_out or f"{notice['key']}/told" in self.notices, dict(notice)
             case Delivery.EPHEMERAL:
                 assert not done or self.outside.chat.told_keys[notice["key"]] >= 1, dict(notice)
                 assert done or notice["problem"] in REFUSALS, dict(notice)

@@ -174,6 +174,7 @@ async def _record(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.threads.get("t1"))
     await store.transact(lambda tx: tx.notices.add("t1", CARD))
     assert await store.transact(lambda tx: tx.notices.has("t1", NoticeKey("a")))
+    assert await store.transact(lambda tx: tx.notices.is_open("t1", NoticeKey("a")))
     await store.transact(lambda tx: tx.notices.drop_held("t1"))
     await store.transact(lambda tx: tx.notices.try_again("t1", NoticeKey("a")))
 
@@ -351,6 +352,7 @@ async def _call_slack(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.notices.reacted(item.notice, "one", done))
     assert (await store.transact(lambda tx: tx.slack_calls.take("users.info", 2, SLACK_LIMITS))).calls == 2
     await refuse(store, "chat.postMessage", "C9", 1.0)
+    await store.transact(lambda tx: tx.slack_calls.posted("C9", failed=True))
 
 
 async def _poll(store: Store, clock: FakeClock) -> None:

@@ -92,6 +92,7 @@ class CoreWorld:
             masker=self.masker,
             requesters=self.requesters,
             posts=self.post_mode,
+            projects=self.projects.names,
         )
         polling_options = {"batch_window": 0.0, "posts": self.post_mode, **polling_options}
         self.job_poller = JobPoller(self.store, self.job_api, calls, polling=polling, **polling_options)

@@ -256,6 +256,8 @@ class Outside:
         self.rules = PermissionRules(team_id="T1")
         self.projects = Projects((Project("docs"),))
         self.hold_back = 0.0
+        self.links = True
+        """Whether the job API accepts requesters, with a link to the thread."""
         self.traps: list[Trap] = []
         self.polls: dict[str, Poll] = {}
         """The newest poll of each job; while in progress it ends when its time is up."""
@@ -288,7 +290,7 @@ class Process(CoreWorld):
         self.outside = outside
         self.clock = outside.clock
         self.idempotent = idempotent
-        self.requesters = FakeRequesters()
+        self.requesters = FakeRequesters() if outside.links else None
         self.hold_back = outside.hold_back
         self.reading, self.rules, self.projects = outside.reading, outside.rules, outside.projects
         self.alive = True

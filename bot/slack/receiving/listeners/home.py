@@ -14,11 +14,20 @@ from bot.slack.receiving.payloads.actors import user_of
 from bot.slack.receiving.payloads.events import HomePayload
 from bot.slack.receiving.payloads.interactions import ClickPayload
 from bot.slack.receiving.request_recorder import RequestRecorder
-from bot.slack.rendering.home import HOME_DEFAULTS, HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
+from bot.slack.rendering.home import (
+    HOME_DEFAULTS,
+    HOME_EXAMPLE,
+    HOME_NEWER,
+    HOME_OLDER,
+    HOME_RETRY,
+    HOME_START,
+    HOME_STOP,
+)
 from bot.slack.rendering.modals import ModalPlace
 from bot.slack.sending.identity import Identity
 
 _LONGEST_NUMBER = 6
+_ASKS_FOR = {HOME_RETRY: RequestKind.RETRY, HOME_STOP: RequestKind.STOP}
 
 
 def register(
@@ -53,8 +62,8 @@ def register(
         await recorder.record_interaction(service.open_home(person.id, page=_page(click.element.value)), person, "")
         await ack()
 
-    async def on_retry(body: dict[str, Any], ack: AsyncAck) -> None:
-        action = retry(ClickPayload.read(body), identity)
+    async def on_action(body: dict[str, Any], ack: AsyncAck) -> None:
+        action = about_job(ClickPayload.read(body), identity)
         await recorder.record_interaction(service.act(action), action.person, "")
         await ack()
 
@@ -64,13 +73,15 @@ def register(
     app.action(HOME_DEFAULTS)(on_defaults)
     app.action(HOME_NEWER)(on_page)
     app.action(HOME_OLDER)(on_page)
-    app.action(HOME_RETRY)(on_retry)
+    for action_id in _ASKS_FOR:
+        app.action(action_id)(on_action)
 
 
-def retry(click: ClickPayload, identity: Identity) -> Action:
-    """Returns what the button Retry asks for."""
+def about_job(click: ClickPayload, identity: Identity) -> Action:
+    """Returns what the button beside a job asks for."""
     source_key = home_key(f"{click.workspace_id}/{click.trigger_id}")
-    return Action(user_of(click, identity), RequestKind.RETRY, source_key, thread_id=click.element.value)
+    kind = _ASKS_FOR[click.element.action_id]
+    return Action(user_of(click, identity), kind, source_key, thread_id=click.element.value)
 
 
 def _page(value: str) -> int:

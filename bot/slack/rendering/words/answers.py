@@ -109,22 +109,20 @@ WHOLE_ANSWER_MISSING: Mapping[AnswerMissing, Markup] = {
     AnswerMissing.NOT_NOW: Markup("The agent isn't answering right now. Please press the button again in a minute."),
 }
 MAY_BE_POSTED = Markup("I can't tell if this reached the job's thread:")
-OUTSIDE_DIRECT_MESSAGE = Markup(
-    "No job was started: I'm not part of this direct message. Ask again in a channel, or in a direct message to me."
+NO_JOB = Markup("No job was started")
+JOB_STOPPED = Markup("Your job has no card, so it doesn't go on")
+OUTSIDE_DIRECT_MESSAGE = Template(
+    "{job}: I'm not part of this direct message. Ask again in a channel, or in a direct message to me."
 )
-OUTSIDE_CHANNEL = Template(
-    "No job was started: I'm not in this channel. Invite me with `/invite` {bot}, then ask again."
-)
-CHANNEL_ARCHIVED = Markup("No job was started: this channel is archived. Ask again in another one.")
-THREAD_GONE = Markup("No job was started: the thread is gone, with its first message. Ask again in another one.")
+OUTSIDE_CHANNEL = Template("{job}: I'm not in this channel. Invite me with `/invite` {bot}, then ask again.")
+CHANNEL_ARCHIVED = Template("{job}: this channel is archived. Ask again in another one.")
+THREAD_GONE = Template("{job}: the thread is gone, with its first message. Ask again in another one.")
 MAY_NOT_POST = Template(
-    "No job was started: Slack doesn't let me post in this channel ({reason}). Ask again in another one, or tell {ask}."
+    "{job}: Slack doesn't let me post in this channel ({reason}). Ask again in another one, or tell {ask}."
 )
-SCOPES_MISSING = Template(
-    "No job was started: Slack hasn't granted the app {scopes}. Ask {ask} to grant it, then ask again."
-)
+SCOPES_MISSING = Template("{job}: Slack hasn't granted the app {scopes}. Ask {ask} to grant it, then ask again.")
 SCOPES_MISSING_CARD_IN_DOUBT = Template(
-    "No job was started: Slack hasn't granted the app {scopes}, so I can't see if the job's card arrived; if it did, "
+    "{job}: Slack hasn't granted the app {scopes}, so I can't see if the job's card arrived; if it did, "
     "ignore it. Ask {ask} to grant it, then ask again."
 )
 YOU_ASKED = Template("{why}\nYou asked:\n{request}")

@@ -27,6 +27,7 @@ LINK_TO_PULL_REQUEST = Markup("pull request")
 LINK_TO_THREAD = Markup("thread")
 LINK = Template("· <{url}|{label}>")
 RETRY = "Retry"
+STOP = "Stop"
 NEWER = "Newer"
 OLDER = "Older"
 START_JOB = "Start a job"

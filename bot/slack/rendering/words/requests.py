@@ -33,7 +33,7 @@ REJECTED: Mapping[RejectionReason, Template] = {
     RejectionReason.ACCEPTED_WHILE_ARCHIVED: Template(
         "{It} was sent, but may come to nothing: this job is archived. Start a new one with {slash}."
     ),
-    RejectionReason.NOT_STARTED: Template("{It} wasn't sent: this job never started. Start a new one with {slash}."),
+    RejectionReason.NOT_STARTED: Template("{It} wasn't sent: nothing came of this job. Start a new one with {slash}."),
     RejectionReason.TOO_OLD: Template(
         "{It} wasn't sent: the agent hasn't taken it for days. Send it again if it still matters."
     ),
