@@ -33,7 +33,7 @@ from bot.ports.job_api import JobApi, Requesters
 from bot.ports.slack import Chat, DisplayNames, Operator, SlackReading
 from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
-from bot.slack.receiving.message_versions import SlackMessageVersions
+from bot.slack.receiving.current_messages import SlackCurrentMessages
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL
 from bot.slack.rendering.message_context import MessageContext
@@ -163,7 +163,7 @@ def _slack_edges(
         SlackGroups(client),
         channels,
         SlackConversations(client, identity, people),
-        SlackMessageVersions(client, identity, channels),
+        SlackCurrentMessages(client, identity, channels),
         SlackFiles(client, session),
     )
     views = SlackViews(client, people, message_context, permalinks, projects=names)

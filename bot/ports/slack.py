@@ -48,7 +48,7 @@ class Conversations(Protocol):
         """
 
 
-class MessageVersions(Protocol):
+class CurrentMessages(Protocol):
     """Reads what became of messages. Raises only ChatError's classes."""
 
     async def versions(self, channel_id: str, thread_ts: str, *, since_ts: str) -> Mapping[str, Reply | None]:
@@ -85,7 +85,7 @@ class SlackReading:
     groups: Groups
     channels: ChannelReader
     conversations: Conversations
-    versions: MessageVersions
+    versions: CurrentMessages
     files: FileReader
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from bot.domain.context.fetched_parts import PATIENCE
 from bot.domain.requests.request import Person, Reply, Request
 from bot.domain.threads.thread import Thread
-from bot.ports.slack import MessageVersions
+from bot.ports.slack import CurrentMessages
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import Clock
 from bot.scheduler.preparing.slack_reading import LookupFailed, answer_or_none
@@ -53,7 +53,7 @@ class Rereader:
 
     def __init__(
         self,
-        versions: MessageVersions,
+        versions: CurrentMessages,
         revise: Callable[[Reply], Awaitable[object]],
         clock: Clock,
         heard_for: HeardFor,

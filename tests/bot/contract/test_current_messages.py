@@ -6,7 +6,7 @@ import pytest
 from support.worlds.slack_world import SlackWorld, slack_world
 
 from bot.errors import ChatNotInChannel
-from bot.slack.receiving.message_versions import SlackMessageVersions
+from bot.slack.receiving.current_messages import SlackCurrentMessages
 from bot.slack.sending.conversations import SlackChannels
 
 
@@ -16,8 +16,8 @@ async def world() -> AsyncIterator[SlackWorld]:
         yield made
 
 
-def versions_of(world: SlackWorld) -> SlackMessageVersions:
-    return SlackMessageVersions(world.client, world.identity, SlackChannels(world.client))
+def versions_of(world: SlackWorld) -> SlackCurrentMessages:
+    return SlackCurrentMessages(world.client, world.identity, SlackChannels(world.client))
 
 
 async def test_a_thread_shows_what_became_of_its_messages(world: SlackWorld) -> None:

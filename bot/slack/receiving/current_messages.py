@@ -1,4 +1,4 @@
-"""Reads what became of messages: MessageVersions of bot.ports.slack, by Slack's history."""
+"""Reads what became of messages: CurrentMessages of bot.ports.slack, by Slack's history."""
 
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.domain.people.members import ChannelInfo
 from bot.domain.requests.request import Reply
 from bot.errors import ChatRejected
-from bot.ports.slack import ChannelReader, MessageVersions
+from bot.ports.slack import ChannelReader, CurrentMessages
 from bot.runtime.lenient_model import Objects
 from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.history import RawMessage, changed
@@ -25,7 +25,7 @@ class _Page(AnswerPage):
     messages: Objects[dict[str, Any]] = ()
 
 
-class SlackMessageVersions(MessageVersions):
+class SlackCurrentMessages(CurrentMessages):
     """One per process. `identity` is ours in Slack."""
 
     def __init__(self, client: AsyncWebClient, identity: Identity, channels: ChannelReader) -> None:
@@ -34,7 +34,7 @@ class SlackMessageVersions(MessageVersions):
         self._channels = channels
 
     async def versions(self, channel_id: str, thread_ts: str, *, since_ts: str) -> Mapping[str, Reply | None]:
-        """See MessageVersions. Reads at most 5,000 messages."""
+        """See CurrentMessages. Reads at most 5,000 messages."""
         channel = await self._channels.channel(channel_id)
         versions: dict[str, Reply | None] = {}
         try:
