@@ -1,6 +1,6 @@
 """Checks requests to Anthropic's messages API.
 
-Unknown tools, and those that run at Anthropic (search, fetch, code, remote MCP servers), are refused; they can also be
+Tools that run at Anthropic (search, fetch, code, remote MCP servers) are refused, as are unknown ones; they can also be
 added in the middle of a conversation. Content must be inline: no URLs and no file ids.
 """
 
@@ -8,7 +8,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobserver.egress.refused_requests import Refusals, as_list, check_blocks, fields, kind_of, malformed, refused
+from bot.jobserver.egress.refused_requests import (
+    Refusals,
+    anywhere,
+    as_list,
+    check_blocks,
+    fields,
+    kind_of,
+    malformed,
+    refused,
+    unfamiliar,
+)
 
 _FIELDS = frozenset({
     "cache_control", "context_management", "max_tokens", "messages", "metadata", "model", "output_config",
@@ -26,13 +36,12 @@ _PLAIN = frozenset({"redacted_thinking", "text", "thinking", "tool_reference", "
 _NESTED = frozenset({"search_result", "tool_result"})
 _WITH_SOURCE = frozenset({"document", "image"})
 _INLINE = frozenset({"base64", "text"})
+_OPAQUE = frozenset({"input", "input_examples", "input_schema", "schema"})
 
 
 def check_messages(body: Mapping[str, Any]) -> Refusals:
     """Yields the refusals of a body for `/v1/messages` or its token count."""
     yield from fields(body, _FIELDS)
-    for tool in as_list(body.get("tools")):
-        yield from _tool(tool)
     yield from _content(body.get("system"))
     for message in as_list(body.get("messages")):
         if not isinstance(message, dict):
@@ -40,6 +49,7 @@ def check_messages(body: Mapping[str, Any]) -> Refusals:
             continue
         yield from fields(message, _MESSAGE_FIELDS)
         yield from _content(message.get("content"))
+    yield from anywhere(body, _OPAQUE, _tool)
 
 
 def _tool(tool: object) -> Refusals:
@@ -70,7 +80,7 @@ def _block(block: Mapping[str, Any]) -> Refusals:
     elif kind in {"tool_addition", "tool_removal"}:
         yield from _changed_tool(block.get("tool"))
     else:
-        yield refused("content", kind)
+        yield unfamiliar("content", kind, block)
 
 
 def _source(source: object) -> Refusals:

@@ -1,51 +1,60 @@
 """Checks requests to Gemini's `generateContent` and related methods.
 
-Its parser accepts each name in two spellings (`google_search`, `googleSearch`), so both are allowed together; unknown
-names are refused. Content must be inline: no URLs, no files, nothing cached for other jobs.
+Its parser accepts each name in two spellings (`google_search`, `googleSearch`), so both are known together. A tool is a
+name without a type, even if its object is empty. Content must be inline: no URLs, no files, nothing cached for other
+jobs.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobserver.egress.refused_requests import Refusals, as_list, fields, malformed
+from bot.jobserver.egress.refused_requests import (
+    Refusals,
+    anywhere,
+    as_list,
+    fields,
+    malformed,
+    only_fields,
+    spellings,
+)
 
 _CONTENT_FIELDS = frozenset({"parts", "role"})
 
 
-def _spellings(*names: str) -> frozenset[str]:
-    """Returns the names in camel case and in snake case."""
-    return frozenset({*names, *("".join(f"_{c.lower()}" if c.isupper() else c for c in name) for name in names)})
-
-
-_FIELDS = _spellings(
+_FIELDS = spellings(
     "contents", "generationConfig", "model", "safetySettings", "serviceTier", "systemInstruction", "toolConfig", "tools"
 )
-_TOOL_FIELDS = _spellings("functionDeclarations")
-_PART_FIELDS = _spellings(
+_TOOL_FIELDS = spellings("functionDeclarations")
+_PART_FIELDS = spellings(
     "functionCall", "functionResponse", "inlineData", "mediaResolution", "partMetadata", "text", "thought",
     "thoughtSignature", "videoMetadata",
 )  # fmt: skip
-_RESPONSE = _spellings("functionResponse")
-_RESPONSE_PARTS = _spellings("inlineData")
+_OPAQUE = spellings("args", "parameters", "parametersJsonSchema", "response", "responseJsonSchema", "responseSchema")
+"""Content that Gemini does not interpret: a tool's input and output, and schemas."""
+_RESPONSE = spellings("functionResponse")
+_RESPONSE_PARTS = spellings("inlineData")
 
 
 def check_generation(body: Mapping[str, Any]) -> Refusals:
     """Yields the refusals of a body for `generateContent` and `streamGenerateContent`."""
     yield from fields(body, _FIELDS)
-    for tool in as_list(body.get("tools")):
-        yield from fields(tool, _TOOL_FIELDS) if isinstance(tool, dict) else [malformed("a tool")]
-    instruction = (body.get(name) for name in _spellings("systemInstruction"))
+    instruction = (body.get(name) for name in spellings("systemInstruction"))
     for content in [*as_list(body.get("contents")), *filter(None, instruction)]:
         yield from _content(content)
+    yield from anywhere(body, _OPAQUE, _tool)
 
 
 def check_count(body: Mapping[str, Any]) -> Refusals:
     """Yields the refusals of a body for `countTokens`, which can contain a whole generation request."""
-    names = _spellings("generateContentRequest")
+    names = spellings("generateContentRequest")
     for name in names & body.keys():
         whole = body[name]
         yield from check_generation(whole) if isinstance(whole, dict) else [malformed("the request to count")]
     yield from check_generation({name: value for name, value in body.items() if name not in names})
+
+
+def _tool(tool: object) -> Refusals:
+    yield from only_fields(tool, _TOOL_FIELDS) if isinstance(tool, dict) else [malformed("a tool")]
 
 
 def _content(content: object) -> Refusals:

@@ -1,20 +1,25 @@
 """Decides which requests pass the model relay, by method, target, headers and body."""
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from multidict import CIMultiDictProxy
 
 from bot.jobserver.egress.model_apis import ModelApi, Route
-from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest, shown
+from bot.jobserver.egress.refused_requests import RELAY, Refusals, RefusedRequest, Unfamiliar, shown
 from bot.jobserver.settings.values import PREFIX
+
+logger = logging.getLogger(__name__)
 
 MOST_VALUES = 1_000_000
 """Objects, lists and members per body: each costs memory, however few bytes it has."""
 _COUNTED = (b",", b"{", b"[")
+_MOST_LOGGED = 100
+"""Names of what is new: an agent could make up any number."""
 _SEARCHES_ON_ITS_OWN = re.compile(r"search|research|computer-use|sonar|:online|grounded", re.IGNORECASE)
 """Models that search or browse at their provider without being given a tool."""
 _SETTING = f"{PREFIX}MODEL"
@@ -98,6 +103,7 @@ class RequestPolicy:
 
     api: ModelApi
     names: ModelNames
+    _logged: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def route(self, method: str, target: str, headers: CIMultiDictProxy[str]) -> Route | RefusedRequest:
         """Returns the route, or why it is refused; the body is checked later."""
@@ -123,7 +129,16 @@ class RequestPolicy:
             value = parse_object(body)
         except ValueError as error:
             return _refused_form(str(error))
-        return next(self._refusals(route, value), None)
+        for found in self._refusals(route, value):
+            if isinstance(found, RefusedRequest):
+                return found
+            self._log_once(found)
+        return None
+
+    def _log_once(self, found: Unfamiliar) -> None:
+        if found.what not in self._logged and len(self._logged) < _MOST_LOGGED:
+            self._logged.add(found.what)
+            logger.info("model relay: passed on what it does not know: %s", found.what)
 
     def _refusals(self, route: Route, body: Mapping[str, object]) -> Refusals:
         if route.check is not None:

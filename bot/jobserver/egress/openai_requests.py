@@ -7,7 +7,17 @@ that another job could read: responses, conversations, prompts and files. Conten
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobserver.egress.refused_requests import Refusals, as_list, check_blocks, fields, kind_of, malformed, refused
+from bot.jobserver.egress.refused_requests import (
+    Refusals,
+    anywhere,
+    as_list,
+    check_blocks,
+    fields,
+    kind_of,
+    malformed,
+    refused,
+    unfamiliar,
+)
 
 _BOTH = frozenset({
     "max_tokens", "metadata", "model", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
@@ -28,40 +38,45 @@ _MESSAGE = frozenset({
     "annotations", "cache_control", "content", "function_call", "name", "reasoning", "reasoning_content",
     "reasoning_details", "refusal", "role", "tool_call_id", "tool_calls",
 })  # fmt: skip
-_PERSISTENT = ("background", "store")
-"""Fields by which something outlives the request."""
-_TOOLS = frozenset({"apply_patch", "custom", "function", "local_shell"})
-"""Tools that the agent executes itself."""
+_OPAQUE = frozenset({
+    "annotations", "arguments", "client_metadata", "env", "logit_bias", "metadata", "output_schema", "parameters",
+    "schema",
+})  # fmt: skip
+_MESSAGE_ITEM = frozenset({
+    "content", "id", "internal_chat_message_metadata_passthrough", "phase", "role", "status", "type",
+})  # fmt: skip
+_TOOLS = frozenset({"apply_patch", "custom", "function", "local_shell", "namespace"})
+"""Tools that the agent executes itself, and lists of these."""
+_TOOL_FIELDS = frozenset({
+    "allowed_callers", "cache_control", "custom", "defer_loading", "description", "execution", "format", "function",
+    "name", "output_schema", "parameters", "strict", "tools", "type",
+})  # fmt: skip
 _ITEMS = frozenset({
-    "apply_patch_call", "apply_patch_call_output", "compaction", "compaction_summary", "compaction_trigger",
-    "context_compaction", "custom_tool_call", "function_call", "local_shell_call", "local_shell_call_output",
-    "reasoning", "shell_call", "shell_call_output", "tool_search_call",
+    "additional_tools", "apply_patch_call", "apply_patch_call_output", "compaction", "compaction_summary",
+    "compaction_trigger", "context_compaction", "custom_tool_call", "function_call", "local_shell_call",
+    "local_shell_call_output", "reasoning", "shell_call", "shell_call_output", "tool_search_call", "tool_search_output",
 })  # fmt: skip
 _OUTPUTS = frozenset({"custom_tool_call_output", "function_call_output"})
 _PLAIN = frozenset({
     "encrypted_content", "input_audio", "input_text", "output_text", "reasoning_text", "refusal", "summary_text",
     "text",
 })  # fmt: skip
-_LISTS_OF_TOOLS = frozenset({"additional_tools", "tool_search_output"})
 
 
 def check_responses(body: Mapping[str, Any]) -> Refusals:
     """Yields the refusals of a body for `/v1/responses`."""
     yield from fields(body, _RESPONSES)
-    yield from _persistent(body)
-    for tool in as_list(body.get("tools")):
-        yield from _tool(tool)
+    if body.get("prompt") is not None:
+        yield refused("field", "prompt")  # one that is stored
     items = body.get("input")
     for item in [] if isinstance(items, str) else as_list(items):
         yield from _item(item) if isinstance(item, dict) else [malformed("an item of the input")]
+    yield from anywhere(body, _OPAQUE, _tool)
 
 
 def check_chat(body: Mapping[str, Any]) -> Refusals:
     """Yields the refusals of a body for `/v1/chat/completions`."""
     yield from fields(body, _CHAT)
-    yield from _persistent(body)
-    for tool in as_list(body.get("tools")):
-        yield from _tool(tool)
     yield from (refused("modality", kind) for kind in as_list(body.get("modalities")) if kind != "text")
     for message in as_list(body.get("messages")):
         if not isinstance(message, dict):
@@ -69,12 +84,7 @@ def check_chat(body: Mapping[str, Any]) -> Refusals:
             continue
         yield from fields(message, _MESSAGE)
         yield from _content(message.get("content"))
-
-
-def _persistent(body: Mapping[str, Any]) -> Refusals:
-    for name in _PERSISTENT:
-        if body.get(name) is not None and body[name] is not False:
-            yield refused("field", name)
+    yield from anywhere(body, _OPAQUE, _tool)
 
 
 def _tool(tool: object) -> Refusals:
@@ -82,26 +92,20 @@ def _tool(tool: object) -> Refusals:
         yield malformed("a tool")
         return
     kind = kind_of(tool)
-    if kind == "namespace":
-        for inner in as_list(tool.get("tools")):
-            yield from _tool(inner)
-    elif kind == "tool_search" and tool.get("execution") == "client":
-        return
-    elif kind not in _TOOLS:
+    if kind not in _TOOLS and not (kind == "tool_search" and tool.get("execution") == "client"):
         yield refused("tool", kind)
+    yield from fields(tool, _TOOL_FIELDS)
 
 
 def _item(item: Mapping[str, Any]) -> Refusals:
     kind = kind_of(item) if "type" in item else "message"
     if kind == "message":
+        yield from fields(item, _MESSAGE_ITEM)
         yield from _content(item.get("content"))
     elif kind in _OUTPUTS:
         yield from _content(item.get("output"))
-    elif kind in _LISTS_OF_TOOLS:
-        for tool in as_list(item.get("tools")):
-            yield from _tool(tool)
     elif kind not in _ITEMS:
-        yield refused("item of the input", kind)
+        yield unfamiliar("item of the input", kind, item)
 
 
 def _content(content: object) -> Refusals:
@@ -123,7 +127,7 @@ def _part(part: Mapping[str, Any]) -> Refusals:
         yield from fields(file, {"file_data", "filename"}) if isinstance(file, dict) else [malformed("a file")]
         yield from _inline(file.get("file_data") if isinstance(file, dict) else None)
     else:
-        yield refused("content", kind)
+        yield unfamiliar("content", kind, part)
 
 
 def _inline(value: object) -> Refusals:

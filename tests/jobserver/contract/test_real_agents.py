@@ -110,6 +110,19 @@ async def test_an_edit_and_a_follow_up_that_remembers_it(name: str, world: RealA
     assert len(world.progress.sessions) == (1 if is_remembered else 2)
 
 
+@tried(*(name for name, real in REAL_AGENTS.items() if not real.agent.needs_model))
+async def test_an_agent_works_with_the_model_that_it_chooses(name: str, sandbox: Sandbox, tmp_path: Path) -> None:
+    """Its newest one, with whatever is new in its requests."""
+    try:
+        async with real_agent_world(REAL_AGENTS[name], sandbox, tmp_path, model=None, effort=None) as world:
+            world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), Say("It is American."))
+            result = await world.edit("Make it American")
+            assert world.page.read_text(encoding="utf-8") == AMERICAN
+            assert "It is American." in result.summary
+    except NotInstalled as reason:
+        pytest.skip(str(reason))
+
+
 @pytest.mark.full
 @tried()
 async def test_an_attached_image_is_copied_into_the_docs(name: str, world: RealAgentWorld) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -92,8 +93,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("messages", of_anthropic(mcp_servers=[{"type": "url", "url": "https://x"}]), "mcp_servers"),
     ("messages", of_anthropic(container="c"), "container"),
-    ("messages", of_anthropic(Tools=[]), "Tools"),
-    ("messages", of_anthropic(of_tomorrow=1), "of_tomorrow"),
+    ("messages", of_anthropic(Tools=[{"name": "x"}]), "Tools"),
     ("messages", of_anthropic({"type": "image", "source": {"type": "url", "url": "https://x"}}), "url"),
     ("messages", of_anthropic({"type": "document", "source": {"type": "file", "file_id": "f"}}), "file"),
     ("messages", of_anthropic({"type": "container_upload", "file_id": "f"}), "container_upload"),
@@ -174,6 +174,119 @@ def test_features_that_lead_elsewhere_are_refused_by_name(target: str, body: dic
     assert refused is not None
     assert refused.what == what or (what == "" and refused.what == "a tool")
     assert refused.message.startswith("Pagehand's model relay refuses this")
+
+
+REACHING = (
+    "mcp_servers", "container", "background", "store", "previous_response_id", "conversation", "web_search_options",
+    "plugins", "file_id", "file_ids", "file_url", "batch_id", "mcpServers", "fileUri", "cachedContent",
+    "cached_content",
+)  # fmt: skip
+"""Fields that reach out, store something at a provider, or address what is stored there."""
+PLACES: dict[str, Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]] = {
+    "a messages request": lambda field: ("messages", {"messages": [], **field}),
+    "a message": lambda field: ("messages", {"messages": [{"role": "user", "content": "x", **field}]}),
+    "a block": lambda field: ("messages", of_anthropic({"type": "text", "text": "x", **field})),
+    "a tool's result": lambda field: ("messages", of_anthropic({"type": "tool_result", "content": [
+        {"type": "text", "text": "x", **field}]})),
+    "an option": lambda field: ("messages", {"messages": [], "context_management": {"edits": [{"a": field}]}}),
+    "a field of tomorrow": lambda field: ("messages", {"messages": [], "of_tomorrow": {"a": [field]}}),
+    "a block of tomorrow": lambda field: ("messages", of_anthropic({"type": "of_tomorrow", **field})),
+    "a responses request": lambda field: ("responses", {"input": [], **field}),
+    "its text": lambda field: ("responses", {"input": [], "text": {"format": field}}),
+    "an item": lambda field: ("responses", {"input": [{"type": "function_call", "arguments": "{}", **field}]}),
+    "an item of tomorrow": lambda field: ("responses", {"input": [{"type": "of_tomorrow", "a": [field]}]}),
+    "a chat": lambda field: ("chat", {"messages": [], **field}),
+    "a choice of provider": lambda field: ("chat", {"messages": [], "provider": {"a": field}}),
+    "a tool call": lambda field: ("chat", {"messages": [{"role": "assistant", "tool_calls": [{"id": "1", **field}]}]}),
+    "a generation": lambda field: ("gemini", {"contents": [], **field}),
+    "its configuration": lambda field: ("gemini", {"contents": [], "generationConfig": {"a": field}}),
+    "a part": lambda field: ("gemini", {"contents": [{"parts": [{"text": "x", **field}]}]}),
+    "a request to count": lambda field: ("count", {"generateContentRequest": {"contents": [], **field}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", REACHING)
+def test_a_field_that_reaches_out_is_refused_wherever_it_stands(name: str, place: str) -> None:
+    """With any value that can turn it on, such as an empty object; null, false and nothing cannot."""
+    values: list[Any] = ["x", True, 0, {}, {"a": 1}, ["x"]]
+    for value in values:
+        target, body = PLACES[place]({name: value})
+        assert looked_at(target, body) is not None, value
+    nothing: list[Any] = [None, False, "", []]
+    for off in nothing:
+        target, body = PLACES[place]({name: off})
+        assert looked_at(target, body) is None, off
+
+
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+INSIDE = dict.fromkeys(REACHING, "https://example.com") | {"tools": [SEARCH], "googleSearch": {}, "url": "https://a.b"}
+UNREAD: list[tuple[str, dict[str, Any]]] = [
+    ("messages", of_anthropic({"type": "tool_use", "id": "1", "name": "x", "input": INSIDE})),
+    ("messages", of_anthropic({"type": "text", "text": json.dumps(INSIDE)})),
+    ("messages", of_anthropic({"type": "tool_result", "content": json.dumps(INSIDE)})),
+    (
+        "messages",
+        of_anthropic(tools=[{"name": "x", "input_schema": {"properties": INSIDE}, "input_examples": [INSIDE]}]),
+    ),
+    ("messages", of_anthropic(output_format={"type": "json_schema", "schema": {"properties": INSIDE}})),
+    ("responses", {"input": [{"type": "function_call", "name": "f", "arguments": json.dumps(INSIDE)}]}),
+    ("responses", {"input": [{"type": "tool_search_call", "arguments": INSIDE}]}),
+    ("responses", {"input": [{"type": "function_call_output", "output": json.dumps(INSIDE)}]}),
+    ("responses", {"input": [], "tools": [{"type": "function", "name": "f", "parameters": {"properties": INSIDE}}]}),
+    ("responses", {"input": [], "text": {"format": {"type": "json_schema", "schema": {"properties": INSIDE}}}}),
+    ("chat", {"messages": [{"role": "tool", "tool_call_id": "1", "content": json.dumps(INSIDE)}]}),
+    ("chat", {"messages": [], "tools": [{"type": "function", "function": {"name": "f", "parameters": INSIDE}}]}),
+    ("chat", {"messages": [], "response_format": {"type": "json_schema", "json_schema": {"schema": INSIDE}}}),
+    ("gemini", {"contents": [{"parts": [{"functionCall": {"name": "f", "args": INSIDE}}]}]}),
+    ("gemini", {"contents": [{"parts": [{"function_response": {"name": "f", "response": INSIDE}}]}]}),
+    ("gemini", {"contents": [], "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": INSIDE}]}]}),
+    ("gemini", {"contents": [], "generationConfig": {"responseJsonSchema": INSIDE}}),
+]
+
+
+@pytest.mark.parametrize(("target", "body"), UNREAD)
+def test_what_a_provider_does_not_interpret_passes(target: str, body: dict[str, Any]) -> None:
+    """Texts, a tool's input and output, and schemas."""
+    assert looked_at(target, body) is None
+
+
+NEW: list[tuple[str, Callable[[Any], dict[str, Any]]]] = [
+    ("messages", lambda value: {"messages": [], "of_tomorrow": value}),
+    ("messages", lambda value: of_anthropic({"type": "of_tomorrow", "text": "See https://example.com", "a": value})),
+    ("messages", lambda value: of_anthropic(tools=[{"name": "x", "of_tomorrow": value}])),
+    ("responses", lambda value: {"input": [{"type": "of_tomorrow", "a": {"b": [value]}}]}),
+    ("responses", lambda value: {"input": [], "of_tomorrow": {"a": value}}),
+    ("chat", lambda value: {"messages": [{"role": "user", "content": "x", "of_tomorrow": value}]}),
+    ("gemini", lambda value: {"contents": [{"parts": [{"text": "x", "ofTomorrow": value}]}]}),
+]
+
+
+@pytest.mark.parametrize(("target", "body"), NEW)
+def test_what_is_new_passes_unless_an_address_a_file_or_a_tool_is_inside(
+    target: str, body: Callable[[Any], dict[str, Any]]
+) -> None:
+    for harmless in ("high", 3, True, {"effort": "low"}, [{"type": "summary"}]):
+        assert looked_at(target, body(harmless)) is None, harmless
+    reaching_out: list[Any] = [
+        "https://example.com", "//example.com", "wss://example.com", "see gs://bucket/x", "www.example.com",
+        "file-abc123", "files/abc", {"url": "x"}, {"imageUri": "x"}, {"fileId": "x"}, {"tools": [FUNCTION]},
+        {"type": "web_search"}, {"type": "mcp"}, {"googleSearch": {}}, {"code_execution": {}}, [{"server": "x"}],
+    ]  # fmt: skip
+    for hostile in reaching_out:
+        assert looked_at(target, body(hostile)) is not None, hostile
+
+
+def test_what_is_new_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    policy = RequestPolicy(ANTHROPIC, ModelNames())
+    route = policy.route("POST", "/v1/messages", headers())
+    assert isinstance(route, Route)
+    for _ in range(3):
+        body = {"model": "m", **of_anthropic({"type": "note"}), "of_tomorrow": 1}
+        assert policy.body_refusal(route, json.dumps(body).encode()) is None
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"model relay: passed on what it does not know: {name}" for name in ("of_tomorrow", "note")]
 
 
 HOSTILE = {

@@ -1,5 +1,6 @@
 """How the scripted model acts with the tools that an agent announced."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -11,6 +12,8 @@ _WRITERS: Mapping[str, _Arguments] = {
     "Write": lambda path, text: {"file_path": path, "content": text},
     "write_file": lambda path, text: {"file_path": path, "content": text},
     "apply_patch": lambda path, text: {"input": _patch(path, text)},
+    # Codex lets its newest models call tools in JavaScript.
+    "exec": lambda path, text: {"input": f"await tools.apply_patch({json.dumps(_patch(path, text))});"},
     "write": lambda path, text: {"filePath": path, "path": path, "content": text},
 }
 _SHELLS: Mapping[str, Callable[[str], Mapping[str, Any]]] = {

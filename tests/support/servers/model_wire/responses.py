@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from support.servers.model_script import ModelRequest, Part, Reply, Say, Speaker
@@ -16,10 +16,19 @@ def parse(body: Mapping[str, Any], key: str) -> ModelRequest:
     """Reads a request; the instructions are not part of the conversation."""
     given = body.get("input", ())
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    tools = {tool["name"]: tool.get("parameters") for tool in body.get("tools", ()) if "name" in tool}
+    tools = dict(_tools([body, *items]))
     schema = body.get("text", {}).get("format", {}).get("schema")
     effort = (body.get("reasoning") or {}).get("effort", "")
     return ModelRequest([_part(item) for item in items], tools, schema, bool(body.get("stream")), key, effort)
+
+
+def _tools(holders: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yields the names of tools and their parameters; some come in items of the input, some in namespaces."""
+    for tool in itertools.chain.from_iterable(holder.get("tools", ()) for holder in holders):
+        if tool["type"] == "namespace":
+            yield from _tools([tool])
+        elif "name" in tool:
+            yield tool["name"], tool.get("parameters")
 
 
 def _part(item: Mapping[str, Any]) -> Part:
