@@ -118,6 +118,9 @@ class Requests(Protocol):
     async def held(self, thread_id: str, person_id: str) -> Sequence[Request]:
         """Returns somebody's follow-ups in a thread that wait for their answer, in the order they were written."""
 
+    async def stops(self, thread_id: str) -> Sequence[Request]:
+        """Returns all stops of the thread's job."""
+
     async def find_by_reply(self, thread_id: str, message_ts: str) -> Sequence[Request]:
         """Returns the requests made from one reply and its edits, locked (lock the thread first), oldest first."""
 
@@ -128,7 +131,7 @@ class Requests(Protocol):
         """Returns whether more than one follow-up of the thread waits to be sent."""
 
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
-        """Saves a request's texts, attachments, edit, state and problem. A waiting request keeps its due time, or is
+        """Saves a request's texts, attachments, times, state and problem. A waiting request keeps its due time, or is
         due in this many seconds if it had none; a claim for preparing or sending stays. A start's text becomes its
         thread's prompt, unless it was withdrawn.
         """
@@ -157,7 +160,7 @@ class Requests(Protocol):
         Lock both threads first.
         """
 
-    async def remove(self, request_id: str) -> None:
+    async def remove(self, request: Request) -> None:
         """Removes a request that waits for its person's answer, so that its message can become another one."""
 
 
@@ -184,6 +187,9 @@ class RequestQueue(Requests, Protocol):
     async def has_pending_start(self, thread_id: str) -> bool:
         """Returns whether a job that will follow this thread's has not passed its checks yet."""
 
+    async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
+        """Returns the oldest requests that wait for their person, with the threads of their jobs; not locked."""
+
     async def merge(self, first: Request, others: Sequence[Request], owner: str, *, lease: float) -> None:
         """Merges waiting follow-ups of the thread, which is locked, into one that `owner` has claimed: each gets the
         same claim, and names that one.
@@ -204,9 +210,6 @@ class RequestQueue(Requests, Protocol):
         """Returns the thread's start and follow-ups that are prepared and waiting, or being sent, in the order they
         were written.
         """
-
-    async def stops(self, thread_id: str) -> Sequence[Request]:
-        """Returns all stops of the thread's job."""
 
     async def claim(
         self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD

@@ -63,7 +63,6 @@ class HeldRequest:
 
     thread_id: str
     person_id: str
-    kind: RequestKind
 
 
 class OldRows(Enum):

@@ -4,9 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, may_be_undecided, waits_for_person
-from bot.domain.requests.request import RequestState
-from bot.domain.threads.thread import Thread
+from bot.domain.people.home import JOBS_A_PAGE, HomeContent, PartHealth, waits_for_person
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain, ChatUnreachable
 from bot.ports.people_store import ClaimedHome
 from bot.ports.slack import HomeViews, Members
@@ -21,7 +19,7 @@ _AGAIN_AFTER_FAILURE, _AGAIN_NOT_ALLOWED = 30.0, 300.0
 """Seconds until publishing a Home is tried again."""
 _LOOKED_THROUGH = 50
 """How many of a person's newest jobs are searched for questions to them."""
-_MOST_UNDECIDED = 10
+_MOST_HELD = 10
 
 
 class HomePublisher(SlackWorker[ClaimedHome]):
@@ -109,15 +107,8 @@ async def _content(tx: RequestTransaction, item: ClaimedHome, failing: Sequence[
         jobs=jobs[:JOBS_A_PAGE],
         has_older=len(jobs) > JOBS_A_PAGE,
         waiting=[thread for thread in newest if waits_for_person(thread)],
-        undecided=await _undecided(tx, newest),
+        held=await tx.requests.waiting_for(person_id, limit=_MOST_HELD),
         preference=await tx.preferences.get(person_id),
         failing=failing,
         updated_at=tx.now,
     )
-
-
-async def _undecided(tx: RequestTransaction, threads: Sequence[Thread]) -> Sequence[Thread]:
-    """Returns the threads whose person was asked to choose the project."""
-    candidates = [thread for thread in threads if may_be_undecided(thread)][:_MOST_UNDECIDED]
-    starts = [(thread, await tx.requests.find_start(thread.id)) for thread in candidates]
-    return [thread for thread, start in starts if start and start.state is RequestState.AWAITING_PERSON]

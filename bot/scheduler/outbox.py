@@ -35,10 +35,13 @@ from bot.domain.notices.messages import (
     ReactionChanged,
 )
 from bot.domain.notices.posts import Introduction
+from bot.domain.notices.questions import HeldAsked, JobOrReplyAsked, ReplyHeld
 from bot.domain.people.permissions import PermissionRules, refusal_in
+from bot.domain.requests.held import question_about
+from bot.domain.requests.request import RequestState
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits, SlackMethod
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Surface, Thread
 from bot.errors import (
     ChatError,
     ChatMissingScope,
@@ -236,13 +239,8 @@ class Outbox(SlackWorker[ClaimedNotice]):
                 plain, counts = notice.without_blocks, item.follow_ups
                 await self._bounded(self._chat.update_card(thread, follow_ups=counts, without_blocks=plain))
                 return thread.card_ts
-            case AnswerRequested() as wanted:
-                found = await self._answers.find(thread, wanted)
-                self._require_lease(claimed_at)
-                await self._bounded(self._chat.tell(thread, replace(notice, message=found)))
-                return None
             case message if message.delivery is Delivery.EPHEMERAL:
-                await self._bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
+                await self._tell(item, claimed_at)
                 return None
             case Introduction():
                 await self._require_use(thread.channel_id)
@@ -250,6 +248,21 @@ class Outbox(SlackWorker[ClaimedNotice]):
                 return await self._say_once(item, claimed_at)
             case _:
                 return await self._say_once(item, claimed_at)
+
+    async def _tell(self, item: ClaimedNotice, claimed_at: float) -> None:
+        notice, thread = item.notice, item.thread
+        match notice.message:
+            case AnswerRequested() as wanted:
+                notice = replace(notice, message=await self._answers.find(thread, wanted))
+            case ReplyHeld() | JobOrReplyAsked() | HeldAsked() as asked if asked.asked_on is Surface.HOME:
+                request = await self._store.transact(lambda tx: tx.requests.get(asked.request_id))
+                if request is None or request.state is not RequestState.AWAITING_PERSON:
+                    return  # it was answered, so that there is no need for the reminder
+                notice = replace(notice, message=replace(question_about(request), asked_on=Surface.HOME))
+            case _:
+                pass
+        self._require_lease(claimed_at)
+        await self._bounded(self._chat.tell(thread, notice, follow_ups=item.follow_ups))
 
     async def _require_use(self, channel_id: str) -> None:
         """Raises ChatRejected where nobody may use Pagehand. It posts nothing there; people who try are told."""

@@ -10,6 +10,9 @@ from functools import partial
 from typing import assert_never
 
 from bot.domain.context.fetched_parts import ThreadPart
+from bot.domain.jobs.stopping import is_at_work
+from bot.domain.notices import keys
+from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.people.members import Preference
 from bot.domain.people.permissions import LIMITED, Allowed, Facts, MustConfirm, Refused, Verdict, may
 from bot.domain.projects import ReplyMode, Route, Routed, route
@@ -17,7 +20,7 @@ from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reading import part_of_thread, seconds_for_others
 from bot.domain.threads.reply_rules import mode_of
-from bot.domain.threads.thread import Thread
+from bot.domain.threads.thread import Thread, surface_of
 from bot.ports.job_api import JobApi
 from bot.ports.slack import DisplayNames, SlackReading
 from bot.ports.store import ClaimedRequest
@@ -50,6 +53,7 @@ from bot.service.action_terms import ActionTerms
 from bot.service.actions import carry_out, writer_of
 from bot.service.end_start import stop_unsent
 from bot.service.follow_up import SETTLING
+from bot.service.withdraw import withdraw_unsent
 
 AWAITING_START = 1.0
 """Seconds until a word in a thread is tried again while another job is about to follow there."""
@@ -314,6 +318,13 @@ class RequestPreparer(SlackWorker[ClaimedRequest]):
             await wait_for_project(tx, ready, now_for)
 
     async def _stop(self, tx: RequestTransaction, thread: Thread, stop: Request) -> None:
-        if not await stop_unsent(tx, thread, stop):
-            await tx.requests.prepared(replace(stop, state=RequestState.WAITING))
-            await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))
+        withdrawn = await withdraw_unsent(tx, thread, stop)
+        if await stop_unsent(tx, thread, stop):
+            return
+        stops_work = thread.state.job is None or is_at_work(thread.state, tx.now)
+        if withdrawn and not stops_work:
+            told = ActionAnswered(stop.person_id, ActionAnswer.WAITING_STOPPED, asked_on=surface_of(stop.source_key))
+            await tx.notices.add(thread.id, NewNotice(keys.action_answered(stop.source_key), told))
+        state = RequestState.ACCEPTED if withdrawn and not stops_work else RequestState.WAITING
+        await tx.requests.prepared(replace(stop, state=state))
+        await tx.audit.add(audited(AuditAction.STOPPED, stop, thread))

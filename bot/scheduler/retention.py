@@ -8,7 +8,6 @@ from functools import partial
 
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
-from bot.domain.requests.request import RequestKind
 from bot.errors import StoreError
 from bot.ports.transaction import Store, UpkeepTransaction
 from bot.ports.upkeep_store import OldRows
@@ -134,9 +133,7 @@ class RetentionSweeper:
 
     async def _delete_held(self, limit: int, tx: UpkeepTransaction) -> int:
         held = await tx.retention.delete_held(before=tx.now - HELD_DAYS * DAY, limit=limit)
-        for thread_id, person_id in sorted(
-            {(each.thread_id, each.person_id) for each in held if each.kind is RequestKind.FOLLOW_UP}
-        ):
+        for thread_id, person_id in sorted({(each.thread_id, each.person_id) for each in held}):
             told = ActionAnswered(person_id, ActionAnswer.HELD_EXPIRED)
             await tx.notices.add(thread_id, NewNotice(keys.reply_expired(person_id, tx.now), told))
         return len(held)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from bot.domain.people.members import Preference
 from bot.domain.requests.new_jobs import NewJob, Written
-from bot.domain.requests.request import Action, MessageVersion, Reply, log_id
+from bot.domain.requests.request import Action, Arrival, MessageVersion, Reply, log_id
 from bot.domain.threads.reply_rules import ALL_REPLIES, ReplyTerms
 from bot.domain.threads.thread import Thread
 from bot.errors import NotRecorded, StoreError, UnreadableRow
@@ -77,7 +77,7 @@ class Service:
                 return True
             reply = await known_reply(tx, received)
             thread, kept = await thread_of(tx, reply), False
-            if thread is None:
+            if thread is None and reply.arrival is Arrival.LIVE:
                 kept = await tx.early_replies.keep(reply)
                 # `keep` waited for the cards being posted: the relevant one may have arrived meanwhile, with others
                 # still to come.
@@ -105,7 +105,7 @@ class Service:
                 request = new_request(
                     thread, action.kind, action.source_key, action.person, action.argument, way_in=action.way_in
                 )
-                await tx.requests.add(replace(request, written_at=action.message_ts, recorded_at=tx.now))
+                await tx.requests.add(replace(request, written_at=action.at, recorded_at=tx.now))
             return thread is not None
 
         known = await self._transact(work, action.source_key)

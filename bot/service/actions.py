@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.context.message_text import beginning
+from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.notices import keys
 from bot.domain.notices.messages import (
@@ -21,16 +22,27 @@ from bot.domain.notices.messages import (
 from bot.domain.people.home import can_be_retried
 from bot.domain.requests.audit import AuditAction, audited
 from bot.domain.requests.edits import MAX_QUOTED, for_another_job, with_new_words
-from bot.domain.requests.request import NOT_SENT_YET, RejectionReason, Request, RequestKind, RequestState
+from bot.domain.requests.request import (
+    NOT_SENT_YET,
+    HeldBecause,
+    RejectionReason,
+    Request,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
 from bot.domain.threads.direct_messages import lines_with, may_be_job
 from bot.domain.threads.thread import Thread, owes_question, surface_of
 from bot.ports.transaction import RequestTransaction
 from bot.service.action_terms import ActionTerms, keep_polling, note_steering
-from bot.service.direct_messages import add_to_job, ask_again, begin_job, job_of_line
+from bot.service.direct_messages import add_to_job, begin_job, job_of_line
 from bot.service.edit import catch_up
+from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.follow_up import checked, explain, obstacle, release, send_new_words
 from bot.service.following_jobs import alive, choose_project
-from bot.service.start import once_more, reaction_notice, record_start
+from bot.service.held import ask_again
+from bot.service.start import new_request, once_more, reaction_notice, record_start
+from bot.service.withdraw import was_stopped_since
 
 _AUDITED: Mapping[ActionAnswer, AuditAction] = {
     ActionAnswer.MUTED: AuditAction.MUTED,
@@ -49,6 +61,10 @@ _ABOUT_REPLIES = frozenset(
     {RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD, RequestKind.DISCARD_HELD}
 )
 """Requests whose text is the id of a reply's request."""
+_SENDING = frozenset(
+    {RequestKind.SEND_AGAIN, RequestKind.SEND_NEW_WORDS, RequestKind.SEND_HELD, RequestKind.SEND_ALL_HELD}
+)
+"""Presses that have something sent that was written before."""
 _PROMPTS = frozenset({RequestKind.START, RequestKind.FOLLOW_UP})
 """Requests that make an agent work, so that a job which was replaced must not get them."""
 
@@ -96,6 +112,8 @@ def _shown(thread: Thread, action: Request) -> PersonalMessage | None:
 
 
 async def _answer(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
+    if action.kind in _SENDING and await was_stopped_since(tx, action):
+        return ActionAnswer.STOPPED_SINCE
     match action.kind:
         case RequestKind.SEND_AGAIN:
             answer: ActionAnswer | None = await _send_again(tx, thread, await tx.requests.get(action.text), terms)
@@ -155,7 +173,7 @@ async def _wait_again(tx: RequestTransaction, thread: Thread, request: Request, 
     await tx.requests.settle(request.id, RequestState.WAITING, afresh=True)
     await catch_up(tx, replace(request, state=RequestState.WAITING))
     if request.kind is not RequestKind.START:
-        if request.written_at:
+        if request.message_ts:
             noted = reaction_notice(request, Reaction.RECORDED, merge_seconds=terms.merge_seconds)
             await tx.notices.add(thread.id, noted)
         return
@@ -203,24 +221,44 @@ async def _retry(tx: RequestTransaction, thread: Thread, action: Request, terms:
 
 
 async def _held(tx: RequestTransaction, thread: Thread, action: Request, terms: ActionTerms) -> ActionAnswer | None:
-    """Handles a held reply according to its person's answer."""
+    """Handles a held request according to its person's answer."""
+    asked_about = await tx.requests.get(action.text)
+    if asked_about is not None and asked_about.kind is not RequestKind.FOLLOW_UP:
+        late = asked_about.held_because is HeldBecause.LATE
+        return await _do_late(tx, thread, asked_about, action) if late else ActionAnswer.NOTHING_NEW
     waiting = await tx.requests.held(thread.id, action.person_id)
     held = next((request for request in waiting if request.id == action.text), None)
-    line = await tx.requests.get(action.text)
-    if line is not None and may_be_job(line) and action.kind is not RequestKind.SEND_ALL_HELD:
-        return await _direct_message(tx, thread, action, lines_with(line, waiting), terms)
+    if asked_about is not None and may_be_job(asked_about) and action.kind is not RequestKind.SEND_ALL_HELD:
+        return await _direct_message(tx, thread, action, lines_with(asked_about, waiting), terms)
     if action.kind is RequestKind.DISCARD_HELD:
         return await _discard(tx, held)
+    job = await alive(tx.threads, thread)
     if action.kind is RequestKind.SEND_HELD:
         if held is None:
             return ActionAnswer.NOTHING_NEW
-        return (
-            ActionAnswer.HELD_SENT if await release(tx, thread, held, terms.merge_seconds) else ActionAnswer.SEE_THREAD
-        )
+        return ActionAnswer.HELD_SENT if await release(tx, job, held, terms.merge_seconds) else ActionAnswer.SEE_THREAD
     await note_steering(tx, thread, action.person_id, terms, counts=True)
-    replies = [request for request in waiting if not may_be_job(request)]
-    released = [await release(tx, thread, request, terms.merge_seconds) for request in replies]
+    replies = [each for each in waiting if not may_be_job(each) and (each == held or each.held_because is None)]
+    released = [await release(tx, job, request, terms.merge_seconds) for request in replies]
     return ActionAnswer.HELD_ALL_SENT if all(released) else ActionAnswer.SEE_THREAD
+
+
+async def _do_late(tx: RequestTransaction, job: Thread, late: Request, press: Request) -> ActionAnswer | None:
+    """Does, or leaves undone, what was asked for while Pagehand was away: as if the press had asked for it."""
+    if press.kind is RequestKind.DISCARD_HELD:
+        if late.kind is RequestKind.START:
+            await keep_followed(tx, job)
+            await end_start(tx, job, late, StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN))
+        await tx.requests.save(replace(late, state=RequestState.WITHDRAWN))
+        return ActionAnswer.LEFT_UNDONE
+    if late.kind is RequestKind.START:
+        await tx.threads.save_state(job.id, with_problem(job.state, None), poll_in=None)
+        await tx.requests.save(replace(late, state=RequestState.RECEIVED, problem="", recorded_at=tx.now))
+        return None
+    await tx.requests.save(replace(late, state=RequestState.WITHDRAWN))
+    now = new_request(job, late.kind, f"{press.source_key}/now", press.person, late.text, way_in=WayIn.BUTTON)
+    await tx.requests.add(replace(now, written_at=press.asked_at, recorded_at=tx.now))
+    return None
 
 
 async def _direct_message(

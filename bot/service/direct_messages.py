@@ -1,48 +1,18 @@
-"""Messages whose writer has to be asked: a reply that may not be meant for the agent, and a line in a direct message
-that may be a separate job while another one is active.
+"""Lines of direct messages outside its threads, each a job or for the one above: while that is active, their writer is
+asked which.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.domain.context.message_text import beginning
-from bot.domain.notices import keys
-from bot.domain.notices.messages import NewNotice, Reaction
-from bot.domain.notices.questions import JobOrReplyAsked, ReplyHeld
-from bot.domain.requests.edits import MAX_QUOTED
+from bot.domain.notices.messages import Reaction
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.direct_messages import job_in_hand, lines_with, may_be_job, to_ask_about
-from bot.domain.threads.thread import Surface, Thread, ThreadOrigin
+from bot.domain.threads.thread import Thread, ThreadOrigin
 from bot.ports.transaction import RecordingTransaction
+from bot.service.held import hold
 from bot.service.start import new_request, reaction_notice, record_start, request_id, source_key_of
-
-MOST_ASKED = 5
-"""How many of the newest replies one question covers."""
-
-
-async def hold(tx: RecordingTransaction, thread: Thread, request: Request) -> None:
-    """Records a reply that waits for its person's answer, and asks for it. A reply recorded before is asked about
-    unless it was already.
-    """
-    await tx.requests.add(replace(request, state=RequestState.AWAITING_PERSON))
-    await tx.notices.add(thread.id, NewNotice(keys.reply_held(request), _question(request)))
-
-
-async def ask_again(tx: RecordingTransaction, thread: Thread, action: Request) -> None:
-    """Asks again about held replies when their writer asks for the job's status: the first question, which only they
-    see, may be lost.
-    """
-    for held in to_ask_about(await tx.requests.held(thread.id, action.person_id))[-MOST_ASKED:]:
-        await tx.notices.add(thread.id, NewNotice(keys.reply_asked_again(held, action), _question(held)))
-
-
-def _question(request: Request) -> ReplyHeld | JobOrReplyAsked:
-    text = beginning(request.text, MAX_QUOTED)
-    if may_be_job(request):
-        return JobOrReplyAsked(request.person_id, request.id, text, asked_on=Surface.TOP_LEVEL)
-    return ReplyHeld(request.person_id, request.id, text)
-
 
 MOST_LOOKED_AT = 10
 """How many of the newest jobs are searched for the last active one."""
@@ -100,7 +70,7 @@ async def begin_job(
     follow-ups of the new job.
     """
     together = lines_with(line, await tx.requests.held(above.id, line.person_id))
-    await tx.requests.remove(line.id)  # a start has the id of its message, too
+    await tx.requests.remove(line)  # a start has the id of its message, too
     await record_start(tx, asked)
     job = await tx.threads.get(line.id)
     if job is not None:

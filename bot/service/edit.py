@@ -21,15 +21,26 @@ from bot.domain.requests.edits import (
     taken_back,
     without_effect,
 )
-from bot.domain.requests.request import NOT_SENT_YET, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.requests.held import is_late
+from bot.domain.requests.request import (
+    NOT_SENT_YET,
+    Arrival,
+    HeldBecause,
+    Reply,
+    Request,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
 from bot.domain.threads.direct_messages import may_be_job, meaning_of_line, says_it_is_a_job
 from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, meaning
 from bot.domain.threads.thread import Thread
 from bot.ports.transaction import RecordingTransaction
-from bot.service.direct_messages import ask_about_lines, begin_job, hold
+from bot.service.direct_messages import ask_about_lines, begin_job
 from bot.service.end_start import StartEnding, end_start, keep_followed
 from bot.service.follow_up import checked, explain, release, tell_that_muted
 from bot.service.following_jobs import alive
+from bot.service.held import ask, hold, hold_again
 from bot.service.start import asked_in, job_of_reply, reaction_notice, request_id, source_key_of
 
 _WITHDRAWN = StartEnding(Problem.WITHDRAWN, state=RequestState.WITHDRAWN)
@@ -49,7 +60,7 @@ async def revise(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: 
         if live.id != thread.id and (there := await tx.requests.find_by_reply(live.id, reply.message_ts)):
             thread, before = live, [*before, *there]
         line = before[-1]
-        if says_it_is_a_job(reply, line):
+        if says_it_is_a_job(reply, line) and reply.arrival is Arrival.LIVE:
             asked = job_of_reply(reply, None)
             await begin_job(tx, thread, line, asked, merge_seconds=terms.merge_seconds)
             return True
@@ -81,8 +92,8 @@ async def _revise_follow_up(
     tx: RecordingTransaction, thread: Thread, before: Sequence[Request], reply: Reply, terms: ReplyTerms
 ) -> None:
     """Records a newer version of a reply by changing the last request made from it."""
-    request, mode = before[-1], terms.modes(thread.channel_id)
-    means = meaning_of_line(reply) if may_be_job(request) else meaning(reply, thread, mode)
+    request = before[-1]
+    means = _meaning(reply, thread, request, terms)
     reply = for_the_agent(reply, request, means)
     after = revised(request, reply)
     reopened = after.state in NOT_SENT_YET and request.state not in NOT_SENT_YET
@@ -116,6 +127,15 @@ async def _answer(tx: RecordingTransaction, before: Request, after: Request, tol
         await tx.notices.add(after.thread_id, told)
 
 
+def _meaning(reply: Reply, thread: Thread, request: Request, terms: ReplyTerms) -> ReplyMeaning:
+    """Returns how a newer version of a reply is handled. A late one is not sent before its writer has said so."""
+    means = meaning(reply, thread, terms.modes(thread.channel_id))
+    if may_be_job(request):
+        means = meaning_of_line(reply)
+    late = reply.arrival is Arrival.LATE
+    return ReplyMeaning.ASK_FIRST if late and means is ReplyMeaning.SEND else means
+
+
 async def _revise_held(
     tx: RecordingTransaction,
     thread: Thread,
@@ -127,12 +147,12 @@ async def _revise_held(
 ) -> None:
     """Revises a held reply: its person is asked about the new text, unless that says whom it is for."""
     says_more = (now.text, now.attachments) != (request.text, request.attachments)
-    if means is ReplyMeaning.SEND:
+    if means is ReplyMeaning.SEND and now.held_because is None:
         await release(tx, thread, now, merge_seconds)
         return
     await tx.requests.save(now)
-    if says_more and means is ReplyMeaning.ASK_FIRST:
-        await hold(tx, thread, now)
+    if says_more and means in {ReplyMeaning.ASK_FIRST, ReplyMeaning.SEND}:
+        await hold(tx, thread, now, now.held_because)
 
 
 async def _reopen_otherwise(
@@ -141,8 +161,7 @@ async def _reopen_otherwise(
     """Reopens a withdrawn reply whose new text cannot simply be sent."""
     match means:
         case ReplyMeaning.ASK_FIRST:
-            await tx.requests.save(replace(request, state=RequestState.AWAITING_PERSON))
-            await hold(tx, thread, replace(request, state=RequestState.AWAITING_PERSON))
+            await hold_again(tx, request, HeldBecause.LATE if is_late(reply, thread) else None)
         case ReplyMeaning.MUTED:
             await tell_that_muted(tx, thread, reply)
         case ReplyMeaning.BETWEEN_PEOPLE | ReplyMeaning.SEND | ReplyMeaning.THANKS:
@@ -174,11 +193,17 @@ async def _revise_start(
         return
     if certainly_unsent(start) and not gone:
         after = await _with_options(tx, thread, start, after, options)
+    reopened = start.state is not after.state and after.state in NOT_SENT_YET
+    if reopened and reply.arrival is Arrival.LATE:
+        await hold_again(tx, after, HeldBecause.LATE)
+        return
     await tx.requests.save(after)
     if after.state is RequestState.WITHDRAWN:
         await keep_followed(tx, thread)
         await end_start(tx, thread, start, _WITHDRAWN)
-    elif start.state is not after.state and after.state in NOT_SENT_YET:
+    elif after.held_because and after.text != start.text:
+        await ask(tx, thread.id, after)
+    elif reopened:
         await _start_after_all(tx, thread, after)
     elif after.text != start.text:
         await _show_start(tx, thread, start)
@@ -201,7 +226,7 @@ async def _with_options(
         await tx.threads.set_project(thread.id, project, options)
     elif start.state is not RequestState.AWAITING_PERSON or after.text == start.text:
         return after
-    prepared = after.state in {RequestState.WAITING, RequestState.AWAITING_PERSON}
+    prepared = after.state in {RequestState.WAITING, RequestState.AWAITING_PERSON} and not after.held_because
     return replace(after, state=RequestState.RECEIVED) if prepared else after
 
 

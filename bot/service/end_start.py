@@ -19,7 +19,7 @@ from bot.service.action_terms import NOT_SENT
 from bot.service.start import new_request, reaction_notice
 
 _WITH_A_CARD = frozenset({RequestState.WAITING, RequestState.SENDING, RequestState.AWAITING_PERSON})
-"""A start in one of these states has a card, or one is on its way."""
+"""A start in one of these states has a card, or one is on its way, unless its person is asked first."""
 _MAY_HAVE_A_JOB = frozenset({RequestState.SENDING, RequestState.ACCEPTED, RequestState.UNCERTAIN})
 _CAME_TO_NOTHING = frozenset({RequestState.REJECTED, RequestState.WITHDRAWN})
 
@@ -48,7 +48,7 @@ async def end_start(tx: RecordingTransaction, thread: Thread, start: Request, en
     await tx.requests.settle(start.id, ending.state, problem=ending.reason)
     state = with_problem(thread.state, ending.problem, ending.problem_text)
     await tx.threads.save_state(thread.id, state, poll_in=None)
-    on_its_way = start.state in _WITH_A_CARD and ending.problem is not Problem.CANNOT_POST
+    on_its_way = start.state in _WITH_A_CARD and ending.problem is not Problem.CANNOT_POST and not start.held_because
     has_card = thread.card_ts is not None or on_its_way
     if has_card:
         await tx.notices.add(thread.id, CARD_CHANGED)

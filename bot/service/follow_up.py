@@ -69,12 +69,19 @@ async def tell_that_muted(tx: RecordingTransaction, thread: Thread, reply: Reply
     await tx.notices.add(thread.id, NewNotice(keys.reply_muted(reply), message))
 
 
-async def release(tx: RecordingTransaction, thread: Thread, held: Request, merge_seconds: float) -> bool:
-    """Passes a held reply on to the agent. False, and its person is told, if that is not possible."""
-    released = await checked(tx, thread, replace(held, state=RequestState.RECEIVED))
+async def release(tx: RecordingTransaction, job: Thread, held: Request, merge_seconds: float) -> bool:
+    """Passes a held reply on to the agent of a job, which may have replaced the one that it was written for. False, and
+    its person is told, if that is not possible.
+    """
+    released = replace(held, state=RequestState.RECEIVED, problem="", recorded_at=tx.now)
+    released = await checked(tx, job, released)
     await tx.requests.save(released)
+    sent = released.state in NOT_SENT_YET
+    if sent and job.id != held.thread_id:
+        await tx.requests.move([released], job.id)
+        released = replace(released, thread_id=job.id)
     await explain(tx, released, held.attachments, merge_seconds)
-    return released.state in NOT_SENT_YET
+    return sent
 
 
 async def send_new_words(

@@ -10,13 +10,22 @@ from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice,
 from bot.domain.notices.questions import HelpRequested
 from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import MAX_QUOTED, without_effect
-from bot.domain.requests.request import Reply, Request, RequestKind, RequestState, WayIn
-from bot.domain.threads.reply_rules import ReplyMeaning, ReplyTerms, asks_for_a_job, may_ask, meaning, never_began
+from bot.domain.requests.held import is_late, was_stopped_after
+from bot.domain.requests.request import HeldBecause, Reply, Request, RequestKind, RequestState, WayIn
+from bot.domain.threads.reply_rules import (
+    ReplyMeaning,
+    ReplyTerms,
+    asks_for_a_job,
+    may_ask,
+    meaning,
+    never_began,
+)
 from bot.domain.threads.thread import Thread
 from bot.ports.transaction import RecordingTransaction
-from bot.service.direct_messages import hold, record_line
+from bot.service.direct_messages import record_line
 from bot.service.edit import revise
 from bot.service.follow_up import checked, explain, tell_that_muted
+from bot.service.held import hold
 from bot.service.start import (
     job_of_reply,
     new_request,
@@ -54,21 +63,33 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
         return
     if means is ReplyMeaning.ASK_FIRST and is_outsider(reply.person, thread):
         means = ReplyMeaning.SEND  # it will be refused, so there is nothing to ask
+    late = HeldBecause.LATE if is_late(reply, thread) else None
     match means:
         case ReplyMeaning.MUTED:
             await tell_that_muted(tx, thread, reply)
         case ReplyMeaning.ASK_FIRST:
-            await hold(tx, thread, _follow_up(tx, thread, reply))
+            await hold(tx, thread, _follow_up(tx, thread, reply), late)
         case ReplyMeaning.THANKS:
             thanks = replace(_follow_up(tx, thread, reply), state=RequestState.WITHDRAWN)
             if await tx.requests.add(thanks):
                 await tx.notices.add(thread.id, reaction_notice(thanks, Reaction.WELCOME))
         case ReplyMeaning.SEND if never_began(thread) and asks_for_a_job(reply):
             await record_start(tx, job_of_reply(reply, thread))
+        case ReplyMeaning.SEND if late:
+            await hold(tx, thread, _follow_up(tx, thread, reply), late)
         case ReplyMeaning.SEND:
-            request = await checked(tx, thread, _follow_up(tx, thread, reply))
-            if await tx.requests.add(request):
-                await explain(tx, request, reply.attachments, terms.merge_seconds)
+            await _have_sent(tx, thread, reply, terms)
+
+
+async def _have_sent(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
+    """Records a follow-up, unless the job was stopped after it was written: Slack delivered it late."""
+    request = _follow_up(tx, thread, reply)
+    if was_stopped_after(request.asked_at, await tx.requests.stops(thread.id)):
+        await hold(tx, thread, request, HeldBecause.STOPPED)
+        return
+    request = await checked(tx, thread, request)
+    if await tx.requests.add(request):
+        await explain(tx, request, reply.attachments, terms.merge_seconds)
 
 
 def _follow_up(tx: RecordingTransaction, thread: Thread, reply: Reply) -> Request:
@@ -107,7 +128,11 @@ async def _record_word(tx: RecordingTransaction, thread: Thread, reply: Reply, w
     kind = _kind(word)
     if kind is not None:
         request = new_request(thread, kind, source_key, reply.person, "", way_in=WayIn.WORD)
-        await tx.requests.add(replace(request, written_at=reply.message_ts, recorded_at=tx.now))
+        request = replace(request, written_at=reply.message_ts, recorded_at=tx.now)
+        if is_late(reply, thread) and kind is not RequestKind.SHOW_STATUS:
+            await hold(tx, thread, request, HeldBecause.LATE)
+        else:
+            await tx.requests.add(request)
     elif word is ThreadWord.NEW and not may_ask(reply.message_ts, reply.edited_at):
         told = ActionAnswered(reply.person.id, ActionAnswer.EDITED_TOO_LATE, beginning(reply.text, MAX_QUOTED))
         await tx.notices.add(thread.id, NewNotice(keys.edited_too_late(reply), told))

@@ -26,6 +26,7 @@ from bot.service.edit import catch_up
 from bot.service.end_start import refuse_follow_ups, start_settled
 from bot.service.following_jobs import alive
 from bot.service.start import reaction_notice
+from bot.service.withdraw import withdraw_if_stopped
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,8 @@ async def record_result(
     for request in requests:
         uncertain = request.uncertain or settlement.uncertain
         await catch_up(tx, replace(request, state=state, problem=problem, uncertain=uncertain))
+    if state is RequestState.WAITING:
+        await withdraw_if_stopped(tx, thread.id, [request.id for request in requests])
     if requests[0].kind is RequestKind.START and state is RequestState.REJECTED:
         await refuse_follow_ups(tx, thread.id)
     if before_card and (start := await tx.requests.find_start(thread.id)) is not None:
@@ -165,7 +168,7 @@ async def _settle_each(tx: RequestTransaction, requests: Sequence[Request], sett
             due_in=settlement.due_in,
             uncertain=settlement.uncertain,
         )
-        if settlement.reaction is not None and request.written_at:
+        if settlement.reaction is not None and request.message_ts:
             await tx.notices.add(request.thread_id, reaction_notice(request, settlement.reaction))
 
 
@@ -181,3 +184,4 @@ async def give_back(
     for each in (request, *others):
         await tx.requests.settle(each.id, RequestState.WAITING, due_in=due_in)
         await catch_up(tx, replace(each, state=RequestState.WAITING))
+    await withdraw_if_stopped(tx, request.thread_id, [each.id for each in (request, *others)])

@@ -7,11 +7,12 @@ from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_
 from bot.domain.notices import keys
 from bot.domain.notices.messages import CARD_CHANGED, NewNotice, Reaction, ReactionChanged
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Person, Reply, Request, RequestKind, WayIn
+from bot.domain.requests.request import Arrival, HeldBecause, Person, Reply, Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import in_direct_message, never_began
 from bot.domain.threads.thread import Thread, ThreadOptions, ThreadOrigin, ThreadState
 from bot.ports.store import Threads
 from bot.ports.transaction import RecordingTransaction
+from bot.service.held import ask
 
 _FROM_WITHIN_THE_THREAD = frozenset({WayIn.MODAL, WayIn.SHORTCUT, WayIn.REPLY, WayIn.RETRY, WayIn.SWITCH})
 """Requests made in one of these ways are made in view of the thread, and mean another job even if there is one."""
@@ -46,8 +47,9 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
         project_said=asked.project_said,
         context_chosen=asked.context_chosen or asked.way_in is WayIn.SHORTCUT,
     )
-    # While another job is alive, replies are for it until this one has passed its checks.
-    joins_now = before is None or never_began(before)
+    late = asked.arrival is Arrival.LATE
+    # Replies are for the thread's living job, or for nobody, until this one has passed its checks.
+    joins_now = not late and (before is None or never_began(before))
     thread = Thread(
         id=request_id(asked.source_key),
         team_id=asked.person.team_id,
@@ -66,7 +68,7 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
     )
     if not await tx.threads.add(thread):
         return False
-    if before and before.origin is not thread.origin:
+    if before and before.origin is not thread.origin and not late:
         # An earlier reply counted as one in other people's thread; from now on, everyone's replies count.
         await tx.threads.set_origin(before.id, thread.origin)
         if before.card_ts is not None:
@@ -74,7 +76,12 @@ async def _record(tx: RecordingTransaction, asked: NewJob, before: Thread | None
     start = new_request(thread, RequestKind.START, asked.source_key, asked.person, asked.prompt, way_in=asked.way_in)
     start = replace(start, written_at=asked.message_ts, edited_at=asked.edited_at)
     start = replace(start, attachments=asked.attachments, context=asked.context)
-    return await tx.requests.add(start)
+    if late:
+        start = replace(start, state=RequestState.AWAITING_PERSON, problem=HeldBecause.LATE)
+    added = await tx.requests.add(start)
+    if late and added:
+        await ask(tx, thread.id, start)
+    return added
 
 
 async def newest_in(threads: Threads, channel_id: str, ts: str) -> Thread | None:
@@ -138,6 +145,7 @@ def job_of_reply(reply: Reply, thread: Thread | None) -> NewJob:
         edited_at=reply.edited_at,
         origin=origin,
         attachments=reply.attachments,
+        arrival=reply.arrival,
         may_be_reply=way_in is WayIn.DIRECT_MESSAGE and begins and reply.word is None and options == NO_OPTIONS,
     )
 

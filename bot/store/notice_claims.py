@@ -28,6 +28,7 @@ from bot.domain.slack_limits import Budget, CallKind, SlackLimits
 from bot.domain.threads.thread import FollowUpCounts
 from bot.ports.store import ClaimedNotice
 from bot.store.claims import (
+    NOW,
     PATIENCE,
     candidates,
     claim_candidates,
@@ -69,11 +70,13 @@ _THREAD = threads.alias("thread_of_notice")
 
 def _waits_for(row: FromClause, other: FromClause, *, has_card: ColumnElement[bool]) -> ColumnElement[bool]:
     """Private messages do not wait for posts, which may wait for a card that cannot come before they are answered.
-    They wait for the card to be posted, but not for its edits, which Slack limits more strictly.
+    They wait for the card to be posted, but not for its edits, which Slack limits more strictly. Nothing waits for a
+    reminder that is not due.
     """
     told = or_(row.c.delivery != Delivery.EPHEMERAL, other.c.delivery != Delivery.POST)
     edited = and_(row.c.delivery != Delivery.CARD, other.c.delivery == Delivery.CARD, has_card)
-    return and_(told, not_(edited))
+    untried = and_(other.c.attempts == 0, not_(other.c.uncertain), other.c.due_at > NOW)
+    return and_(told, not_(edited), not_(and_(other.c.delivery == Delivery.EPHEMERAL, untried)))
 
 
 def _place(table: FromClause) -> ColumnElement[int]:

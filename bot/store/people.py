@@ -97,6 +97,15 @@ class SqlPreferences:
         await session.execute(_SAVE_PREFERENCE[session.dialect], values)
 
 
+HOME_DELAY = 2.0
+"""Seconds after which a change appears in its person's Home, together with later ones."""
+
+
+async def home_changed(session: Session, person_id: str, *, due_in: float = HOME_DELAY) -> None:
+    """Makes somebody's Home due, if they ever opened it."""
+    await session.execute(_HOME_CHANGED, {"person": person_id, "next_at": session.now + due_in})
+
+
 class SqlHomes:
     """ports.Homes."""
 
@@ -109,7 +118,7 @@ class SqlHomes:
         await session.execute(_HOME_OPENED[session.dialect], values)
 
     async def changed(self, person_id: str, *, due_in: float) -> None:
-        await self._session.execute(_HOME_CHANGED, {"person": person_id, "next_at": self._session.now + due_in})
+        await home_changed(self._session, person_id, due_in=due_in)
 
     async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedHome]:
         session = self._session

@@ -15,6 +15,7 @@ from sqlalchemy import (
     case,
     delete,
     func,
+    literal_column,
     not_,
     or_,
     select,
@@ -22,10 +23,12 @@ from sqlalchemy import (
 )
 
 from bot.domain.requests.request import NOT_SENT_YET, Request, Requester, RequestKind, RequestState
+from bot.domain.threads.thread import Thread
 from bot.ports.store import NOT_AHEAD, AheadOfCards, ClaimedRequest
-from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds
+from bot.store.claims import FREE, NOW, PATIENCE, claim_candidates, claim_of, claiming, leave_newer_kinds, read_each
 from bot.store.merged_requests import THREAD_OF, WRITTEN, MergedRequests, start_is_pending, unreadable_notice
 from bot.store.notices import SqlNotices
+from bot.store.people import home_changed
 from bot.store.request_parts import FILES_ARE_SETTLED, due_again
 from bot.store.schema.rows import (
     attachments_json,
@@ -34,6 +37,7 @@ from bot.store.schema.rows import (
     request_values,
     requester_json,
     thread_from,
+    thread_to_speak_in,
 )
 from bot.store.schema.tables import requests, threads
 from bot.store.session import Session, for_each_dialect
@@ -69,6 +73,16 @@ _HELD = (
     )
     .order_by(*WRITTEN)
     .with_for_update()
+)
+_WAITING_FOR = (
+    select(requests, threads)
+    .join(threads, threads.c.id == requests.c.thread_id)
+    .where(
+        requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'"),
+        requests.c.person_id == bindparam("person"),
+    )
+    .order_by(requests.c.recorded_at)
+    .limit(bindparam("limit"))
 )
 _BY_REPLY = (
     select(requests)
@@ -158,6 +172,8 @@ class SqlRequests(MergedRequests):
         added = await session.execute(_ADD[session.dialect], values)
         if added.rowcount == 1:
             self._added.append(request)
+            if request.state is RequestState.AWAITING_PERSON:
+                await home_changed(session, request.person_id)
         return added.rowcount == 1
 
     async def get(self, request_id: str) -> Request | None:
@@ -175,7 +191,7 @@ class SqlRequests(MergedRequests):
         return [request_from(row) for row in rows]
 
     async def save(self, request: Request, *, due_in: float = 0.0) -> None:
-        names = ("text", "latest_text", "edited_at", "state", "problem")
+        names = ("text", "latest_text", "edited_at", "recorded_at", "state", "problem")
         values: dict[str, Any] = {name: getattr(request, name) for name in names}
         values["attachments"] = attachments_json(request.attachments)
         if request.state is RequestState.RECEIVED:
@@ -185,6 +201,7 @@ class SqlRequests(MergedRequests):
         elif request.state not in {RequestState.PREPARING, RequestState.SENDING}:
             values |= {"due_at": None, "fetched": None, **FREE}
         await self._session.execute(update(requests).where(requests.c.id == request.id).values(values))
+        await home_changed(self._session, request.person_id)
         if request.kind is RequestKind.START and request.state is not RequestState.WITHDRAWN:
             await self._session.execute(_SHOW_PROMPT, {"thread": request.thread_id, "words": request.text})
 
@@ -217,8 +234,9 @@ class SqlRequests(MergedRequests):
             _NOT_TRIED, _settled(request_id, RequestState.RECEIVED, problem=problem, next_at=next_at)
         )
 
-    async def remove(self, request_id: str) -> None:
-        await self._session.execute(_REMOVE, {"request": request_id})
+    async def remove(self, request: Request) -> None:
+        await self._session.execute(_REMOVE, {"request": request.id})
+        await home_changed(self._session, request.person_id)
 
     async def is_claimed_by(self, request_id: str, owner: str) -> bool:
         return bool(await self._session.rows(_CLAIMED_BY, request=request_id, owner=owner))
@@ -256,6 +274,11 @@ class SqlRequests(MergedRequests):
         rows = await self._session.rows(_HELD, thread=thread_id, person=person_id)
         return [request_from(row) for row in rows]
 
+    async def waiting_for(self, person_id: str, *, limit: int) -> Sequence[tuple[Request, Thread]]:
+        rows = await self._session.rows(_WAITING_FOR, person=person_id, limit=limit)
+        readable, _ = read_each(((row[requests.c.id], row) for row in rows), _with_thread)
+        return readable
+
     async def claim(
         self, owner: str, *, lease: float, limit: int, turn: float = 0.0, ahead: AheadOfCards = NOT_AHEAD
     ) -> Sequence[ClaimedRequest]:
@@ -284,6 +307,10 @@ def _unknown_kind(row: RowMapping, *, now: float) -> str | None:
     """The kind of a request that only a newer version knows, and that was recorded lately."""
     kind, recently = str(row[requests.c.kind]), now - row[requests.c.recorded_at] < PATIENCE
     return kind if recently and kind not in KNOWN_KINDS else None
+
+
+def _with_thread(row: RowMapping) -> tuple[Request, Thread]:
+    return request_from(row), thread_to_speak_in(row)
 
 
 def log_recorded(recorded: Sequence[Request]) -> None:

@@ -161,8 +161,14 @@ def edit_without_effect(reply: Reply) -> NoticeKey:
 
 
 def reply_held(request: Request) -> NoticeKey:
-    """Asked once for each version of a reply."""
-    return NoticeKey(f"{request.id}/held/{request.edited_at}")
+    """Asked once for each version of a reply, and each time that it comes to wait for its person."""
+    again = f"/{request.held_because}/{request.recorded_at:.6f}" if request.held_because else ""
+    return NoticeKey(f"{request.id}/held/{request.edited_at}{again}")
+
+
+def held_reminder(request: Request) -> NoticeKey:
+    """Asked once more each time that a request comes to wait for its person."""
+    return NoticeKey(f"{request.id}/held/reminder/{request.problem}/{request.recorded_at:.6f}")
 
 
 def reply_asked_again(request: Request, action: Request) -> NoticeKey:

@@ -13,10 +13,9 @@ from bot.domain.notices.content import Delivery, NoticeContent
 from bot.domain.notices.keys import NoticeKey
 from bot.domain.notices.posts import Post
 from bot.domain.notices.questions import (
+    HeldQuestion,
     HelpRequested,
-    JobOrReplyAsked,
     ProjectAsked,
-    ReplyHeld,
     RequestRefused,
     StopAsked,
     ToPerson,
@@ -68,6 +67,10 @@ class ActionAnswer(StrEnum):
     STOPPED_UNSENT = "stopped_unsent"
     """The job was not sent yet, and will not be sent."""
     NOTHING_TO_STOP = "nothing_to_stop"
+    WAITING_STOPPED = "waiting_stopped"
+    """The agent was not working, and what waited to be sent is withdrawn."""
+    STOPPED_SINCE = "stopped_since"
+    """The job was stopped after the press, so that nothing is sent."""
     STOP_UNCERTAIN = "stop_uncertain"
     """Nobody knows whether the job was started, so there is nothing that could be stopped."""
     DISCARDED = "discarded"
@@ -91,6 +94,8 @@ class ActionAnswer(StrEnum):
     HELD_EXPIRED = "held_expired"
     """Nobody answered for days whether a reply is for the agent."""
     HELD_DISCARDED = "held_discarded"
+    LEFT_UNDONE = "left_undone"
+    """Somebody does not want done any more what they asked for while Pagehand was away."""
     PROJECT_CHOSEN = "project_chosen"
     PROJECT_SWITCHED = "project_switched"
     """The job was already sent, so it starts again for another project."""
@@ -249,8 +254,7 @@ PersonalMessage = (
     | HelpRequested
     | ActionAnswered
     | RequestRefused
-    | ReplyHeld
-    | JobOrReplyAsked
+    | HeldQuestion
     | ProjectAsked
     | StopAsked
 )

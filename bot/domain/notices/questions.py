@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.content import Delivery, NoticeContent
 from bot.domain.people.permissions import Refusal
-from bot.domain.requests.request import RequestKind
+from bot.domain.requests.request import HeldBecause, RequestKind
 from bot.domain.threads.thread import Surface
 
 
@@ -61,6 +61,24 @@ class JobOrReplyAsked(ToPerson):
     request_id: str
     text: str
     kind: Literal["job_or_reply_asked"] = field(default="job_or_reply_asked", kw_only=True)
+
+
+@dataclass(frozen=True)
+class HeldAsked(ToPerson):
+    """Shall something still be done that somebody `wanted`? It was not, `because` of that. `text` is the beginning of
+    what they wrote; empty for a word for Pagehand.
+    """
+
+    quotes: ClassVar = ("text",)
+    request_id: str
+    text: str
+    because: HeldBecause
+    wanted: RequestKind
+    kind: Literal["held_asked"] = field(default="held_asked", kw_only=True)
+
+
+HeldQuestion = ReplyHeld | JobOrReplyAsked | HeldAsked
+"""A question about a request that waits for its person."""
 
 
 @dataclass(frozen=True)

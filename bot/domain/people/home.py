@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from bot.domain.jobs.job import ACTIVE, ARCHIVED, COMPLETED, FAILED, Problem
 from bot.domain.people.members import Preference
+from bot.domain.requests.request import Request
 from bot.domain.threads.thread import Thread
 
 JOBS_A_PAGE = 10
@@ -40,7 +41,7 @@ class HomeContent:
         jobs: The jobs of the page, newest first.
         has_older: Whether there is a next page.
         waiting: Jobs whose agent waits for this person's answer.
-        undecided: Jobs for which this person has to choose a project.
+        held: The requests that wait for this person, with the threads of their jobs.
         preference: Their defaults.
         failing: For administrators, the parts of Pagehand that do not work; None for everybody else.
         updated_at: When the content was read, in seconds since the epoch.
@@ -51,7 +52,7 @@ class HomeContent:
     jobs: Sequence[Thread] = ()
     has_older: bool = False
     waiting: Sequence[Thread] = ()
-    undecided: Sequence[Thread] = ()
+    held: Sequence[tuple[Request, Thread]] = ()
     preference: Preference = field(default_factory=Preference)
     failing: Sequence[PartHealth] | None = None
     updated_at: float = 0.0
@@ -61,11 +62,6 @@ def waits_for_person(thread: Thread) -> bool:
     """Returns whether the agent has asked something that nobody has answered."""
     job = thread.state.job
     return job is not None and bool(thread.state.work.question) and job.status in {ACTIVE, COMPLETED, FAILED}
-
-
-def may_be_undecided(thread: Thread) -> bool:
-    """Returns whether the job's project is unknown, because it is being determined or the person was asked."""
-    return thread.state.job is None and thread.state.failure.problem is None and not thread.project
 
 
 def can_only_be_stopped_here(thread: Thread) -> bool:

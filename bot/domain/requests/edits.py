@@ -263,7 +263,8 @@ def _with_attachments(request: Request, attachments: Attachments) -> Request:
 def _with_words(request: Request, words: str, *, withdrawn: bool) -> Request:
     nothing = not words and not request.attachments
     state = RequestState.WITHDRAWN if withdrawn or nothing else _still(request.state)
-    return replace(request, text=words, latest_text=None, state=state, problem="")
+    problem = request.problem if state is RequestState.AWAITING_PERSON else ""
+    return replace(request, text=words, latest_text=None, state=state, problem=problem)
 
 
 def _still(state: RequestState) -> RequestState:

@@ -112,7 +112,7 @@ def moving_along(unsent: Sequence[Request], start: Request) -> list[Request]:
 
 
 def _moves_along(request: Request, start: Request) -> bool:
-    later = request.way_in in _WRITTEN_IN_THE_THREAD and request.written_at > _asked_at(start)
+    later = request.way_in in _WRITTEN_IN_THE_THREAD and request.written_at > start.asked_at
     match request.kind:
         case RequestKind.FOLLOW_UP:
             return later or start.way_in in {WayIn.RETRY, WayIn.SWITCH}
@@ -137,8 +137,3 @@ def _moves_along(request: Request, start: Request) -> bool:
             return later
         case _:
             assert_never(request.kind)
-
-
-def _asked_at(start: Request) -> str:
-    """Returns when a job was requested, as a `ts`: that of its message, or the time of the press."""
-    return start.written_at or f"{start.recorded_at:.6f}"

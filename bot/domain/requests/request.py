@@ -196,7 +196,7 @@ class RequestState(StrEnum):
     WITHDRAWN = "withdrawn"
     """Its reply was deleted, or turned out not to be for the job, before it was sent."""
     AWAITING_PERSON = "awaiting_person"
-    """Its person was asked whether it is for the agent, or for which project it is."""
+    """Its person was asked whether it is for the agent, for which project it is, or as HeldBecause says."""
 
 
 NOT_SENT_YET = frozenset({RequestState.RECEIVED, RequestState.PREPARING, RequestState.WAITING})
@@ -244,6 +244,15 @@ class RejectionReason(StrEnum):
     """An earlier version knew the reason."""
 
 
+class HeldBecause(StrEnum):
+    """Why a request waits for its person although it was clear what they wanted. It is the request's problem."""
+
+    LATE = "late"
+    """It was written while Pagehand was away."""
+    STOPPED = "stopped"
+    """The job was stopped after it was written, and before it was sent."""
+
+
 NO_WORDS = "no_words"
 """The problem of a request whose reply contains nothing that can be sent."""
 
@@ -256,11 +265,12 @@ class Request:
     request, with the id `<the reply's first request>.<edited_at>`.
 
     `source_key` consists of Slack's own ids, so that a redelivery is recognized. `written_at` is the reply's `ts` (of
-    fixed length, so that it sorts as text), which is also the message that gets the reactions; empty for a slash
-    command. `attempts` counts calls; `first_tried_at` is when the first one began. `uncertain`: one of them may have
-    arrived, so `text` is fixed. `latest_text` is the reply's current text if it differs (empty: withdrawn), and
-    `edited_at` the `ts` of its last edit or deletion. `problem` is why it was rejected (a RejectionReason, NO_WORDS, or
-    Slack's error code if its card could not be posted), or why it still waits, for the log.
+    fixed length, so that it sorts as text), or that of a press or reaction; empty for a slash command, and if Slack
+    does not give it. `recorded_at` is when it was recorded or, if it waited for its person, when they had it done.
+    `attempts` counts calls; `first_tried_at` is when the first one began. `uncertain`: one of them may have arrived, so
+    `text` is fixed. `latest_text` is the reply's current text if it differs (empty: withdrawn), and `edited_at` the
+    `ts` of its last edit or deletion. `problem` is why it was rejected (a RejectionReason, NO_WORDS, or Slack's error
+    code if its card could not be posted), or why it still waits (a HeldBecause, or words for the log).
 
     `team_id` is the person's workspace, if Slack gave it. `attachments` are what the message contains besides text.
     `context` was made of them, and of the thread, when the request was prepared; `context` and `requester` are the same
@@ -293,6 +303,23 @@ class Request:
     def person(self) -> Person:
         """The person who asked."""
         return Person(self.person_id, self.team_id)
+
+    @property
+    def asked_at(self) -> str:
+        """When it was asked for, as a `ts`: that of its message, press or reaction, or when it was recorded."""
+        return self.written_at or f"{self.recorded_at:.6f}"
+
+    @property
+    def message_ts(self) -> str:
+        """The message that gets the reactions; empty: none."""
+        from_message = self.kind is RequestKind.FOLLOW_UP or self.way_in is WayIn.WORD
+        return self.written_at if from_message else ""
+
+    @property
+    def held_because(self) -> HeldBecause | None:
+        """Why it waits for its person although it was clear what they wanted; None: it does not."""
+        held = self.state is RequestState.AWAITING_PERSON and self.problem in set(HeldBecause)
+        return HeldBecause(self.problem) if held else None
 
     @property
     def restored(self) -> bool:
@@ -329,7 +356,7 @@ class Action:
         thread_id: The job's thread; empty: `card_ts` identifies it.
         card_ts: The card that somebody reacted to.
         argument: Depends on the kind: a request's id, a project's name.
-        message_ts: The message that gets the reaction; empty: none.
+        at: When they did it, as Slack's `ts`; empty: Slack does not say.
         way_in: How it was made.
     """
 
@@ -340,5 +367,5 @@ class Action:
     thread_id: str = ""
     card_ts: str = ""
     argument: str = ""
-    message_ts: str = ""
+    at: str = ""
     way_in: WayIn = WayIn.BUTTON

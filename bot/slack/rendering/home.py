@@ -1,15 +1,20 @@
 """App Home: a person's jobs, open questions and defaults, and for administrators Pagehand's health. Pure."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, can_only_be_stopped_here
 from bot.domain.people.members import Preference
 from bot.domain.projects import name_among
+from bot.domain.requests.held import question_about
+from bot.domain.requests.request import Request, RequestKind
+from bot.domain.threads.direct_messages import to_ask_about
 from bot.domain.threads.thread import Thread
 from bot.slack.rendering.blocks import Block, actions, button, context_block, plain_text, section
 from bot.slack.rendering.cards import state_line
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.rendering.modals import View
+from bot.slack.rendering.personal_notices import held_choices, held_question
 from bot.slack.rendering.text import NOTHING, Markup, channel, escape, joined, one_line, safe_url
 from bot.slack.rendering.words import home as words
 
@@ -50,15 +55,25 @@ def home_view(
 
 def _waiting(content: HomeContent, links: Mapping[str, str]) -> list[Block]:
     """Returns what this person has to do, which comes first, because those jobs wait for it."""
-    lines = [
-        words.AGENT_ASKS(prompt=_prompt(thread)) + _link(links.get(thread.id), words.LINK_TO_ANSWER)
+    asked = [
+        [section(words.AGENT_ASKS(prompt=_prompt(thread)) + _link(links.get(thread.id), words.LINK_TO_ANSWER))]
         for thread in content.waiting
     ]
-    lines += [_which_project(thread) for thread in content.undecided]
-    if not lines:
+    firsts = to_ask_about([request for request, _ in content.held])
+    asked += [_held(request, thread, links) for request, thread in content.held if request in firsts]
+    if not asked:
         return []
-    more = [words.MORE_WAITING] if len(lines) > _MOST_WAITING else []
-    return [_header(words.WAITING_FOR_YOU), section("\n".join([*lines[:_MOST_WAITING], *more]))]
+    more = [section(words.MORE_WAITING)] if len(asked) > _MOST_WAITING else []
+    return [_header(words.WAITING_FOR_YOU), *chain.from_iterable(asked[:_MOST_WAITING]), *more]
+
+
+def _held(request: Request, thread: Thread, links: Mapping[str, str]) -> list[Block]:
+    """Returns the question about a request that waits for this person, with its buttons."""
+    if request.kind is RequestKind.START and request.held_because is None:
+        return [section(_which_project(thread))]
+    question = question_about(request)
+    told = f"• {held_question(question)}{_link(links.get(thread.id), words.LINK_TO_THREAD)}"
+    return [section(told), actions(*held_choices(question))]
 
 
 def _which_project(thread: Thread) -> Markup:

@@ -16,6 +16,8 @@ from bot.domain.notices.messages import (
     StatusRequested,
 )
 from bot.domain.notices.questions import (
+    HeldAsked,
+    HeldQuestion,
     HelpRequested,
     JobOrReplyAsked,
     ProjectAsked,
@@ -24,7 +26,7 @@ from bot.domain.notices.questions import (
     StopAsked,
 )
 from bot.domain.people.permissions import Refusal
-from bot.domain.requests.request import RequestKind
+from bot.domain.requests.request import HeldBecause, RequestKind
 from bot.domain.threads.thread import FollowUpCounts, Thread
 from bot.runtime.text import displayable
 from bot.slack.rendering.agent_markdown import defused, markdown_pieces
@@ -84,8 +86,8 @@ def to_person(  # noqa: C901, PLR0912 - a branch for each kind
             made = [_edited(message)]
         case EditWithoutEffect():
             made = [_without_effect(message)]
-        case ReplyHeld() | JobOrReplyAsked():
-            made = [_held(message)]
+        case ReplyHeld() | JobOrReplyAsked() | HeldAsked():
+            made = [paragraph(held_question(message), *held_choices(message))]
         case ProjectAsked():
             made = [_which_project(message)]
         case StopAsked():
@@ -138,17 +140,48 @@ def _without_effect(message: EditWithoutEffect) -> ChatMessage:
     return paragraph(told if message.before is None else joined([told, questions.WORDS_BEFORE[message.before]], " "))
 
 
-def _held(message: ReplyHeld | JobOrReplyAsked) -> ChatMessage:
+def held_question(message: HeldQuestion) -> Markup:
+    """Returns the question about a request that waits for its person."""
+    match message:
+        case ReplyHeld():
+            return questions.SEND_TO_AGENT(text=_quoted(message.text))
+        case JobOrReplyAsked():
+            return questions.JOB_OR_REPLY(text=_quoted(message.text))
+        case HeldAsked(because=HeldBecause.STOPPED):
+            return questions.STOPPED_BEFORE(text=_quoted(message.text))
+        case HeldAsked(wanted=RequestKind.STOP):
+            return questions.LATE_STOP
+        case HeldAsked(wanted=RequestKind.START | RequestKind.FOLLOW_UP):
+            return questions.LATE(text=_quoted(message.text))
+        case HeldAsked():
+            return questions.LATE_WORD(word=questions.WORDS.get(message.wanted, questions.SOMETHING))
+        case _:
+            assert_never(message)
+
+
+def held_choices(message: HeldQuestion) -> tuple[Block, ...]:
+    """Returns the buttons below such a question."""
     request = message.request_id[:MAX_VALUE]
-    if isinstance(message, JobOrReplyAsked):
-        choices = (button(questions.NEW_JOB, DISCARD_HELD, request), button(questions.ADD_TO_JOB, SEND_HELD, request))
-        return paragraph(questions.JOB_OR_REPLY(text=_quoted(message.text)), *(choices if request else ()))
-    buttons = (
-        button(questions.SEND, SEND_HELD, request),
-        button(questions.SEND_ALL, SEND_ALL_HELD, request),
-        button(questions.DO_NOT_SEND, DISCARD_HELD, request),
-    )
-    return paragraph(questions.SEND_TO_AGENT(text=_quoted(message.text)), *(buttons if request else ()))
+    match message:
+        case ReplyHeld():
+            choices = {
+                SEND_HELD: questions.SEND,
+                SEND_ALL_HELD: questions.SEND_ALL,
+                DISCARD_HELD: questions.DO_NOT_SEND,
+            }
+        case JobOrReplyAsked():
+            choices = {DISCARD_HELD: questions.NEW_JOB, SEND_HELD: questions.ADD_TO_JOB}
+        case HeldAsked(because=HeldBecause.STOPPED):
+            choices = {SEND_HELD: questions.SEND_ANYWAY, DISCARD_HELD: questions.DO_NOT_SEND}
+        case HeldAsked(wanted=RequestKind.STOP):
+            choices = {SEND_HELD: questions.STOP_NOW, DISCARD_HELD: questions.DO_NOT_STOP}
+        case HeldAsked(wanted=RequestKind.START | RequestKind.FOLLOW_UP):
+            choices = {SEND_HELD: questions.SEND_IT, DISCARD_HELD: questions.DO_NOT_SEND}
+        case HeldAsked():
+            choices = {SEND_HELD: questions.DO_IT_NOW, DISCARD_HELD: questions.DO_NOT}
+        case _:
+            assert_never(message)
+    return tuple(button(label, action_id, request) for action_id, label in choices.items()) if request else ()
 
 
 def _which_project(message: ProjectAsked) -> ChatMessage:

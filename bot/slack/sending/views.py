@@ -76,9 +76,12 @@ class SlackViews(HomeViews):
     async def publish_home(self, content: HomeContent) -> None:
         """See Views."""
         jobs, waiting = await self._named(content.jobs), await self._named(content.waiting)
-        undecided = await self._named(content.undecided)
-        links = await self._links_to({thread.id: thread for thread in (*jobs, *waiting)}.values())
-        shown = replace(content, jobs=jobs, waiting=waiting, undecided=undecided)
+        threads = await self._named([thread for _, thread in content.held])
+        ids = [user_id for request, _ in content.held for user_id in mentioned(request.text)]
+        names = await self._people.names(ids) if ids else {}
+        asked = [replace(request, text=with_names(request.text, names)) for request, _ in content.held]
+        links = await self._links_to({thread.id: thread for thread in (*jobs, *waiting, *threads)}.values())
+        shown = replace(content, jobs=jobs, waiting=waiting, held=list(zip(asked, threads, strict=True)))
         view = home_view(shown, links, self._message_context, projects=self._projects)
         await call(self._client.views_publish(user_id=content.person_id, view=view))
 

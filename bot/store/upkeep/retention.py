@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.ports.upkeep_store import Deleted, HeldRequest, OldRows
+from bot.store.people import home_changed
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.schema.tables import (
     channel_ids,
@@ -140,9 +141,7 @@ _OLD_HELD = (
     .limit(bindparam("limit"))
 )
 _DELETE_HELD = (
-    delete(requests)
-    .where(requests.c.id.in_(_IDS), *_WAITS)
-    .returning(requests.c.thread_id, requests.c.person_id, requests.c.kind)
+    delete(requests).where(requests.c.id.in_(_IDS), *_WAITS).returning(requests.c.thread_id, requests.c.person_id)
 )
 _DELETE_EARLY_OF_CHANNEL = delete(early_replies).where(early_replies.c.channel_id == bindparam("whose"))
 
@@ -188,7 +187,10 @@ class SqlRetention:
         if not rows:
             return []
         deleted = await self._session.execute(_DELETE_HELD, {"ids": [row["id"] for row in rows]})
-        return [HeldRequest(row.thread_id, row.person_id, RequestKind(row.kind)) for row in deleted]
+        held = [HeldRequest(row.thread_id, row.person_id) for row in deleted]
+        for person_id in sorted({each.person_id for each in held}):
+            await home_changed(self._session, person_id)
+        return held
 
     async def forget_person(self, person_id: str, *, limit: int) -> Deleted:
         whole_threads = await self._delete_threads(_THREADS_OF_PERSON, person_id, limit)

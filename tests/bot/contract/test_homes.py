@@ -155,7 +155,7 @@ async def test_a_job_without_a_project_waits_for_its_person(world: HomeWorld) ->
         await world.store.transact(partial(_add, thread=thread, start=start))
     await world.service.open_home("UANA")
     (content,) = await world.work()
-    assert [thread.id for thread in content.undecided] == ["t0"]
+    assert [thread.id for _, thread in content.held] == ["t0"]
 
 
 async def test_only_administrators_see_pagehands_health(world: HomeWorld) -> None:

@@ -9,7 +9,7 @@ from bot.domain.jobs.details import JobDetails
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
 from bot.domain.notices.posts import JobFailed
 from bot.domain.requests.audit import AuditAction
-from bot.domain.requests.request import Action, Person, RejectionReason, RequestKind
+from bot.domain.requests.request import Action, Person, RejectionReason, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import JobApiBusy, JobApiError, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 
@@ -34,7 +34,15 @@ async def ts(world: CoreWorld) -> str:
 async def discard(world: CoreWorld, ts: str, *, person: Person = ANA, key: str = "discard", said: str = "") -> None:
     """Somebody discards it: recorded and prepared."""
     thread = await world.thread(ts)
-    action = Action(person, RequestKind.DISCARD, key, channel_id="C1", thread_id=thread.id, message_ts=said)
+    action = Action(
+        person,
+        RequestKind.DISCARD,
+        key,
+        channel_id="C1",
+        thread_id=thread.id,
+        at=said,
+        way_in=WayIn.WORD if said else WayIn.BUTTON,
+    )
     await world.service.act(action)
     await world.step(world.request_preparer)
     world.clock.advance(1.5)

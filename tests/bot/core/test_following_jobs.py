@@ -10,7 +10,7 @@ from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.jobs.job import Job
 from bot.domain.notices.messages import PostNotDelivered, ReplyEdited
 from bot.domain.notices.posts import RequestRejected, RequestUncertain
-from bot.domain.notices.questions import ProjectAsked, ReplyHeld, RequestRefused
+from bot.domain.notices.questions import HeldAsked, ProjectAsked, ReplyHeld, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
 from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
@@ -513,7 +513,7 @@ async def test_a_switch_whose_card_cannot_be_posted_changes_nothing(world: CoreW
 
 @pytest.mark.parametrize("kind", [RequestKind.CHOOSE_PROJECT, RequestKind.RETRY])
 async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: CoreWorld, kind: RequestKind) -> None:
-    """Moved requests come back, later replies are for the job that lives, and it can be asked for again."""
+    """What was withdrawn comes back, later replies are for the job that lives, and it can be asked for again."""
     in_two_projects(world)
     ts = await world.started("Mend the manual")
     world.job_api.show("job-1", "failed")
@@ -531,7 +531,11 @@ async def test_a_job_stopped_between_checks_and_card_replaces_nothing(world: Cor
     assert world.chat.answers() == ["stopped_unsent"]
     await world.reply(ts, "and the cover", at(45), BEN)
     await world.pass_time(10)
-    assert world.job_api.messages["job-1"] == ["and the index", "and the cover"]
+    assert world.job_api.messages["job-1"] == ["and the cover"]
+    (withdrawn,) = world.chat.private_as(HeldAsked)
+    await world.press(RequestKind.SEND_HELD, ANA, withdrawn.request_id, key="h1")
+    await world.pass_time(10)
+    assert world.job_api.messages["job-1"] == ["and the cover", "and the index"]
     world.job_api.show("job-1", "failed")
     await world.pass_time(30)
     await world.press(kind, ANA, argument, key="p2", thread_id=first.id)
@@ -588,7 +592,8 @@ async def test_replies_to_a_job_withdrawn_before_its_start_go_to_the_one_before(
     await world.service.receive(Reply(BEN, "C1", ts, at(40), "and the end", mentions_us=True))
     await world.pass_time(10)
     assert (world.job_api.created, world.job_api.cancelled) == (["Mend the manual"], [])
-    assert world.job_api.messages["job-1"] == ["and the index", "and the cover", "and the end"]
+    before = ["and the index"] if taken_back == "deleted" else []  # a stop withdraws what was written before it
+    assert world.job_api.messages["job-1"] == [*before, "and the cover", "and the end"]
 
 
 async def test_an_answer_about_a_held_reply_counts_though_a_switch_comes_to_nothing(world: CoreWorld) -> None:

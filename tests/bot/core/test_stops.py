@@ -1,16 +1,33 @@
-"""A stop overtakes waiting requests, is done when the job has ended, and its outcome is posted once."""
+"""A stop withdraws what was written before it, is done when the job has ended, and its outcome is posted once."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 from support.worlds.core_world import ANA, BEN, CoreWorld
 
+from bot.domain.commands.thread_words import ThreadWord
+from bot.domain.context.slack_files import SlackFile
 from bot.domain.jobs.job import Job
 from bot.domain.jobs.stopping import STOP_WORDS
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, Reaction
-from bot.domain.notices.posts import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped
-from bot.domain.requests.request import Action, Person, Requester, RequestKind, RequestState
-from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.domain.notices.posts import AgentAskedToStop, JobFinished, JobStillStopping, JobStopped, RequestUncertain
+from bot.domain.notices.questions import HeldAsked, ReplyHeld, RequestRefused
+from bot.domain.people.members import Member
+from bot.domain.people.permissions import Refusal
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests.request import (
+    Action,
+    Attachments,
+    HeldBecause,
+    Person,
+    Reply,
+    Requester,
+    RequestKind,
+    RequestState,
+    WayIn,
+)
+from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 
 JOB, LINK = "job-1", "https://example.org/pull/1"
 
@@ -30,7 +47,15 @@ async def stop(world: CoreWorld, ts: str, *, person: Person = ANA, key: str = "s
     """Somebody stops the job: recorded and prepared."""
     thread = await world.thread(ts)
     await world.service.act(
-        Action(person, RequestKind.STOP, key, channel_id="C1", thread_id=thread.id, message_ts=said)
+        Action(
+            person,
+            RequestKind.STOP,
+            key,
+            channel_id="C1",
+            thread_id=thread.id,
+            at=said,
+            way_in=WayIn.WORD if said else WayIn.BUTTON,
+        )
     )
     await world.step(world.request_preparer)
     world.clock.advance(1.5)
@@ -43,6 +68,26 @@ def posts(world: CoreWorld) -> list[str]:
 
 def private_answers(world: CoreWorld) -> list[ActionAnswer]:
     return [message.answer for message in world.chat.private_as(ActionAnswered)]
+
+
+async def pressed(world: CoreWorld, ts: str, when: str) -> None:
+    thread = await world.thread(ts)
+    await world.service.act(Action(ANA, RequestKind.STOP, f"press/{when}", thread_id=thread.id, at=when))
+    await world.step(world.request_preparer)
+
+
+async def reacted(world: CoreWorld, ts: str, when: str) -> None:
+    reaction = Action(ANA, RequestKind.STOP, f"reaction/{when}", channel_id="C1", card_ts=ts, at=when)
+    await world.service.act(replace(reaction, way_in=WayIn.REACTION))
+    await world.step(world.request_preparer)
+
+
+async def said(world: CoreWorld, ts: str, when: str) -> None:
+    await world.service.receive(Reply(ANA, "C1", ts, when, "", word=ThreadWord.STOP))
+    await world.step(world.request_preparer)
+
+
+WAYS = {"a button": pressed, "a reaction": reacted, "a word": said}
 
 
 class Slow:
@@ -80,10 +125,9 @@ async def test_a_pull_request_from_before_the_stop_is_reported_with_its_end(worl
     assert posts(world) == ["job_started", "job_stopped"]
 
 
-async def test_a_stop_overtakes_waiting_replies_which_are_sent_after_it(world: CoreWorld, ts: str) -> None:
-    """Requests that wait, and those that arrive during the stop, are sent once the job has ended."""
+async def test_what_is_written_during_a_stop_is_sent_after_it(world: CoreWorld, ts: str) -> None:
+    """Once the job has ended."""
     slow = Slow(world)
-    await world.reply(ts, "Before", at(1))
     await stop(world, ts)
     await world.settle()
     await world.reply(ts, "Meanwhile", at(2))
@@ -93,7 +137,7 @@ async def test_a_stop_overtakes_waiting_replies_which_are_sent_after_it(world: C
     assert world.job_api.messages[JOB] == []
     world.job_api.show(JOB, "completed")
     await world.pass_time(5)
-    assert world.job_api.messages[JOB] == ["Before", "Meanwhile"]
+    assert world.job_api.messages[JOB] == ["Meanwhile"]
     assert posts(world)[:2] == ["job_started", "job_stopped"]
     world.job_api.show(JOB, "completed", LINK)
     await world.pass_time(60)
@@ -253,3 +297,211 @@ async def test_a_stop_ends_when_no_job_starts(world: CoreWorld) -> None:
     thread = await world.thread(ts)
     (request,) = await world.store.transact(lambda tx: tx.requests.stops(thread.id))
     assert request.state is RequestState.REJECTED
+
+
+# -- what a stop withdraws --------------------------------------------------------------------------------------------
+
+
+def asked(world: CoreWorld) -> list[tuple[str, str]]:
+    """Who was asked whether to send something anyway."""
+    questions = world.chat.private_as(HeldAsked)
+    return [(each.person_id, each.text) for each in questions if each.because is HeldBecause.STOPPED]
+
+
+def request_of(world: CoreWorld, text: str) -> str:
+    return next(each.request_id for each in world.chat.private_as(HeldAsked) if each.text == text)
+
+
+async def anyway(world: CoreWorld, text: str, *, person: Person = BEN, key: str = "anyway") -> None:
+    await world.press(RequestKind.SEND_HELD, person, request_of(world, text), key=key)
+    await world.pass_time(20)
+
+
+async def not_prepared(world: CoreWorld, ts: str) -> None:
+    world.reading.faults = [ChatUnreachable("hiccup")]
+    await world.service.receive(Reply(BEN, "C1", ts, at(1), "Before"))
+    await world.step(world.request_preparer)
+
+
+async def prepared(world: CoreWorld, ts: str) -> None:
+    await world.reply(ts, "Before", at(1), BEN)
+
+
+async def asked_about(world: CoreWorld, ts: str) -> None:
+    """Whether it is for the agent."""
+    world.projects = Projects((Project("docs"),), any_channel=ChannelSettings(replies=ReplyMode.PARTICIPANTS))
+    world.assemble()
+    await world.reply(ts, "Before", at(1), BEN)
+    await world.settle()
+
+
+async def with_a_file(world: CoreWorld, ts: str) -> None:
+    """Which is still to be uploaded."""
+    world.job_api.files_taken = True
+    file = SlackFile("F1", "page.bin", "application/octet-stream", 10)
+    await world.service.receive(Reply(BEN, "C1", ts, at(1), "Before", attachments=Attachments(files=(file,))))
+    await world.prepare()
+
+
+async def merged(world: CoreWorld, ts: str) -> None:
+    """With another one, in a call that did not arrive."""
+    world.merge_seconds = 3.0
+    world.assemble()
+    await world.reply(ts, "Before", at(1), BEN)
+    await world.reply(ts, "as well", at(2), BEN)
+    world.clock.advance(5)
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.step(world.request_sender)
+
+
+Written = Callable[[CoreWorld, str], Awaitable[None]]
+
+
+@pytest.mark.parametrize("written", [not_prepared, prepared, asked_about, with_a_file, merged])
+@pytest.mark.parametrize("way", list(WAYS))
+async def test_a_stop_withdraws_what_was_written_before_it(
+    world: CoreWorld, ts: str, written: Written, way: str
+) -> None:
+    """Its writer is asked whether to send it anyway, and it is sent only then."""
+    await written(world, ts)
+    await WAYS[way](world, ts, at(50))
+    await world.pass_time(120)
+    assert world.job_api.messages[JOB] == []
+    assert world.job_api.cancelled == [JOB]
+    assert asked(world) == [("UBEN", text) for text in (["Before", "as well"] if written is merged else ["Before"])]
+    assert at(1) not in world.chat.reactions
+    await anyway(world, "Before")
+    assert [message.splitlines()[0] for message in world.job_api.messages[JOB]] == ["Before"]
+    assert world.chat.reactions[at(1)] is Reaction.ACCEPTED
+
+
+@pytest.mark.parametrize("delivered", ["before the stop is checked", "after it"])
+async def test_a_reply_that_slack_delivers_late_is_withdrawn_by_a_stop(
+    world: CoreWorld, ts: str, delivered: str
+) -> None:
+    """What counts is when it was written; a reply that was written after the stop is sent."""
+    world.reading.faults = [ChatUnreachable("hiccup")] * (delivered == "before the stop is checked")
+    await said(world, ts, at(50))
+    for text, written in (("Before", at(1)), ("After", at(51))):
+        await world.service.receive(Reply(BEN, "C1", ts, written, text))
+    await world.pass_time(60)
+    assert (world.job_api.messages[JOB], asked(world)) == (["After"], [("UBEN", "Before")])
+
+
+async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: CoreWorld, ts: str) -> None:
+    """It was on its way when the job was stopped, and did not arrive. What was sent anyway is not withdrawn again."""
+    await world.reply(ts, "Before", at(1), BEN)
+    world.clock.advance(1.5)
+    claimed_at = world.clock.monotonic()
+    (item,) = await world.request_sender.claim(10)
+    await said(world, ts, at(50))
+    world.job_api.faults = [JobApiUnreachable("down")]
+    await world.request_sender.process(item, claimed_at)
+    await world.pass_time(60)
+    assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before")])
+    send = world.job_api.send_message
+
+    async def lost(*_: object, **__: object) -> Job:
+        world.job_api.send_message = send  # type: ignore[method-assign]
+        raise JobApiUnreachable("down")
+
+    world.job_api.send_message = lost  # type: ignore[method-assign]
+    await anyway(world, "Before")
+    assert (world.job_api.messages[JOB], len(asked(world))) == (["Before"], 1)
+
+
+async def test_what_is_uncertain_stays_as_it_is(world: CoreWorld, ts: str) -> None:
+    send = world.job_api.send_message
+
+    async def in_doubt(*_: object, **__: object) -> Job:
+        world.job_api.send_message = send  # type: ignore[method-assign]
+        raise JobApiUncertain("no answer")
+
+    world.job_api.send_message = in_doubt  # type: ignore[method-assign]
+    await world.reply(ts, "Before", at(1), BEN)
+    await world.pass_time(5)
+    await said(world, ts, at(50))
+    await world.pass_time(30)
+    assert (len(world.chat.posted_as(RequestUncertain)), asked(world)) == (1, [])
+
+
+async def test_a_refused_stop_withdraws_nothing(world: CoreWorld, ts: str) -> None:
+    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
+    await world.service.receive(Reply(BEN, "C1", ts, at(1), "Before"))
+    await said(world, ts, at(50))
+    await world.pass_time(30)
+    assert (world.job_api.messages[JOB], asked(world)) == (["Before"], [])
+
+
+async def test_a_stop_of_a_job_that_does_nothing_says_what_it_did(world: CoreWorld, ts: str) -> None:
+    """Only if something was waiting; there is no call to the job API."""
+    world.job_api.show(JOB, "completed")
+    await world.pass_time(120)
+    await world.reply(ts, "Before", at(1), BEN)
+    await said(world, ts, at(50))
+    await world.pass_time(30)
+    assert (world.job_api.messages[JOB], world.job_api.cancelled) == ([], [])
+    assert (world.chat.answers(), asked(world)) == (["waiting_stopped"], [("UBEN", "Before")])
+    await said(world, ts, at(60))
+    await world.pass_time(30)
+    assert world.chat.answers() == ["waiting_stopped", "nothing_to_stop"]
+
+
+async def test_a_press_before_a_stop_sends_nothing_after_it(world: CoreWorld, ts: str) -> None:
+    """The press waited for Slack when the job was stopped; pressed again, it counts."""
+    await asked_about(world, ts)
+    (held,) = world.chat.private_as(ReplyHeld)
+    world.reading.faults = [ChatUnreachable("hiccup")]
+    await world.press(RequestKind.SEND_HELD, BEN, held.request_id, key="p1")
+    world.clock.advance(0.1)
+    await said(world, ts, at(50))
+    await world.pass_time(60)
+    assert (world.job_api.messages[JOB], world.chat.answers()) == ([], ["stopped_since"])
+    await anyway(world, "Before")
+    assert world.job_api.messages[JOB] == ["Before"]
+
+
+async def test_send_anyway_goes_to_the_job_that_is_alive(world: CoreWorld, ts: str) -> None:
+    """Once, and only by its writer; discarded or deleted, it is not sent."""
+    for number, text in enumerate(["Send me", "Discard me", "Delete me"]):
+        await world.reply(ts, text, at(number), BEN)
+    await said(world, ts, at(50))
+    await world.pass_time(30)
+    await world.service.revise(Reply(BEN, "C1", ts, at(2), "", edited_at=at(90), withdrawn=True))
+    await world.press(RequestKind.DISCARD_HELD, BEN, request_of(world, "Discard me"), key="d1")
+    world.job_api.show(JOB, "failed")
+    await world.pass_time(60)
+    await world.press(RequestKind.RETRY, ANA, "", key="r1", thread_id=(await world.thread(ts)).id)
+    await world.pass_time(30)
+    for number, person in enumerate((ANA, BEN, BEN)):
+        await anyway(world, "Send me", person=person, key=f"s{number}")
+    for text in ("Discard me", "Delete me"):
+        await anyway(world, text, key=text)
+    assert (world.job_api.messages[JOB], world.job_api.messages["job-2"]) == ([], ["Send me"])
+    assert world.chat.private_as(RequestRefused)[0].refusal is Refusal.NOT_THE_WRITER
+
+
+async def test_an_edit_of_a_withdrawn_reply_is_asked_about(world: CoreWorld, ts: str) -> None:
+    """And sent as edited."""
+    await world.reply(ts, "Before", at(1), BEN)
+    await said(world, ts, at(50))
+    await world.pass_time(30)
+    await world.service.revise(Reply(BEN, "C1", ts, at(1), "Before, mended", edited_at=at(60)))
+    await world.pass_time(30)
+    assert (world.job_api.messages[JOB], asked(world)) == ([], [("UBEN", "Before"), ("UBEN", "Before, mended")])
+    await anyway(world, "Before")
+    assert world.job_api.messages[JOB] == ["Before, mended"]
+
+
+async def test_a_job_stopped_before_it_was_sent_keeps_its_replies_for_a_retry(world: CoreWorld) -> None:
+    world.job_api.faults = [JobApiUnreachable("down")] * 100
+    ts = await world.started()
+    await world.reply(ts, "Before", at(1), BEN)
+    await said(world, ts, at(50))
+    world.job_api.faults.clear()
+    await world.pass_time(30)
+    assert (world.job_api.created, asked(world)) == ([], [("UBEN", "Before")])
+    await world.press(RequestKind.RETRY, ANA, "", key="r1", thread_id=(await world.thread(ts)).id)
+    await world.pass_time(30)
+    await anyway(world, "Before")
+    assert world.job_api.messages[JOB] == ["Before"]

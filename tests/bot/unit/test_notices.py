@@ -35,6 +35,7 @@ from bot.domain.notices.posts import (
     UnknownNotice,
 )
 from bot.domain.notices.questions import (
+    HeldAsked,
     HelpRequested,
     JobOrReplyAsked,
     ProjectAsked,
@@ -55,6 +56,7 @@ WRITTEN: dict[type[Any], set[str]] = {kind: set() for kind in KINDS} | {
     RequestRefused: {"text"},
     ReplyHeld: {"text"},
     JobOrReplyAsked: {"text"},
+    HeldAsked: {"text"},
     ProjectAsked: {"text"},
     ReplyEdited: {"text"},
     EditWithoutEffect: {"text"},
@@ -75,6 +77,7 @@ PERSONAL = (
     RequestRefused,
     ReplyHeld,
     JobOrReplyAsked,
+    HeldAsked,
     ProjectAsked,
     StopAsked,
     HelpRequested,

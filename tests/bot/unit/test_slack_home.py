@@ -11,6 +11,7 @@ from bot.domain.jobs.details import PlanStep, Progress, StepStatus
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.people.home import HomeContent, PartHealth, can_be_retried, waits_for_person
 from bot.domain.people.members import Preference
+from bot.domain.requests.request import Request, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread
 from bot.slack.rendering.home import HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START, home_view
 from bot.slack.rendering.message_context import MessageContext
@@ -21,6 +22,11 @@ CONTEXT = MessageContext()
 
 def thread(thread_id: str = "th1", prompt: str = "Fix the guides", **state: Any) -> Thread:
     return Thread(thread_id, "T1", "C1", "U1", prompt, "p", 0.0, "1.1", "1.1", state=thread_state(**state))
+
+
+def request(kind: RequestKind, **changes: Any) -> Request:
+    made = Request("r1", "th1", kind, "k1", "U1", "Fix it", "", 0.0, state=RequestState.AWAITING_PERSON)
+    return replace(made, **changes)
 
 
 def shown(content: HomeContent, links: dict[str, str] | None = None, projects: tuple[str, ...] = ()) -> str:
@@ -83,9 +89,33 @@ def test_questions_for_this_person_come_first() -> None:
     assert blocks.index("Waiting for you") < blocks.index("Your jobs")
     assert "• Fix the guides: the agent has a question · <https://a.example/t|answer it>" in blocks
     assert "• …" in shown(HomeContent("U1", waiting=[asked] * 9))
-    undecided = shown(HomeContent("U1", undecided=[asked, replace(asked, channel_id="D1")]))
+    start = request(RequestKind.START)
+    undecided = shown(HomeContent("U1", held=[(start, asked), (start, replace(asked, channel_id="D1"))]))
     assert "• Fix the guides: which project is it for? I asked you in <#C1>" in undecided
     assert "I asked you in our direct messages" in undecided
+
+
+def test_what_waits_for_this_person_can_be_answered_here() -> None:
+    """Each request with its own question and buttons; lines that were written together share one."""
+    follow_up, job = RequestKind.FOLLOW_UP, thread()
+    held = {
+        "Send this to the agent?": request(follow_up),
+        "You wrote this while I was away.": request(follow_up, problem="late"),
+        "The job was stopped before this was sent.": request(follow_up, problem="stopped"),
+        "Stop it now?": request(RequestKind.STOP, problem="late"),
+        "You wrote `!mute`": request(RequestKind.MUTE, problem="late"),
+    }
+    for question, each in held.items():
+        blocks = shown(HomeContent("U1", held=[(each, job)]), {"th1": "https://a.example/t"})
+        assert question in blocks
+        assert "<https://a.example/t|thread>" in blocks
+        assert all(f"'action_id': '{action}', 'value': 'r1'" in blocks for action in ("send_held", "discard_held"))
+    lines = [
+        request(follow_up, id=f"r{number}", way_in=WayIn.DIRECT_MESSAGE, written_at=f"1700000000.00000{number}")
+        for number in range(3)
+    ]
+    blocks = shown(HomeContent("U1", held=[(line, job) for line in lines]))
+    assert blocks.count("Is this a new job") == 1
 
 
 def test_an_unsent_request_says_why() -> None:
@@ -140,7 +170,11 @@ def test_any_home_is_accepted_by_slack(prompt: str, words: str, jobs: int, parts
         jobs=[state, finished][: jobs % 3] * 5,
         has_older=True,
         waiting=[finished] * jobs,
-        undecided=[state] * jobs,
+        held=[
+            (request(RequestKind.START, text=words), state),
+            (request(RequestKind.FOLLOW_UP, text=prompt, problem="late"), finished),
+        ]
+        * jobs,
         preference=Preference(words),
         failing=[PartHealth(words, 1.0, prompt * 5)] * parts,
         updated_at=1.5,

@@ -9,7 +9,7 @@ from support.worlds.core_world import ANA, BEN
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import RequestUncertain
-from bot.domain.notices.questions import JobOrReplyAsked, ProjectAsked, ReplyHeld
+from bot.domain.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, ReplyHeld
 from bot.domain.requests.request import Person, RequestKind
 
 MOST = 14
@@ -112,6 +112,23 @@ class Controlling(PeopleMachine):
         held = self.outside.chat.private_as(ReplyHeld)
         question = held[which % len(held)]
         self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
+
+    @precondition(lambda self: self.outside.chat.private_as(HeldAsked) and _room(self))
+    @rule(
+        which=WHICH,
+        other=st.sampled_from([None, None, None, ANA, BEN]),
+        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.SEND_HELD, RequestKind.DISCARD_HELD]),
+        at=AT,
+    )
+    def answer_what_is_asked(self, *, which: int, other: Person | None, kind: RequestKind, at: int) -> None:
+        """About what was written while Pagehand was away, and what a stop withdrew."""
+        asked = self.outside.chat.private_as(HeldAsked)
+        question = asked[which % len(asked)]
+        self.press(other or self.person(question.person_id), kind, at, argument=question.request_id)
+
+    @rule(late=st.booleans())
+    def what_is_delivered_now_is_late(self, *, late: bool) -> None:
+        self.late = late
 
     @precondition(lambda self: self.outside.chat.private_as(JobOrReplyAsked) and _room(self))
     @rule(

@@ -249,6 +249,7 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         return ControlVerdict(self.outside, self.people, tables, self.stored_threads())
 
     def _calm(self) -> None:
+        self.late = False
         self.outside.traps.clear()
         self.outside.chat.archived.clear()
         self.outside.reading.faults.clear()

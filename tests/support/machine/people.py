@@ -7,10 +7,11 @@ from typing import Any
 from support.fakes.ports import Posted
 from support.machine.machine import Machine
 from support.oracles.people_model import Message, People, Press, Version
+from support.oracles.stop_verdict import took_effect
 from support.worlds.core_world import ANA, BEN, EVA
 
 from bot.domain.requests.new_jobs import NewJob, Written
-from bot.domain.requests.request import Action, Person, Reply, RequestContext, RequestKind, RequestState, WayIn
+from bot.domain.requests.request import Action, Arrival, Person, Reply, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
 
@@ -33,6 +34,7 @@ class PeopleMachine(Machine):
         super().__init__()
         self.people = People()
         self.several = False
+        self.late = False
         self.conversations: list[Place] = []
 
     # -- where ----------------------------------------------------------------------------------------------------
@@ -71,6 +73,7 @@ class PeopleMachine(Machine):
     def deliver_message(self, message: Message, at: int) -> None:
         """Delivers a message, perhaps again."""
         service = self.processes[at].service
+        message.late = message.late or (message.acked is None and bool(message.ts) and self.late)
         if message.thread_id:
             way_in = WayIn.BUTTON if message.pressed else WayIn.MODAL
             written = Written(message.person, message.thread_id, message.words, message.key, way_in)
@@ -90,7 +93,7 @@ class PeopleMachine(Machine):
         """Delivers an edit or a deletion, perhaps again. One of an unknown message is handled like a new message if it
         came soon; later, its author is told that it asks for nothing.
         """
-        revised = message.revised(version)
+        revised = replace(message.revised(version), arrival=Arrival.LATE if self.late else Arrival.LIVE)
         answer = self.answer_of(at, self.processes[at].service.revise(revised))
         if answer is False and (message.mentions or message.in_direct_message):
             if version.words and may_ask(message.ts, version.at):
@@ -120,7 +123,10 @@ class PeopleMachine(Machine):
     def press(self, person: Person, kind: RequestKind, at: int, **about: str) -> None:
         """Presses a button."""
         key = f"press-{len(self.people.presses)}"
-        self._pressed(Press(key, person, Action(person, kind, key, way_in=WayIn.BUTTON, **about)), at)
+        self._pressed(
+            Press(key, person, Action(person, kind, key, way_in=WayIn.BUTTON, at=self.outside.chat.next_ts(), **about)),
+            at,
+        )
 
     def react(self, person: Person, card: Posted, at: int) -> None:
         """Adds an ❌ to a card."""
@@ -128,6 +134,7 @@ class PeopleMachine(Machine):
         action = Action(
             person, RequestKind.STOP, key, way_in=WayIn.REACTION, channel_id=card.channel_id, card_ts=card.ts
         )
+        action = replace(action, at=self.outside.chat.next_ts())
         self._pressed(Press(key, person, action), at)
 
     def say(self, person: Person, place: Place, word: Any, at: int, *, text: str = "") -> None:
@@ -135,6 +142,7 @@ class PeopleMachine(Machine):
         ts = self.outside.chat.next_ts()
         in_direct_message = place.channel_id.startswith("D")
         reply = Reply(person, place.channel_id, place.root, ts, text, word=word, in_direct_message=in_direct_message)
+        reply = replace(reply, arrival=Arrival.LATE if self.late else Arrival.LIVE)
         self._pressed(Press(f"message/{place.channel_id}/{ts}", person, reply), at)
 
     def _pressed(self, press: Press, at: int) -> None:
@@ -153,6 +161,8 @@ class PeopleMachine(Machine):
         """Records since when each row exists."""
         for row in self.rows("requests"):
             self.people.recorded.setdefault(row["id"], self.outside.step)
+            if took_effect(row):
+                self.people.stopped.setdefault(row["id"], self.outside.step)
             if row["state"] in _PASSED and row["kind"] in {"start", "follow_up"}:
                 self.people.passed.setdefault(row["id"], self.outside.clock.time)
             if row["state"] in {RequestState.REJECTED, RequestState.WITHDRAWN} and row["kind"] == "start":
@@ -178,6 +188,7 @@ def _job(message: Message) -> NewJob:
         origin=_ORIGINS.get(message.way_in, ThreadOrigin.CARD),
         context=context,
         may_be_reply=message.way_in is WayIn.DIRECT_MESSAGE and not message.said,
+        arrival=Arrival.LATE if message.late else Arrival.LIVE,
     )
 
 

@@ -8,12 +8,14 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 from support.machine.machine import LINKS, Machine
 from support.oracles.core_verdict import Model, Verdict, Version, Written
 from support.oracles.promises import AskedFor, check, done_too_often
+from support.oracles.stop_verdict import took_effect
 from support.worlds.core_world import ANA, BEN, EVA
 from support.worlds.fault_traps import BAD_STARTS
 from support.worlds.fault_world import Trap
 
 from bot.domain.notices.messages import ReplyEdited
 from bot.domain.notices.posts import Introduction, RequestUncertain
+from bot.domain.notices.questions import HeldAsked
 from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests.new_jobs import NewJob
 from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
@@ -158,8 +160,22 @@ class Steering(Machine):
     @rule(which=st.integers(0, 9), at=st.integers(0, 1))
     def a_stop_comes_again(self, which: int, at: int) -> None:
         key = list(self.model.stops)[which % len(self.model.stops)]
-        thread, person, _ = self.model.stops[key]
+        thread, person, *_ = self.model.stops[key]
         self._deliver_stop(key, thread, person, at)
+
+    @precondition(lambda self: self.outside.chat.private_as(HeldAsked))
+    @rule(
+        which=st.integers(0, 9),
+        person=st.sampled_from([None, None, ANA, BEN]),
+        kind=st.sampled_from([RequestKind.SEND_HELD, RequestKind.SEND_HELD, RequestKind.DISCARD_HELD]),
+        at=st.integers(0, 1),
+    )
+    def answer_about_what_a_stop_withdrew(self, which: int, person: Person | None, kind: RequestKind, at: int) -> None:
+        questions = self.outside.chat.private_as(HeldAsked)
+        question = questions[which % len(questions)]
+        by = person or next(each for each in (ANA, BEN, EVA) if each.id == question.person_id)
+        press = Action(by, kind, f"press-{self.outside.step}", argument=question.request_id)
+        self.in_process(at, self.processes[at].service.act(press))
 
     # -- what must hold at any time -------------------------------------------------------------------------------
 
@@ -217,6 +233,8 @@ class Steering(Machine):
     def after_step(self) -> None:
         for row in self.rows("requests"):
             self.model.recorded.setdefault(row["id"], self.outside.step)
+            if took_effect(row):
+                self.model.stopped.setdefault(row["id"], self.outside.step)
         self._count_presses()
 
     # -- implementation -------------------------------------------------------------------------------------------
@@ -249,9 +267,11 @@ class Steering(Machine):
         written.acked = self.in_process(at, steering) or written.acked
 
     def _deliver_stop(self, key: str, thread: str, person: Person, at: int) -> None:
-        stopping = self.processes[at].service.act(Action(person, RequestKind.STOP, key, thread_id=thread))
-        acked = self.in_process(at, stopping) or (key in self.model.stops and self.model.stops[key][2])
-        self.model.stops[key] = (thread, person, acked)
+        known = self.model.stops.get(key)
+        pressed_at = known[3] if known else self.outside.chat.next_ts()
+        stop = Action(person, RequestKind.STOP, key, thread_id=thread, at=pressed_at)
+        acked = self.in_process(at, self.processes[at].service.act(stop)) or (known is not None and known[2])
+        self.model.stops[key] = (thread, person, acked, pressed_at)
 
     def _deliver_edit(self, written: Written, version: Version, at: int) -> None:
         place = (written.person, written.channel_id, written.thread_ts, written.ts)

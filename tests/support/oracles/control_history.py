@@ -73,7 +73,7 @@ class ControlHistory:
         return any(
             isinstance(press.wants, Action)
             and (press.wants.kind, press.wants.argument) == (RequestKind.DISCARD_HELD, request_id(message.key))
-            and self.answer(press) == "held_discarded"
+            and self.answer(press) in {"held_discarded", "left_undone"}
             for press in self.people.presses.values()
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 from support.oracles.control_history import Job, Row
 from support.oracles.line_verdict import LineVerdict
 from support.oracles.people_model import Message, Press, Version, between
+from support.oracles.stop_verdict import sent_in_spite_of_a_stop
 from support.worlds.core_world import EVA
 from support.worlds.fault_world import Call
 
@@ -62,6 +63,8 @@ class ControlVerdict(LineVerdict):
             *self.control_words_sent(),
             *self.forwarded_in_part(),
             *self.wrong_lines(),
+            *sent_in_spite_of_a_stop(self.rows.values(), self.people.stopped, self.outside.sent),
+            *self.done_though_late(),
         ]
 
     # -- 1. taken once, or explained ------------------------------------------------------------------------------
@@ -105,6 +108,18 @@ class ControlVerdict(LineVerdict):
             self.answer(press) in _REPEATED and self.root_of_press(press) == root
             for press in self.people.presses.values()
         )
+
+    def done_though_late(self) -> Iterator[str]:
+        """What was written while Pagehand was away is not taken before its author has answered the question."""
+        for message in self.people.messages:
+            answered = any(
+                isinstance(press.wants, Action)
+                and press.wants.argument.partition(".")[0] == request_id(message.key)
+                and press.person == message.person
+                for press in self.people.presses.values()
+            )
+            if message.late and not answered and not self.is_line(message) and self.taken(message):
+                yield f"late: {message} was taken, and its author was not asked"
 
     # -- 2. for the job that it was written for -------------------------------------------------------------------
 
@@ -263,18 +278,29 @@ class ControlVerdict(LineVerdict):
                 yield f"unanswered: {press} ({dict(self.rows.get(request_id(press.key), {}))})"
 
     def _answered(self, press: Press) -> bool:
-        own = [request_id(key) for key in (press.key, f"switch/{press.key}", f"retry/{press.key}")]
-        answers = (f"/{press.key}", *(f"/{each}/cannot_post" for each in own), *(f"{each}/cannot_post" for each in own))
+        own = [request_id(key) for key in (press.key, *(f"{way}/{press.key}" for way in ("switch", "retry")))]
+        own.append(request_id(f"{press.key}/now"))
+        answers = (
+            f"/{press.key}",
+            f"/{press.key}/now",
+            *(f"/{each}/cannot_post" for each in own),
+            *(f"{each}/cannot_post" for each in own),
+        )
         if any(key.endswith(answers) or any(f"/{each}/" in key for each in own) for key in self.notices):
             return True
-        row = self.rows.get(own[0])
-        if row is None or row["kind"] != "stop":
-            return self.became_a_job(press)
+        row = next((self.rows[each] for each in own if each in self.rows and self.rows[each]["kind"] == "stop"), None)
+        if row is None:
+            return self.became_a_job(press) or self._began_late(press)
         stops = {
             each["id"] for each in self.rows.values() if (each["kind"], each["thread_id"]) == ("stop", row["thread_id"])
         }
         stopped = {call.key.partition(".")[0] for call in self.calls} | self.outside.in_doubt
         return bool(stopped & stops)
+
+    def _began_late(self, press: Press) -> bool:
+        """The card of a job that was asked for while Pagehand was away is the answer."""
+        start = self.rows.get(press.wants.argument) if isinstance(press.wants, Action) else None
+        return start is not None and start["kind"] == "start" and start["state"] != RequestState.AWAITING_PERSON
 
     # -- thanks are no instruction --------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from support.oracles.ends_verdict import wrong_announcements
 from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
+from support.oracles.stop_verdict import sent_in_spite_of_a_stop
 from support.worlds.fault_world import Outside
 
 from bot.domain.jobs.job import Problem
@@ -36,10 +37,15 @@ REACTIONS = {
     RequestState.REJECTED: Reaction.PROBLEM,
     RequestState.UNCERTAIN: Reaction.PROBLEM,
     RequestState.WITHDRAWN: None,
+    RequestState.AWAITING_PERSON: None,
 }
 
 
-KEYS = {RequestState.REJECTED: "refused", RequestState.UNCERTAIN: "unsure"}
+KEYS = {
+    RequestState.REJECTED: "refused",
+    RequestState.UNCERTAIN: "unsure",
+    RequestState.AWAITING_PERSON: "held",
+}
 """The names of these in notice keys: they do not change, since messages in Slack carry them."""
 
 
@@ -85,8 +91,10 @@ class Model:
     """By request: how often a person had it sent again."""
     pressed: dict[str, tuple[str, str, Person, bool]] = field(default_factory=dict)
     """By the click's own key: the request, its channel, who pressed, and whether it was acknowledged."""
-    stops: dict[str, tuple[str, Person, bool]] = field(default_factory=dict)
-    """By source key: the thread, who stopped its job, and whether that was acknowledged."""
+    stops: dict[str, tuple[str, Person, bool, str]] = field(default_factory=dict)
+    """By source key: the thread, who stopped its job, whether that was acknowledged, and the press's `ts`."""
+    stopped: dict[str, int] = field(default_factory=dict)
+    """By a stop's request: the step after which it was first seen to have taken effect."""
     invitations: dict[str, bool] = field(default_factory=dict)
     """By channel: whether one was acknowledged."""
     recorded: dict[str, int] = field(default_factory=dict)
@@ -119,6 +127,8 @@ class Verdict:
         for written in self.model.replies:
             self._recorded(written)
         acknowledged = [channel_id for channel_id, acked in self.model.invitations.items() if acked]
+        overtaken = list(sent_in_spite_of_a_stop(self.tables["requests"], self.model.stopped, self.outside.sent))
+        assert not overtaken, "\n".join(overtaken)
         assert all(self.introduced[channel_id] == 1 for channel_id in acknowledged), "no introduction, or more"
 
     # -- for the oracle -------------------------------------------------------------------------------------------
@@ -141,7 +151,7 @@ class Verdict:
             AskedFor(key, acked, taken=0) for key, (_, acked) in self.model.starts.items() if key not in sources
         )
         yield from (
-            AskedFor(key, acked, taken=0) for key, (_, _, acked) in self.model.stops.items() if key not in sources
+            AskedFor(key, acked, taken=0) for key, (_, _, acked, _) in self.model.stops.items() if key not in sources
         )
         for written in self.model.replies:
             thread = self._thread_of(written)
@@ -327,7 +337,8 @@ class Verdict:
                 left_out = isinstance(message, JobStarted | JobStopped) and self._was_called_off(notice["thread_id"])
                 assert left_out or f"{notice['key']}/told" in self.notices, dict(notice)
             case Delivery.EPHEMERAL:
-                assert not done or self.outside.chat.told_keys[notice["key"]] >= 1, dict(notice)
+                told = self.outside.chat.told_keys[notice["key"]] >= 1 or "/held/reminder/" in notice["key"]
+                assert told or not done, dict(notice)
                 assert done or notice["problem"] in REFUSALS, dict(notice)
                 assert notice["person_id"] == message.about, "a message for an unknown person"
             case Delivery.CARD | Delivery.REACTION:

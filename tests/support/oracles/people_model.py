@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from bot.domain.commands.options import Options
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ForwardedMessage
-from bot.domain.requests.request import Action, Attachments, Person, Reply, WayIn
+from bot.domain.requests.request import Action, Arrival, Attachments, Person, Reply, WayIn
 
 
 @dataclass
@@ -48,6 +48,8 @@ class Message:
     acked: int | None = None
     known: bool = False
     """Pagehand did not answer that the message is not for it."""
+    late: bool = False
+    """Slack delivered it while Pagehand was away, so that its author is asked first."""
     told_too_late: bool = False
     """Its author was told that it asks for nothing, since it was edited late."""
     versions: list[Version] = field(default_factory=list)
@@ -79,6 +81,7 @@ class Message:
             mentions_us=self.mentions,
             word=self.word,
             in_direct_message=self.in_direct_message,
+            arrival=Arrival.LATE if self.late else Arrival.LIVE,
         )
 
     def revised(self, version: Version) -> Reply:
@@ -137,6 +140,8 @@ class People:
     """By a start without result: the step after which that was seen first."""
     kept: dict[str, int] = field(default_factory=dict)
     """By message key: the step after which it was last seen waiting for the place of a card."""
+    stopped: dict[str, int] = field(default_factory=dict)
+    """By a stop's request: the step after which it was first seen to have taken effect."""
     passed: dict[str, float] = field(default_factory=dict)
     """By request: the time at which it had passed its checks."""
 

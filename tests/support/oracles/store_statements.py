@@ -241,7 +241,8 @@ async def _prepare(store: Store, clock: FakeClock) -> None:
         await tx.requests.save(replace(start, text="Do it well"))
         assert await tx.threads.find_newest("C1", "1700000001.1")
         assert await tx.threads.newest_of("C1", limit=10)
-        await tx.requests.remove("nobody's")
+        await tx.requests.remove(replace(start, id="nobody's"))
+        await tx.requests.waiting_for("UANA", limit=10)
         assert await tx.threads.of_person("UANA", offset=0, limit=10)
         await tx.threads.detach("nobody's")
 

@@ -12,10 +12,12 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.jobs.details import digest
 from bot.domain.requests.new_jobs import Written
 from bot.domain.requests.request import Action, Person, RequestKind, WayIn
+from bot.domain.threads.thread import home_key
 from bot.runtime.text import displayable
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import user_of
 from bot.slack.receiving.payloads.interactions import ClickPayload
+from bot.slack.receiving.payloads.payload import known_ts
 from bot.slack.receiving.request_recorder import RecordingOutcome
 from bot.slack.rendering import blocks
 from bot.slack.rendering.blocks import MenuItem, read_menu_value
@@ -58,13 +60,16 @@ ACTIONS = (*RECORDED, *SAYING_FOLLOW_UPS, *LINKS)
 
 @dataclass(frozen=True)
 class Click:
-    """A click on a button, or a choice from a menu with its `value`. `channel_id` is empty in a view."""
+    """A click on a button, or a choice from a menu with its `value`; `at` is its `ts`, if Slack gives it. `channel_id`
+    is empty on Home.
+    """
 
     action_id: str
     value: str
     person: Person
     channel_id: str
     source_key: str
+    at: str = ""
 
 
 def register(app: AsyncApp, dependencies: Dependencies) -> None:
@@ -142,13 +147,15 @@ def read_click(payload: ClickPayload, dependencies: Dependencies) -> Click | Non
         logger.warning("a click without its value, sender, channel or trigger is left alone")
         return None
     dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
-    return Click(element.action_id, value, person, channel_id, f"click/{payload.workspace_id}/{trigger_id}")
+    key = f"click/{payload.workspace_id}/{trigger_id}"
+    key = key if channel_id else home_key(key)
+    return Click(element.action_id, value, person, channel_id, key, known_ts(element.action_ts))
 
 
 def read_action(click: Click) -> Action | None:
     """Returns what a click asks for; None if no button of ours has such a value."""
     if kind := ABOUT_REQUESTS.get(click.action_id):
-        return Action(click.person, kind, click.source_key, argument=click.value)
+        return Action(click.person, kind, click.source_key, argument=click.value, at=click.at)
     if kind := ABOUT_JOBS.get(click.action_id):
         return _about_job(click, kind, click.value)
     if kind := WITH_ARGUMENTS.get(click.action_id):
@@ -160,5 +167,11 @@ def read_action(click: Click) -> Action | None:
 
 def _about_job(click: Click, kind: RequestKind, thread_id: str, argument: str = "") -> Action:
     return Action(
-        click.person, kind, click.source_key, channel_id=click.channel_id, thread_id=thread_id, argument=argument
+        click.person,
+        kind,
+        click.source_key,
+        channel_id=click.channel_id,
+        thread_id=thread_id,
+        argument=argument,
+        at=click.at,
     )

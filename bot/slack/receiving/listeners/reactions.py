@@ -8,6 +8,7 @@ from bot.domain.requests.request import Action, RequestKind, WayIn
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.payloads.actors import author_of
 from bot.slack.receiving.payloads.events import ReactionPayload
+from bot.slack.receiving.payloads.payload import known_ts
 from bot.slack.sending.identity import Identity
 
 EVENT = "reaction_added"
@@ -39,4 +40,5 @@ def stop_of(payload: ReactionPayload, identity: Identity) -> Action | None:
         return None
     key = f"reaction/{item.channel}/{item.ts}/{event.user}/{event.event_ts}"
     person = author_of(payload, identity)
-    return Action(person, RequestKind.STOP, key, channel_id=item.channel, card_ts=item.ts, way_in=WayIn.REACTION)
+    place = {"channel_id": item.channel, "card_ts": item.ts}
+    return Action(person, RequestKind.STOP, key, **place, at=known_ts(event.event_ts), way_in=WayIn.REACTION)

@@ -13,6 +13,7 @@ from bot.slack.message_parts.slack_message import Authored
 from bot.slack.sending.identity import Identity
 
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_.:\-]")
+_TS = re.compile(r"[0-9]{10}\.[0-9]{6}")
 _MAX_LOGGED = 40
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
@@ -153,3 +154,8 @@ def _json_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def known_ts(text: str) -> str:
+    """Returns a `ts`; empty if it is not like all others, because they are compared as text."""
+    return text if _TS.fullmatch(text) else ""

@@ -28,8 +28,7 @@ ANSWERS: Mapping[ActionAnswer, Template] = {
         "It wasn't added: the job above is muted. Write `!unmute` in its thread first, or choose *New job*."
     ),
     ActionAnswer.HELD_EXPIRED: Template(
-        "What you wrote wasn't sent: you didn't say within a week whether it's for the agent. Write it again if it "
-        "still matters."
+        "What you wrote was left undone: you didn't answer within a week. Write it again if it still matters."
     ),
     ActionAnswer.MUTED: Template(
         "Muted: replies don't go to the agent, and only failures and pull requests are posted. `!unmute` ends that."
@@ -48,6 +47,11 @@ ANSWERS: Mapping[ActionAnswer, Template] = {
         "write `!stop`."
     ),
     ActionAnswer.STOPPED_UNSENT: Template("Stopped. The agent never got this job."),
+    ActionAnswer.WAITING_STOPPED: Template(
+        "The agent wasn't working. What waited to be sent isn't sent, and whoever wrote it can still send it."
+    ),
+    ActionAnswer.STOPPED_SINCE: Template("It wasn't sent: the job was stopped after that. Press again to send it."),
+    ActionAnswer.LEFT_UNDONE: Template("OK, nothing is done about it."),
     ActionAnswer.NOTHING_TO_STOP: Template("There's nothing to stop: the agent isn't working on this job."),
     ActionAnswer.STOP_UNCERTAIN: Template(
         "I can't tell if this job started, so I can't stop it. The thread says what to do."

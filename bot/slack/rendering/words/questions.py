@@ -54,6 +54,23 @@ DO_NOT_SEND = "Don't send"
 JOB_OR_REPLY = Template("Is this a new job, or for the one above? What you wrote right after it goes along.\n{text}")
 NEW_JOB = "New job"
 ADD_TO_JOB = "Add to the one above"
+STOPPED_BEFORE = Template("The job was stopped before this was sent. Send it anyway?\n{text}")
+SEND_ANYWAY = "Send it anyway"
+LATE = Template("You wrote this while I was away. Send it?\n{text}")
+SEND_IT = "Send it"
+LATE_STOP = Markup("You asked to stop this job while I was away. Stop it now?")
+STOP_NOW = "Stop now"
+DO_NOT_STOP = "Don't stop"
+LATE_WORD = Template("You wrote {word} while I was away. Do it now?")
+SOMETHING = Markup("something")
+WORDS: Mapping[RequestKind, Markup] = {
+    RequestKind.RETRY: Markup("`!retry`"),
+    RequestKind.DISCARD: Markup("`!discard`"),
+    RequestKind.MUTE: Markup("`!mute`"),
+    RequestKind.UNMUTE: Markup("`!unmute`"),
+}
+DO_IT_NOW = "Do it now"
+DO_NOT = "Leave it"
 STOP_AS_OUTSIDER = Markup("Stop this job? You haven't taken part in it.")
 STOP_IT = "Stop it"
 WHICH_PROJECT = Template("Which project is this for? The job waits for your answer.\n{text}")

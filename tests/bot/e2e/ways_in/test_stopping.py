@@ -5,7 +5,7 @@ from support.servers.fake_job_api import Operation, slow
 from support.worlds.ways_in_world import Job, OpenWorld, WaysInWorld
 
 from bot.domain.jobs.stopping import STOP_WORDS
-from bot.slack.rendering.blocks import STOP_JOB
+from bot.slack.rendering.blocks import SEND_HELD, STOP_JOB
 
 CAN_CANCEL = {"JOB_API_CANCEL": "true"}
 
@@ -49,8 +49,10 @@ async def test_without_cancel_the_agent_is_told_to_stop_and_the_thread_says_so(w
     assert "Stopped" not in "".join(message.text for message in world.messages(thread_ts=job.ts))
 
 
-async def test_a_stop_in_slack_overtakes_waiting_replies(open_world: OpenWorld) -> None:
-    """It stops work begun before it; waiting and arriving replies are sent once the job has ended."""
+async def test_a_stop_in_slack_withdraws_waiting_replies(open_world: OpenWorld) -> None:
+    """It stops work begun before it. Later replies are sent once the job has ended, earlier ones if their writer says
+    so.
+    """
     world = await open_world(**CAN_CANCEL)
     job = await world.begun()
     world.job_api.fail(slow(3.0), Operation.MESSAGE)
@@ -60,7 +62,10 @@ async def test_a_stop_in_slack_overtakes_waiting_replies(open_world: OpenWorld) 
     await world.ana.say("docs", "!Stop now.", thread_ts=job.ts)
     await world.ana.say("docs", "Only the glossary", thread_ts=job.ts)
     told = (await world.said("Stopped by", thread_ts=job.ts)).ts
-    await world.steered(job.id, "And the manual", "And the index", "Only the glossary")
+    await world.steered(job.id, "And the manual", "Only the glossary")
+    question = await world.private_message(world.ana, "Send it anyway?")
+    await world.ana.press("docs", question.ts, SEND_HELD)
+    await world.steered(job.id, "And the manual", "Only the glossary", "And the index")
     assert set(world.job_api.cancelled) == {job.id}
     assert (await world.said("At work again", thread_ts=job.ts)).ts > told
 
