@@ -183,7 +183,7 @@ class AgentEditor:
         asked = list(map(run.redact, asked))
         return result(
             end, refused, asked, run.questions.unanswered,
-            is_changed=is_changed, asks_by_form=self._agent.asks_by_form,
+            is_changed=is_changed, was_answered=run.questions.has_answer,
         )  # fmt: skip
 
     async def _take_turn(

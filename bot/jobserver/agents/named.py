@@ -50,8 +50,8 @@ class Agent:
     explains how to log in; `model_login` finds that login for the relay. `client_meta` is sent on initialization.
     `tool_kinds`: see `ToolCalls`; `completed` fills in parts of a call that it reports in an unusual place. `install`
     installs the tested version. `caches` are folders in HOME that need not be kept, in addition to those of common
-    programs. `asks_by_form`: it asks by elicitation, not in its last sentence. `reports_usage_per_turn`: the usage it
-    reports is that of a turn, not of the session as the protocol defines.
+    programs. `reports_usage_per_turn`: the usage it reports is that of a turn, not of the session as the protocol
+    defines.
     """
 
     name: str
@@ -75,7 +75,6 @@ class Agent:
     install: str = ""
     caches: tuple[str, ...] = ()
     reports_usage_per_turn: bool = False
-    asks_by_form: bool = False
 
 
 def _codex_files(model: str | None, environment: Mapping[str, str]) -> Files:
@@ -129,7 +128,6 @@ def _opencode_files(model: str | None, environment: Mapping[str, str]) -> Files:
 CLAUDE = Agent(
     name="claude",
     reports_usage_per_turn=True,
-    asks_by_form=True,
     install="npm install --global @agentclientprotocol/claude-agent-acp@0.101.0",
     caches=(".claude/backups", ".claude/debug", ".claude/shell-snapshots", ".claude/statsig", ".claude/telemetry"),
     command=("claude-agent-acp",),
@@ -151,7 +149,6 @@ CLAUDE = Agent(
 )
 CODEX = Agent(
     name="codex",
-    asks_by_form=True,
     install="npm install --global @agentclientprotocol/codex-acp@2.6.0",
     caches=(".codex/log", ".codex/shell_snapshots", ".codex/skills/.system", ".codex/tmp"),
     command=("codex-acp",),

@@ -56,7 +56,9 @@ class TimeLimit:
 
 
 class Questions:
-    """The questions of a turn. `unanswered`: one that nobody answered in time; the job ends with it."""
+    """The questions of a turn. `unanswered`: one that nobody answered in time; the job ends with it. `has_answer`: a
+    person answered one.
+    """
 
     def __init__(self, progress: EditProgress, redact: Redactor, time_limit: TimeLimit) -> None:
         self._progress = progress
@@ -67,6 +69,7 @@ class Questions:
         self._asked = 0
         self._is_withdrawn = False
         self.unanswered: Question | None = None
+        self.has_answer = False
 
     async def ask(self, request: CreateFormSessionElicitationRequest) -> CreateElicitationResponse:
         """Waits for a person's answer. Declines forms that must not be shown, and all forms after an unanswered one."""
@@ -104,6 +107,7 @@ class Questions:
         if content is None:
             self.unanswered = question
             return DeclineElicitationResponse(action="decline")
+        self.has_answer = True
         return AcceptElicitationResponse(action="accept", content=content)
 
 

@@ -128,18 +128,19 @@ def result(
     unanswered: Question | None = None,
     *,
     is_changed: bool,
-    asks_by_form: bool = False,
+    was_answered: bool = False,
 ) -> EditResult:
     """Returns the result of a turn that did not fail.
 
     Its question is, in this order: a request for a person's permission; a question that nobody answered; or, if nothing
-    was changed and the agent cannot ask by form, the last paragraph of an answer that ends with a question mark.
+    was changed and no form answered (after which agents like to end with a polite question), the last paragraph of an
+    answer that ends with a question mark.
     """
     if asked:
         return EditResult(summary=end.answer, question=permission_question(asked))
     if unanswered:
         return EditResult(summary=end.answer, question=unanswered.text, question_fields=unanswered.fields)
-    if not is_changed and not asks_by_form and ends_with_question(end.answer):
+    if not is_changed and not was_answered and ends_with_question(end.answer):
         return EditResult(summary=end.answer, question=last_paragraph(end.answer))
     return EditResult(summary=end.answer, reason="" if is_changed else refusal_reason(refused))
 

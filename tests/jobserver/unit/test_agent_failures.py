@@ -134,6 +134,14 @@ def test_a_refused_call_becomes_a_question_only_if_allowed() -> None:
     assert result(end(), [], [], is_changed=False) == EditResult()
 
 
+def test_a_question_in_the_answer_counts_unless_something_was_changed_or_answered() -> None:
+    """Whether the agent has forms or not; many end with a polite question."""
+    asked = "Two fit.\n\nWhich one?"
+    assert result(end(asked), [], [], is_changed=False).question == "Which one?"
+    assert result(end(asked), [], [], is_changed=True).question == ""
+    assert result(end(asked), [], [], is_changed=False, was_answered=True).question == ""
+
+
 def test_everything_a_yes_allows_is_shown() -> None:
     shown = askable([f"{number}{'x' * 1200}" for number in range(20)])
     question = permission_question(shown)
