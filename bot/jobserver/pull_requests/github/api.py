@@ -35,7 +35,7 @@ _KEPT = 100
 """How many answers are cached, each with up to 100 kB."""
 _SINGLE = re.compile(r"/pulls/\d+\Z", re.ASCII)
 LONGEST_PATIENCE_S = 60.0
-"""The longest time that a job waits for a rate limit to end."""
+"""The longest time that a call waits for rate limits to end, all its attempts together."""
 _UNSAID_S = 60.0
 """How long to wait, according to GitHub, if a secondary rate limit does not say."""
 _LIMITING = {403, 429}
@@ -101,16 +101,18 @@ class GitHubPause:
     def hold(self, seconds: float) -> None:
         self._until = max(self._until, self._now() + seconds)
 
-    async def wait(self) -> None:
-        """Waits until calls may be made.
+    async def wait(self, patience: float) -> float:
+        """Waits until calls may be made, and returns what is left of `patience`; both are in seconds.
 
         Raises:
-            BusyError: the rate limit lasts longer than a minute.
+            BusyError: the rate limit lasts longer.
         """
         while (seconds := self._until - self._now()) > 0:
-            if seconds > LONGEST_PATIENCE_S:
+            if seconds > patience:
                 raise BusyError(f"GitHub lets nothing through until {self._shown_end()}: it limits the rate of calls")
             await self._sleep(seconds)
+            patience -= seconds
+        return patience
 
     def _shown_end(self) -> str:
         return f"{datetime.fromtimestamp(math.ceil(self._until / 60) * 60, UTC):%H:%M} UTC"
@@ -161,9 +163,9 @@ class GitHubRestApi:
         Raises:
             CodeHostError: one of the classes in `errors`.
         """
-        failures = 0
+        failures, patience = 0, LONGEST_PATIENCE_S
         while True:
-            await self._gate.wait()
+            patience = await self._gate.wait(patience)
             try:
                 return await self._call_once(call, authorization)
             except _RateLimitedError:
