@@ -4,11 +4,11 @@ import asyncio
 import logging
 import random
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.jobserver.errors import JobServerError, NothingToProposeError
+from bot.jobserver.errors import CodeHostError, JobServerError, NothingToProposeError
 from bot.jobserver.executor.foreign_text import MAX_REASON
 from bot.jobserver.models import AgentJob, CheckResult, ProposalState, PullRequestDetails, PullRequestState
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest, PullRequests
@@ -40,10 +40,15 @@ class Proposed:
 
 @dataclass(frozen=True)
 class Proposing:
-    """Opens pull requests and brings them up to date; idempotent. `jitter` returns numbers from 0 to 1."""
+    """Opens pull requests and brings them up to date; idempotent.
+
+    `is_ahead`: whether git finds commits on a branch that the base branch lacks; raises JobServerError. `jitter`
+    returns numbers from 0 to 1.
+    """
 
     pull_requests: PullRequests
     records: ProposalStore
+    is_ahead: Callable[[str], Awaitable[bool]]
     jitter: Callable[[], float] = random.random
 
     async def propose(self, pending: PendingProposal) -> Proposed:
@@ -51,8 +56,7 @@ class Proposing:
         try:
             pull_request, missing = await self._open_or_update(pending)
         except NothingToProposeError as error:
-            await self.records.drop(pending)
-            return Proposed(reason=str(error))
+            return await self._dropped(pending, error)
         except JobServerError as error:
             return await self._refused(pending, error)
         reported = pull_request_details(pull_request, pending.checks).model_copy(update={"reason": _in_words(missing)})
@@ -74,6 +78,16 @@ class Proposing:
         elif pending.description:
             await self.pull_requests.update(pull_request, pending.description)
         return pull_request, await self.pull_requests.add_extras(pull_request, pending.extras, pending.requester)
+
+    async def _dropped(self, pending: PendingProposal, error: NothingToProposeError) -> Proposed:
+        """Drops a proposal if git agrees: a code host may not see a branch yet that was just pushed."""
+        try:
+            if await self.is_ahead(pending.branch):
+                return await self._refused(pending, CodeHostError("the code host does not see yet what was pushed"))
+        except JobServerError as unknown:
+            return await self._refused(pending, unknown)
+        await self.records.drop(pending)
+        return Proposed(reason=str(error))
 
     async def _refused(self, pending: PendingProposal, error: JobServerError) -> Proposed:
         reason = shortened(str(error), MAX_REASON)

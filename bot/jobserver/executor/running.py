@@ -65,7 +65,9 @@ async def running_jobs(
     """Runs the jobs of a database, interrupted ones first, and deletes old ones, until the block ends."""
     folders, queue = JobFolders(data, dependencies.caches, dependencies.users), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
-    proposing = Proposing(dependencies.pull_requests, ProposalStore(database, now=now))
+    proposing = Proposing(
+        dependencies.pull_requests, ProposalStore(database, now=now), dependencies.repository.is_ahead
+    )
     counts = dependencies.counts
     spending = Spending(settings.budget, now=now, today=await queue.tokens_today(), took=counts.took)
     time_limit = settings.question_time_limit.total_seconds()

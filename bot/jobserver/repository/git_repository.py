@@ -89,6 +89,11 @@ class GitRepository:
             return StartingPoint((head.commit,), head.tree, base.commit)
         return await self._brought_up_to_date(branch, head, base.commit)
 
+    async def is_ahead(self, branch: str) -> bool:
+        """Fetches both, and returns whether the branch has commits that the base lacks."""
+        start = await self.start(branch)
+        return start.parents[0] != start.base
+
     async def _fetch(self, branch: str) -> Mapping[str, Tip]:
         try:
             return await self._mirror.fetch(self._base.name, branch)

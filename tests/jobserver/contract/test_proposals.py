@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.fakes.job_ports import ScriptedEditor, WordCheck, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
+from support.worlds.jobserver_world import git
 
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import CodeHostError, NothingToProposeError
@@ -205,15 +206,27 @@ async def test_missing_parts_of_an_ended_pull_request_are_given_up(tmp_path: Pat
         assert pull_request_of(await world.store.get("docs", job.id)).state == state.value
 
 
-async def test_nothing_to_propose_is_a_reason_and_not_retried(tmp_path: Path) -> None:
+async def test_nothing_to_propose_is_not_retried_if_git_agrees(tmp_path: Path) -> None:
     """Somebody merged the branch by hand: the pull request would be empty."""
+    async with executing(tmp_path) as world:
+        job = await pushed_in_vain(world)
+        git(world.bare, "update-ref", "refs/heads/main", f"pagehand/{job.id}")
+        world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
+        world.ahead = timedelta(minutes=2)
+        await world.proposing.retry_due()
+        assert await world.proposals.of_job(job.id) is None
+
+
+async def test_a_pushed_change_is_proposed_though_the_code_host_sees_it_late(tmp_path: Path) -> None:
+    """It then claims that there is nothing to propose; git knows better."""
     async with executing(tmp_path) as world:
         world.pull_requests.outage = NothingToProposeError("there is nothing to propose")
         job = await world.done("one")
-        assert job.details is not None
-        assert (job.status, job.details.reason) == (Status.COMPLETED, "there is nothing to propose")
-        assert job.details.pull_request is None
-        assert await world.proposals.of_job(job.id) is None
+        assert pull_request_of(job).state == ProposalState.PENDING
+        world.pull_requests.outage = None
+        world.ahead = timedelta(minutes=2)
+        await world.proposing.retry_due()
+        assert pull_request_of(await world.store.get("docs", job.id)).state == ProposalState.OPEN
 
 
 async def test_a_pending_proposal_is_deleted_with_the_job(tmp_path: Path) -> None:

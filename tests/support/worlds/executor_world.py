@@ -87,7 +87,7 @@ class ExecutorWorld:
         space = UploadLimits(file=1_000_000, space=10_000_000)
         self.uploads = UploadStore(database, uploads_folder(self.data), space, now=self.now)
         self.proposals = ProposalStore(database, now=self.now)
-        self.proposing = Proposing(self.pull_requests, self.proposals)
+        self.proposing = Proposing(self.pull_requests, self.proposals, self.repository.is_ahead)
         self.asking = Asking(QuestionStore(database), masking.known, time_limit=question_time_limit)
         executor = InstructionExecutor(
             Editing(
