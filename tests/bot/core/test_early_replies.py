@@ -80,7 +80,7 @@ async def test_a_mention_added_by_a_late_edit_is_explained(world: CoreWorld) -> 
 async def test_talk_between_people_before_the_mention_is_ignored(world: CoreWorld) -> None:
     await world.start()
     await world.service.receive(said(AT[0], "Lunch?"))
-    await world.service.receive(replace(said(AT[1]), word=ThreadWord.STOP, withdrawn=True, edited_at=AT[2]))
+    await world.service.receive(replace(said(AT[1]), withdrawn=True, edited_at=AT[2]))
     await world.pass_time(60)
     assert world.chat.answers() == []
     assert world.job_api.created == ["Do it"]
