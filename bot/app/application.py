@@ -36,8 +36,10 @@ from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseProbe
+from bot.scheduler.heartbeat import Heartbeat
 from bot.scheduler.scheduler import Scheduler, SchedulerEdges, SchedulerSettings
 from bot.service import Service
+from bot.slack.receiving.history import SlackMissedEvents
 from bot.slack.receiving.modals.opener import Admission
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
@@ -106,17 +108,19 @@ class App:
         self._happened: set[LastTime] = set()
         self._began = SteadyClock().monotonic()
         self._projects = config.known_projects.with_channel_aliases(edges.channel_aliases)
+        terms = ReplyTerms(self._projects.replies, config.merge_seconds)
+        self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
+        self._slack = self._build_slack(config)
         self._scheduler = self._build_scheduler(config) if role.schedules else None
         self._check = self._build_check()
         self._watch = self._build_watch(config)
-        terms = ReplyTerms(self._projects.replies, config.merge_seconds)
-        self.service = Service(edges.store, on_commit=self._wake_senders, terms=terms)
         self.health = self._build_health(config)
         self._metrics = self._build_metrics(config)
         self._metrics_at_port = self._metrics if config.metrics_token is not None else ()
         """Anybody may reach PORT, so they need a token there."""
         socket_mode = config.slack_app_token is not None
         self.receiver = self._build_receiver(config) if role.receives(over_socket_mode=socket_mode) else None
+        self._heartbeat = self._build_heartbeat()
         self._page = self._build_page(config)
 
     async def start(self) -> None:
@@ -130,6 +134,9 @@ class App:
             raise token_refused(error, APP_TOKEN) from None
         except OSError as error:
             raise CannotStart(f"it {error.strerror or error}. Choose another port or address.") from None
+        if self._heartbeat is not None:
+            await self._heartbeat.beat()
+            self._supervisor.start(type(self._heartbeat).__name__, self._heartbeat.run)
         if self._scheduler is not None:
             self._scheduler.start(self._supervisor)
         self._supervisor.start(type(self.health).__name__, self.health.run)
@@ -149,8 +156,7 @@ class App:
         if self._scheduler is not None:
             await self._scheduler.stop(deadline - asyncio.get_running_loop().time())
         await self._supervisor.stop(max(deadline - asyncio.get_running_loop().time(), 0.5))
-        if self._scheduler is not None:
-            await self._release()
+        await self._release()
         if self._page is not None:
             await self._page.stop()
         await self._edges.closing.aclose()
@@ -166,10 +172,13 @@ class App:
             self._scheduler.wake_senders()
 
     async def _release(self) -> None:
-        """Releases rows that were claimed but not started."""
+        """Releases rows that were claimed but not started, and notes that this process listens no more."""
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(1.0):
-                await self._edges.store.transact(lambda tx: tx.claims.release(self.owner))
+                if self._scheduler is not None:
+                    await self._edges.store.transact(lambda tx: tx.claims.release(self.owner))
+                if self._heartbeat is not None:
+                    await self._heartbeat.end()
 
     def _build_scheduler(self, config: Config) -> Scheduler:
         edges = self._edges
@@ -187,6 +196,7 @@ class App:
             recovery=self._timings.recovery,
             masker=SecretMasker(config.secrets),
             slack_limits=edges.timings.slack_limits,
+            bot_user_id=edges.identity.bot_user_id,
         )
         scheduler_edges = SchedulerEdges(
             edges.store,
@@ -196,6 +206,8 @@ class App:
             edges.reading,
             edges.modals.views,
             self._heard_for,
+            edges.history,
+            SlackMissedEvents(self._slack, edges.identity),
             edges.requesters,
             edges.operator,
         )
@@ -236,12 +248,18 @@ class App:
         edges, recording = self._edges, self._recording_health
         warnings = [recording.warning, self._check.warning, edges.missing_scopes.warning, self._watch.warning]
         warnings += [secret.warning for secret in config.rotating_secrets]
+        warnings += [self._scheduler.history_reader.warning] if self._scheduler is not None else []
         return Health(self._statuses, warnings, grace=self._timings.grace, log_every=self._timings.log_every)
 
-    def _build_receiver(self, config: Config) -> Receiver:
+    def _build_heartbeat(self) -> Heartbeat | None:
+        if self.receiver is None:
+            return None
+        return Heartbeat(self._edges.store, self.owner, self.receiver.listening, on_gap=self.wake)
+
+    def _build_slack(self, config: Config) -> SlackApp:
         edges = self._edges
         admission = Admission(_permission_rules(config, edges), edges.reading, edges.message_context)
-        slack = SlackApp(
+        return SlackApp(
             self.service,
             identity=edges.identity,
             message_context=edges.message_context,
@@ -251,6 +269,9 @@ class App:
             note=self._happened.add,
             acknowledged=edges.metrics.counts.acknowledged,
         )
+
+    def _build_receiver(self, config: Config) -> Receiver:
+        edges, slack = self._edges, self._slack
         if config.slack_app_token is not None:
             client = new_client(
                 config.slack_app_token,

@@ -30,11 +30,12 @@ from bot.jobs.client import HttpJobApi
 from bot.jobs.project_apis import ProjectJobApi, ProjectJobApis
 from bot.jobs.settings import DEFAULT_PAUSE
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, DisplayNames, Operator, SlackReading
+from bot.ports.slack import Chat, DisplayNames, Operator, PastMessages, SlackReading
 from bot.ports.transaction import Store
 from bot.runtime.secrets.masking import SecretMasker
 from bot.slack.receiving.current_messages import SlackCurrentMessages
 from bot.slack.receiving.modals.opener import ModalEdges
+from bot.slack.receiving.past_messages import SlackPastMessages
 from bot.slack.receiving.transports.connection_keeper import PING_INTERVAL
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.chat import SlackChat
@@ -88,6 +89,7 @@ class Edges:
     people: DisplayNames
     reading: SlackReading
     modals: ModalEdges
+    history: PastMessages
     requesters: Requesters | None = None
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     missing_scopes: MissingScopes = field(default_factory=MissingScopes)
@@ -115,16 +117,19 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         stack.push_async_callback(store.close)
         session, missing, refused = new_session(), MissingScopes(config.left_out), asyncio.Event()
         stack.push_async_callback(session.close)
-        client = new_client(
-            config.slack_bot_token,
-            session,
-            base_url=f"{config.slack_api_url}/",
-            missing_scopes=missing,
-            channel_ids=NewestChannelIds(lambda channel_id: newest_id(store, channel_id)),
-            gate=CallGate(SharedBudget(store), timings.slack_limits),
-            call_seconds=timings.slack_call,
-            token_refused=refused,
-            called=counts.slack_called,
+        client, yielding_client = (
+            new_client(
+                config.slack_bot_token,
+                session,
+                base_url=f"{config.slack_api_url}/",
+                missing_scopes=missing,
+                channel_ids=NewestChannelIds(lambda channel_id: newest_id(store, channel_id)),
+                gate=CallGate(SharedBudget(store, yields=yields), timings.slack_limits),
+                call_seconds=timings.slack_call,
+                token_refused=refused,
+                called=counts.slack_called,
+            )
+            for yields in (False, True)
         )
         identity = await wait_for_identity(client)
         logger.info("this is %s in the workspace %s", identity.bot_user_id, identity.team)
@@ -134,6 +139,7 @@ async def open_edges(config: Config, timings: EdgeTimings | None = None) -> Edge
         aliases = await channel_aliases(store, config.known_projects.channel_ids | config.allowed_channels)
         projects = config.known_projects.with_channel_aliases(aliases)
         edges = _slack_edges(config, projects, store, job_api, client=client, identity=identity, session=session)
+        edges.history = SlackPastMessages(yielding_client, identity)
         edges.channel_aliases, edges.metrics = aliases, metrics
         edges.job_api, edges.chat = MeasuredJobApi(job_api, counts), MeasuredChat(edges.chat, counts)
         edges.missing_scopes, edges.timings, edges.token_refused = missing, timings, refused
@@ -188,6 +194,7 @@ def _slack_edges(
         people,
         reading,
         ModalEdges(views, reading.conversations, people, names, SecretMasker(config.secrets)),
+        SlackPastMessages(client, identity),
         SlackRequesters(permalinks, people) if projects.any_accepts_requester else None,
     )
 

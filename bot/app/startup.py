@@ -82,14 +82,15 @@ async def newest_id(store: Store, channel_id: str) -> str:
 
 
 class SharedBudget:
-    """The CallBudget of bot.slack.sending.web_api, shared by all processes on one database."""
+    """The CallBudget of bot.slack.sending.web_api, shared by all processes on one database. `yields`: see Budget."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, yields: bool = False) -> None:
         self._store = store
+        self._yields = yields
 
     async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
         """See CallBudget."""
-        return await self._store.transact(lambda tx: tx.slack_calls.take(method, wanted, limits))
+        return await self._store.transact(lambda tx: tx.slack_calls.take(method, wanted, limits, yields=self._yields))
 
     async def refused(self, method: str, retry_after: float, limits: SlackLimits) -> None:
         """See CallBudget."""

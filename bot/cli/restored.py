@@ -81,6 +81,7 @@ async def mark_in_doubt(url: str) -> InDoubtWork:
 
 async def mark_all_in_doubt(store: Store) -> InDoubtWork:
     """Does the same in a store. After an interruption, it can be run again."""
+    await store.transact(lambda tx: tx.gaps.restored())
     requests = await store.transact(lambda tx: tx.restoration.mark_requests_in_doubt())
     actions = await _end_actions(store)
     for thread_id in await store.transact(lambda tx: tx.restoration.open_threads()):

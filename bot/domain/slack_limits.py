@@ -45,9 +45,9 @@ class Limit:
         ahead = max(tat - now, 0.0) / self.interval
         return max(math.floor(self.burst - reserve - ahead + _ROUNDING), 0)
 
-    def wait(self, tat: float, now: float) -> float:
-        """Returns the seconds until the next call may be made."""
-        return max(tat - now - (self.burst - 1) * self.interval, 0.0)
+    def wait(self, tat: float, now: float, *, reserve: int = 0) -> float:
+        """Returns the seconds until the next call may be made, leaving `reserve` calls to others."""
+        return max(tat - now - (self.burst - 1 - reserve) * self.interval, 0.0)
 
     def after_refusal(self, now: float, retry_after: float) -> float:
         """Returns the minimum `tat` after a 429: one call at the time Slack gives, then others at an even pace."""
@@ -89,6 +89,7 @@ _METHODS: Mapping[str, Limit] = {
     "conversations.replies": TIER_3,
     "files.info": TIER_4,
     "usergroups.users.list": TIER_2,
+    "users.conversations": TIER_3,
     "users.info": TIER_4,
     "views.publish": TIER_4,
 }
@@ -176,13 +177,16 @@ class Budget:
             self._spent[kind.method, channel_id] += 1
         return True
 
-    def take(self, method: str, wanted: int) -> Grant:
-        """Takes at most so many calls of a method that is called in no thread."""
+    def take(self, method: str, wanted: int, *, yields: bool = False) -> Grant:
+        """Takes at most so many calls of a method that is called in no thread. `yields`: nobody waits for them, so half
+        of the limit is left to others.
+        """
         limit = self._limits.methods[method]
+        reserve = limit.burst // 2 if yields else 0
         tat = self._tat(method, "", limit)
-        calls = min(limit.calls(tat, self._now), wanted)
+        calls = min(limit.calls(tat, self._now, reserve=reserve), wanted)
         self._spent[method, ""] += calls
-        return Grant(calls, 0.0 if calls else limit.wait(tat, self._now))
+        return Grant(calls, 0.0 if calls else limit.wait(tat, self._now, reserve=reserve))
 
     def costs(self) -> Mapping[tuple[str, str], float]:
         """Returns by how many seconds each number moves on by what was spent."""

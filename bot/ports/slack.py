@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
+from bot.domain.gaps.gap import Missed
+from bot.domain.gaps.past_message import PastMessage
 from bot.domain.notices.deliver import ReactionCall
 from bot.domain.notices.messages import Notice
 from bot.domain.people.home import HomeContent
@@ -56,6 +58,40 @@ class CurrentMessages(Protocol):
         they were written. Those that were deleted are missing. Without `thread_ts`, those outside threads. Raises
         ChatError: ChatRejected if Slack does not show all of them.
         """
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class HistoryPage(Generic[T]):
+    """A part of a long answer; `next_cursor` is empty on the last page."""
+
+    items: Sequence[T]
+    next_cursor: str = ""
+
+
+class PastMessages(Protocol):
+    """Reads what was written while nobody listened. Raises only ChatError's classes, each call within a bounded time;
+    ChatOverBudget while others need Slack's limits.
+    """
+
+    async def messages(
+        self, channel_id: str, thread_ts: str, *, oldest: str, cursor: str = ""
+    ) -> HistoryPage[PastMessage]:
+        """Returns messages after `oldest`: of a thread, oldest first, each page with its first message; without
+        `thread_ts` what is outside threads, newest first.
+        """
+
+    async def channels(self, cursor: str = "") -> HistoryPage[str]:
+        """Returns the channels that Pagehand is in, without direct messages."""
+
+
+class MissedEvents(Protocol):
+    """Handles what Slack could not deliver."""
+
+    async def handle(self, missed: Missed, channel: ChannelInfo) -> None:
+        """Handles a message as if its events had been delivered. Raises NotRecorded; handling it twice does no harm."""
 
 
 class FileReader(Protocol):

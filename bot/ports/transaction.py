@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from bot.ports.gaps_store import Gaps
 from bot.ports.operator_store import Faults, LastTimes
 from bot.ports.people_store import Audit, Drafts, EarlyReplies, Homes, Limits, MessageVersions, Preferences
 from bot.ports.polling import Polls
@@ -127,6 +128,9 @@ class Transaction(OutboxTransaction, UpkeepTransaction, Protocol):
 
     @property
     def polls(self) -> Polls: ...
+
+    @property
+    def gaps(self) -> Gaps: ...
 
     @property
     def drafts(self) -> Drafts: ...

@@ -177,8 +177,8 @@ class ChannelIds(Protocol):
 class SlackCalls(Protocol):
     """The recent calls to Slack by all processes."""
 
-    async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
-        """Takes up to `wanted` calls of a method that is not called in threads."""
+    async def take(self, method: str, wanted: int, limits: SlackLimits, *, yields: bool = False) -> Grant:
+        """Takes up to `wanted` calls of a method that is not called in threads. `yields`: see Budget."""
 
     async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
         """Records a 429: nobody calls the method for this many seconds, in this channel if its limit is per channel."""

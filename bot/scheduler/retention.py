@@ -28,9 +28,8 @@ HOME_DAYS = 30.0
 """A Home that nobody opens for this long is no longer updated."""
 COUNTED_HOURS = 2.0
 """Requests count towards the limit for an hour."""
-MINUTE = 60.0
-VERSION_MINUTES = 15.0
-"""Slack repeats what was not acknowledged for six minutes, so an older version of a message can come that late."""
+VERSION_DAYS = 8.0
+"""What was written within a week is read again after a time in which nobody listened."""
 HELD_DAYS = 7.0
 """How long somebody can answer whether a reply is meant for the agent."""
 
@@ -39,7 +38,7 @@ _AGES = {
     OldRows.COUNTED: COUNTED_HOURS * HOUR,
     OldRows.DRAFTS: DRAFT_DAYS * DAY,
     OldRows.HOMES: HOME_DAYS * DAY,
-    OldRows.MESSAGE_VERSIONS: VERSION_MINUTES * MINUTE,
+    OldRows.MESSAGE_VERSIONS: VERSION_DAYS * DAY,
     OldRows.SLACK_CALLS: HOUR,
 }
 Deletion = Callable[[int, UpkeepTransaction], Awaitable[int]]

@@ -11,7 +11,7 @@ from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
 from bot.domain.threads.reply_rules import ReplyTerms
 from bot.ports.job_api import JobApi, Requesters
-from bot.ports.slack import Chat, DisplayNames, HomeViews, Operator, SlackReading
+from bot.ports.slack import Chat, DisplayNames, HomeViews, MissedEvents, Operator, PastMessages, SlackReading
 from bot.ports.transaction import Clock, Store
 from bot.runtime.clock import SteadyClock
 from bot.runtime.health.outages import RECOVERY_SECONDS, OutageLogs
@@ -20,6 +20,7 @@ from bot.runtime.secrets.masking import SecretMasker
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.file_uploader import READ_SECONDS, FileUploader
+from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_api_worker import JobApiWorker
 from bot.scheduler.job_poller import JobPoller
@@ -56,6 +57,7 @@ class SchedulerSettings:
         outage_logs: Where the outages of Slack and the job APIs are logged.
         masker: Masks secrets in the context of requests.
         slack_limits: Slack's rate limits.
+        bot_user_id: Our own id in Slack.
     """
 
     owner: str
@@ -70,6 +72,7 @@ class SchedulerSettings:
     outage_logs: OutageLogs = field(default_factory=OutageLogs)
     masker: SecretMasker = field(default_factory=SecretMasker)
     slack_limits: SlackLimits = SLACK_LIMITS
+    bot_user_id: str = ""
 
     def for_job_api(self, clock: Clock, on_commit: Callable[[frozenset[DueWork]], None]) -> WorkerSettings:
         """Returns the settings of the workers that call the job API."""
@@ -106,8 +109,9 @@ class SchedulerSettings:
 
 @dataclass(frozen=True)
 class SchedulerEdges:
-    """The ports that the workers use. `heard_for`: for how long Slack's events have come without a gap; `requesters`:
-    for job APIs that accept requesters; `operator`: gets messages in Slack about faults of the set-up.
+    """The ports that the workers use. `heard_for`: for how long Slack's events have come without a gap; `missed`
+    handles what is found in Slack's history; `requesters`: for job APIs that accept requesters; `operator`: gets
+    messages in Slack about faults of the set-up.
     """
 
     store: Store
@@ -117,6 +121,8 @@ class SchedulerEdges:
     reading: SlackReading
     views: HomeViews
     heard_for: HeardFor
+    history: PastMessages
+    missed: MissedEvents
     requesters: Requesters | None = None
     operator: Operator | None = None
 
@@ -168,12 +174,14 @@ class Scheduler:
             terms=terms,
             limits=limits,
         )
-        homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
+        homes = self._homes = HomePublisher(store, edges.views, edges.reading.members, chat, statuses=parts)
+        self.history_reader = HistoryReader(
+            store, edges.history, edges.missed, edges.reading.channels, chat, bot_user_id=settings.bot_user_id
+        )
         reporters = [FaultReporter(store, edges.operator, chat)] if edges.operator is not None else []
-        self.workers: tuple[Worker[Any], ...] = (preparer, uploader, sender, poller, outbox, homes, *reporters)
         woken: tuple[Worker[Any], ...] = (preparer, uploader, sender, outbox)
+        self.workers: tuple[Worker[Any], ...] = (*woken, poller, homes, self.history_reader, *reporters)
         self._workers_for = dict(zip(DueWork, woken, strict=True))
-        self._homes = homes
         self._job_api_workers: tuple[JobApiWorker[Any], ...] = (uploader, sender, poller)
         self._projects = settings.projects
         self._retention = RetentionSweeper(store, days=settings.keep_days)

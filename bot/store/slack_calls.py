@@ -100,9 +100,9 @@ class SqlSlackCalls:
         if rows:
             await self._session.execute(_SPEND[self._session.dialect], rows)
 
-    async def take(self, method: str, wanted: int, limits: SlackLimits) -> Grant:
+    async def take(self, method: str, wanted: int, limits: SlackLimits, *, yields: bool = False) -> Grant:
         budget = await self.budget([method], limits)
-        grant = budget.take(method, wanted)
+        grant = budget.take(method, wanted, yields=yields)
         await self.spend(budget)
         return grant
 

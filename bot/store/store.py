@@ -26,6 +26,7 @@ from bot.store.people import SqlDrafts, SqlHomes, SqlLimits, SqlPreferences
 from bot.store.polls import SqlPolls
 from bot.store.request_parts import SqlRequestParts
 from bot.store.requests import SqlRequests, log_recorded
+from bot.store.schema.gap_tables import gaps
 from bot.store.schema.migration import require_usable
 from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
@@ -36,6 +37,7 @@ from bot.store.threads import SqlThreads
 from bot.store.upkeep.backlog import SqlBacklogs
 from bot.store.upkeep.database_check import SqlDatabaseCheck
 from bot.store.upkeep.faults import SqlFaults
+from bot.store.upkeep.gaps import SqlGaps
 from bot.store.upkeep.last_times import SqlLastTimes
 from bot.store.upkeep.quotations import SqlQuotations
 from bot.store.upkeep.restoration import SqlRestoration
@@ -57,6 +59,7 @@ class SqlTransaction:
         self.early_replies = SqlEarlyReplies(session)
         self.message_versions = SqlMessageVersions(session)
         self.channel_ids = SqlChannelIds(session)
+        self.gaps = SqlGaps(session)
         self.claims = SqlClaims(session)
         self.retention = SqlRetention(session)
         self.quotations = SqlQuotations(session)
@@ -215,7 +218,7 @@ class SqlStore:
         now = await self._now(connection)
         # SQLite's only process has just started, so nothing is claimed; on PostgreSQL others may be working.
         lease_end = now if self._on_sqlite else now + _FURTHEST_AHEAD
-        for table in (polls, requests, request_files, notices, homes, faults):
+        for table in (polls, requests, request_files, notices, homes, faults, gaps):
             for column, latest in ((table.c.due_at, now), (table.c.claimed_until, lease_end)):
                 # Only due rows can be claimed, so the index of due rows finds both.
                 far = and_(table.c.due_at.is_not(None), column > now + _FURTHEST_AHEAD)

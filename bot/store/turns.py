@@ -34,6 +34,7 @@ from bot.store.request_parts import files_are_settled
 from bot.store.schema.tables import TO_BE_PREPARED, TO_BE_SENT, requests, threads
 from bot.store.session import Session
 from bot.store.slack_calls import posts_fail
+from bot.store.upkeep.gaps import waits_for_history
 
 Phase = Callable[[FromClause], ColumnElement[bool]]
 """The requests to consider; an index of (person_id, thread_id, due_at) contains exactly those."""
@@ -153,8 +154,9 @@ def to_be_sent(table: FromClause) -> ColumnElement[bool]:
 def _oldest_of(person: ColumnElement[str], thread: ColumnElement[str]) -> Select[tuple[str]]:
     """Selects in the order of their turns; those that became due together, by when they were written."""
     of_both = (_ROW.c.person_id == person, _ROW.c.thread_id == thread)
+    ready = (to_be_prepared(_ROW), due(_ROW), ~waits_for_history(_ROW))
     in_order = (_ROW.c.due_at, *written(_ROW))
-    return select(_ROW.c.id).where(to_be_prepared(_ROW), due(_ROW), *of_both).order_by(*in_order)
+    return select(_ROW.c.id).where(*ready, *of_both).order_by(*in_order)
 
 
 def _first_to_prepare(person: ColumnElement[str], thread: ColumnElement[str]) -> ColumnElement[str]:

@@ -41,6 +41,16 @@ def job_silent(round_: int) -> NoticeKey:
     return NoticeKey(f"r{round_}/silent")
 
 
+def history_unread(until: float) -> NoticeKey:
+    """Told once per time in which nobody listened."""
+    return NoticeKey(f"unread/{until:.0f}")
+
+
+def stop_found(person_id: str) -> NoticeKey:
+    """Each person is asked once about their reaction on a card."""
+    return NoticeKey(f"stop_found/{person_id}")
+
+
 def job_finished(round_: int, nth: int = 1) -> NoticeKey:
     """Told once each time."""
     return _in_round(round_, nth, _FINISHED)

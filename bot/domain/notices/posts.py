@@ -102,6 +102,17 @@ class JobSilent(_InThread):
 
 
 @dataclass(frozen=True)
+class HistoryUnread(_InThread):
+    """Not all of what was written here could be read, while nobody listened `since` then `until` then, in seconds since
+    the epoch.
+    """
+
+    since: float
+    until: float
+    kind: Literal["history_unread"] = field(default="history_unread", kw_only=True)
+
+
+@dataclass(frozen=True)
 class JobFinished(_Addressed):
     """A job has finished.
 
@@ -333,6 +344,7 @@ JobNews = (
     | PullRequestFound
     | JobArchived
     | JobDisappeared
+    | HistoryUnread
     | RecordDamaged
 )
 """Messages about the job."""

@@ -8,10 +8,29 @@ edited or deleted.
 from collections.abc import Mapping
 from typing import Any
 
+from bot.domain.gaps.gap import Missed
 from bot.domain.people.members import ChannelInfo
+from bot.ports.slack import MissedEvents
+from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.sending.identity import Identity
 
 RawMessage = Mapping[str, Any]
+
+
+class SlackMissedEvents(MissedEvents):
+    """Passes missed events to the listeners."""
+
+    def __init__(self, app: SlackApp, identity: Identity) -> None:
+        self._app = app
+        self._identity = identity
+
+    async def handle(self, missed: Missed, channel: ChannelInfo) -> None:
+        """See MissedEvents."""
+        message = missed.message.raw
+        if missed.written:
+            await self._app.handle_past(written(message, channel, self._identity), missed.arrival)
+        if missed.edited:
+            await self._app.handle_past(changed(message, channel, self._identity), missed.arrival)
 
 
 def written(message: RawMessage, channel: ChannelInfo, identity: Identity) -> dict[str, Any]:

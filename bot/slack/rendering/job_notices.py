@@ -7,6 +7,7 @@ from bot.domain.jobs.job import ACTIVE
 from bot.domain.notices.notification import NotificationSettings, person_mentioned
 from bot.domain.notices.posts import (
     AgentAskedToStop,
+    HistoryUnread,
     JobActiveAgain,
     JobArchived,
     JobDisappeared,
@@ -35,7 +36,7 @@ from bot.slack.rendering.job_report import (
     with_report,
 )
 from bot.slack.rendering.message_context import MessageContext
-from bot.slack.rendering.text import Markup, addressing, joined, link, one_line, person, safe_url
+from bot.slack.rendering.text import Markup, addressing, day_and_time, joined, link, one_line, person, safe_url
 from bot.slack.rendering.words import job_news as words
 
 _NOTHING_TOLD = JobReport()
@@ -68,6 +69,8 @@ def about_job(  # noqa: C901, PLR0912 - a branch for each kind
             made = paragraph(words.ARCHIVED(slash=message_context.slash))
         case JobDisappeared():
             made = paragraph(words.DISAPPEARED(slash=message_context.slash))
+        case HistoryUnread():
+            made = paragraph(words.HISTORY_UNREAD(since=day_and_time(news.since), until=day_and_time(news.until)))
         case RecordDamaged():
             made = paragraph(words.RECORD_DAMAGED(slash=message_context.slash))
         case _:

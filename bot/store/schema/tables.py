@@ -29,6 +29,7 @@ from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import ThreadOrigin
 from bot.store.schema.column_types import CleanText, KeyText, metadata, time_check
+from bot.store.schema.gap_tables import gaps
 from bot.store.schema.operator_tables import faults
 from bot.store.schema.people_tables import homes
 
@@ -265,7 +266,7 @@ Index(
 )
 _HELD = requests.c.state == literal_column(f"'{RequestState.AWAITING_PERSON}'")
 Index("ix_requests_held", requests.c.recorded_at, postgresql_where=_HELD, sqlite_where=_HELD)
-for _queue in (polls, requests, request_files, notices, homes, faults):
+for _queue in (polls, requests, request_files, notices, homes, faults, gaps):
     Index(
         None, _queue.c.due_at, postgresql_where=_queue.c.due_at.is_not(None), sqlite_where=_queue.c.due_at.is_not(None)
     )

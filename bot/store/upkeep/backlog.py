@@ -7,6 +7,7 @@ from sqlalchemy import BindParameter, ColumnElement, Table, Text, bindparam, cas
 from sqlalchemy.dialects.postgresql import JSONB
 
 from bot.ports.upkeep_store import Backlog, QueueLength
+from bot.store.schema.gap_tables import gaps
 from bot.store.schema.people_tables import homes
 from bot.store.schema.tables import (
     TO_BE_PREPARED,
@@ -36,6 +37,7 @@ _QUEUES = union_all(
     _queue("poll", polls),
     _queue("deliver", notices),
     _queue("home", homes),
+    _queue("read", gaps),
 )
 
 

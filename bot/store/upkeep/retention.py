@@ -23,6 +23,7 @@ from sqlalchemy import (
 from bot.domain.requests.request import RequestKind, RequestState
 from bot.ports.upkeep_store import Deleted, HeldRequest, OldRows
 from bot.store.people import home_changed
+from bot.store.schema.gap_tables import stops_seen
 from bot.store.schema.people_tables import audit, counted_requests, drafts, homes, preferences
 from bot.store.schema.tables import (
     channel_ids,
@@ -88,7 +89,7 @@ _AUDIT_OF_CHANNEL = _some_of(audit.c.id, audit.c.channel_id, audit.c.at)
 _DELETE_AUDIT = delete(audit).where(audit.c.id.in_(_IDS))
 _OWN = tuple(
     delete(table).where(table.c.person_id == bindparam("whose"))
-    for table in (drafts, preferences, homes, counted_requests, message_versions)
+    for table in (drafts, preferences, homes, counted_requests, message_versions, stops_seen)
 )
 """Few rows per person: their last requests within an hour or two."""
 

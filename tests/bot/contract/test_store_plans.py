@@ -32,7 +32,7 @@ from bot.store import (
 )
 from bot.store.database.engine import engine_for
 from bot.store.schema.tables import metadata
-from bot.store.upkeep import backlog, database_check, quotations, restoration, retention
+from bot.store.upkeep import backlog, database_check, gaps, quotations, restoration, retention
 
 HISTORY = 3_000
 """The number of finished jobs: so many that no database would choose to read all of them."""
@@ -42,6 +42,7 @@ MODULES = (
     channel_ids,
     claims,
     database_check,
+    gaps,
     incoming,
     merged_requests,
     notice_claims,
@@ -61,7 +62,9 @@ MODULES = (
 OPEN_ONLY = ("due_at IS NOT NULL", "state = 'awaiting_person'", "claimed_until IS NOT NULL", "state = ANY ARRAY[")
 """Marks of an index with open rows only: reading such an index completely is no scan of finished rows."""
 _WALKS = ("people", "in_turn", "walks", "ways", "each_share", "in_order")
-_NO_TABLES = ("CONSTANT ROW", "(subquery", "pagehand_schema", "open_jobs", *_WALKS)
+_FEW_ROWS = ("listening",)
+"""Tables with a row for each process, which may be read as a whole."""
+_NO_TABLES = ("CONSTANT ROW", *_FEW_ROWS, "(subquery", "pagehand_schema", "open_jobs", *_WALKS)
 """Also called scans by SQLite: of a row in the statement itself, of an empty list, of the schema's version, of the
 result of a subquery with a limit, of the result of an index walk.
 """
@@ -221,7 +224,7 @@ def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 async def _reads_all(connection: AsyncConnection, node: Mapping[str, Any]) -> bool:
     if node["Node Type"] == "Seq Scan":
-        return node["Relation Name"] in metadata.tables
+        return node["Relation Name"] in metadata.tables and node["Relation Name"] not in _FEW_ROWS
     if "Index Name" not in node or "Index Cond" in node:
         return False
     looked_up = text("SELECT indexdef FROM pg_indexes WHERE indexname = :name")

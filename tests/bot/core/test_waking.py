@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.worlds.core_world import ANA, CoreWorld
@@ -19,9 +20,11 @@ async def scheduler(world: CoreWorld) -> Scheduler:
     settings = SchedulerSettings(
         "one", 20.0, Projects((Project("docs"),)), world.rules, Polling(), max_polls=5, keep_days=90.0
     )
-    nobody: object = None
+    nobody: Any = None  # Homes are not shown here, and no history is read
     reading, always = world.reading.ports, lambda: math.inf
-    edges = SchedulerEdges(world.store, world.job_api, world.chat, world.people, reading, nobody, always)  # type: ignore[arg-type]  # Homes are not shown here
+    edges = SchedulerEdges(
+        world.store, world.job_api, world.chat, world.people, reading, nobody, always, nobody, nobody
+    )
     return Scheduler(settings, edges, parts=tuple)
 
 

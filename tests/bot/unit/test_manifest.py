@@ -38,6 +38,7 @@ USED = {
     "apps.connections.open": None,
     "chat.getPermalink": None,
     "bots.info": "users:read",
+    "users.conversations": "channels:read",
     "users.info": "users:read",
     "conversations.info": "channels:read",
     "files.info": "files:read",

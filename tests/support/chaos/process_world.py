@@ -56,6 +56,7 @@ _OPEN = (
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM homes WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM faults WHERE due_at IS NOT NULL)"
+    " + (SELECT count(*) FROM gaps)"
 )
 _NEXT_REPORT = "SELECT coalesce(max(due_at), 0) FROM faults"
 _PROJECTS = """
@@ -153,6 +154,7 @@ async def world(
         retry_delays=RETRY_DELAYS,
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
     )
+    workspace.faults.keeps_nothing = not http
     workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
     workspace.state.add_channel(Channel("C0ADMINS1", ADMINS, 0, workspace.people[PEOPLE[0]].id))
     workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]

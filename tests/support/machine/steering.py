@@ -216,10 +216,14 @@ class Steering(Machine):
         tables = {name: self.rows(name) for name in ("threads", "polls", "requests", "notices", "early_replies")}
         return Verdict(self.outside, self.model, tables, self.stored_threads())
 
+    def end_calm(self) -> None:
+        """Whatever happens before what was not delivered is."""
+
     def _calm(self) -> None:
         self.outside.traps.clear()
         self.outside.chat.archived.clear()
         self.resume_all()
+        self.end_calm()
         for written in self.model.replies:
             if not written.acked:
                 self._deliver_reply(written, 0)

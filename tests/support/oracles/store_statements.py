@@ -33,6 +33,7 @@ from support.worlds.store_world import (
 from bot.domain.context.fetched_parts import FetchedParts, FileOutcome
 from bot.domain.context.slack_files import FileProblem, SlackFile
 from bot.domain.findings import Finding
+from bot.domain.gaps.gap import Gap, Listening
 from bot.domain.last_times import LastTime
 from bot.domain.notices.deliver import ReactionProgress
 from bot.domain.notices.keys import NoticeKey
@@ -153,6 +154,7 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
         _stop,
         _people,
         _operator,
+        _listen,
         _restore,
         _remove,
     )
@@ -161,6 +163,28 @@ async def use_all(url: str, clock: FakeClock) -> set[str]:
     await cast("Any", store.store)._repair_times()
     await store.close()
     return store.called
+
+
+async def _listen(store: Store, clock: FakeClock) -> None:
+    async def listens(owner: str) -> bool:
+        return await store.transact(lambda tx: tx.gaps.listens(owner, Listening(-1.0, 0.0)))
+
+    await listens("one")
+    clock.time += 600
+    await store.transact(lambda tx: tx.gaps.listens_no_more("one"))
+    await listens("two")
+    for again in (True, False):
+        claimed = await store.transact(lambda tx: tx.gaps.claim("one", lease=LEASE, limit=9))
+        for each in claimed:
+            assert await store.transact(lambda tx, gap=each.gap: tx.gaps.keep(gap, "one", lease=LEASE))  # type: ignore[misc]
+            await store.transact(lambda tx, gap=each.gap: tx.gaps.spread(gap))  # type: ignore[misc]
+            if again:
+                await store.transact(lambda tx, gap=each.gap: tx.gaps.postpone(gap, "one", due_in=0.0))  # type: ignore[misc]
+            else:
+                await store.transact(lambda tx, gap=each.gap: tx.gaps.close(gap, "one"))  # type: ignore[misc]
+    await store.transact(lambda tx: tx.gaps.add([Gap("C1", "1.1", 1.0, 2.0)], newest=1.0))
+    await store.transact(lambda tx: tx.gaps.restored())
+    assert await store.transact(lambda tx: tx.gaps.is_new_stop("t1", "UANA"))
 
 
 async def _record(store: Store, clock: FakeClock) -> None:

@@ -294,6 +294,8 @@ class Process(CoreWorld):
         self.hold_back = outside.hold_back
         self.reading, self.rules, self.projects = outside.reading, outside.rules, outside.projects
         self.alive = True
+        self.also: tuple[Worker[Any], ...] = ()
+        """Other workers of this process."""
         self.in_hand: list[tuple[Worker[Any], Any, float]] = []
         self.under_way: list[asyncio.Task[None]] = []
         self.pauses: list[Pause] = []
@@ -309,7 +311,8 @@ class Process(CoreWorld):
     @property
     def loops(self) -> tuple[Worker[Any], ...]:
         """See CoreWorld."""
-        return super().loops if self.outside.setup is None else (*super().loops, self.fault_reporter)
+        loops = (*super().loops, *self.also)
+        return loops if self.outside.setup is None else (*loops, self.fault_reporter)
 
     async def look(self, names: Sequence[str]) -> None:
         """Runs the checks of these names."""

@@ -144,5 +144,9 @@ async def fill_activity(connection: AsyncConnection, count: int) -> None:
         f"""
         INSERT INTO faults (key, parent, words, found_at, cleared_at, attempts)
         {people}, 'p' || i, 'Off.', {LONG_AGO} + i, {LONG_AGO} + i, 0 FROM numbers""",
+        "INSERT INTO stops_seen (thread_id, person_id) SELECT id, requester_id FROM threads LIMIT :count",
+        f"""
+        INSERT INTO gaps (channel_id, thread_ts, since, until, asks, first, newest, attempts)
+        {people}, i || '.1', {LONG_AGO}, {LONG_AGO}, 1 = 0, 1 = 0, {LONG_AGO} + i, 0 FROM numbers""",
     ):
         await connection.execute(text(statement), {"count": count})

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -84,6 +85,10 @@ class SocketModeConnection(SocketModeClient):
         elif isinstance(message.get("envelope_id"), str):
             self._on_envelope(self, message)
 
+    def silent_seconds(self) -> float:
+        """Returns for how many seconds no ping was answered; a lost connection is noticed only after some."""
+        return 0.0 if self.last_ping_pong_time is None else max(time.time() - self.last_ping_pong_time, 0.0)
+
     async def ended(self) -> None:
         """Returns when Slack announces to disconnect, some seconds before it does, or when the connection is lost."""
         while not self._asked_to_leave.is_set() and await self.is_connected():
@@ -123,7 +128,9 @@ _SHORT_LIFE = 5.0
 
 @dataclass(frozen=True)
 class SocketHealth:
-    """How many connections are open and wanted, and for how many seconds there has been none, or always one."""
+    """How many connections are open and wanted, and for how many seconds there has been none, or always one. Each that
+    is open answered `silent_seconds` ago at most.
+    """
 
     connected: int
     wanted: int
@@ -131,6 +138,7 @@ class SocketHealth:
     reconnects: int = 0
     """How often a connection was opened in the place of another."""
     up_seconds: float = 0.0
+    silent_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -176,7 +184,8 @@ class ConnectionKeeper:
         now, reconnects = self._monotonic(), max(self._opened - len(self._slots), 0)
         down = 0.0 if self._down_since is None else now - self._down_since
         up = now - self._up_since if self._down_since is None else 0.0
-        return SocketHealth(self._open_count(), len(self._slots), down, reconnects, up)
+        silent = max((made.silent_seconds() for made in self._slots if made is not None), default=0.0)
+        return SocketHealth(self._open_count(), len(self._slots), down, reconnects, up, silent)
 
     async def start(self) -> None:
         """Opens the connections. Raises ChatNotAllowed or ChatRejected if Slack does not accept the app's token. If

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
+from bot.domain.gaps.gap import Listening
 from bot.domain.last_times import LastTime
 from bot.runtime.http.connection import mark_authenticated
 from bot.runtime.http.server import HttpServer, listening_socket
@@ -59,6 +60,10 @@ text and as blocks, after and before) with up to 12 bytes for a character.
 """
 
 
+_REPEATED_FOR = 60.0
+"""Seconds after which Slack surely has tried to deliver an event twice, and then tries twice again."""
+
+
 class HttpReceiver:
     """Serves `/slack/events` and `pages`, for health checks, on `host` and `port`. With port 0 it takes any free port,
     which the property `port` names after `start`. `note` gets requests with a wrong signature.
@@ -86,7 +91,14 @@ class HttpReceiver:
         self._now = now
         self._server: HttpServer | None = None
         self._throttled_log = ThrottledLogger(logger)
+        self._began = time.monotonic()
         self._requests = BackgroundTasks(expected=Exception)  # the server, which awaits each, answers and logs
+
+    def listening(self) -> Listening | None:
+        """Returns since when it listens; None before that."""
+        if self._server is None:
+            return None
+        return Listening(self._began - time.monotonic(), 0.0, repeated_for=_REPEATED_FOR)
 
     @property
     def port(self) -> int:
@@ -100,6 +112,7 @@ class HttpReceiver:
         web_app.router.add_routes(self._pages)
         self._server = HttpServer(web_app)
         await self._server.start(listening_socket(self._host, self._port))
+        self._began = time.monotonic()
         logger.info("listening for Slack on port %d", self.port)
 
     async def stop(self, timeout: float) -> None:  # noqa: ASYNC109 - one deadline for all that is in flight

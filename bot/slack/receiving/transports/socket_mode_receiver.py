@@ -10,6 +10,7 @@ from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.gaps.gap import Listening
 from bot.runtime.logging import ThrottledLogger
 from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.supervisor import Supervisor
@@ -68,6 +69,13 @@ class SocketReceiver:
     def health(self) -> SocketHealth:
         """Returns how many connections are open, and for how long there has been none."""
         return self._connections.health()
+
+    def listening(self) -> Listening | None:
+        """Returns since when there is always a connection; None if there is none. Slack keeps nothing meanwhile."""
+        health = self.health()
+        if health.down_seconds > 0.0 or not health.connected:
+            return None
+        return Listening(-health.up_seconds, -min(health.silent_seconds, health.up_seconds))
 
     async def start(self) -> None:
         """Connects. Raises ChatNotAllowed or ChatRejected where Slack does not take the app's token; where Slack

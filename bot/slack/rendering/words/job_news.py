@@ -53,6 +53,10 @@ AGENT_ASKED_TO_STOP = Template(
 )
 ARCHIVED = Template("This job is archived and takes no more follow-ups. Start a new one with {slash}.")
 DISAPPEARED = Template("The agent no longer has this job, so there's no more news of it. Start a new one with {slash}.")
+HISTORY_UNREAD = Template(
+    "I was away from {since} to {until}, and could not read all that was written here. If something was for me and has "
+    "no reaction, edit it or write it again."
+)
 RECORD_DAMAGED = Template(
     "My record of this job is damaged, so I can't tell you more or send replies; the agent isn't affected. Start a new "
     "job with {slash}."

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0024"
-down_revision = "0019"
+down_revision = "0020"
 branch_labels = None
 depends_on = None
 compatible_with = "0018"

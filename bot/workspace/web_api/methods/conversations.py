@@ -11,6 +11,8 @@ from bot.workspace.wire.arguments import Arguments
 
 MAX_MESSAGES = 999
 _END_OF_TIME = 10**18
+_FAMILIES = {"public_channel": "channels", "private_channel": "groups", "im": "im"}
+"""The scopes' names for the types of ``users.conversations``."""
 _CURSOR = "next_ts"
 """What Slack's cursors of messages begin with, before they are encoded."""
 
@@ -19,6 +21,26 @@ def info(call: MethodCall) -> Json:
     channel = call.channel()
     call.require_channel_scope(channel, "read")
     return {"channel": call.renderer.channel(channel, with_members=call.arguments.flag("include_num_members"))}
+
+
+def of_bot(call: MethodCall) -> Json:
+    """Returns the channels that the bot is in, a page at a time, in the order of their ids."""
+    kinds = (call.arguments.text("types") or "public_channel").split(",")
+    families = {_FAMILIES.get(kind.strip(), "") for kind in kinds}
+    for family in sorted(families):
+        if not family:
+            raise SlackError("invalid_types")
+        call.require_scope(f"{family}:read")
+    mine = [channel for channel in call.state.channels.values() if call.bot_user_id in channel.members]
+    mine = [channel for channel in mine if channel.scope_family in families]
+    if call.arguments.flag("exclude_archived"):
+        mine = [channel for channel in mine if not channel.is_archived]
+    after = call.arguments.text("cursor")
+    limit = call.arguments.integer("limit", 100, low=0, high=MAX_MESSAGES) or 100
+    found = sorted((channel for channel in mine if channel.id > after), key=lambda channel: channel.id)
+    cursor = found[limit - 1].id if len(found) > limit else ""
+    channels = [call.renderer.channel(channel) for channel in found[:limit]]
+    return {"channels": channels, "response_metadata": {"next_cursor": cursor}}
 
 
 def join(call: MethodCall) -> Json:
@@ -120,4 +142,5 @@ METHODS = {
     "conversations.join": Method(join, "channels:join"),
     "conversations.history": Method(history),
     "conversations.replies": Method(replies),
+    "users.conversations": Method(of_bot),
 }

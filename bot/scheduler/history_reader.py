@@ -1,0 +1,239 @@
+"""The history reader: reads in Slack's history what was written while nobody listened, and passes it on as if Slack had
+delivered it.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TypeVar, assert_never
+
+from bot.domain.gaps.gap import (
+    DAY,
+    MOST_MISSED,
+    MOST_PAGES,
+    Gap,
+    GapScope,
+    Missed,
+    missed,
+    threads_with_news,
+)
+from bot.domain.gaps.past_message import PastMessage
+from bot.domain.jobs.stopping import is_at_work
+from bot.domain.notices import keys
+from bot.domain.notices.messages import NewNotice
+from bot.domain.notices.posts import HistoryUnread
+from bot.domain.notices.questions import StopAsked
+from bot.errors import ChatError, ChatNotInChannel, ChatOverBudget, ChatRejected, ChatUnreachable, NotRecorded
+from bot.ports.gaps_store import ClaimedGap
+from bot.ports.slack import ChannelReader, HistoryPage, MissedEvents, PastMessages
+from bot.ports.transaction import Store, Transaction
+from bot.runtime.log_context import LogContext
+from bot.scheduler.slack_worker import SlackWorker
+from bot.scheduler.worker import NOTHING, DueWork, WorkerSettings
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_CLAIM_INTERVAL = 1.0
+_RETRY, _LONGEST_RETRY = 2.0, 300.0
+"""Seconds between two attempts: the first, and at most."""
+_GIVES_UP = 3
+"""Attempts after which a message that cannot be recorded is left out."""
+_MOST_REPORTED = 1_000
+
+
+class _Lost(Exception):
+    """Another process has claimed the gap."""
+
+
+class HistoryReader(SlackWorker[ClaimedGap]):
+    """Reads one conversation after the other, those with the newest news first. `bot_user_id` is ours."""
+
+    name = "history reader"
+
+    def __init__(
+        self,
+        store: Store,
+        history: PastMessages,
+        events: MissedEvents,
+        channels: ChannelReader,
+        settings: WorkerSettings,
+        *,
+        bot_user_id: str,
+    ) -> None:
+        super().__init__(store, settings, concurrency=2)
+        self._history = history
+        self._events = events
+        self._channels = channels
+        self._bot_user_id = bot_user_id
+        self._unread: list[tuple[float, str]] = []
+
+    def claim_interval(self, claimed: int) -> float:  # noqa: ARG002 - the frame's signature
+        """See Worker."""
+        return _CLAIM_INTERVAL
+
+    async def claim(self, limit: int) -> Sequence[ClaimedGap]:
+        """Claims gaps that are due."""
+        return await self._store.transact(lambda tx: tx.gaps.claim(self._owner, lease=self._lease, limit=limit))
+
+    def subject(self, item: ClaimedGap) -> LogContext:
+        """See Worker."""
+        return LogContext(thread=f"{item.gap.channel_id}/{item.gap.thread_ts}")
+
+    def warning(self) -> str:
+        """Returns for the health what could not be read within a day; empty if everything was."""
+        self._unread = [(at, what) for at, what in self._unread if at > self._monotonic() - DAY]
+        if not self._unread:
+            return ""
+        others = f"; {len(self._unread) - 1} more in the log" if len(self._unread) > 1 else ""
+        return self._unread[-1][1] + others
+
+    async def process(self, item: ClaimedGap, claimed_at: float) -> None:  # noqa: ARG002 - it extends its claim
+        """Reads the history for one gap."""
+        try:
+            await self._read(item)
+        except _Lost:
+            return
+        except (ChatRejected, ChatNotInChannel) as error:
+            self._report(item.gap, error.reason)
+            await self._close(item.gap)
+        except ChatOverBudget as error:
+            await self._postpone(item, error.retry_after)
+        except ChatError as error:
+            asked = error.retry_after if isinstance(error, ChatUnreachable) else None
+            self.record_no_answer(error.reason, retry_after=asked)
+            await self._postpone(item, asked)
+        except NotRecorded:
+            await self._postpone(item, None)
+        else:
+            self.record_answer()
+
+    async def _read(self, item: ClaimedGap) -> None:
+        gap = item.gap
+        match gap.scope:
+            case GapScope.EVERYTHING:
+                await self._close(gap, lambda tx: tx.gaps.spread(gap))
+                self.wake()
+            case GapScope.CHANNELS:
+                async for ids in self._pages(gap, self._history.channels):
+                    each = [replace(gap, channel_id=channel_id) for channel_id in ids]
+                    await self._store.transact(lambda tx, each=each: tx.gaps.add(each, newest=gap.until))  # type: ignore[misc]
+                await self._close(gap)
+            case GapScope.CHANNEL:
+                await self._read_channel(item)
+            case GapScope.THREAD:
+                await self._read_thread(item)
+            case _:
+                assert_never(gap.scope)
+
+    async def _read_channel(self, item: ClaimedGap) -> None:
+        """Reads what is outside threads, newest first, and passes it on oldest first."""
+        gap, now = item.gap, await self._keep(item.gap)
+        found: list[Missed] = []
+        pages, last = 0, ""
+        async for messages in self._pages(gap, self._messages(gap, now)):
+            pages, last = pages + 1, messages[-1].ts if messages else last
+            found += missed(messages, gap, now, bot_user_id=self._bot_user_id)
+            going_on = [replace(gap, thread_ts=ts) for ts in threads_with_news(messages, gap, now)]
+            await self._store.transact(lambda tx, new=going_on: tx.gaps.add(new, newest=gap.until))  # type: ignore[misc]
+            if pages >= MOST_PAGES or len(found) >= MOST_MISSED:
+                break
+        complete = len(found) < MOST_MISSED and (pages < MOST_PAGES or float(last or 0.0) < gap.since_readable(now))
+        for each in reversed(found[:MOST_MISSED]):
+            await self._pass_on(item, each)
+        if not complete or gap.is_cut(now):
+            self._report(gap, "it is too much" if not complete else "it was too long ago")
+        await self._close(gap)
+
+    async def _read_thread(self, item: ClaimedGap) -> None:
+        gap, now = item.gap, await self._keep(item.gap)
+        pages = handled = 0
+        complete = True
+        async for messages in self._pages(gap, self._messages(gap, now)):
+            pages += 1
+            await self._note_stops(gap, messages)
+            for each in missed(messages, gap, now, bot_user_id=self._bot_user_id):
+                handled += 1
+                await self._pass_on(item, each)
+            if pages >= MOST_PAGES or handled >= MOST_MISSED:
+                complete = False
+                break
+        if complete and not gap.is_cut(now):
+            await self._close(gap)
+            return
+        self._report(gap, "it is too much" if not complete else "it was too long ago")
+        await self._close(gap, lambda tx: _tell_thread(tx, gap))
+
+    def _messages(self, gap: Gap, now: float) -> Callable[[str], Awaitable[HistoryPage[PastMessage]]]:
+        oldest = gap.oldest(now)
+        return lambda cursor: self._history.messages(gap.channel_id, gap.thread_ts, oldest=oldest, cursor=cursor)
+
+    async def _pages(self, gap: Gap, read: Callable[[str], Awaitable[HistoryPage[T]]]) -> AsyncIterator[Sequence[T]]:
+        """Yields page after page, and keeps the claim."""
+        page = HistoryPage[T]((), "")
+        while True:
+            await self._keep(gap)
+            page = await read(page.next_cursor)
+            yield page.items
+            if not page.next_cursor:
+                return
+
+    async def _pass_on(self, item: ClaimedGap, each: Missed) -> None:
+        channel = await self._channels.channel(item.gap.channel_id)
+        try:
+            await self._events.handle(each, channel)
+        except NotRecorded:
+            if item.attempts < _GIVES_UP:
+                raise
+            self._report(item.gap, "a message could not be recorded")
+
+    async def _note_stops(self, gap: Gap, messages: Sequence[PastMessage]) -> None:
+        """Asks whoever added the reaction for a stop to the card of a job at work. Nobody knows when they did."""
+        for card in messages:
+            if card.stops and card.author_id == self._bot_user_id:
+                await self._store.transact(lambda tx, card=card: self._ask_about_stops(tx, gap, card))  # type: ignore[misc]
+
+    async def _ask_about_stops(self, tx: Transaction, gap: Gap, card: PastMessage) -> None:
+        thread = await tx.threads.find_by_card(gap.channel_id, card.ts)
+        if thread is None:
+            return
+        for person_id in card.stops:
+            new = await tx.gaps.is_new_stop(thread.id, person_id)
+            if new and not gap.first and is_at_work(thread.state, tx.now):
+                await tx.notices.add(thread.id, NewNotice(keys.stop_found(person_id), StopAsked(person_id)))
+
+    async def _keep(self, gap: Gap) -> float:
+        now = await self._store.transact(lambda tx: tx.gaps.keep(gap, self._owner, lease=self._lease))
+        if now is None:
+            raise _Lost
+        return now
+
+    async def _close(self, gap: Gap, also: Callable[[Transaction], Awaitable[None]] | None = None) -> None:
+        async def work(tx: Transaction) -> None:
+            if also is not None:
+                await also(tx)
+            await tx.gaps.close(gap, self._owner)
+
+        await self.record(work, leaves=frozenset({DueWork.PREPARE, DueWork.DELIVER}))
+
+    async def _postpone(self, item: ClaimedGap, asked: float | None) -> None:
+        """Releases a gap. What was passed on before is recognized when it comes again."""
+        due_in = asked or min(_RETRY * 2 ** min(item.attempts - 1, 10), _LONGEST_RETRY)
+        await self.record(lambda tx: tx.gaps.postpone(item.gap, self._owner, due_in=due_in), leaves=NOTHING)
+
+    def _report(self, gap: Gap, reason: str) -> None:
+        """Says in the log and the health that something could not be read."""
+        since, until = (datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") for at in (gap.since, gap.until))
+        where = f"{gap.channel_id} {gap.thread_ts}".strip()
+        what = f"what was written in {where} from {since} to {until} UTC could not all be read: {reason}"
+        logger.warning("%s", what)
+        self._unread.append((self._monotonic(), what))
+        del self._unread[:-_MOST_REPORTED]
+
+
+async def _tell_thread(tx: Transaction, gap: Gap) -> None:
+    thread = await tx.threads.find_newest(gap.channel_id, gap.thread_ts)
+    if thread is not None:
+        unread = HistoryUnread(since=gap.since, until=gap.until)
+        await tx.notices.add(thread.id, NewNotice(keys.history_unread(gap.until), unread))

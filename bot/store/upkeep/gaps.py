@@ -1,0 +1,268 @@
+"""Times in which nobody listened to Slack (ports.Gaps)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Double,
+    Executable,
+    FromClause,
+    RowMapping,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    literal,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+    union,
+    update,
+)
+
+from bot.domain.gaps.gap import ALL_CHANNELS, BEAT, DAY, WEEK, Gap, Listening, resumed_at
+from bot.domain.requests.request import RequestKind, WayIn
+from bot.ports.gaps_store import ClaimedGap
+from bot.store.claims import CLAIM, FREE, LIMIT, NOW, claim_of, due
+from bot.store.schema.gap_tables import gaps, listening, stops_seen
+from bot.store.schema.tables import polls, requests, threads
+from bot.store.session import InsertInto, Session, for_each_dialect
+
+_ANYBODY = ""
+_FRESH = 3 * BEAT
+"""Seconds; a process that noted nothing for longer does not listen."""
+_LONGEST_HOLD = 30.0
+"""Seconds that words wait for the history of their thread."""
+_BY_OWNER = select(listening).where(listening.c.owner.in_(bindparam("owners", expanding=True))).with_for_update()
+_SOMEBODY = listening.c.owner > _ANYBODY
+_OTHERS = select(listening.c.owner).where(
+    _SOMEBODY, listening.c.owner != bindparam("owner"), listening.c.until > bindparam("fresh", type_=Double)
+)
+_FORGET = delete(listening).where(
+    _SOMEBODY,
+    or_(listening.c.owner == bindparam("gone"), listening.c.until < bindparam("before", type_=Double)),
+)
+
+
+def _listens(into: InsertInto) -> Executable:
+    insert = into(listening)
+    until = _larger(listening.c.until, insert.excluded.until)
+    new = {"since": insert.excluded.since, "until": until}
+    return insert.on_conflict_do_update(index_elements=[listening.c.owner], set_=new)
+
+
+def _larger(one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+    return case((one > other, one), else_=other)
+
+
+def _lengthened(insert: Any) -> Executable:
+    """Makes an INSERT lengthen the conversation's gap if there is one."""
+    new = insert.excluded
+    sooner = case((new.due_at < gaps.c.due_at, new.due_at), else_=gaps.c.due_at)
+    longer: Executable = insert.on_conflict_do_update(
+        index_elements=[gaps.c.channel_id, gaps.c.thread_ts],
+        set_={
+            "since": case((new.since < gaps.c.since, new.since), else_=gaps.c.since),
+            "until": _larger(new.until, gaps.c.until),
+            "asks": or_(new.asks, gaps.c.asks),
+            "first": or_(new.first, gaps.c.first),
+            "newest": _larger(new.newest, gaps.c.newest),
+            "attempts": 0,
+            "due_at": sooner,
+        },
+    )
+    return longer
+
+
+_ABOUT = [
+    bindparam("since", type_=Double).label("since"),
+    bindparam("until", type_=Double).label("until"),
+    bindparam("asks", type_=gaps.c.asks.type).label("asks"),
+    bindparam("first", type_=gaps.c.first.type).label("first"),
+]
+_ROOT = func.coalesce(threads.c.ts, threads.c.root_ts)
+_NEWEST, _DUE_NOW, _UNTRIED = func.max(threads.c.updated_at), NOW.label("due_at"), literal(0).label("attempts")
+_RECENT = union(
+    select(polls.c.thread_id).where(polls.c.due_at.is_not(None)),
+    # The second limit tells PostgreSQL that these are few.
+    select(threads.c.id).where(threads.c.updated_at.between(bindparam("ended_after", type_=Double), NOW)),
+)
+_COLUMNS = ("channel_id", "thread_ts", "since", "until", "asks", "first", "newest", "attempts", "due_at")
+
+
+def _of_jobs(into: InsertInto) -> Executable:
+    found = (
+        select(threads.c.channel_id, _ROOT.label("thread_ts"), *_ABOUT, _NEWEST.label("newest"), _UNTRIED, _DUE_NOW)
+        .where(threads.c.id.in_(_RECENT), threads.c.requester_id != "", _ROOT != "")
+        .group_by(threads.c.channel_id, _ROOT)
+    )
+    return _lengthened(into(gaps).from_select(_COLUMNS, found))
+
+
+def _of_direct_messages(into: InsertInto) -> Executable:
+    until = bindparam("until", type_=Double).label("newest")
+    found = (
+        select(threads.c.channel_id, literal("").label("thread_ts"), *_ABOUT, until, _UNTRIED, _DUE_NOW)
+        .where(threads.c.channel_id >= "D", threads.c.channel_id < "E")
+        .group_by(threads.c.channel_id)
+    )
+    return _lengthened(into(gaps).from_select(_COLUMNS, found))
+
+
+_LISTENS = for_each_dialect(_listens)
+_ADD = for_each_dialect(lambda into: _lengthened(into(gaps)))
+_SPREAD = [for_each_dialect(_of_jobs), for_each_dialect(_of_direct_messages)]
+_COVERED = exists().where(_SOMEBODY, listening.c.since <= gaps.c.since, listening.c.until >= gaps.c.until)
+_DUE = select(gaps).where(due(gaps)).order_by(gaps.c.newest.desc()).limit(LIMIT).with_for_update(skip_locked=True)
+_DROP_COVERED = delete(gaps).where(gaps.c.channel_id == "", gaps.c.since < gaps.c.until, due(gaps), _COVERED)
+_FORGET_ALL = delete(listening).where(_SOMEBODY)
+_ASK_ABOUT_ALL = update(gaps).where(gaps.c.due_at >= literal(0.0, Double)).values(asks=true(), **FREE)
+_THIS = and_(gaps.c.channel_id == bindparam("channel"), gaps.c.thread_ts == bindparam("thread"))
+_MINE = and_(_THIS, gaps.c.claimed_by == bindparam("owner"))
+_CLAIM = update(gaps).where(_THIS).values(CLAIM | {"attempts": gaps.c.attempts + 1})
+_KEEP = update(gaps).where(_MINE).values(claimed_until=bindparam("lease_end", type_=Double))
+_CLOSE = delete(gaps).where(_MINE, gaps.c.until == bindparam("read_until", type_=Double))
+_RELEASE = update(gaps).where(_MINE).values(due_at=bindparam("next_at", type_=Double), **FREE)
+_SEEN = for_each_dialect(lambda into: into(stops_seen).on_conflict_do_nothing())
+_STOPPED_BEFORE = select(requests.c.id).where(
+    requests.c.thread_id == bindparam("thread"),
+    requests.c.kind == RequestKind.STOP,
+    requests.c.way_in == WayIn.REACTION,
+    requests.c.person_id == bindparam("person"),
+)
+
+
+def waits_for_history(request: FromClause) -> ColumnElement[bool]:
+    """Returns the condition that a follow-up waits, because its thread's history may have older ones."""
+    job = threads.alias("of_the_words")
+    of_thread = and_(gaps.c.channel_id == job.c.channel_id, gaps.c.thread_ts == func.coalesce(job.c.ts, job.c.root_ts))
+    of_all = and_(gaps.c.channel_id == literal_column("''"), gaps.c.due_at <= NOW)
+    return (
+        exists()
+        .where(
+            request.c.kind == literal_column(f"'{RequestKind.FOLLOW_UP}'"),
+            request.c.recorded_at > NOW - literal(_LONGEST_HOLD, Double),
+            job.c.id == request.c.thread_id,
+            not_(gaps.c.first),
+            or_(of_thread, of_all),
+        )
+        .correlate(request)
+    )
+
+
+class SqlGaps:
+    """ports.Gaps."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def listens(self, owner: str, now: Listening) -> bool:
+        session, now = self._session, now.at(self._session.now)
+        rows = {row["owner"]: row for row in await session.rows(_BY_OWNER, owners=[_ANYBODY, owner])}
+        known, watermark = _known(rows.get(owner)), rows.get(_ANYBODY)
+        resumed = resumed_at(known, now)
+        since = known.since if known and resumed is None else resumed
+        notes = [{"owner": each, "since": since, "until": now.until} for each in (_ANYBODY, owner)]
+        await session.execute(_LISTENS[session.dialect], notes)
+        if watermark is None:
+            await self.add([Gap("", "", now.until, now.until, first=True)], newest=now.until)
+            return True
+        if resumed is None or resumed - watermark["until"] <= now.repeated_for:
+            return False
+        await self._forget(_ANYBODY)
+        others = await session.rows(_OTHERS, owner=owner, fresh=session.now - _FRESH)
+        gap = Gap("", "", watermark["until"], resumed)
+        await self.add([gap], newest=resumed, due_in=_FRESH if others else 0.0)
+        return not others
+
+    async def listens_no_more(self, owner: str) -> None:
+        await self._forget(owner)
+
+    async def _forget(self, owner: str) -> None:
+        await self._session.execute(_FORGET, {"gone": owner, "before": self._session.now - DAY})
+
+    async def claim(self, owner: str, *, lease: float, limit: int) -> Sequence[ClaimedGap]:
+        session = self._session
+        found = await session.rows(_DUE, now=session.now, limit=limit)
+        if not found:
+            return []
+        dropped = await session.execute(_DROP_COVERED, {"now": session.now})
+        if dropped.rowcount:
+            found = [row for row in found if row["channel_id"]]
+        for row in found:
+            await session.execute(_CLAIM, _place(_gap(row)) | claim_of(session, owner, lease))
+        session.takeovers += sum(row["claimed_by"] is not None for row in found)
+        return [ClaimedGap(_gap(row), row["attempts"] + 1) for row in found]
+
+    async def keep(self, gap: Gap, owner: str, *, lease: float) -> float | None:
+        kept = await self._session.execute(_KEEP, _place(gap) | claim_of(self._session, owner, lease))
+        return self._session.now if kept.rowcount == 1 else None
+
+    async def add(self, gaps: Sequence[Gap], *, newest: float, due_in: float = 0.0) -> None:
+        session = self._session
+        rows = [
+            {
+                "channel_id": gap.channel_id,
+                "thread_ts": gap.thread_ts,
+                **_about(gap),
+                "newest": newest,
+                "attempts": 0,
+                "due_at": session.now + due_in,
+            }
+            for gap in sorted(gaps, key=lambda each: (each.channel_id, each.thread_ts))
+        ]
+        if rows:
+            await session.execute(_ADD[session.dialect], rows)
+
+    async def spread(self, gap: Gap) -> None:
+        session = self._session
+        values = {**_about(gap), "now": session.now, "ended_after": gap.since - WEEK}
+        for statement in _SPREAD:
+            await session.execute(statement[session.dialect], values)
+        if not gap.first:
+            await self.add([Gap(ALL_CHANNELS, "", gap.since, gap.until, gap.asks)], newest=gap.until)
+
+    async def close(self, gap: Gap, owner: str) -> None:
+        closed = await self._session.execute(_CLOSE, _place(gap) | {"owner": owner, "read_until": gap.until})
+        if not closed.rowcount:
+            await self.postpone(gap, owner, due_in=0.0)
+
+    async def postpone(self, gap: Gap, owner: str, *, due_in: float) -> None:
+        next_at = self._session.now + due_in
+        await self._session.execute(_RELEASE, _place(gap) | {"owner": owner, "next_at": next_at})
+
+    async def restored(self) -> None:
+        session = self._session
+        rows = await session.rows(_BY_OWNER, owners=[_ANYBODY])
+        await session.execute(_FORGET_ALL)
+        await session.execute(_ASK_ABOUT_ALL)
+        for row in rows:
+            await self.add([Gap("", "", row["until"], session.now, asks=True)], newest=session.now)
+            now = {"owner": _ANYBODY, "since": row["since"], "until": session.now}
+            await session.execute(_LISTENS[session.dialect], now)
+
+    async def is_new_stop(self, thread_id: str, person_id: str) -> bool:
+        session = self._session
+        seen = await session.execute(_SEEN[session.dialect], {"thread_id": thread_id, "person_id": person_id})
+        return seen.rowcount == 1 and not await session.rows(_STOPPED_BEFORE, thread=thread_id, person=person_id)
+
+
+def _known(row: RowMapping | None) -> Listening | None:
+    return None if row is None else Listening(row["since"], row["until"])
+
+
+def _gap(row: RowMapping) -> Gap:
+    return Gap(row["channel_id"], row["thread_ts"], row["since"], row["until"], row["asks"], row["first"])
+
+
+def _place(gap: Gap) -> dict[str, Any]:
+    return {"channel": gap.channel_id, "thread": gap.thread_ts}
+
+
+def _about(gap: Gap) -> dict[str, Any]:
+    return {"since": gap.since, "until": gap.until, "asks": gap.asks, "first": gap.first}

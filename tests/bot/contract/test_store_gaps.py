@@ -1,0 +1,243 @@
+"""Who listened until when, and the gaps between: rows of the store."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.fakes.ports import FakeClock
+from support.worlds.store_world import Sql, a_follow_up, a_start, a_thread, add, get_thread, save
+
+from bot.domain.gaps.gap import BEAT, WEEK, Gap, Listening
+from bot.domain.requests.request import RequestKind, RequestState, WayIn
+from bot.ports.gaps_store import ClaimedGap
+from bot.ports.store import ClaimedRequest
+from bot.ports.transaction import Store
+
+HERE = Listening(-1.0, 0.0)
+"""Listening for a second."""
+
+
+async def listens(store: Store, owner: str = "one", now: Listening = HERE) -> bool:
+    return await store.transact(lambda tx: tx.gaps.listens(owner, now))
+
+
+async def claim(store: Store, owner: str = "one", limit: int = 10) -> list[ClaimedGap]:
+    return list(await store.transact(lambda tx: tx.gaps.claim(owner, lease=30.0, limit=limit)))
+
+
+async def close(store: Store, gap: Gap, owner: str = "one") -> None:
+    await store.transact(lambda tx: tx.gaps.close(gap, owner))
+
+
+async def claim_received(store: Store) -> Sequence[ClaimedRequest]:
+    return await store.transact(lambda tx: tx.requests.claim_received("one", lease=30.0, limit=10))
+
+
+@pytest.fixture
+async def began(store: Store, clock: FakeClock) -> float:
+    """Somebody has listened before; the first gap is read. Returns until when."""
+    assert await listens(store)
+    (first,) = await claim(store)
+    await close(store, first.gap)
+    return clock.time
+
+
+async def test_a_new_database_starts_now(store: Store, clock: FakeClock) -> None:
+    assert await listens(store)
+    (first,) = await claim(store)
+    assert first == ClaimedGap(Gap("", "", clock.time, clock.time, first=True), 1)
+
+
+async def test_going_on_is_no_gap(store: Store, clock: FakeClock, began: float) -> None:
+    clock.time += BEAT
+    assert not await listens(store, now=Listening(-1.0 - BEAT, 0.0))
+    assert await claim(store) == []
+
+
+async def test_the_time_in_which_nobody_listened_is_a_gap(store: Store, clock: FakeClock, began: float) -> None:
+    clock.time += 600
+    assert await listens(store, "two")
+    (found,) = await claim(store)
+    assert found.gap == Gap("", "", began, clock.time - 1)
+
+
+async def test_a_frozen_process_did_not_listen(store: Store, clock: FakeClock, began: float) -> None:
+    clock.time += 600
+    assert await listens(store, now=Listening(-601.0, 0.0))
+    (found,) = await claim(store)
+    assert found.gap == Gap("", "", began, clock.time)
+
+
+async def test_what_slack_repeats_is_no_gap(store: Store, clock: FakeClock, began: float) -> None:
+    clock.time += 60
+    assert not await listens(store, "two", Listening(-1.0, 0.0, repeated_for=60.0))
+    clock.time += 62
+    assert await listens(store, "three", Listening(-1.0, 0.0, repeated_for=60.0))
+
+
+async def test_a_half_open_connection_is_a_gap_from_its_last_answer(
+    store: Store, clock: FakeClock, began: float
+) -> None:
+    clock.time += 20
+    await listens(store, now=Listening(-21.0, -18.0))
+    clock.time += 1
+    assert await listens(store, now=Listening(0.0, 0.0))
+    (found,) = await claim(store)
+    assert found.gap == Gap("", "", began + 2, clock.time)
+
+
+async def test_while_another_process_listens_there_is_no_gap(store: Store, clock: FakeClock, began: float) -> None:
+    await listens(store, "two")
+    clock.time += BEAT
+    assert not await listens(store, "three")
+    assert await claim(store) == []
+    clock.time += BEAT
+    await listens(store, "two", Listening(-1.0 - 2 * BEAT, 0.0))
+    clock.time += 2 * BEAT
+    assert await claim(store) == []
+    clock.time += 2 * BEAT
+    assert await claim(store) == []
+
+
+async def test_a_process_that_died_just_before_did_not_listen(store: Store, clock: FakeClock, began: float) -> None:
+    await listens(store, "two")
+    died = clock.time
+    clock.time += BEAT
+    await listens(store, "three")
+    resumed = clock.time - 1
+    clock.time += 4 * BEAT
+    (found,) = await claim(store)
+    assert found.gap == Gap("", "", died, resumed)
+
+
+async def test_a_process_that_said_goodbye_is_not_waited_for(store: Store, clock: FakeClock, began: float) -> None:
+    await store.transact(lambda tx: tx.gaps.listens_no_more("one"))
+    clock.time += BEAT
+    assert await listens(store, "two")
+    assert len(await claim(store)) == 1
+
+
+async def test_a_gap_is_claimed_once_and_again_after_its_lease(store: Store, clock: FakeClock, began: float) -> None:
+    clock.time += 600
+    await listens(store, "two")
+    (found,) = await claim(store)
+    assert await claim(store, "two") == []
+    clock.time += 20
+    assert await store.transact(lambda tx: tx.gaps.keep(found.gap, "one", lease=30.0)) == clock.time
+    clock.time += 20
+    assert await claim(store, "two") == []
+    clock.time += 20
+    assert [each.attempts for each in await claim(store, "two")] == [2]
+    assert await store.transact(lambda tx: tx.gaps.keep(found.gap, "one", lease=30.0)) is None
+    await close(store, found.gap, "one")
+    clock.time += 40
+    assert len(await claim(store)) == 1
+
+
+async def test_a_gap_that_became_longer_is_read_again(store: Store, clock: FakeClock, began: float) -> None:
+    clock.time += 600
+    await listens(store, "two")
+    (found,) = await claim(store)
+    clock.time += 600
+    await listens(store, "three")
+    await close(store, found.gap)
+    (longer,) = await claim(store)
+    assert longer.gap == Gap("", "", began, clock.time - 1)
+
+
+async def test_a_postponed_gap_waits(store: Store, clock: FakeClock, began: float) -> None:
+    clock.time += 600
+    await listens(store, "two")
+    (found,) = await claim(store)
+    await store.transact(lambda tx: tx.gaps.postpone(found.gap, "one", due_in=50.0))
+    assert await claim(store) == []
+    clock.time += 50
+    assert len(await claim(store)) == 1
+
+
+async def test_it_is_spread_over_jobs_direct_messages_and_channels(store: Store, clock: FakeClock) -> None:
+    now = clock.time
+    await add(store, a_thread("running", ts="1.1"), a_thread("second", ts="1.1", number=1, card_ts="1.2"))
+    await add(store, a_thread("asked", root_ts="2.1"))
+    await add(store, a_thread("direct", channel_id="D1", ts="3.1"))
+    await add(store, a_thread("old", ts="4.1"))
+    await add(store, a_thread("introduction", ts="5.1", requester_id=""))
+    gap = Gap("", "", now + 2 * WEEK, now + 2 * WEEK + 600)
+    for name in ("running", "asked"):
+        thread = await get_thread(store, name)
+        await save(store, name, thread.state, poll_in=0.0)
+    clock.time = gap.until
+    direct = await get_thread(store, "direct")
+    await save(store, "direct", direct.state, poll_in=None)
+    await store.transact(lambda tx: tx.gaps.spread(gap))
+    found = [each.gap for each in await claim(store, limit=20)]
+    places = {(each.channel_id, each.thread_ts) for each in found}
+    assert places == {("C1", "1.1"), ("C1", "2.1"), ("D1", "3.1"), ("D1", ""), ("*", "")}
+    assert {(each.since, each.until) for each in found} == {(gap.since, gap.until)}
+
+
+async def test_the_newest_threads_come_first(store: Store, clock: FakeClock) -> None:
+    for number in range(3):
+        await store.transact(
+            lambda tx, number=number: tx.gaps.add([Gap("C1", f"{number}.1", 1.0, 2.0)], newest=float(number))  # type: ignore[misc]
+        )
+    assert [each.gap.thread_ts for each in await claim(store, limit=2)] == ["2.1", "1.1"]
+
+
+async def test_after_a_restored_backup_everything_since_is_asked_about(
+    store: Store, clock: FakeClock, began: float
+) -> None:
+    clock.time += 600
+    await store.transact(lambda tx: tx.gaps.restored())
+    clock.time += 60
+    await listens(store, "two")
+    (found,) = await claim(store)
+    assert found.gap == Gap("", "", began, clock.time - 1, asks=True)
+
+
+async def test_a_restored_database_of_an_earlier_version_starts_now(store: Store, clock: FakeClock) -> None:
+    await store.transact(lambda tx: tx.gaps.restored())
+    assert await claim(store) == []
+
+
+async def test_a_reaction_for_a_stop_is_new_once(store: Store) -> None:
+    await add(store, a_thread("t1", ts="1.1"))
+    assert await store.transact(lambda tx: tx.gaps.is_new_stop("t1", "UANA"))
+    assert not await store.transact(lambda tx: tx.gaps.is_new_stop("t1", "UANA"))
+    stop = replace(a_start(), id="s", kind=RequestKind.STOP, source_key="s", person_id="UBEN", way_in=WayIn.REACTION)
+    await add(store, a_thread("t2", ts="2.1"), replace(stop, thread_id="t2"))
+    assert not await store.transact(lambda tx: tx.gaps.is_new_stop("t2", "UBEN"))
+
+
+@pytest.mark.parametrize("gap", [Gap("C1", "1.1", 1.0, 2.0), Gap("", "", 1.0, 2.0)], ids=["of the thread", "of all"])
+async def test_words_wait_for_the_history_of_their_thread_half_a_minute(
+    store: Store, clock: FakeClock, sql: Sql, gap: Gap
+) -> None:
+    received: dict[str, Any] = {"state": RequestState.RECEIVED, "recorded_at": clock.time}
+    await add(store, a_thread("t1", ts="1.1"), a_follow_up("3.1", **received))
+    await add(store, a_thread("t2", channel_id="C2", ts="1.1"))
+    await store.transact(lambda tx: tx.gaps.add([gap], newest=1.0))
+    assert await claim_received(store) == []
+    stop = replace(a_start("t1", **received), id="stop", kind=RequestKind.STOP, source_key="stop")
+    await store.transact(lambda tx: tx.requests.add(stop))
+    assert [each.request.id for each in await claim_received(store)] == ["stop"]
+    clock.time += 31
+    assert "t1-3.1" in [each.request.id for each in await claim_received(store)]
+
+
+async def test_words_do_not_wait_for_what_is_read_at_the_first_start(store: Store, clock: FakeClock) -> None:
+    received: dict[str, Any] = {"state": RequestState.RECEIVED, "recorded_at": clock.time}
+    await add(store, a_thread("t1", ts="1.1"), a_follow_up("3.1", **received))
+    await store.transact(lambda tx: tx.gaps.add([Gap("C1", "1.1", 1.0, 2.0, first=True)], newest=1.0))
+    assert len(await claim_received(store)) == 1
+
+
+async def test_words_go_on_when_the_history_was_read(store: Store, clock: FakeClock) -> None:
+    received: dict[str, Any] = {"state": RequestState.RECEIVED, "recorded_at": clock.time}
+    await add(store, a_thread("t1", ts="1.1"), a_follow_up("3.1", **received))
+    await store.transact(lambda tx: tx.gaps.add([Gap("C1", "1.1", 1.0, 2.0)], newest=1.0))
+    (found,) = await claim(store)
+    assert await claim_received(store) == []
+    await close(store, found.gap)
+    assert len(await claim_received(store)) == 1
