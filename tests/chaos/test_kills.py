@@ -53,16 +53,6 @@ async def test_nothing_is_lost_or_repeated_over_kills(
     assert sum(len(result.world.process_pool.kills) for result in results) >= kills
 
 
-async def test_nothing_written_while_no_process_lives_is_missed(
-    process_group: ProcessGroup, scratch: Path, seed: int
-) -> None:
-    """Over Socket Mode, Slack keeps nothing while the only process is dead."""
-    sqlite = await new_sqlite(scratch, "downtimes")
-    plan = Round("Downtimes", sqlite, one_instance, idempotent=True, kills=6, seconds=SECONDS)
-    result = await play_round(process_group, scratch, plan, seed)
-    assert not result.verdict.faults, "\n".join([f"with seed {seed}:", *result.verdict.faults])
-
-
 def _check(result: RoundResult, seed: int) -> None:
     assert not result.verdict.faults, "\n".join([f"with seed {seed}:", *result.verdict.faults])
     assert result.world.process_pool.at_points >= AT_POINTS, f"with seed {seed}"

@@ -154,7 +154,6 @@ async def world(
         retry_delays=RETRY_DELAYS,
         rate_limits=FasterRateLimits(slack_pace) if slack_pace else None,
     )
-    workspace.faults.keeps_nothing = not http
     workspace.state.add_channel(Channel("C0ENDS001", ENDS_ALONE, 0, workspace.people[PEOPLE[0]].id))
     workspace.state.add_channel(Channel("C0ADMINS1", ADMINS, 0, workspace.people[PEOPLE[0]].id))
     workspace.channels[ENDS_ALONE].members += [workspace.people[person].id for person in PEOPLE]
