@@ -8,6 +8,7 @@ from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.jobs.job import Problem
 from bot.domain.jobs.observe import with_problem
 from bot.domain.notices.messages import CARD_CHANGED, NewNotice
+from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import (
     came_back,
     certainly_unsent,
@@ -21,7 +22,7 @@ from bot.domain.requests.edits import (
     taken_back,
     without_effect,
 )
-from bot.domain.requests.held import is_late
+from bot.domain.requests.held import is_late, was_stopped_after
 from bot.domain.requests.request import (
     NOT_SENT_YET,
     Arrival,
@@ -105,6 +106,9 @@ async def _revise_follow_up(
     if reopened and means is not ReplyMeaning.SEND:
         await _reopen_otherwise(tx, thread, after, reply, means)
         return
+    if reopened and was_stopped_after(after.asked_at, await tx.requests.stops(thread.id)):
+        await hold_again(tx, after, HeldBecause.STOPPED)
+        return
     if reopened:
         after = await checked(tx, thread, after)
     await tx.requests.save(after)
@@ -128,10 +132,14 @@ async def _answer(tx: RecordingTransaction, before: Request, after: Request, tol
 
 
 def _meaning(reply: Reply, thread: Thread, request: Request, terms: ReplyTerms) -> ReplyMeaning:
-    """Returns how a newer version of a reply is handled. A late one is not sent before its writer has said so."""
-    means = meaning(reply, thread, terms.modes(thread.channel_id))
+    """Returns how a newer version of a reply is handled. A late one is not sent before its writer has said so. That of
+    an outsider will be refused, so there is nothing to ask.
+    """
     if may_be_job(request):
-        means = meaning_of_line(reply)
+        return meaning_of_line(reply)
+    means = meaning(reply, thread, terms.modes(thread.channel_id))
+    if is_outsider(request.person, thread):
+        return ReplyMeaning.SEND if means is ReplyMeaning.ASK_FIRST else means
     late = reply.arrival is Arrival.LATE
     return ReplyMeaning.ASK_FIRST if late and means is ReplyMeaning.SEND else means
 

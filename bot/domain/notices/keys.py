@@ -192,8 +192,9 @@ def reply_expired(person_id: str, at: float) -> NoticeKey:
 
 
 def request_refused(request: Request) -> NoticeKey:
-    """Told once for a request that is not permitted."""
-    return NoticeKey(f"{request.id}/refused")
+    """Told once for each version of a request that is not permitted."""
+    version = f"/{request.edited_at}" if request.edited_at else ""
+    return NoticeKey(f"{request.id}/refused{version}")
 
 
 def project_asked(request: Request) -> NoticeKey:

@@ -1,8 +1,8 @@
 """Decides how a request is handled after its reply was edited or deleted. Pure.
 
-Text that was certainly not sent is replaced by the reply's new text. Text that was sent, or may have been, is kept: the
-new text is stored beside it, and offered to the writer once the outcome of sending is known. An edit gives no commands
-and takes none back:
+Text that was certainly not sent is replaced by the reply's new text, and its permission is checked again, even if it
+was refused. Text that was sent, or may have been, is kept: the new text is stored beside it, and offered to the writer
+once the outcome of sending is known. An edit gives no commands and takes none back:
 
 | before the edit | now words for the agent | now a word for Pagehand, clear or not | now an aside, thanks, emoji |
 |---|---|---|---|
@@ -60,6 +60,8 @@ _EARLIER = {
     RequestState.UNCERTAIN: EarlierWords.UNCERTAIN,
 }
 """Whether the text of a finished request was sent."""
+_NEVER_TRIED = frozenset({NO_WORDS, RejectionReason.NOT_PERMITTED})
+"""The problems of requests that were rejected before they could be sent."""
 
 
 def revised(request: Request, reply: Reply) -> Request:
@@ -248,7 +250,7 @@ def certainly_unsent(request: Request) -> bool:
     return (
         (request.state in NOT_SENT_YET and not request.uncertain)
         or request.state in {RequestState.WITHDRAWN, RequestState.AWAITING_PERSON}
-        or (request.state is RequestState.REJECTED and request.problem == NO_WORDS)
+        or (request.state is RequestState.REJECTED and request.problem in _NEVER_TRIED and not request.uncertain)
     )
 
 

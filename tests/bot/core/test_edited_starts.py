@@ -7,7 +7,9 @@ from support.worlds.core_world import ANA, CoreWorld
 from support.worlds.message_versions import BOT, LATE, ROOT, SOON, MessageVersions, message_versions
 
 from bot.domain.notices.messages import ActionAnswered, ReplyEdited
-from bot.domain.notices.questions import ProjectAsked
+from bot.domain.notices.questions import ProjectAsked, RequestRefused
+from bot.domain.people.members import Member
+from bot.domain.people.permissions import Refusal
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import RequestKind
 from bot.errors import JobApiUnreachable
@@ -197,3 +199,26 @@ async def test_edits_in_direct_messages_can_request_jobs(world: CoreWorld, messa
     world.chat.public.add("D1")
     await message.take(message.written("help"), message.edited("help", "Fix it"))
     assert created(world) == [("Fix it", "docs")]
+
+
+@pytest.mark.parametrize("way", ["mention", "new", "direct message"])
+async def test_a_refused_request_for_a_job_is_checked_again_when_it_is_edited(
+    world: CoreWorld, message: MessageVersions, way: str
+) -> None:
+    """Each version is refused once, until one is permitted."""
+    form = {"mention": f"{US} {{}}", "new": "!new {}", "direct message": "{}"}[way]
+    if way == "new":
+        message.thread_ts = await world.started()
+    if way == "direct message":
+        message.channel = "D1"
+        world.chat.public.add("D1")
+    before = list(world.job_api.created)
+    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=True)
+    first, second, third = (form.format(text) for text in ("Fix it", "Fix it well", "Fix it better"))
+    await message.take(message.written(first))
+    await message.take(*[message.edited(first, second)] * 2)
+    refused = [(each.refusal, each.text) for each in world.chat.private_as(RequestRefused)]
+    assert refused == [(Refusal.GUEST, "Fix it"), (Refusal.GUEST, "Fix it well")]
+    world.reading.members["UANA"] = Member("UANA", "Ana", "T1", is_guest=False)
+    await message.take(message.edited(second, third, SOON[1]))
+    assert world.job_api.created == [*before, "Fix it better"]

@@ -7,12 +7,14 @@ import pytest
 from support.fakes.attachments import holding
 from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import Reaction, ReplyEdited
 from bot.domain.notices.posts import ContextCut, ReplyNotFullySent
-from bot.domain.notices.questions import RequestRefused
+from bot.domain.notices.questions import HeldAsked, RequestRefused
 from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules, Refusal
-from bot.domain.requests.request import Person, Reply
+from bot.domain.projects import ChannelSettings, Project, Projects, ReplyMode
+from bot.domain.requests.request import HeldBecause, Person, Reply
 from bot.errors import JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.ports.store import ClaimedRequest
 from bot.scheduler.retention import DAY
@@ -211,6 +213,67 @@ async def test_replies_follow_their_edits_while_the_job_api_is_away(world: CoreW
     await world.pass_time(10)
     assert world.job_api.messages["job-1"] == ["second"]
     assert offers(world) == []
+
+
+async def test_a_reply_over_the_hourly_limit_is_checked_again_when_it_is_edited(world: CoreWorld) -> None:
+    """Each version is refused once, until one is permitted."""
+    world.rules = PermissionRules("T1", hourly_limit=1)
+    world.assemble()
+    ts = await world.started()
+    await world.reply(ts, "first", TS)
+    await world.pass_time(5)
+    for _ in range(2):
+        await edit(world, ts, "second", AT[0])
+        await world.pass_time(5)
+    refused = [(each.refusal, each.text) for each in world.chat.private_as(RequestRefused)]
+    assert refused == [(Refusal.TOO_MANY, "first"), (Refusal.TOO_MANY, "second")]
+    assert world.chat.reactions == {}
+    world.clock.advance(3_600)
+    await edit(world, ts, "third", AT[1])
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == ["third"]
+    assert world.chat.reactions == {TS: Reaction.ACCEPTED}
+    assert len(world.chat.private) == 2
+
+
+async def test_a_refused_reply_edited_after_a_stop_is_asked_about(world: CoreWorld) -> None:
+    """Like any other that was written before the stop."""
+    world.job_api.cancels = True
+    ts = await world.started()
+    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=True)
+    await world.reply(ts, "first", TS, BEN)
+    await world.pass_time(5)
+    await world.service.receive(Reply(ANA, "C1", ts, "1700000005.000300", "", word=ThreadWord.STOP))
+    await world.pass_time(5)
+    world.reading.members["UBEN"] = Member("UBEN", "Ben", "T1", is_guest=False)
+    await edit(world, ts, "second", AT[0], BEN)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == []
+    (asked,) = world.chat.private_as(HeldAsked)
+    assert (asked.person_id, asked.text, asked.because) == ("UBEN", "second", HeldBecause.STOPPED)
+
+
+async def test_an_outsider_is_refused_for_each_edit(world: CoreWorld) -> None:
+    """Instead of being asked whether the reply is for the agent, which they may not answer."""
+    channel = ChannelSettings(replies=ReplyMode.PARTICIPANTS)
+    world.projects = Projects((Project("docs"),), any_channel=channel)
+    world.assemble()
+    ts = await world.started()
+    await world.reply(ts, "first", TS, EVA)
+    await world.pass_time(5)
+    await edit(world, ts, "second", AT[0], EVA)
+    await world.pass_time(5)
+    assert world.chat.private_kinds() == [("UEVA", "request_refused")] * 2
+
+
+async def test_a_refused_reply_that_is_deleted_is_not_sent(world: CoreWorld) -> None:
+    ts = await world.started()
+    await world.reply(ts, "first", TS, EVA)
+    await world.pass_time(5)
+    await withdraw(world, ts, AT[0], EVA)
+    await world.pass_time(5)
+    assert world.job_api.messages["job-1"] == []
+    assert world.chat.private_kinds() == [("UEVA", "request_refused")]
 
 
 @pytest.mark.parametrize("again", [ANA, BEN])

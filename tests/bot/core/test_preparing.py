@@ -111,7 +111,7 @@ async def test_a_permission_slack_never_confirms_is_refused(world: CoreWorld) ->
     assert [each.refusal for each in world.chat.private_as(RequestRefused)] == [Refusal.PERSON_UNKNOWN]
 
 
-async def test_a_refused_reply_loses_its_mark_and_is_not_offered_again(world: CoreWorld) -> None:
+async def test_a_refused_reply_loses_its_mark_and_each_edit_is_refused(world: CoreWorld) -> None:
     ts = await world.started()
     world.reading.members["UBEN"] = replace(GUEST, id="UBEN")
     await world.reply(ts, "more", AT[0], BEN)
@@ -119,7 +119,9 @@ async def test_a_refused_reply_loses_its_mark_and_is_not_offered_again(world: Co
     await world.pass_time(5)
     assert world.job_api.messages == {}
     assert world.chat.reactions == {}
-    assert world.chat.private == [RequestRefused("UBEN", Refusal.GUEST, RequestKind.FOLLOW_UP, "more")]
+    assert world.chat.private == [
+        RequestRefused("UBEN", Refusal.GUEST, RequestKind.FOLLOW_UP, text) for text in ("more", "even more")
+    ]
 
 
 async def test_each_person_has_an_hourly_limit(world: CoreWorld) -> None:

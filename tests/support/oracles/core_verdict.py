@@ -195,7 +195,8 @@ class Verdict:
         if row["kind"] == "stop" and row["way_in"] == WayIn.SWITCH:
             return self._was_called_off(thread_id)  # nobody asked for it
         if row["problem"] == RejectionReason.NOT_PERMITTED:
-            return f"{thread_id}/{row['id']}/refused" in self.notices
+            version = f"/{row['edited_at']}" if row["edited_at"] else ""
+            return f"{thread_id}/{row['id']}/refused{version}" in self.notices
         if row["problem"] == RejectionReason.STOPPED and any(
             self._answers_a_stop(key, thread_id) for key in self.notices
         ):
@@ -289,8 +290,7 @@ class Verdict:
         if not self._was_called_off(thread.id):
             assert request, written
             assert allowed or request["state"] in {"rejected", "withdrawn"}, request
-        if allowed:
-            self._newest(written)
+        self._newest(written)
 
     def _newest(self, written: Written) -> None:
         """The final text of a reply is sent, offered to its author, or withdrawn; the newest text was sent."""
