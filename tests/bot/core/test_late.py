@@ -323,7 +323,7 @@ async def test_an_unanswered_question_comes_once_more_as_a_direct_message(world:
 
 
 @pytest.mark.parametrize("kind", [RequestKind.SEND_HELD, RequestKind.DISCARD_HELD])
-async def test_an_answered_question_is_not_repeated(world: CoreWorld, ts: str, kind: RequestKind) -> None:
+async def test_an_answered_question_has_no_reminder(world: CoreWorld, ts: str, kind: RequestKind) -> None:
     await late(world, ts, "Mend the index", at(1))
     await answer(world, kind)
     await world.pass_time(4_000)
