@@ -177,5 +177,6 @@ async def test_a_press_is_recorded_as_its_persons_answer(which: int, kind: Reque
     )
     async with listening() as world:
         assert (await world.both_ways(payload)).status == 200
-        expected = Action(Person("U0ANA", "T1"), kind, "click/T1/1.2.abc", argument="r1")
+        at = str(action["action_ts"])
+        expected = Action(Person("U0ANA", "T1"), kind, "click/T1/1.2.abc", argument="r1", at=at)
         assert world.service.actions == [expected]

@@ -163,7 +163,7 @@ async def test_old_audit_entries_are_deleted_in_small_steps(store: Store, sql: S
 
 
 async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, clock: FakeClock) -> None:
-    """Versions of messages after a quarter of an hour, counted requests after two hours, drafts after a day, abandoned
+    """Versions of messages after eight days, counted requests after two hours, drafts after a day, abandoned
     Homes and held replies, and audit entries with their jobs.
     """
     held = RequestState.AWAITING_PERSON
@@ -195,8 +195,8 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
             for table in ("message_versions", "counted_requests", "drafts", "requests", "homes", "audit")
         ]
     assert list(counted.values()) == [
-        [450, 450, 451, 3, 450, 450], [0, 450, 451, 3, 450, 450], [0, 0, 451, 3, 450, 450], [0, 0, 1, 3, 450, 450],
-        [0, 0, 1, 2, 450, 450], [0, 0, 1, 2, 0, 450], [0, 0, 1, 0, 0, 0],
+        [450, 450, 451, 3, 450, 450], [450, 450, 451, 3, 450, 450], [450, 0, 451, 3, 450, 450], [450, 0, 1, 3, 450, 450],
+        [450, 0, 1, 2, 450, 450], [0, 0, 1, 2, 0, 450], [0, 0, 1, 0, 0, 0],
     ]  # fmt: skip
     assert await rows(sql, "preferences") == 1
 

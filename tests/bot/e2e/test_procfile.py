@@ -149,6 +149,7 @@ async def test_every_procfile_line_works_and_a_killed_worker_is_replaced(
                 "job poller",
                 "outbox",
                 "home publisher",
+                "history reader",
                 "file uploader",
                 "job API of docs",
             },

@@ -106,7 +106,9 @@ async def _shows(shown: Callable[[], Awaitable[str]], words: str) -> bool:
 
 def _all_well() -> dict[str, str]:
     workers = ("request preparer", "file uploader", "request sender", "job poller", "outbox", "home publisher")
-    return dict.fromkeys((*workers, "job API of docs", "slack connection", "recording", "set-up"), "works")
+    return dict.fromkeys(
+        (*workers, "history reader", "job API of docs", "slack connection", "recording", "set-up"), "works"
+    )
 
 
 async def _ask(session: aiohttp.ClientSession) -> tuple[int, bool, dict[str, Any]]:
