@@ -195,8 +195,8 @@ async def test_a_sweep_deletes_from_every_growing_table(store: Store, sql: Sql, 
             for table in ("message_versions", "counted_requests", "drafts", "requests", "homes", "audit")
         ]
     assert list(counted.values()) == [
-        [450, 450, 451, 3, 450, 450], [450, 450, 451, 3, 450, 450], [450, 0, 451, 3, 450, 450], [450, 0, 1, 3, 450, 450],
-        [450, 0, 1, 2, 450, 450], [0, 0, 1, 2, 0, 450], [0, 0, 1, 0, 0, 0],
+        [450, 450, 451, 3, 450, 450], [450, 450, 451, 3, 450, 450], [450, 0, 451, 3, 450, 450],
+        [450, 0, 1, 3, 450, 450], [450, 0, 1, 2, 450, 450], [0, 0, 1, 2, 0, 450], [0, 0, 1, 0, 0, 0],
     ]  # fmt: skip
     assert await rows(sql, "preferences") == 1
 

@@ -16,8 +16,10 @@ from support.chaos.user_scenario import UserScenario
 from support.chaos.verdict import Verdict, judge
 from support.oracles.promises import Broken, Promise
 
-STILL_FOR = LEASE + 15.0
-"""Seconds without anything new after which nothing more is expected: a lease, and the longest wait of a retry."""
+STILL_FOR = LEASE + 15.0 + 30.0
+"""Seconds without anything new after which nothing more is expected: a lease, the longest wait of a retry, and that of
+a reply for the history of its thread.
+"""
 AT_ONCE = 25
 """Concurrent scenarios: more would only slow everything down."""
 Disruption = Callable[[ProcessWorld, asyncio.Event], Awaitable[None]]
