@@ -28,7 +28,16 @@ from bot.errors import (
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.transport import JobApiTransport
-from bot.jobs.wire import MAX_BODY, MAX_WORDS, cancel_body, error_message_in, parse_job, parse_upload, prompt_body
+from bot.jobs.wire import (
+    MAX_BODY,
+    MAX_WORDS,
+    cancel_body,
+    error_message_in,
+    parse_job,
+    parse_upload,
+    prompt_body,
+    unzipped,
+)
 from bot.ports.job_api import PromptCall, SeenJob
 from bot.runtime.log_context import REQUEST_ID_HEADER, current_log_context
 from bot.runtime.secrets.rotation import RotatingSecret
@@ -131,7 +140,7 @@ class HttpJobApi:
             headers={
                 "User-Agent": f"Pagehand/{__version__}",
                 "Accept": "application/json",
-                # A job is short, but a compressed response of a few kilobytes can decompress to gigabytes.
+                # A job is short. A server that compresses its answers all the same is read, too.
                 "Accept-Encoding": "identity",
                 "Content-Type": "application/json",
             },
@@ -153,19 +162,20 @@ class HttpJobApi:
         """Sends a follow-up to a job."""
         url = self._url(_MESSAGE_PATH, project_id, job_id)
         body = prompt_body(call)
-        return await self._call(JobApiOperation.MESSAGE, project_id, url, body, call.idempotency_key)
+        return await self._call(JobApiOperation.MESSAGE, project_id, url, body, call.idempotency_key, job_id)
 
     async def cancel(
         self, project_id: str, job_id: str, *, idempotency_key: str, requester: Requester | None = None
     ) -> Job:
         """Stops a job and its waiting messages; safe to repeat."""
         url = self._url(_CANCEL_PATH, project_id, job_id)
-        return await self._call(JobApiOperation.CANCEL, project_id, url, cancel_body(requester), idempotency_key)
+        body = cancel_body(requester)
+        return await self._call(JobApiOperation.CANCEL, project_id, url, body, idempotency_key, job_id)
 
     async def discard(self, project_id: str, job_id: str, *, idempotency_key: str) -> Job:
         """Discards the work of a failed job; safe to repeat."""
         url = self._url(_DISCARD_PATH, project_id, job_id)
-        return await self._call(JobApiOperation.DISCARD, project_id, url, b"{}", idempotency_key)
+        return await self._call(JobApiOperation.DISCARD, project_id, url, b"{}", idempotency_key, job_id)
 
     def can_cancel(self, project_id: str) -> bool:  # noqa: ARG002 - the port asks for each project
         """Returns whether `cancel` is supported."""
@@ -177,13 +187,13 @@ class HttpJobApi:
 
     async def get(self, project_id: str, job_id: str) -> Job:
         """Reads a job."""
-        return self._job_in(await self._read(project_id, job_id))
+        return self._job_in(await self._read(project_id, job_id), job_id)
 
     async def look(self, project_id: str, job_id: str, *, unless: bytes = b"") -> SeenJob | None:
         """Reads a job. Returns None if the response is identical to the one with the fingerprint `unless`."""
         body = await self._read(project_id, job_id)
         fingerprint = hashlib.blake2b(body, digest_size=16).digest()
-        return None if fingerprint == unless else SeenJob(self._job_in(body), fingerprint)
+        return None if fingerprint == unless else SeenJob(self._job_in(body, job_id), fingerprint)
 
     async def upload(self, project_id: str, content: bytes, *, name: str, mimetype: str) -> UploadedFile:
         """Uploads a file, to which requests can then refer. Safe to repeat.
@@ -217,11 +227,14 @@ class HttpJobApi:
         request = partial(self._poll, self._address(project_id, job_id))
         return await self._exchange(JobApiOperation.GET, project_id, request)
 
-    async def _call(self, operation: JobApiOperation, project_id: str, url: str, content: bytes, key: str) -> Job:
-        return self._job_in(await self._exchange(operation, project_id, partial(self._post, url, content, key)))
+    async def _call(  # noqa: PLR0917 - a call's parts, in the order of the request
+        self, operation: JobApiOperation, project_id: str, url: str, content: bytes, key: str, job_id: str = ""
+    ) -> Job:
+        body = await self._exchange(operation, project_id, partial(self._post, url, content, key))
+        return self._job_in(body, job_id)
 
-    def _job_in(self, body: bytes) -> Job:
-        return self._without_key(parse_job(body, self._hide_key))
+    def _job_in(self, body: bytes, job_id: str) -> Job:
+        return self._without_key(parse_job(body, self._hide_key, asked_id=job_id))
 
     async def _exchange(self, operation: JobApiOperation, project_id: str, build: Callable[[], httpx.Request]) -> bytes:
         """Sends a request, unless the project is paused, and returns the body of a successful response."""
@@ -332,13 +345,13 @@ def _segment(value: str) -> str:
 
 
 async def _read(response: httpx.Response) -> bytes:
-    """Returns the body. Stops soon after MAX_BODY, and a longer body counts as unreadable."""
+    """Returns the body, decompressed. Stops soon after MAX_BODY, and a longer body counts as unreadable."""
     body = bytearray()
     async for chunk in _chunks(response):
         body += chunk
         if len(body) > MAX_BODY:
             break
-    return bytes(body)
+    return unzipped(bytes(body))
 
 
 def _chunks(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -11,6 +11,7 @@ import httpx
 
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.transport import JobApiTransport
+from bot.jobs.wire import unzipped
 
 NO_JOB = "pagehand-doctor"
 """The id of no job, the digest of no file, and the name of no operation."""
@@ -89,7 +90,7 @@ class JobApiProbe:
                 await response.aclose()
         except Exception:  # noqa: BLE001 - whatever it was, nothing is known; and its words can quote the key
             return None
-        return _Answer(response.status_code, bytes(body))
+        return _Answer(response.status_code, unzipped(bytes(body)))
 
 
 def _is_there(answer: _Answer | None, unknown: _Answer | None, operation: str) -> bool | None:

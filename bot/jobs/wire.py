@@ -2,14 +2,15 @@
 exactly.
 """
 
+import json
 import math
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
 
 from bot.domain.jobs.job import Job
 from bot.domain.requests.request import Requester, UploadedFile
@@ -26,7 +27,12 @@ MAX_FILE_NAME = 200
 MAX_LINK = 3000
 """The longest link that Slack accepts on a button, in characters."""
 
-_BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+_LOST = "\ufffd"
+"""Stands for what is no character of UTF-8."""
+_MAX_DEPTH = 100
+"""Python's JSON parser gives up some hundred levels deeper."""
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _HTML = re.compile(r"<\s{0,5}/?\s{0,5}(!doctype|html|head|body|script|style|title|h1)\b", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"^(https?://)[^/]*@", re.IGNORECASE)
 _LOOKED_AT = 20_000
@@ -47,15 +53,16 @@ def _repository(value: Any) -> Any:
 
 
 def _link(value: Any) -> str | None:
-    # A shortened link would lead elsewhere, so a long one counts as missing.
-    return printable_line(value, MAX_LINK) or None if isinstance(value, str) and len(value) <= MAX_LINK else None
+    # A shortened or incomplete link would lead elsewhere, so it counts as missing.
+    text = value.strip() if isinstance(value, str) and len(value) <= MAX_LINK else ""
+    return text if text and _LOST not in text and printable_line(text, MAX_LINK) == text else None
 
 
 def _id(value: Any) -> str:
     """Returns an id unchanged, because it addresses the job. Raises ValueError if no URL path can contain it."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     text = str(value) if whole or (isinstance(value, float) and math.isfinite(value)) else value
-    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > MAX_ID:
+    if not isinstance(text, str) or not text.strip() or not text.isprintable() or _LOST in text or len(text) > MAX_ID:
         raise ValueError("not an id")
     if text in {".", ".."}:
         raise ValueError("a path segment with a meaning of its own")
@@ -150,10 +157,56 @@ def cancel_body(requested_by: Requester | None = None) -> bytes:
     return CancelBody(requested_by=requested_by).model_dump_json(by_alias=True, exclude_none=True).encode()
 
 
+def unzipped(body: bytes) -> bytes:
+    """Returns what a body of gzip contains, at most a byte more than MAX_BODY; any other body unchanged. No JSON begins
+    like gzip, so it is recognized by that, whatever the header says.
+    """
+    if not body.startswith(_GZIP):
+        return body
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(body, MAX_BODY + 1)
+    except zlib.error:
+        return body
+
+
+def _json_in(body: bytes) -> Any:
+    """Returns the JSON value of a body. What no JSON may contain costs only the field that it is in: bytes that are no
+    UTF-8, control characters, half of a surrogate pair, NaN, numbers of any length, any depth. Raises ValueError.
+    """
+    text = body.decode("utf-8-sig", "replace")
+    try:
+        return _parsed(text)
+    except RecursionError:
+        return _parsed(_without_depths(text))
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, strict=False, parse_int=_short_number, parse_constant=lambda _: None)
+
+
+def _short_number(digits: str) -> int | None:
+    return int(digits) if len(digits) <= MAX_ID else None
+
+
+def _without_depths(text: str) -> str:
+    """Returns JSON with null instead of what is nested more deeply than _MAX_DEPTH."""
+    kept, depth, kept_until = [], 0, 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        if found[0] in {"[", "{"}:
+            depth += 1
+            if depth == _MAX_DEPTH:
+                kept += [text[kept_until : found.start()], "null"]
+        elif found[0] in {"]", "}"}:
+            if depth == _MAX_DEPTH:
+                kept_until = found.end()
+            depth -= 1
+    return "".join([*kept, text[kept_until:]]) if depth < _MAX_DEPTH else ""
+
+
 def parse_upload(body: bytes) -> str:
     """Parses the id of an uploaded file. Raises JobApiUnreadable for any other response."""
     try:
-        data = from_json(body.removeprefix(_BOM)) if len(body) <= MAX_BODY else None
+        data = _json_in(body) if len(body) <= MAX_BODY else None
     except ValueError:
         data = None
     found = data.get("id") if isinstance(data, dict) else None
@@ -162,16 +215,34 @@ def parse_upload(body: bytes) -> str:
     return found
 
 
-def parse_job(body: bytes, hide: Hide = str) -> Job:
-    """Parses an Agent job. Raises JobApiUnreadable for any other response. `hide` masks secrets in its details."""
+def parse_job(body: bytes, hide: Hide = str, *, asked_id: str = "") -> Job:
+    """Parses an Agent job. Raises JobApiUnreadable for any other response.
+
+    Args:
+        body: The response.
+        hide: Masks secrets in the job's details.
+        asked_id: The id by which the job was addressed, which counts if the response has an unusable one; empty: none.
+    """
     problem = _why_not_a_job(body)
     if not problem:
         try:
-            return AgentJob.model_validate_json(body.removeprefix(_BOM)).to_job(hide)
+            return _job_in(body, asked_id).to_job(hide)
         except ValidationError as error:
             problem = _why_not_valid(error)
+        except ValueError:
+            problem = _INCOMPLETE
     # Raised outside of the except clause, so that the error's context does not contain the response.
     raise JobApiUnreadable(f"The job API's answer is not a job: {problem}.")
+
+
+def _job_in(body: bytes, asked_id: str) -> AgentJob:
+    try:
+        return AgentJob.model_validate_json(body)  # four times as fast as the rest, and strict
+    except ValidationError:
+        data = _json_in(body)
+    if asked_id and isinstance(data, dict) and "id" in data:
+        data["id"] = asked_id
+    return AgentJob.model_validate(data)
 
 
 def _why_not_a_job(body: bytes) -> str:
@@ -183,10 +254,13 @@ def _why_not_a_job(body: bytes) -> str:
     return "it is a web page" if start.startswith(b"<") else ""
 
 
+_INCOMPLETE = "it is no complete JSON object"
+
+
 def _why_not_valid(error: ValidationError) -> str:
     details = error.errors(include_url=False, include_context=False, include_input=False)
     named = {str(detail["loc"][0]) for detail in details if detail["loc"]}
-    return f"it has no usable {' and no usable '.join(sorted(named))}" if named else "it is no complete JSON object"
+    return f"it has no usable {' and no usable '.join(sorted(named))}" if named else _INCOMPLETE
 
 
 def error_message_in(body: bytes) -> str:
@@ -197,7 +271,7 @@ def error_message_in(body: bytes) -> str:
     if len(body) > MAX_BODY:
         return ""
     try:
-        data = from_json(body.removeprefix(_BOM))
+        data = _json_in(body)
     except ValueError:
         return ""
     text = "; ".join(_words(data))

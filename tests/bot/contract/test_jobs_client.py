@@ -1,10 +1,12 @@
 import asyncio
+import gzip
 import json
 import logging
 import socket
 import ssl
 import subprocess
 import traceback
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,7 +37,7 @@ from bot.errors import (
 )
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
-from bot.jobs.wire import MAX_WORDS
+from bot.jobs.wire import MAX_BODY, MAX_WORDS
 from bot.ports.job_api import JobApi, PromptCall
 
 KEY = "mk_admin_planted-key/7f3a"
@@ -458,6 +460,33 @@ async def test_a_job_that_echoes_the_key_is_shown_without_it(server: Server, ope
     echo = {"id": "job_1", "status": f"as {KEY}", "prLink": f"https://x/?k={KEY}", "source": {"ref": KEY}, "model": KEY}
     server.reply = answering(200, json.dumps(echo).encode())
     assert await get(open_api()) == Job(id="job_1", status="as ***", pr_link="https://x/?k=***", ref="***", model="***")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        answering(200, gzip.compress(JOB), content_encoding="gzip"),
+        answering(200, JOB, content_encoding="gzip"),
+        answering(200, JOB[:-1] + b', "a": "\xe9\x01", "b": %s}' % (b"1" * 10_000)),
+    ],
+    ids=["gzip", "called gzip", "no JSON"],
+)
+@every_call
+async def test_an_unusual_answer_is_read(server: Server, open_api: Open, call: Call, reply: Reply) -> None:
+    server.reply = reply
+    assert await call(open_api()) == SEEN
+
+
+async def test_a_decompression_bomb_takes_bounded_memory(server: Server, open_api: Open) -> None:
+    api, bomb = open_api(), gzip.compress(bytes(200 * MAX_BODY))
+    server.reply = answering(200, bomb, content_encoding="gzip")
+    tracemalloc.start()
+    try:
+        with pytest.raises(JobApiUnreadable, match="longer than"):
+            await get(api)
+        assert tracemalloc.get_traced_memory()[1] < 10 * MAX_BODY
+    finally:
+        tracemalloc.stop()
 
 
 # -- the table of faults: success that can't be read ------------------------------------------------------------------

@@ -1,3 +1,4 @@
+import gzip
 import json
 from typing import Any
 
@@ -7,7 +8,18 @@ from hypothesis import strategies as st
 
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
-from bot.jobs.wire import MAX_BODY, MAX_ID, MAX_LINK, AgentJob, JobSource, error_message_in, parse_job, prompt_body
+from bot.jobs.wire import (
+    MAX_BODY,
+    MAX_ID,
+    MAX_LINK,
+    AgentJob,
+    JobSource,
+    error_message_in,
+    parse_job,
+    parse_upload,
+    prompt_body,
+    unzipped,
+)
 from bot.ports.job_api import PromptCall
 from bot.runtime.text import printable_line
 
@@ -149,9 +161,68 @@ def test_any_bytes_are_a_job_or_unreadable(answer: bytes) -> None:
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS[2:], json_values)))
 def test_no_optional_field_makes_a_job_unreadable(fields: dict[str, Any]) -> None:
-    # A lone surrogate is not interoperable JSON (RFC 8259, 8.2), and NaN is none at all.
     job = parse_job(json.dumps({**fields, "id": "job_1", "status": "active"}).encode())
     assert (job.id, job.status) == ("job_1", "active")
+
+
+NO_JSON = {
+    "half a pair": rb'"a\ud83d"',
+    "half a pair, encoded": b'"a\xed\xa0\xbd"',
+    "control character": b'"a\x00\n\x1f"',
+    "latin-1": b'"caf\xe9"',
+    "huge": b"1" * 10_000,
+    "huge and negative": b"-" + b"1" * 10_000,
+    "not a number": b"NaN",
+    "infinite": b"[-Infinity, 1e999]",
+    "twice": b'{"a": 1, "a": "\xff"}',
+    "deep": b"[" * 5_000 + b'"]", {"a": "\\\\"}' + b"]" * 5_000,
+    "deep objects": b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+}
+
+
+@pytest.mark.parametrize("bad", NO_JSON.values(), ids=NO_JSON)
+@pytest.mark.parametrize("field", [*FIELDS, "details", "novelty"])
+def test_what_no_json_may_contain_costs_only_its_field(field: str, bad: bytes) -> None:
+    fields = {name: json.dumps(value).encode() for name, value in WHOLE.items()} | {field: bad}
+    raw = b"{%s}" % b",".join(b'"%s": %s' % (name.encode(), value) for name, value in fields.items())
+    try:
+        job = parse_job(raw, asked_id="job_1")
+    except JobApiUnreadable:
+        assert field == "status"
+        assert not bad.startswith(b'"'), "what is readable of a text is read"
+        return
+    whole, own = parse_job(json.dumps(WHOLE).encode()), {"prLink": "pr_link", "createdAt": "created_at"}
+    kept = vars(whole).keys() - {own.get(field, field), *(("repository", "ref") if field == "source" else ())}
+    kept -= {"archived_at"} if field == "archivedAt" else set()
+    assert {name: getattr(job, name) for name in kept} == {name: getattr(whole, name) for name in kept}
+    assert job.id == "job_1"
+    assert job.pr_link in {whole.pr_link, None}
+    assert all(text.isprintable() for text in vars(job).values() if isinstance(text, str))
+
+
+@pytest.mark.parametrize("bad", NO_JSON.values(), ids=NO_JSON)
+def test_other_answers_are_read_as_leniently(bad: bytes) -> None:
+    assert error_message_in(b'{"novelty": %s, "error": "Too long"}' % bad) == "Too long"
+    assert parse_upload(b'{"novelty": %s, "id": "f1"}' % bad) == "f1"
+
+
+def test_a_new_job_needs_an_id_of_its_own() -> None:
+    for raw in (b'{"id": "caf\xe9", "status": "active"}', b'{"id": "a\x01", "status": "active"}'):
+        with pytest.raises(JobApiUnreadable, match="no usable id"):
+            parse_job(raw)
+    with pytest.raises(JobApiUnreadable, match="no usable id"):
+        parse_job(b'{"status": "active"}', asked_id="job_1")
+
+
+@pytest.mark.parametrize("link", [b"https://git.example/caf\xe9", b"https://git.example/\x01", rb"https://x/\ud83d"])
+def test_an_incomplete_link_counts_as_missing(link: bytes) -> None:
+    assert parse_job(b'{"id": "job_1", "status": "active", "prLink": "%s"}' % link) == BARE
+
+
+def test_gzip_is_read_within_a_bound() -> None:
+    assert unzipped(gzip.compress(body())) == body()
+    assert unzipped(body()) == body()
+    assert len(unzipped(gzip.compress(bytes(50 * MAX_BODY)))) == MAX_BODY + 1
 
 
 @given(st.text(), st.text(min_size=1).map(lambda text: printable_line(text, 90)).filter(bool))

@@ -70,6 +70,7 @@ ODD = (
     "Future",
     "Malformed",
     "Not a link",
+    "No JSON",
 )
 
 
@@ -304,6 +305,9 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     fake_job_api.show(seen["Malformed"], "failed", createdAt="yesterday\u202e\x00", source="x" * 9999, model={"a": 1})
     fake_job_api.show(seen["Not a link"], "completed", "javascript:alert(1)//<!channel>")
 
+    no_json = b'{"id": "job\xe9", "status": "failed\x01", "model": "\\ud83d", "novelty": %s}' % (b"1" * 10_000)
+    fake_job_api.fail(Fault(applied=True, body=no_json), Operation.GET, job_id=seen["No JSON"], times=None)
+
     await world.workspace.changes.wait_for(lambda: "dreaming" in world.thread("Odd")[0].text)
     assert "<!here>" not in world.thread("Odd")[0].text
     await world.until_said("Late", *FINISHED)
@@ -323,6 +327,7 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     await world.until_said("Gone", "started", "gone")
     await world.until_said("Future", "started", "failed")
     await world.until_said("Malformed", "started", "failed")
+    await world.until_said("No JSON", "started", "failed")
     await world.until_said("Not a link", *FINISHED)
     assert "&lt;!channel&gt;" in world.thread("Not a link")[2].text
     reply = await world.reply("Gone", "Still there?")
