@@ -84,7 +84,8 @@ async def _record_words(tx: RecordingTransaction, thread: Thread, reply: Reply, 
 async def _have_sent(tx: RecordingTransaction, thread: Thread, reply: Reply, terms: ReplyTerms) -> None:
     """Records a follow-up, unless the job was stopped after it was written: Slack delivered it late."""
     request = _follow_up(tx, thread, reply)
-    if was_stopped_after(request.asked_at, await tx.requests.stops(thread.id)):
+    outsider = is_outsider(reply.person, thread)
+    if not outsider and was_stopped_after(request.asked_at, await tx.requests.stops(thread.id)):
         await hold(tx, thread, request, HeldBecause.STOPPED)
         return
     request = await checked(tx, thread, request)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.notices.messages import CARD_CHANGED
+from bot.domain.people.permissions import is_outsider
 from bot.domain.requests.edits import certainly_unsent
 from bot.domain.requests.held import is_withdrawn_by, was_stopped_after
 from bot.domain.requests.request import NOT_SENT_YET, HeldBecause, Request, RequestKind, RequestState
@@ -45,10 +46,11 @@ def _is_overtaken(request: Request, stops: Sequence[Request]) -> bool:
 
 
 async def _withdraw(tx: RecordingTransaction, thread: Thread, requests: Sequence[Request]) -> bool:
-    for request in requests:
+    asked = [each for each in requests if not is_outsider(each.person, thread)]  # others' will be refused
+    for request in asked:
         await hold_again(tx, request, HeldBecause.STOPPED)
         if request.message_ts:
             await tx.notices.add(request.thread_id, reaction_notice(request, None))
-    if requests and thread.card_ts is not None:
+    if asked and thread.card_ts is not None:
         await tx.notices.add(thread.id, CARD_CHANGED)  # it counts waiting follow-ups
-    return bool(requests)
+    return bool(asked)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
-from support.worlds.core_world import ANA, BEN, CoreWorld
+from support.worlds.core_world import ANA, BEN, EVA, CoreWorld
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import SlackFile
@@ -28,6 +28,7 @@ from bot.domain.requests.request import (
     WayIn,
 )
 from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.service.start import request_id, source_key_of
 
 JOB, LINK = "job-1", "https://example.org/pull/1"
 
@@ -386,6 +387,21 @@ async def test_a_reply_that_slack_delivers_late_is_withdrawn_by_a_stop(
         await world.service.receive(Reply(BEN, "C1", ts, written, text))
     await world.pass_time(60)
     assert (world.job_api.messages[JOB], asked(world)) == (["After"], [("UBEN", "Before")])
+
+
+@pytest.mark.parametrize("written", ["before the stop is recorded", "after it"])
+async def test_nobody_is_asked_about_a_reply_that_will_be_refused(world: CoreWorld, ts: str, written: str) -> None:
+    reply = Reply(EVA, "C1", ts, at(1), "Before")
+    if written == "before the stop is recorded":
+        await world.service.receive(reply)
+    await said(world, ts, at(50))
+    if written == "after it":
+        await world.service.receive(reply)
+    await world.pass_time(60)
+    assert (world.job_api.messages[JOB], asked(world)) == ([], [])
+    refused = await world.store.transact(lambda tx: tx.requests.get(request_id(source_key_of(reply))))
+    assert refused is not None
+    assert refused.state is RequestState.REJECTED
 
 
 async def test_a_reply_that_comes_back_unsent_is_withdrawn_by_a_stop(world: CoreWorld, ts: str) -> None:
