@@ -1,11 +1,10 @@
-"""What a message contains besides its own text: blocks, files, forwarded and linked messages, link previews.
+"""What a message contains besides its own words: files, forwarded and linked messages, link previews.
 
 Slack documents only the attachments that apps write (docs.slack.dev, "Secondary message attachments"); the others are
 known from recorded payloads. A forwarded message has `is_share`, a linked one `is_msg_unfurl`.
 """
 
 import re
-from collections.abc import Sequence
 
 from bot.domain.context.message_text import beginning, mention, unescape_keeping_mentions
 from bot.domain.context.slack_files import (
@@ -19,54 +18,16 @@ from bot.domain.context.slack_files import (
 )
 from bot.domain.requests.request import Attachments
 from bot.runtime.text import displayable, whole_words
-from bot.slack.message_parts.slack_message import BlockPart, MessageAttachment, MessageFile, SlackMessage
+from bot.slack.message_parts.slack_message import MessageAttachment, MessageFile, SlackMessage
+from bot.slack.message_parts.written_words import attachment_text, message_text, written_words
 from bot.slack.rendering.text import safe_url
-
-_MAX_DEPTH = 10
-_ON_ONE_LINE = frozenset({"rich_text_section", "rich_text_preformatted", "rich_text_quote"})
-
-
-def block_text(blocks: Sequence[BlockPart]) -> str:
-    """Returns the text that people see in the blocks, one line for each part, with mentions marked."""
-    return "\n".join(filter(None, (_text(block, _MAX_DEPTH) for block in blocks)))
-
-
-def _text(part: BlockPart, depth: int) -> str:
-    words = _own_words(part)
-    if words is not None or not depth:
-        return words or ""
-    between = "" if part.type in _ON_ONE_LINE else "\n"
-    children = (*part.title, *part.text_parts, *part.fields, *part.elements, *part.rows)
-    return between.join(filter(None, (_text(child, depth - 1) for child in children)))
-
-
-def _own_words(part: BlockPart) -> str | None:
-    """Returns the text of the part itself; None if it only contains other parts."""
-    match part.type:
-        case "mrkdwn" | "markdown":
-            words = unescape_keeping_mentions(displayable(part.text))
-        case "text" | "plain_text":
-            words = displayable(part.text)
-        case "link":
-            words = displayable(part.text or part.url)
-        case "user":
-            words = unescape_keeping_mentions(f"<@{part.user_id}>")
-        case "channel":
-            words = unescape_keeping_mentions(f"<#{part.channel_id}>")
-        case "usergroup":
-            words = unescape_keeping_mentions(f"<!subteam^{part.usergroup_id}>")
-        case "emoji":
-            words = displayable(f":{part.name}:")
-        case _:
-            return None
-    return words
-
+from bot.slack.rendering.words.names import PART_OF_MESSAGE
 
 # The files of a message (docs.slack.dev, "File object").
 
 _FILE_ID = re.compile(r"F[A-Z0-9]{1,30}")
 _MIME_TYPE = re.compile(r"[a-z0-9.+\-]{1,60}/[a-z0-9.+\-]{1,100}")
-_MAX_FILE_NAME = 200
+_MAX_FILE_NAME, _MAX_KIND = 200, 40
 _DELETED = "tombstone"
 """A deleted file stays in its message."""
 _FILE_SHARE = "file_share"
@@ -76,10 +37,17 @@ def attachments_of(message: SlackMessage) -> Attachments:
     """Returns the files and forwarded messages that are sent along with a message. The text already holds links that
     have a preview. If Slack says that there is a file but not which one, it is a file without a name.
     """
-    files = files_of(message)
+    files = (*files_of(message), *unread_parts(message))
     if message.files is None and message.subtype == _FILE_SHARE:
         files = (SlackFile("", ""),)
     return Attachments(files, only_forwarded_of(message))
+
+
+def unread_parts(message: SlackMessage) -> tuple[SlackFile, ...]:
+    """Returns the parts of a message whose words cannot be read: they count as files of which there is only a name."""
+    kinds = dict.fromkeys(written_words(message).missing)
+    named = (PART_OF_MESSAGE(kind=displayable(kind)[:_MAX_KIND].replace("_", " ")) for kind in kinds)
+    return tuple(SlackFile("", name) for name in named)[:MOST_FILES]
 
 
 def files_of(holder: SlackMessage | MessageAttachment) -> tuple[SlackFile, ...]:
@@ -126,23 +94,20 @@ def only_forwarded_of(message: SlackMessage) -> tuple[ForwardedMessage, ...]:
     """Returns the messages that a message forwards. A message that it links to, which Slack adds some time later, does
     not count, unless there is no text.
     """
-    has_words = bool(message.text.strip())
+    has_words = bool(message_text(message).strip())
     found = [attachment for attachment in _messages(message) if attachment.is_share or not has_words]
     return tuple(_forwarded(attachment) for attachment in found[:MOST_FORWARDED])
 
 
 def _messages(message: SlackMessage) -> list[MessageAttachment]:
-    return [attachment for attachment in message.attachments if _is_message(attachment)]
+    return [attachment for attachment in message.attachments if attachment.is_message]
 
 
 def previews_of(message: SlackMessage) -> tuple[LinkPreview, ...]:
-    """Returns the other attachments: previews of links, and what apps attach."""
-    found = [_preview(attachment) for attachment in message.attachments if not _is_message(attachment)]
+    """Returns the other attachments that are not the author's own: previews of links, and what apps attach to those."""
+    others = (attachment for attachment in message.attachments if not (attachment.is_message or attachment.is_own))
+    found = [_preview(attachment) for attachment in others]
     return tuple(preview for preview in found if preview.title or preview.text)[:_MAX_PREVIEWS]
-
-
-def _is_message(attachment: MessageAttachment) -> bool:
-    return attachment.is_share or attachment.is_msg_unfurl
 
 
 def recorded_text(text: str) -> str:
@@ -151,15 +116,10 @@ def recorded_text(text: str) -> str:
     return beginning(whole_words(shown, MOST_CHARACTERS), MOST_CHARACTERS)
 
 
-def recorded_blocks(blocks: Sequence[BlockPart]) -> str:
-    """Returns the text of blocks as it is recorded."""
-    return beginning(whole_words(block_text(blocks), MOST_CHARACTERS), MOST_CHARACTERS)
-
-
 def _forwarded(attachment: MessageAttachment) -> ForwardedMessage:
     return ForwardedMessage(
         author=_author(attachment),
-        text=_words(attachment),
+        text=recorded_text(attachment_text(attachment)),
         url=safe_url(attachment.from_url) or "",
         files=files_of(attachment),
     )
@@ -168,7 +128,7 @@ def _forwarded(attachment: MessageAttachment) -> ForwardedMessage:
 def _preview(attachment: MessageAttachment) -> LinkPreview:
     return LinkPreview(
         title=_one_line(attachment.title or attachment.service_name),
-        text=_words(attachment),
+        text=recorded_text(attachment_text(attachment)),
         url=safe_url(attachment.from_url) or safe_url(attachment.title_link) or "",
     )
 
@@ -176,14 +136,6 @@ def _preview(attachment: MessageAttachment) -> LinkPreview:
 def _author(attachment: MessageAttachment) -> str:
     author_id = attachment.author_id
     return mention(author_id) if _PERSON.fullmatch(author_id) else _one_line(attachment.author_name)
-
-
-def _words(attachment: MessageAttachment) -> str:
-    """Returns the text that people see; the fallback is for clients that cannot show the attachment."""
-    fields = (": ".join(filter(None, (field.title, field.value))) for field in attachment.fields)
-    text = recorded_text("\n".join(filter(None, (attachment.pretext, attachment.text, *fields))))
-    shown_blocks = (block for shown in attachment.message_blocks for block in shown.message.blocks)
-    return text or recorded_blocks((*attachment.blocks, *shown_blocks)) or recorded_text(attachment.fallback)
 
 
 def _one_line(text: str) -> str:

@@ -6,12 +6,16 @@ If Slack uses one key for values of two types, each type has its own field: `tex
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictFloat, StrictInt
 
 from bot.runtime.lenient_model import IsPresent, IsText, LenientModel, Objects, Text, objects_in
 
-MAX_PARTS = 5_000
-"""The most parts in one message's blocks. Blocks with more are not read: the message has its text as flat text, too."""
+MAX_PARTS = 20_000
+"""The most parts in a list of blocks; blocks beyond that are not read. The largest table that Slack allows has 201 rows
+of 20 cells, each with three parts if it is formatted. Reading 20,000 takes about a quarter of a second.
+"""
+_MAX_NESTING = 40
+"""Objects and lists within one another; a formatted cell of a table in a container takes 12."""
 _TS = re.compile(r"\d{1,20}\.\d{6}")
 
 
@@ -29,31 +33,47 @@ Ts = Annotated[Text, AfterValidator(_ts)]
 
 
 def _parts(value: object) -> list[dict[str, Any]]:
-    """Returns the parts under a key, which holds an object, a list of objects, or the rows of a table."""
-    found: list[dict[str, Any]] = []
-    for item in value if isinstance(value, list) else [value]:
-        cells = item if isinstance(item, list) else [item]
-        found += [cell for cell in cells if isinstance(cell, dict)]
-    return found
+    """Returns the parts under a key, which holds an object or a list of objects."""
+    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
+
+
+def _parts_or_text(value: object) -> list[dict[str, Any]]:
+    """Returns the same for a key that can also hold a plain text."""
+    return _parts({"type": "plain_text", "text": value} if isinstance(value, str) else value)
+
+
+def _rows(value: object) -> list[list[dict[str, Any]]]:
+    """Returns the rows of a table. What is no cell counts as an empty one, so that the others keep their columns."""
+    rows = value if isinstance(value, list) else []
+    return [[cell if isinstance(cell, dict) else {} for cell in row] for row in rows if isinstance(row, list)]
 
 
 def _blocks(value: object) -> list[dict[str, Any]]:
-    """Raises ValueError for blocks with too many parts."""
-    blocks = objects_in(value)
-    places: list[Any] = [blocks]
-    left = MAX_PARTS
-    while places:
-        place = places.pop()
-        if isinstance(place, list):
-            left -= len(place)
-            if left < 0:
-                raise ValueError("too many parts")
+    """Returns the blocks; of those with too many parts only the type."""
+    left, read = MAX_PARTS, []
+    for block in objects_in(value):
+        size = _size(block, left)
+        left -= size
+        read.append(block if left >= 0 else {"type": block.get("type")})
+    return read
+
+
+def _size(block: dict[str, Any], most: int) -> int:
+    """Returns the number of parts in a block; a number above `most` if there are more, or parts are nested deeply."""
+    places: list[tuple[Any, int]] = [(block, 0)]
+    size = 1
+    while places and size <= most:
+        place, depth = places.pop()
+        size += len(place) if isinstance(place, list) else 0
         inner = place.values() if isinstance(place, dict) else place
-        places += [each for each in inner if isinstance(each, dict | list)]
-    return blocks
+        places += [(each, depth + 1) for each in inner if isinstance(each, dict | list)]
+        if depth > _MAX_NESTING:
+            return most + 1
+    return size
 
 
 BlockParts = Annotated[tuple["BlockPart", ...], BeforeValidator(_parts)]
+PartsOrText = Annotated[tuple["BlockPart", ...], BeforeValidator(_parts_or_text)]
 Blocks = Annotated[tuple["BlockPart", ...], BeforeValidator(_blocks)]
 
 
@@ -72,10 +92,20 @@ class BlockPart(LenientModel):
     type: Text = ""
     text: Text = ""
     text_parts: Annotated[BlockParts, Field(validation_alias="text")] = ()
-    title: BlockParts = ()
+    title: PartsOrText = ()
+    subtitle: PartsOrText = ()
+    caption: PartsOrText = ()
+    description: PartsOrText = ()
+    body: PartsOrText = ()
+    label: PartsOrText = ()
+    alt_text: PartsOrText = ()
     fields: BlockParts = ()
     elements: BlockParts = ()
-    rows: BlockParts = ()
+    child_blocks: BlockParts = ()
+    tasks: BlockParts = ()
+    details: BlockParts = ()
+    output: BlockParts = ()
+    rows: Annotated[tuple[tuple["BlockPart", ...], ...], BeforeValidator(_rows)] = ()
     style: Text = ""
     text_style: Annotated[TextStyle, Field(validation_alias="style")] = TextStyle()
     indent: StrictInt = 0
@@ -89,6 +119,14 @@ class BlockPart(LenientModel):
     range: Text = ""
     fallback: Text = ""
     value: Text = ""
+    number: Annotated[StrictInt | StrictFloat | None, Field(validation_alias="value")] = None
+
+    @property
+    def parts(self) -> tuple["BlockPart", ...]:
+        """The parts that it contains, in the order in which people see them."""
+        named = (*self.label, *self.title, *self.subtitle, *self.caption, *self.alt_text)
+        words = (*self.text_parts, *self.description, *self.body, *self.fields, *self.elements)
+        return (*named, *words, *self.child_blocks, *self.tasks, *self.details, *self.output)
 
 
 # Files and attachments (docs.slack.dev, "File object" and "Secondary message attachments").
@@ -116,10 +154,16 @@ class AttachmentField(LenientModel):
     value: Text = ""
 
 
-class BlocksOfMessage(LenientModel):
-    """The blocks of a message that an attachment shows."""
+class PastedBlocks(LenientModel):
+    """What was pasted into a message."""
 
     blocks: Blocks = ()
+
+
+class BlocksOfMessage(PastedBlocks):
+    """The blocks of a message that an attachment shows, and of its attachments."""
+
+    attachments: Objects[PastedBlocks] = ()
 
 
 class MessageBlocks(LenientModel):
@@ -133,6 +177,11 @@ class MessageAttachment(LenientModel):
 
     is_share: StrictBool = False
     is_msg_unfurl: StrictBool = False
+    is_app_unfurl: IsPresent = False
+    original_url: Text = ""
+    app_unfurl_url: Text = ""
+    app_id: Text = ""
+    bot_id: Text = ""
     author_id: Text = ""
     author_name: Text = ""
     service_name: Text = ""
@@ -146,6 +195,18 @@ class MessageAttachment(LenientModel):
     files: Objects[MessageFile] = ()
     blocks: Blocks = ()
     message_blocks: Objects[MessageBlocks] = ()
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it shows another message."""
+        return self.is_share or self.is_msg_unfurl
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the message's author put it there, as a pasted table: it came from nowhere else."""
+        addresses = (self.from_url, self.original_url, self.app_unfurl_url, self.title_link)
+        names = (self.author_id, self.author_name, self.service_name, self.app_id, self.bot_id)
+        return not (self.is_message or self.is_app_unfurl or any(addresses) or any(names))
 
 
 # Messages (docs.slack.dev, "message event").

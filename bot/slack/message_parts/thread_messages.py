@@ -5,8 +5,9 @@ import re
 from bot.domain.context.message_text import mention
 from bot.domain.context.slack_files import ThreadMessage
 from bot.runtime.text import displayable
-from bot.slack.message_parts.attachments import files_of, forwarded_of, previews_of, recorded_blocks, recorded_text
+from bot.slack.message_parts.attachments import files_of, forwarded_of, previews_of, recorded_text, unread_parts
 from bot.slack.message_parts.slack_message import SlackMessage
+from bot.slack.message_parts.written_words import message_text
 
 _PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 _WRITTEN_BY_SOMEBODY = frozenset({"", "bot_message", "file_share", "me_message", "thread_broadcast"})
@@ -22,21 +23,13 @@ def thread_message(message: SlackMessage) -> ThreadMessage | None:
         return None
     read = ThreadMessage(
         author=_author(message),
-        text=_words(message),
+        text=recorded_text(message_text(message)),
         ts=message.ts,
-        files=files_of(message),
+        files=(*files_of(message), *unread_parts(message)),
         forwarded=forwarded_of(message),
         previews=previews_of(message),
     )
     return read if read.text or read.files or read.forwarded or read.previews else None
-
-
-def _words(message: SlackMessage) -> str:
-    """Returns the text that people see: an app's `text` may only summarize its blocks."""
-    text = recorded_text(message.text)
-    if text and not message.bot_id:
-        return text
-    return max(text, recorded_blocks(message.blocks), key=len)
 
 
 def _author(message: SlackMessage) -> str:

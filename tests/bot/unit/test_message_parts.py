@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.context.message_text import mention, with_names
+from bot.domain.context.message_text import mention
 from bot.domain.context.slack_files import FileMode, ForwardedMessage, LinkPreview, SlackFile
-from bot.slack.message_parts.attachments import block_text, files_of, forwarded_of, only_forwarded_of, previews_of
-from bot.slack.message_parts.slack_message import BlockPart, SlackMessage
+from bot.slack.message_parts.attachments import files_of, forwarded_of, only_forwarded_of, previews_of
+from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.message_parts.thread_messages import thread_message
 
 FILE: dict[str, Any] = {
@@ -60,10 +60,6 @@ KEYS = st.sampled_from((*FILE, *SHARE, *OTHERS, "message_blocks", "username"))
 PAYLOADS = st.recursive(
     JSON, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=8), max_leaves=30
 )
-
-
-def read_blocks(blocks: list[dict[str, Any]]) -> list[BlockPart]:
-    return [BlockPart.read(block) for block in blocks]
 
 
 def test_a_file_is_read_as_slack_describes_it() -> None:
@@ -144,6 +140,7 @@ def test_link_previews_and_app_attachments_are_not_forwarded_messages() -> None:
     """Title, text, fields, address."""
     page = {"from_url": "https://example.com/p", "title": "Ports", "text": "All &lt;of&gt; them", "service_name": "Ex"}
     alert = {"pretext": "Alert", "text": "down", "fields": [{"title": "host", "value": "a1"}, {"value": "b"}, 5]}
+    alert |= {"app_id": "A1"}
     assert previews_of(SlackMessage.read({"attachments": [page, alert, {"color": "red"}, None]})) == (
         LinkPreview("Ports", "All <of> them", "https://example.com/p"),
         LinkPreview("", "Alert\ndown\nhost: a1\nb"),
@@ -154,47 +151,13 @@ def test_the_parts_of_a_message_are_bounded() -> None:
     """20 files, 10 forwarded messages of 20,000 characters each, 10 previews."""
     message = {
         "files": [FILE] * 50,
-        "attachments": [SHARE | {"text": "&amp;" * 100_000}] * 30 + [{"title": "t", "text": "x" * 100_000}] * 30,
+        "attachments": [SHARE | {"text": "&amp;" * 100_000}] * 30 + [{"service_name": "t", "text": "x" * 100_000}] * 30,
     }
     assert len(files_of(SlackMessage.read(message))) == 20
     shares, previews = forwarded_of(SlackMessage.read(message)), previews_of(SlackMessage.read(message))
     assert (len(shares), len(previews)) == (10, 10)
     assert all(10_000 < len(share.text) <= 20_000 for share in shares)
     assert all(10_000 < len(preview.text) <= 20_000 for preview in previews)
-
-
-def test_the_text_of_blocks_is_read() -> None:
-    """Rich text, sections, lists, tables; unknown blocks have no text."""
-    rich = {
-        "type": "rich_text",
-        "elements": [
-            {
-                "type": "rich_text_section",
-                "elements": [
-                    {"type": "text", "text": "Ask "},
-                    {"type": "user", "user_id": "U0BEN"},
-                    {"type": "text", "text": " about "},
-                    {"type": "link", "url": "https://example.com"},
-                    {"type": "emoji", "name": "tada"},
-                ],
-            },
-            {
-                "type": "rich_text_list",
-                "elements": [
-                    {"type": "rich_text_section", "elements": [{"type": "text", "text": "one"}]},
-                    {"type": "rich_text_section", "elements": [{"type": "link", "url": "https://x.y", "text": "two"}]},
-                ],
-            },
-        ],
-    }
-    section = {
-        "type": "section",
-        "text": {"type": "mrkdwn", "text": "a &amp; b"},
-        "fields": [{"type": "plain_text", "text": "c &amp; d"}],
-    }
-    table = {"type": "table", "rows": [[{"type": "raw_text", "text": "e"}, {"type": "text", "text": "f"}], "odd"]}
-    told = block_text(read_blocks([rich, section, table, {"type": "image", "image_url": "https://x.y"}, {}]))
-    assert told == f"Ask {mention('U0BEN')} about https://example.com:tada:\none\ntwo\na & b\nc &amp; d\nf"
 
 
 def test_a_message_of_a_thread_is_read() -> None:
@@ -260,28 +223,3 @@ def test_malformed_parts_are_read_or_left_out(payload: Any) -> None:
             assert len(text) <= 20_000
             assert "\x00" not in text
             text.encode()
-
-
-def test_nested_blocks_are_read_to_a_limited_depth() -> None:
-    """Slack's are never so deep."""
-    deep: dict[str, Any] = {"type": "text", "text": "found"}
-    for _ in range(8):
-        deep = {"type": "rich_text_section", "elements": [deep]}
-    assert block_text(read_blocks([deep])) == "found"
-    for _ in range(5_000):
-        deep = {"elements": [deep]}
-    assert block_text(read_blocks([deep])) == ""
-
-
-def test_channels_and_groups_in_blocks_are_marked_like_people() -> None:
-    """Their names are looked up."""
-    parts = [
-        {"type": "text", "text": "see "},
-        {"type": "channel", "channel_id": "C1"},
-        {"type": "text", "text": " or ask "},
-        {"type": "usergroup", "usergroup_id": "S1"},
-    ]
-    told = block_text(
-        read_blocks([{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": parts}]}])
-    )
-    assert with_names(told, {"C1": "docs", "S1": "writers"}) == "see #docs or ask @writers"

@@ -127,7 +127,10 @@ def test_hidden_text_is_not_sent_as_context() -> None:
         "username": HIDDEN,
         "text": HIDDEN,
         "files": [{"id": "F1", "name": HIDDEN}],
-        "attachments": [{"is_share": True, "author_name": HIDDEN, "text": HIDDEN}, {"title": HIDDEN, "text": HIDDEN}],
+        "attachments": [
+            {"is_share": True, "author_name": HIDDEN, "text": HIDDEN},
+            {"title": HIDDEN, "text": HIDDEN, "from_url": "https://x.example"},
+        ],
     }
     read = thread_message(SlackMessage.read(message))
     assert read is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.fakes.attachments import holding
-from support.fakes.slack_payloads import event
+from support.fakes.slack_payloads import edit, event
 from support.worlds.listening_world import BOT, IDENTITY, ListeningWorld, listening
 
 from bot.domain.commands.thread_words import ThreadWord
@@ -99,6 +99,17 @@ async def test_the_text_is_that_of_the_blocks(world: ListeningWorld) -> None:
     )
     await world.take(mention(f"<@{BOT}> Fix `this` flat", blocks=blocks))
     assert world.service.started == [asked(prompt="Fix `this`")]
+
+
+async def test_a_table_that_an_edit_adds_or_takes_away_is_noticed(world: ListeningWorld) -> None:
+    cell = {"type": "raw_text", "text": "8080"}
+    table = [{"id": 1, "blocks": [{"type": "table", "rows": [[cell]]}], "fallback": "[no preview available]"}]
+    added, removed = edit("Ports", before="Ports", attachments=table), edit("Ports", before="Ports")
+    del added["event"]["previous_message"]["attachments"]
+    removed["event"]["previous_message"]["attachments"] = table
+    for change in (added, removed):
+        await world.take(change)
+    assert [reply.text for _, reply in world.service.calls] == ["Ports\n\n| 8080 |\n| --- |", "Ports"]
 
 
 async def test_a_file_without_words_is_a_request(world: ListeningWorld) -> None:

@@ -23,11 +23,11 @@ from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Arrival, Reply
 from bot.slack.message_parts.attachments import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
+from bot.slack.message_parts.written_words import message_text, pasted_words
 from bot.slack.receiving.payloads.actors import message_author
 from bot.slack.receiving.payloads.events import RevisionPayload
 from bot.slack.receiving.payloads.payload import is_direct_message
 from bot.slack.receiving.payloads.person_message import PersonMessage, is_from_a_person
-from bot.slack.receiving.payloads.rich_text import message_text
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
@@ -91,13 +91,14 @@ class _Version:
         )
 
     def content(self) -> object:
-        """Returns the relevant parts of the flat text, which every version has, and of the attachments.
-        None if Slack does not include the text.
+        """Returns the relevant parts of the flat text, which every version has, of what was pasted and of the
+        attachments. None if Slack does not include the text.
         """
         text = self.message.text
         if not self.message.has_text:
             return None
-        return self.parsed(text), mentions(text, self.bot_user_id), attachments_of(self.message)
+        pasted = pasted_words(self.message)
+        return self.parsed(text), mentions(text, self.bot_user_id), pasted, attachments_of(self.message)
 
 
 def is_deletion(payload: RevisionPayload) -> bool:

@@ -7,10 +7,10 @@ from bot.domain.commands.commands import mentions
 from bot.domain.requests.request import Arrival, Attachments, Person
 from bot.slack.message_parts.attachments import attachments_of
 from bot.slack.message_parts.slack_message import SlackMessage
+from bot.slack.message_parts.written_words import message_text
 from bot.slack.receiving.payloads.actors import author_of
 from bot.slack.receiving.payloads.events import MessagePayload
 from bot.slack.receiving.payloads.payload import is_direct_message
-from bot.slack.receiving.payloads.rich_text import message_text
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""A message's text with its formatting, from the blocks that Slack's composer makes; otherwise from its flat text."""
+"""A message's words with their formatting, from what Slack's composer makes; otherwise from its flat text."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.context.message_text import unescape
 from bot.slack.message_parts.slack_message import MAX_PARTS, SlackMessage
-from bot.slack.receiving.payloads.rich_text import message_text
+from bot.slack.message_parts.written_words import MAX_CHARACTERS, message_text, written_words
 
 FLAT = "the flat text"
 
@@ -98,8 +98,7 @@ def test_channels_and_groups_keep_the_names_in_the_text() -> None:
         {"text": FLAT},
         {"text": FLAT, "blocks": None},
         {"text": FLAT, "blocks": []},
-        {"text": FLAT, "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "x"}}]},
-        {"text": FLAT, "blocks": [*message(section(words("a")))["blocks"], {"type": "divider"}]},
+        {"text": FLAT, "blocks": [{"type": "divider"}]},
         message(),
         message(section()),
         message(section(words(" \n"))),
@@ -111,12 +110,146 @@ def test_channels_and_groups_keep_the_names_in_the_text() -> None:
         message(section({"type": "emoji", "name": "a b"})),
         message({"type": "rich_text_list", "elements": [bullets("inside")]}),
         message(section(*[words("a")] * (MAX_PARTS + 1))),
-        message(section(words("a" * 70_000))),
+        message(section(words("a" * (MAX_CHARACTERS + 1)))),
     ],
     ids=lambda payload: str(payload)[:80],
 )
 def test_unknown_or_oversized_blocks_fall_back_to_the_flat_text(payload: dict[str, Any]) -> None:
     assert message_text(SlackMessage.read(payload)) == FLAT
+
+
+def rich(*elements: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "rich_text", "elements": [section(*elements)]}
+
+
+def table(*rows: Any, kind: str = "table", **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "rows": list(rows)} | fields
+
+
+def pasted(*blocks: Any) -> dict[str, Any]:
+    """An attachment as Slack makes one of pasted cells, seen in several public reports."""
+    return {"id": 1, "blocks": list(blocks), "fallback": "[no preview available]"}
+
+
+PORTS = table(
+    [{"type": "raw_text", "text": "Service"}, rich(words("Port", bold=True))],
+    [rich(words("a|b\nand c")), {"type": "raw_number", "value": 8080, "text": "8,080"}],
+    [rich({"type": "link", "url": "https://x.example", "text": "the d|b"}), {"type": "raw_number", "value": 5432.5}],
+    [rich({"type": "user", "user_id": "U1"}), None, {"type": "raw_text", "text": "<more>"}],
+)
+WRITTEN_PORTS = """\
+| Service | **Port** |  |
+| --- | --- | --- |
+| a\\|b<br>and c | 8,080 |  |
+| the d\\|b (https://x.example) | 5432.5 |  |
+| @U1 |  | <more> |"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (message(section(words("Fix it"))) | {"attachments": [pasted(PORTS)]}, f"Fix it\n\n{WRITTEN_PORTS}"),
+        ({"text": "", "attachments": [pasted(PORTS)]}, WRITTEN_PORTS),
+        ({"text": "Fix it", "blocks": [PORTS]}, WRITTEN_PORTS),
+        (
+            {"text": FLAT, "blocks": [rich(words("Fix ", bold=True)), PORTS, rich(words("now"))]},
+            f"**Fix** \n\n{WRITTEN_PORTS}\n\nnow",
+        ),
+        ({"text": FLAT, "blocks": [rich({"type": "canvas"}), PORTS]}, f"{FLAT}\n\n{WRITTEN_PORTS}"),
+        (
+            {"blocks": [table([{"type": "raw_text", "text": "a"}], kind="data_table", caption="Prices")]},
+            "Prices\n\n| a |\n| --- |",
+        ),
+        (
+            {
+                "blocks": [
+                    {
+                        "type": "container",
+                        "title": {"type": "plain_text", "text": "A <title>"},
+                        "child_blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": "see <@U1>"}}],
+                    },
+                    {"type": "plan", "title": "Steps", "tasks": [{"type": "task_card", "title": "one"}]},
+                    {"type": "image", "image_url": "https://x.example/a.gif", "alt_text": "a cat"},
+                    {"type": "divider"},
+                ]
+            },
+            "A <title>\nsee @U1\n\nSteps\none\n\na cat",
+        ),
+        ({"text": "x", "attachments": [{"text": "a tool's &lt;note&gt;", "color": "red"}]}, "x\n\na tool's <note>"),
+    ],
+)
+def test_what_is_pasted_is_read_with_the_text(sent: dict[str, Any], read: str) -> None:
+    assert unescape(message_text(SlackMessage.read(sent))) == read
+    assert written_words(SlackMessage.read(sent)).missing == ()
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        {"is_share": True},
+        {"is_msg_unfurl": True},
+        {"is_app_unfurl": True},
+        {"from_url": "https://x.example"},
+        {"original_url": "https://x.example"},
+        {"app_unfurl_url": "https://x.example"},
+        {"title_link": "https://x.example"},
+        {"service_name": "X"},
+        {"author_name": "Ben"},
+        {"author_id": "U1"},
+        {"app_id": "A1"},
+        {"bot_id": "B1"},
+    ],
+)
+def test_what_comes_from_elsewhere_is_not_the_writers(origin: dict[str, Any]) -> None:
+    assert message_text(SlackMessage.read({"text": "see", "attachments": [pasted(PORTS) | origin]})) == "see"
+
+
+MANY = [[{"type": "raw_text", "text": "x"}] * 20] * 500
+
+
+@pytest.mark.parametrize(
+    ("sent", "read", "missing"),
+    [
+        ({"text": "a", "attachments": [pasted({"type": "call"})]}, "a", ("call",)),
+        ({"text": "", "blocks": [{"type": "call"}, {"type": "divider"}]}, "", ("call",)),
+        ({"text": "", "blocks": [rich(words("a "), {"type": "canvas"})]}, "a ", ("rich_text",)),
+        ({"text": "a", "attachments": [pasted(table())]}, "a", ("table",)),
+        (
+            {"text": "a", "attachments": [pasted(table("odd", [None, 5], [{}], [{"type": "raw_text"}]))]},
+            "a",
+            ("table",),
+        ),
+        ({"text": "a", "attachments": [pasted(table(*MANY, *MANY))]}, "a", ("table",)),
+        (
+            {"text": "a", "attachments": [pasted(table([{"type": "raw_text", "text": "x" * 90_000}]))]},
+            "a",
+            ("too long",),
+        ),
+        (
+            {"text": "a", "attachments": [pasted(table([{"type": "raw_text", "text": "x" * 50_000}]))] * 2},
+            None,
+            ("too long",),
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named(sent: dict[str, Any], read: str | None, missing: tuple[str, ...]) -> None:
+    found = written_words(SlackMessage.read(sent))
+    assert found.missing == missing
+    assert read in {None, found.text}
+
+
+def test_ten_thousand_cells_are_read() -> None:
+    written = message_text(SlackMessage.read({"text": "a", "attachments": [pasted(table(*MANY))]}))
+    assert written.count("x") == 10_000
+
+
+def test_nested_tables_are_read_to_a_limited_depth() -> None:
+    deep: dict[str, Any] = {"type": "raw_text", "text": "found"}
+    for _ in range(5_000):
+        deep = table([deep])
+    assert written_words(SlackMessage.read({"text": "", "blocks": [deep]})).missing == ("table",)
+    shallow = table([table([{"type": "raw_text", "text": "found"}])])
+    assert "found" in message_text(SlackMessage.read({"text": "", "blocks": [shallow]}))
 
 
 ANYTHING = st.recursive(
@@ -129,10 +262,21 @@ ANYTHING = st.recursive(
     ),
     max_leaves=8,
 )
-KINDS = ["rich_text_section", "rich_text_list", "rich_text_quote", "rich_text_preformatted", "text", "link", "emoji"]
+KINDS = [
+    "table",
+    "rich_text",
+    "rich_text_section",
+    "rich_text_list",
+    "rich_text_quote",
+    "rich_text_preformatted",
+    "text",
+    "link",
+    "emoji",
+]
 ELEMENTS = st.recursive(
     st.fixed_dictionaries(
-        {"type": st.sampled_from(KINDS)}, optional={"text": ANYTHING, "style": ANYTHING, "url": ANYTHING}
+        {"type": st.sampled_from(KINDS)},
+        optional={"text": ANYTHING, "style": ANYTHING, "url": ANYTHING, "rows": ANYTHING, "value": ANYTHING},
     ),
     lambda inner: st.fixed_dictionaries(
         {"type": st.sampled_from(KINDS), "elements": st.lists(inner, max_size=4) | ANYTHING},
@@ -147,6 +291,7 @@ def test_any_block_is_read_or_ignored(parts: list[dict[str, Any]], odd: Any) -> 
     assert isinstance(message_text(SlackMessage.read(message(*parts))), str)
     assert isinstance(message_text(SlackMessage.read({"text": FLAT, "blocks": odd})), str)
     assert isinstance(message_text(SlackMessage.read(odd)), str)
+    assert isinstance(message_text(SlackMessage.read({"attachments": [pasted(table(parts, [odd]), *parts)]})), str)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=200))
