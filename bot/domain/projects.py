@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from bot.domain.commands.signs import latin
+
 MOST_PROJECTS = 100
 """The most options that Slack allows in a menu."""
 _WORD = re.compile(r"\w+")
@@ -170,8 +172,8 @@ Route = Routed | Ambiguous | UnknownProject
 
 
 def name_among(names: Sequence[str], said: str) -> str:
-    """Returns the name among `names` that equals `said`, ignoring case; empty if there is none."""
-    return next((name for name in names if name.casefold() == said.casefold()), "")
+    """Returns the name among `names` that equals `said`, whatever the case and keyboard; empty if there is none."""
+    return next((name for name in names if latin(name).casefold() == latin(said).casefold()), "")
 
 
 def with_aliases(channel_ids: frozenset[str], aliases: Mapping[str, str]) -> frozenset[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.domain.commands.options import NO_OPTIONS, Options, WrongOption, split_options
+from bot.domain.commands.signs import latin
 from bot.domain.commands.thanks import is_only_emoji, is_only_thanks
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word, word_in
 from bot.domain.context.message_text import unescape_keeping_mentions
@@ -18,7 +19,7 @@ _DASHES = str.maketrans({"\u2014": "--", "\u2013": "--"})
 _HELP_WORDS = frozenset({"", "help", "-h", "--help", "?"})
 _TO_SOMEBODY = re.compile(r"[\s\x00-\x1f\x7f-\x9f]*+<(?:@[UW][A-Z0-9]|!subteam\^|!(?:here|channel|everyone)[|>])")
 """The beginning of a message to a person, a user group, or everybody. Invisible characters may precede it."""
-_QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb"})
+_QUOTES = frozenset({'""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u2018\u2019", "\u00ab\u00bb", "\u300c\u300d"})
 
 
 class LoneWord(StrEnum):
@@ -95,7 +96,7 @@ def parse_prompt(words: str) -> Help | Blank | Start | WrongOption:
     if isinstance(split, WrongOption):
         return split
     options, prompt = split
-    word = prompt.translate(_DASHES).lower()
+    word = _as_word(prompt)
     if not prompt:
         return Blank(options)
     if word in _HELP_WORDS:
@@ -112,7 +113,7 @@ def parse_request(
     message. `has_attachments`: see `parse_reply`.
     """
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
-    if words.startswith(ASIDE_PREFIX) or (is_only_emoji(words) and not has_attachments):
+    if _is_aside(words) or (is_only_emoji(words) and not has_attachments):
         return Aside()
     if is_only_thanks(words) and not has_attachments:
         return Thanks()
@@ -149,7 +150,7 @@ def parse_reply(
     words = unescape_keeping_mentions(_without_mention(text, bot_user_id))
     if not words:
         return NoWords()
-    if words.startswith(ASIDE_PREFIX):
+    if _is_aside(words):
         return Aside()
     if is_only_emoji(words) and not has_attachments:
         return OnlyEmoji(words)
@@ -165,12 +166,20 @@ def mentions(text: str, user_id: str) -> bool:
 
 def _insisted_on(prompt: str) -> str:
     """Returns a quoted word that would show the help without quotation marks; otherwise empty."""
-    inner = prompt[1:-1] if prompt[:1] + prompt[-1:] in _QUOTES else ""
-    return inner if inner.translate(_DASHES).lower() in _HELP_WORDS | _LONE_WORDS else ""
+    inner = prompt[1:-1] if latin(prompt[:1] + prompt[-1:]) in _QUOTES else ""
+    return inner if _as_word(inner) in _HELP_WORDS | _LONE_WORDS else ""
+
+
+def _as_word(text: str) -> str:
+    return latin(text).translate(_DASHES).lower()
+
+
+def _is_aside(words: str) -> bool:
+    return latin(words[: len(ASIDE_PREFIX)]) == ASIDE_PREFIX
 
 
 def _without_mention(text: str, user_id: str) -> str:
     """Returns the text without mentions of somebody, and the white space, comma or colon after them."""
     mention = rf"<@{re.escape(user_id)}(?:\|[^<>\n]*+)?>"
-    opening = re.compile(rf"^(?:{mention}(?:[,:](?=\s|$))?[ \t]*+)++", re.MULTILINE)
+    opening = re.compile(rf"^(?:{mention}(?:[,:](?=\s|$)|[\uff0c\uff1a\u3001])?[^\S\n]*+)++", re.MULTILINE)
     return re.sub(rf"(?:(?<![ \t])[ \t]++)?{mention}", "", opening.sub("", text))

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.commands.signs import latin
 from bot.domain.context.message_text import BLANKS, with_names
 
 MAX_PROJECT_NAME = 200
@@ -24,6 +25,7 @@ _CLOSING = {
     "\u201e": "\u201c\u201d",
     "\u2018": "\u2019",
     "\u00ab": "\u00bb",
+    "\u300c": "\u300d",
 }
 """The closing mark of each opening quotation mark, since software replaces the straight ones while people type."""
 
@@ -66,7 +68,8 @@ class WrongOption:
 def split_options(words: str) -> tuple[Options, str] | WrongOption:
     """Returns the options in front of a prompt, and the prompt."""
     said: dict[OptionName, str] = {}
-    rest = words.strip(BLANKS)
+    words = words.strip(BLANKS)
+    rest = latin(words)
     while (match := _OPTION.match(rest)) is not None:
         name = OptionName.QUIET if match["flag"] or match["word"] else OptionName.PROJECT
         if name in said:
@@ -76,7 +79,7 @@ def split_options(words: str) -> tuple[Options, str] | WrongOption:
             return WrongOption(name, value)
         said[name], rest = value[0], value[1].lstrip(BLANKS)
     project = with_names(said.get(OptionName.PROJECT, ""), {})[:MAX_PROJECT_NAME]
-    return Options(project, quiet=OptionName.QUIET in said), rest
+    return Options(project, quiet=OptionName.QUIET in said), words[len(words) - len(rest) :]
 
 
 def _value(text: str) -> tuple[str, str] | OptionFault:

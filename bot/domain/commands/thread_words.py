@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
+from bot.domain.commands.signs import latin
 from bot.domain.context.message_text import BLANKS
 
 
@@ -38,13 +39,13 @@ class UnclearWord:
     meant: ThreadWord
 
 
-_MARK = re.compile(r"[`*_~]{0,3}[!\uff01]{1,2}(?!!)[^\S\n]{0,3}")
+_MARK = re.compile(r"[`*_~]{0,3}!{1,2}(?!!)[^\S\n]{0,3}")
 """With which a word for Pagehand begins, also as it comes along when it is copied from a message. Three begin a note in
 Markdown.
 """
 _NEW = re.compile(r"(new)([:,]?)(?:\s++(.*+))?", re.DOTALL | re.IGNORECASE)
-_PUNCTUATION = ".,;:!\u2026\u3002\uff0c\uff01`*_~\"'()"
-_QUESTION = "?\uff1f"
+_PUNCTUATION = ".,;:!\u2026`*_~\"'()"
+_QUESTION = "?"
 _UNMISTAKABLE = {str(word): word for word in ThreadWord if word is not ThreadWord.NEW} | dict.fromkeys(
     ("cancel", "halt", "abort"), ThreadWord.STOP
 )
@@ -78,7 +79,7 @@ def word_in(words: str, *, addressed: bool) -> Word | UnclearWord | None:
         words: The message, as people see it.
         addressed: Whether it mentions Pagehand, so that a word counts without `!`.
     """
-    mark = _MARK.match(words)
+    mark = _MARK.match(latin(words))
     if mark is None and not addressed:
         return None
     said = words[mark.end() :] if mark else words
@@ -87,10 +88,10 @@ def word_in(words: str, *, addressed: bool) -> Word | UnclearWord | None:
 
 
 def _another_job(said: str, *, marked: bool) -> Word | None:
-    found = _NEW.fullmatch(said)
+    found = _NEW.fullmatch(latin(said))
     if found is None or (found[2] and not marked):
         return None
-    prompt = (found[3] or "").strip(BLANKS)
+    prompt = said[found.start(3) :].strip(BLANKS) if found[3] else ""
     if prompt and not (marked or found[1].islower()):
         return None  # a sentence can start with `New …`
     return Word(ThreadWord.NEW, prompt) if prompt else Word(ThreadWord.HELP)
@@ -111,7 +112,7 @@ def _bare_word(said: str) -> Word | None:
     spoken = _spoken(said)
     if len(spoken) != 1 or spoken[0] not in set(ThreadWord) or spoken[0] == ThreadWord.NEW:
         return None
-    alone = said.strip(BLANKS + _PUNCTUATION).lower() == spoken[0]
+    alone = latin(said).strip(BLANKS + _PUNCTUATION).lower() == spoken[0]
     return Word(ThreadWord(spoken[0])) if alone or spoken[0] == ThreadWord.STOP else None
 
 
@@ -119,5 +120,5 @@ def _spoken(said: str) -> list[str]:
     """Returns the words of a short message, in lower case and without fillers; none of a long message."""
     if len(said) > _LONGEST:
         return []
-    spoken = (word.strip(_PUNCTUATION).lower() for word in said.split())
+    spoken = (word.strip(_PUNCTUATION).lower() for word in latin(said).split())
     return [word for word in spoken if word and word not in _FILLERS]

@@ -58,3 +58,16 @@ async def test_the_writer_of_something_unreadable_is_told(world: AppWorld) -> No
     await world.workspace.changes.wait_for(
         lambda: any("Neither content nor link: a part of the message" in told.text for told in world.thread("Write it"))
     )
+
+
+async def test_talk_and_options_in_signs_of_other_keyboards(world: AppWorld) -> None:
+    """What is between people stays there, and the task goes as it was written."""
+    await world.start()
+    ana = world.workspace.people["ana"]
+    await ana.command("docs", "/docs", "quiet\u3000\u76f4\u3057\u3066\uff1aA\u00a0B")
+    prompt = "\u76f4\u3057\u3066\uff1aA\u00a0B"
+    await world.fake_job_api.until(lambda: prompt in [job.prompt for job in world.fake_job_api.created])
+    card = await world.card(prompt)
+    await ana.say("docs", "\uff0f\uff0f between us", thread_ts=card)
+    await ana.say("docs", "Also the FAQ", thread_ts=card)
+    await world.until_steered(world.fake_job_api.job_of(prompt), "Also the FAQ")

@@ -1,5 +1,8 @@
 """What people type, parsed: options and prompts, control words, replies, and talk between people."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -418,3 +421,45 @@ def test_a_long_text_is_not_a_control_word(text: str) -> None:
 def test_slacks_escaping_is_undone(text: str) -> None:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     assert unescape(escaped) == without_misleading(text).strip(BLANKS)
+
+
+def full_width(text: str) -> str:
+    return "".join(
+        chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else "\u3000" if sign == " " else sign for sign in text
+    )
+
+
+TASK = "\u76f4\u3057\u3066\uff1a\uff01\u00a0a\u202f\uff0f\uff0f"
+"""Words for the agent, with such signs."""
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u3000", "\u2009"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "project:docs quiet ",
+        "\uff30roject\uff1adocs --quiet ",
+        "project\uff1d\u300cdocs\u300d quiet ",
+        full_width("project:docs quiet "),
+    ],
+)
+def test_options_are_read_in_signs_of_other_keyboards(options: str, space: str) -> None:
+    """The task keeps its own."""
+    assert parse_slash(options.replace(" ", space) + TASK) == Start(TASK, Options("docs", quiet=True))
+
+
+@pytest.mark.parametrize("spelled", [str, full_width])
+def test_words_for_pagehand_are_read_in_signs_of_other_keyboards(spelled: Callable[[str], str]) -> None:
+    reply = partial(parse_reply, bot_user_id="UBOT")
+    assert parse_slash(spelled("--help")) == parse_slash(spelled("?")) == Help()
+    assert parse_slash(spelled("status")) == Help(LoneWord.STATUS)
+    assert parse_slash(spelled('"') + "help" + spelled('"')) == Start("help")
+    assert reply(spelled("// only us")) == parse_request(spelled("// us"), bot_user_id="UBOT") == Aside()
+    assert reply(f"/\uff0f{TASK}") == Aside()
+    assert reply(spelled("!Stop now.")) == Word(ThreadWord.STOP)
+    assert reply(spelled("!status\u3002")) == Word(ThreadWord.STATUS)
+    assert reply(f"<@UBOT>{spelled(',')} {spelled('retry')}") == Word(ThreadWord.RETRY)
+    assert reply(f"<@UBOT>\uff1a{TASK}") == FollowUp(TASK)
+    assert reply(spelled("!new") + f"\u3000{TASK}") == Word(ThreadWord.NEW, TASK)
+    assert reply(spelled("!stpo")) == UnclearWord(ThreadWord.STOP)
+    assert reply(TASK) == FollowUp(TASK)

@@ -12,7 +12,16 @@ from bot.domain.commands.commands import parse_reply
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
 from bot.domain.requests.request import Person, Reply
 
-NEARLY = ("!stop now", "!stopp", "! cancel", "!sotp it", "!statsu", "!retyr please", "!mute it for me")
+NEARLY = (
+    "!stop now",
+    "!stopp",
+    "! cancel",
+    "!sotp it",
+    "!statsu",
+    "!retyr please",
+    "!mute it for me",
+    "\uff01\uff53\uff54\uff4f\uff50\u3000now",
+)
 """Some are understood; for the others their authors are told what they probably meant."""
 MOST_CHEERS = 3
 """Messages of emoji alone in one run."""
