@@ -7,7 +7,8 @@ Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, a
     ├── CannotStart              Slack or the machine prevents the start: tell the operator what to check
     ├── JobApiError
     │   ├── JobApiUnreachable    certainly did not arrive: retry automatically
-    │   │   └── JobApiBusy       429, or 503 with Retry-After: retry at that time
+    │   │   ├── JobApiBusy       429, or 503 with Retry-After: retry at that time
+    │   │   └── NotTheJobApi     404 that is no JSON: something else answers at its address; retry
     │   ├── JobApiRejected       400, 422 and the like: give the person the API's own words, do not retry
     │   ├── JobApiNotAllowed     401, 403: a problem with our key; say whom to ask, requests wait
     │   ├── NoSuchProject        404 to a create: tell the person
@@ -72,6 +73,10 @@ class JobApiBusy(JobApiUnreachable):
         super().__init__(message, words=words, retry_after=retry_after)
 
 
+class NotTheJobApi(JobApiUnreachable):
+    """What answered is no job API, such as a proxy that does not know where it is, so the request did not arrive."""
+
+
 class JobApiRejected(JobApiError):
     """The API refused the request; `words` says why. `redirected`: it answered with a redirect, so our URL is wrong."""
 
@@ -89,11 +94,11 @@ class JobApiNotAllowed(JobApiError):
 
 
 class NoSuchProject(JobApiError):
-    """404 when creating a job."""
+    """404 when creating a job, in the job API's own words."""
 
 
 class JobGone(JobApiError):
-    """404 when reading a job or sending it a message."""
+    """404 when reading a job or sending it a message, in the job API's own words. It may be temporary."""
 
 
 class JobApiUncertain(JobApiError):

@@ -188,7 +188,10 @@ class App:
             projects=self._projects,
             rules=_permission_rules(config, edges),
             polling=Polling(
-                fastest=config.poll_fastest, slowest=config.poll_slowest, hold_back=edges.timings.hold_back
+                fastest=config.poll_fastest,
+                slowest=config.poll_slowest,
+                hold_back=edges.timings.hold_back,
+                gone_after=edges.timings.gone_after,
             ),
             max_polls=MOST_CONNECTIONS,
             keep_days=config.keep_days,

@@ -22,7 +22,7 @@ from bot.app.startup import (
     open_current_store,
     wait_for_identity,
 )
-from bot.domain.jobs.poll_pace import HOLD_BACK
+from bot.domain.jobs.poll_pace import GONE_AFTER, HOLD_BACK
 from bot.domain.notices.notification import NotificationSettings
 from bot.domain.projects import Projects
 from bot.domain.slack_limits import SLACK_LIMITS, SlackLimits
@@ -61,6 +61,7 @@ class EdgeTimings:
         slack_ping: Interval between pings of a Socket Mode connection.
         job_api_pause: Pause in calls for a project when the job API is too busy and sends no Retry-After.
         slack_limits: How often each Slack method may be called.
+        gone_after: For how long a job API must not know a job until the job is gone.
         hold_back: How long the line about a job's start is held back. If the job ends in that time, only its end is
             posted.
     """
@@ -70,6 +71,7 @@ class EdgeTimings:
     job_api_pause: float = DEFAULT_PAUSE
     slack_limits: SlackLimits = SLACK_LIMITS
     hold_back: float = HOLD_BACK
+    gone_after: float = GONE_AFTER
 
 
 logger = logging.getLogger(__name__)

@@ -33,6 +33,7 @@ from bot.jobs.wire import (
     MAX_WORDS,
     cancel_body,
     error_message_in,
+    is_json_object,
     parse_job,
     parse_upload,
     prompt_body,
@@ -281,7 +282,8 @@ class HttpJobApi:
             if response is None:
                 return error_without_answer(error)
         if not response.is_success:  # only the status matters, even if the body never arrived
-            return error_for_status(operation, response, self._words_in(body or b""))
+            words = self._words_in(body or b"")
+            return error_for_status(operation, response, words, is_json=is_json_object(body or b""))
         if body is None:
             return JobApiUnreadable("The job API's answer is not a job: it did not come in whole.")
         return body

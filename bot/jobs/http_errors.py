@@ -17,6 +17,7 @@ from bot.errors import (
     JobApiUnreachable,
     JobGone,
     NoSuchProject,
+    NotTheJobApi,
 )
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.text import printable_line
@@ -90,8 +91,8 @@ def _why(origin: BaseException) -> str:
 # -- unsuccessful responses -----------------------------------------------------------------------------------------
 
 
-def error_for_status(operation: JobApiOperation, response: httpx.Response, words: str) -> JobApiError:
-    """Returns the error for a response that is not 2xx; `words` are the API's own."""
+def error_for_status(operation: JobApiOperation, response: httpx.Response, words: str, *, is_json: bool) -> JobApiError:
+    """Returns the error for a response that is not 2xx; `words` are the API's own. `is_json`: its body is an object."""
     status = response.status_code
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
         what = {
@@ -101,7 +102,7 @@ def error_for_status(operation: JobApiOperation, response: httpx.Response, words
         return JobApiNotAllowed(f"The job API does not {what[Status(status)]}", status=status, words=words)
     return (
         _not_accepted_yet(response, words)
-        or _not_found(operation, status, words)
+        or _not_found(operation, status, words, is_json=is_json)
         or _rejected_or_failed(response, words)
     )
 
@@ -118,12 +119,16 @@ def _not_accepted_yet(response: httpx.Response, words: str) -> JobApiUnreachable
     return None
 
 
-def _not_found(operation: JobApiOperation, status: int, words: str) -> JobApiError | None:
+def _not_found(operation: JobApiOperation, status: int, words: str, *, is_json: bool) -> JobApiError | None:
     if operation is JobApiOperation.UPLOAD:
         if status in {Status.NOT_FOUND, Status.GONE, Status.METHOD_NOT_ALLOWED, Status.NOT_IMPLEMENTED}:
             return JobApiRejected(f"The job API takes no files ({status}).", words=words)
         if status == Status.INSUFFICIENT_STORAGE:
             return JobApiRejected(f"The job API has no room for this file ({status}).", words=words)
+    elif status == Status.NOT_FOUND and not is_json:
+        return NotTheJobApi(
+            "What answers at the job API's address is not the job API (404): a proxy, or its base URL is wrong."
+        )
     elif operation is JobApiOperation.CREATE:
         if status == Status.NOT_FOUND:
             return NoSuchProject(f"The job API knows no such project ({status}).", words=words)

@@ -263,6 +263,14 @@ def _why_not_valid(error: ValidationError) -> str:
     return f"it has no usable {' and no usable '.join(sorted(named))}" if named else _INCOMPLETE
 
 
+def is_json_object(body: bytes) -> bool:
+    """Returns whether a job API may have written this body of an error. Web pages, text or nothing are a proxy's."""
+    try:
+        return len(body) <= MAX_BODY and isinstance(_json_in(body), dict)
+    except ValueError:
+        return False
+
+
 def error_message_in(body: bytes) -> str:
     """Returns the API's own words from the body of an error: `{"error": "..."}` and other common shapes.
 

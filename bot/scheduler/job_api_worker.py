@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.jobs.observe import JobApiUnavailable
-from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable
+from bot.errors import JobApiBusy, JobApiNotAllowed, JobApiUnreachable, NotTheJobApi
 from bot.ports.transaction import Store
 from bot.runtime.health.outages import Outage
 from bot.runtime.health.report import ComponentStatus
@@ -23,6 +23,8 @@ def unavailable(error: JobApiUnreachable | JobApiNotAllowed) -> JobApiUnavailabl
             limited = error.status == HTTPStatus.TOO_MANY_REQUESTS
             problem = Problem.RATE_LIMITED if limited else Problem.BUSY
             return JobApiUnavailable("asks to wait", retry_after=error.retry_after, problem=problem, words=error.words)
+        case NotTheJobApi():
+            return JobApiUnavailable("is not what answers", problem=Problem.FAULTY)
         case JobApiUnreachable():
             return JobApiUnavailable("cannot be reached", retry_after=error.retry_after)
 

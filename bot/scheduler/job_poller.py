@@ -57,10 +57,10 @@ class KnownLook:
     def packed(self) -> "_Packed":
         """The same as a tuple, which the garbage collector skips however many jobs there are."""
         pace = self.pace
-        return self.revision, self.fingerprint, pace.changed_at, pace.until, pace.waits_for_link, pace.is_pending
+        return self.revision, self.fingerprint, pace.changed_at, pace.until, pace.waits_for_link, pace.slow_for
 
 
-_Packed = tuple[int, bytes, float, float | None, bool, bool]
+_Packed = tuple[int, bytes, float, float | None, bool, float]
 
 
 class PollMemory:

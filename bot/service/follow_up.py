@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.domain.context.message_text import beginning
-from bot.domain.jobs.job import ARCHIVED, Problem
+from bot.domain.jobs.job import ARCHIVED
 from bot.domain.notices import keys
 from bot.domain.notices.messages import ActionAnswer, ActionAnswered, NewNotice
 from bot.domain.requests.edits import MAX_QUOTED, not_fully_sent, offer, reaction_of, with_new_words
@@ -33,8 +33,6 @@ SETTLING = 1.0
 async def obstacle(requests: Requests, thread: Thread) -> RejectionReason | None:
     """Returns why a follow-up can no longer be sent; None if it can."""
     state = thread.state
-    if state.failure.problem is Problem.GONE:
-        return RejectionReason.GONE
     if state.job is not None and thread.ts is None:  # its card could not be posted
         return RejectionReason.NOT_STARTED
     if state.job is not None:

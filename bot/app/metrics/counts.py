@@ -21,6 +21,7 @@ from bot.errors import (
     JobApiUnreadable,
     JobGone,
     NoSuchProject,
+    NotTheJobApi,
 )
 
 OK = "ok"
@@ -42,6 +43,7 @@ _OUTCOMES: dict[type[BaseException], str] = {
     JobApiUnreachable: "unreachable",
     JobApiUnreadable: "unreadable",
     JobGone: "gone",
+    NotTheJobApi: "unreachable",
     NoSuchProject: "no_such_project",
 }
 

@@ -36,6 +36,7 @@ from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import ThreadState
 
 GONE_AFTER_NOT_FOUND = 3
+"""404 responses of the job API in a row."""
 MINUTE = 60.0
 EXPLAIN_WITHIN = 60.0
 """Seconds that a rejected follow-up waits for a poll to explain the rejection, while the job API is unavailable."""
@@ -95,7 +96,7 @@ def decide(
         case JobObserved(job):
             after, notices = _observed(state, job, now, polling)
         case JobNotFound():
-            after, notices = _not_found(state)
+            after, notices = not_found(state, now, polling)
         case JobApiUnavailable():
             after, notices = note_outage(state, observation, now, polling.patience)
         case _:
@@ -149,8 +150,12 @@ def note_outage(
 ) -> tuple[ThreadState, list[NewNotice]]:
     """Records an outage. It is announced after `patience` seconds, or at once if our key is the reason.
 
-    `waiting`: a request that waits for its end.
+    `waiting`: a request that waits for its end. Of a job that is gone, an outage says nothing.
     """
+    if state.failure.problem is Problem.GONE:
+        return state, []
+    if waiting is None:
+        state = _with_count(state, 0, None)  # a 404 before the outage and one after it do not make a lasting one
     since = state.failure.outage_since if state.failure.outage_since is not None else now
     state = replace(state, failure=replace(state.failure, outage_since=since))
     if state.failure.outage_announced:
@@ -179,13 +184,8 @@ def with_problem(state: ThreadState, problem: Problem | None, text: str = "", un
     return replace(state, failure=state.failure.with_problem(problem, text, until))
 
 
-def gone(state: ThreadState) -> ThreadState:
-    """Returns the state of a job that the job API no longer knows."""
-    return with_problem(state, Problem.GONE)
-
-
 def why_rejected(state: ThreadState, reason: RejectionReason) -> RejectionReason:
-    """Returns why a follow-up was rejected, from its job's state. A single 404 does not mean that the job is gone."""
+    """Returns why a follow-up was rejected, from its job's state. A 404 alone does not mean that the job is gone."""
     gone_for_good = state.failure.problem is Problem.GONE
     if state.job is not None and state.job.status == ARCHIVED and not gone_for_good:
         return RejectionReason.ARCHIVED
@@ -207,28 +207,47 @@ def _explain_rejections(
             return state, []
     rejections = state.announcements.unexplained
     state = replace(state, announcements=replace(state.announcements, unexplained=()))
-    if isinstance(observation, JobNotFound) and any(each.message.reason is RejectionReason.GONE for each in rejections):
-        state = gone(state)  # two different calls have confirmed it
     return state, [
         NewNotice(each.key, replace(each.message, reason=why_rejected(state, each.message.reason)))
         for each in rejections
     ]
 
 
-def _not_found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
-    count, announced = state.failure.not_found_count + 1, state.failure.outage_announced
-    since = state.failure.outage_since if announced else None
-    state = replace(state, failure=replace(state.failure, not_found_count=count, outage_since=since))
-    if state.failure.not_found_count < GONE_AFTER_NOT_FOUND or state.failure.problem is Problem.GONE:
+def not_found(state: ThreadState, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
+    """Records a 404. From when on it means that the job is gone is an outage, which ends if the job is there again."""
+    if state.failure.problem is Problem.GONE:
         return state, []
-    return gone(state), [NewNotice(keys.JOB_DISAPPEARED, JobDisappeared())]
+    failure = state.failure
+    count, since = failure.not_found_count + 1, now if failure.not_found_since is None else failure.not_found_since
+    outage_since = failure.outage_since if failure.outage_announced else None
+    state = _with_count(state, count, since)
+    state = replace(state, failure=replace(state.failure, outage_since=outage_since))
+    if count < GONE_AFTER_NOT_FOUND or now - since < polling.gone_after:
+        return state, []
+    outage = failure.outage_count + (not failure.outage_announced)
+    failure = replace(state.failure, outage_since=None, outage_announced=True, outage_count=outage)
+    state = with_problem(replace(state, failure=failure), Problem.GONE)
+    return state, [NewNotice(keys.job_disappeared(outage), JobDisappeared())]
+
+
+def _with_count(state: ThreadState, count: int, since: float | None) -> ThreadState:
+    return replace(state, failure=replace(state.failure, not_found_count=count, not_found_since=since))
+
+
+def found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
+    """Returns the state of a job that the job API knows, and the end of an outage that was announced."""
+    failure, news = state.failure, []
+    if failure.outage_announced:
+        news = [NewNotice(keys.outage_ended(failure.outage_count), OutageEnded(failure.problem))]
+    failure = replace(failure.with_problem(None), outage_since=None, outage_announced=False)
+    return _with_count(replace(state, failure=failure), 0, None), news
 
 
 def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
     before, link_may_come = state.job, job.status == COMPLETED and job.pr_link is None
     details = job.details or NO_DETAILS
     job = _filled(replace(job, details=None), before)
-    recovery = _recovery(state)
+    state, recovery = found(state)
     ends_now = job.ended and not (before and before.ended and before.status == job.status)
     poll_until = now + polling.grace if link_may_come else now
     work = replace(
@@ -237,8 +256,7 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
         changed_at=now if job != before else state.work.changed_at,
         poll_until=max(state.work.poll_until, poll_until) if ends_now else state.work.poll_until,
     )
-    failure = replace(state.failure.with_problem(None), not_found_count=0, outage_since=None, outage_announced=False)
-    state = replace(state, job=job, work=work, failure=failure)
+    state = replace(state, job=job, work=work)
     state = note_progress(state, details, now, polling.card_every, other_news=job != before)
     state = note_work(state, before, details, now)
     state, news = note_status(state, before, details, now, polling)
@@ -248,12 +266,6 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
     state, link = announce_link(state, news)
     state, question = note_question(state, details, news)
     return note_end(state, details, news), recovery + news + link + question
-
-
-def _recovery(state: ThreadState) -> list[NewNotice]:
-    if not state.failure.outage_announced:
-        return []
-    return [NewNotice(keys.outage_ended(state.failure.outage_count), OutageEnded(state.failure.problem))]
 
 
 def _filled(job: Job, before: Job | None) -> Job:

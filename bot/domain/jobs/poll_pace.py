@@ -5,6 +5,7 @@
   the grace period is over. The longer the link is missing, the less likely it is to come, and there may be a thousand
   such jobs.
 - A finished job whose server is still trying to open its pull request: after that, even more slowly, for a month.
+- A job that is gone: as slowly, for a day, because it may come back.
 - Any other finished job: never.
 
 Intervals are within `fastest` and `slowest`, with a random variation of 20%, so that jobs which started together drift
@@ -24,6 +25,10 @@ PENDING_SLOWEST = 600.0
 """Maximum seconds between polls of a finished job whose pull request is still to be opened."""
 PENDING_FOR = 30 * 24 * 3600.0
 """Seconds after which such a job is no longer polled."""
+GONE_AFTER = 120.0
+"""Seconds for which the job API must not know a job until the job is gone."""
+GONE_FOR = 24 * 3600.0
+"""Seconds since its first 404 after which a job that is gone is no longer polled."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Polling:
         card_every: Minimum time between edits of a card that only show progress.
         posts: Which news is posted in the channel.
         hold_back: How long the line about a job's start is held back; it is dropped if the end comes meanwhile.
+        gone_after: For how long the job API must not know a job until it is gone. A server that is restarting, or has
+            not copied its data yet, does not know it for a while.
         silence: Without such lines, how long a job may show nothing new before that is announced.
     """
 
@@ -48,6 +55,7 @@ class Polling:
     card_every: float = 4.0
     posts: PostMode = PostMode.ALL
     hold_back: float = HOLD_BACK
+    gone_after: float = GONE_AFTER
     silence: float = 600.0
 
     def for_posts(self, posts: PostMode) -> "Polling":
@@ -61,20 +69,20 @@ class PollPace:
 
     Attributes:
         changed_at: The job's last change.
-        until: When polling ends, or slows down if a pull request is pending; None: not until something changes.
+        until: When polling ends, or slows down; None: not until something changes.
         waits_for_link: Whether the job has finished, and only a link may still come.
-        is_pending: Whether the job has ended, and its server is still trying to open a pull request.
+        slow_for: For how long since `changed_at` polling goes on slowly after `until`.
     """
 
     changed_at: float
     until: float | None
     waits_for_link: bool
-    is_pending: bool
+    slow_for: float
 
     def next_poll_in(self, now: float, polling: Polling, *, jitter: float) -> float | None:
         """Returns the seconds until the next poll; None: never."""
         late = self.until is not None and now >= self.until
-        if late and not (self.is_pending and now - self.changed_at < PENDING_FOR):
+        if late and now - self.changed_at >= self.slow_for:
             return None
         slowest = max(polling.slowest, PENDING_SLOWEST) if late else polling.slowest
         soonest, share = (2 * polling.fastest, 2) if self.waits_for_link else (polling.fastest, 4)
@@ -86,14 +94,16 @@ def pace_of(state: ThreadState) -> PollPace | None:
     """Returns how a job is polled while nothing changes; None: not at all."""
     job = state.job
     if state.failure.problem is Problem.GONE:
-        return None
+        since = state.failure.not_found_since or 0.0
+        return PollPace(since, since, waits_for_link=False, slow_for=GONE_FOR)
     # Polling continues until the end of an announced outage, a status or a question can be announced, too.
     to_tell = state.failure.outage_announced or owes_question(state) or owes_status(state)
     ended = job is None or (job.ended and not (to_tell or state.work.unseen))
     waits_for_link = (
         job is not None and job.ended and not job.pr_link and state.work.changed_at <= state.work.work_ended_at
     )
-    return PollPace(state.work.changed_at, state.work.poll_until if ended else None, waits_for_link, _is_pending(state))
+    slow_for = PENDING_FOR if _is_pending(state) else 0.0
+    return PollPace(state.work.changed_at, state.work.poll_until if ended else None, waits_for_link, slow_for)
 
 
 def _is_pending(state: ThreadState) -> bool:

@@ -13,7 +13,6 @@ NoticeKey = NewType("NoticeKey", str)
 
 CARD = NoticeKey("card")
 JOB_STARTED = NoticeKey("started")
-JOB_DISAPPEARED = NoticeKey("gone")
 RECORD_DAMAGED = NoticeKey("damaged")
 CARD_NOT_POSTED = NoticeKey("cannot_post")
 INTRODUCTION = NoticeKey("introduction")
@@ -93,6 +92,11 @@ def pull_request_found(link: str) -> NoticeKey:
 
 def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def job_disappeared(count: int) -> NoticeKey:
+    """`count`: the number of outages announced in the thread, of which this is the newest."""
+    return NoticeKey("gone" if count == 1 else f"gone/{count}")
 
 
 def outage_started(count: int) -> NoticeKey:

@@ -10,6 +10,8 @@ from bot.domain.jobs.observe import (
     JobObserved,
     accepted_at_the_end,
     decide,
+    found,
+    not_found,
     note_outage,
     open_round,
     outage_notice,
@@ -117,11 +119,8 @@ def _settled(
             made = _nothing_stopped(request, state)
         case Discarded() | NotDiscarded():
             made = _discarded(request, state, outcome, now, polling)
-        case Rejected() if request.uncertain and request.kind not in _NEVER_IN_DOUBT:
-            # An earlier attempt may have been accepted by a job that is gone or archived by now.
-            made = _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
         case Rejected():
-            made = _rejected(request, state, outcome)
+            made = _refused(request, state, outcome, now, polling, jitter=jitter)
         case JobApiUnavailable():
             made = _unavailable(request, state, outcome, now, polling, jitter=jitter)
         case Uncertain(why) if outcome.ask_again and _waited(request, now) < GIVE_UP_AFTER:
@@ -138,6 +137,22 @@ def _nothing_stopped(request: Request, state: ThreadState) -> Settlement:
     """A switch stops the job that it replaces automatically, so nobody waits for an answer."""
     told = () if request.way_in is WayIn.SWITCH else (nothing_to_stop(request, state),)
     return Settlement(RequestState.REJECTED, state, told, problem=RejectionReason.NOTHING_TO_STOP)
+
+
+def _refused(
+    request: Request, state: ThreadState, outcome: Rejected, now: float, polling: Polling, *, jitter: float
+) -> Settlement:
+    unclear = why_rejected(state, outcome.reason) is RejectionReason.NOT_FOUND
+    if unclear and _waited(request, now) < polling.gone_after:
+        if request.kind is not RequestKind.DISCARD:  # which a job API may lack
+            state, _ = not_found(state, now, polling)  # tells nobody: if the job is gone now, its request does
+        if state.failure.problem is not Problem.GONE:
+            due_in = BACKOFF.delay(request.attempts, jitter=jitter)
+            return Settlement(RequestState.WAITING, state, due_in=due_in, problem=RejectionReason.NOT_FOUND)
+    if request.uncertain and request.kind not in _NEVER_IN_DOUBT:
+        # An earlier attempt may have been accepted by a job that is gone or archived by now.
+        return _uncertain(request, state, Uncertain(outcome.words or outcome.reason), now, polling)
+    return _rejected(request, state, outcome)
 
 
 def _unavailable(
@@ -157,8 +172,10 @@ def _accepted(
     if request.kind is RequestKind.START:
         decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
         return Settlement(RequestState.ACCEPTED, decision.state, decision.notices)
-    notices: tuple[NewNotice, ...] = ()
-    if not outcome.outdated:
+    if outcome.outdated:
+        state, back = found(state) if state.failure.problem is Problem.GONE else (state, [])
+        notices = tuple(back)
+    else:
         decision = decide(state, JobObserved(outcome.job), now, polling, jitter=jitter)
         state, notices = decision.state, decision.notices
     if request.kind is RequestKind.STOP:

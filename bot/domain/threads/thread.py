@@ -60,7 +60,8 @@ class Failure:
         problem: What the card shows; None: nothing is wrong.
         problem_text: The job API's own words about it.
         problem_until: The time before which the job API asked not to be called, in seconds since the epoch.
-        not_found_count: Number of consecutive 404 responses.
+        not_found_count: Number of consecutive 404 responses of the job API itself.
+        not_found_since: The first of them.
         outage_since: The first failed call of an outage; None: there is none.
         outage_announced: Whether this outage was announced.
         outage_count: Number of announced outages.
@@ -70,6 +71,7 @@ class Failure:
     problem_text: str = ""
     problem_until: int | None = None
     not_found_count: int = 0
+    not_found_since: float | None = None
     outage_since: float | None = None
     outage_announced: bool = False
     outage_count: int = 0

@@ -104,6 +104,8 @@ def _access_denied(message: AccessDenied, message_context: MessageContext) -> Ch
 
 def _outage_ended(message: OutageEnded) -> ChatMessage:
     """Of an outage that is over."""
+    if message.problem is Problem.GONE:
+        return paragraph(words.AGENT_HAS_JOB_AGAIN)
     limited = message.problem in {Problem.RATE_LIMITED, Problem.BUSY}
     return paragraph(words.AGENT_HAS_ROOM if limited else words.AGENT_IS_BACK)
 

@@ -34,6 +34,7 @@ from bot.errors import (
     JobApiUnreadable,
     JobGone,
     NoSuchProject,
+    NotTheJobApi,
 )
 from bot.jobs.client import HttpJobApi
 from bot.jobs.settings import JobApiSettings
@@ -309,7 +310,6 @@ HTML = b"<!doctype html><title>nginx</title><h1>Sorry</h1>"
         (400, {}, JobApiRejected, JobApiRejected),
         (401, {}, JobApiNotAllowed, JobApiNotAllowed),
         (403, {}, JobApiNotAllowed, JobApiNotAllowed),
-        (404, {}, NoSuchProject, JobGone),
         (405, {}, JobApiRejected, JobApiRejected),
         (407, {}, JobApiUnreachable, JobApiUnreachable),
         (408, {}, JobApiUncertain, JobApiUncertain),
@@ -363,6 +363,16 @@ async def test_each_status_maps_to_a_remedy(  # noqa: PLR0917 - a row of the tab
         sorry = body.startswith(b"{") and status not in {304, 407}
         assert fault.words == ("You sent ***, sorry" if sorry else "")
     assert len(server.came) == len(CALLS)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"error": "You sent nothing"}', HTML, b"Not Found", b'"no"', b""])
+@every_call
+async def test_only_json_is_the_job_apis_own_404(server: Server, open_api: Open, call: Call, body: bytes) -> None:
+    server.reply = answering(404, body)
+    own = NoSuchProject if call is create else JobGone
+    with pytest.raises(own if body.startswith(b"{") else NotTheJobApi) as caught:
+        await call(open_api())
+    assert caught.value.words == ("You sent nothing" if b"sent" in body else "")
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -156,8 +156,8 @@ async def test_a_refused_discard_shows_its_reason(
     world: CoreWorld, ts: str, refusal: Callable[[], JobApiError], reason: RejectionReason
 ) -> None:
     await discard(world, ts)
-    world.job_api.faults = [refusal()]
-    await world.pass_time(120)
+    world.job_api.faults = [refusal() for _ in range(9)]
+    await world.pass_time(300)
     assert private_answers(world) == []
     (message,) = [each.message for each in world.chat.messages if each.kind == "request_rejected"]
     assert getattr(message, "reason", None) is reason

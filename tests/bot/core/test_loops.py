@@ -216,11 +216,20 @@ async def test_a_reply_to_an_archived_job_is_answered(world: CoreWorld) -> None:
 
 async def test_a_vanished_job_is_reported_once_and_replies_are_answered(world: CoreWorld) -> None:
     ts = await world.started()
+    jobs = dict(world.job_api.jobs)
     world.job_api.jobs.clear()
-    await world.pass_time(60)
+    await world.pass_time(100)
+    world.restart("two")
+    assert world.chat.said(ts) == ["job_started"]
+    await world.pass_time(100)
     await world.reply(ts, "more", "5.1")
     await world.pass_time(60)
     assert world.chat.said(ts) == ["job_started", "job_disappeared", "request_rejected"]
+    world.job_api.jobs.update(jobs)
+    await world.reply(ts, "and this", "5.2")
+    await world.pass_time(10)
+    assert world.chat.said(ts) == ["job_started", "job_disappeared", "request_rejected", "outage_ended"]
+    assert world.job_api.messages["job-1"] == ["and this"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +247,7 @@ async def test_a_refused_start_mentions_everyone_who_replied(world: CoreWorld, f
     assert world.chat.reactions == {"5.1": Reaction.PROBLEM, "5.2": Reaction.PROBLEM}
 
 
-async def test_a_follow_up_to_a_missing_job_is_reported(world: CoreWorld) -> None:
+async def test_a_follow_up_to_a_job_that_is_missing_for_a_moment_is_sent(world: CoreWorld) -> None:
     ts = await world.started()
     world.job_api.faults = [JobGone("404")]
     await world.reply(ts, "more", "5.1")
@@ -246,7 +255,8 @@ async def test_a_follow_up_to_a_missing_job_is_reported(world: CoreWorld) -> Non
     world.clock.advance(1.5)
     await world.step(world.request_sender)
     await world.pass_time(90)
-    assert world.chat.said(ts) == ["job_started", "request_rejected"]
+    assert world.chat.said(ts) == ["job_started"]
+    assert world.job_api.messages["job-1"] == ["more"]
 
 
 async def test_a_request_in_doubt_is_repeated_only_by_a_person(world: CoreWorld) -> None:

@@ -27,7 +27,7 @@ from bot.domain.requests.request import (
     RequestState,
     WayIn,
 )
-from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
+from bot.errors import ChatUnreachable, JobApiRejected, JobApiUncertain, JobApiUnreachable
 from bot.service.start import request_id, source_key_of
 
 JOB, LINK = "job-1", "https://example.org/pull/1"
@@ -240,15 +240,10 @@ async def test_a_stop_without_a_visible_end_blocks_nothing_for_good(world: CoreW
     assert [type(each.message) for each in world.chat.messages].count(JobStillStopping) == 1
 
 
-@pytest.mark.parametrize(
-    "refusal", [lambda: JobApiRejected("405"), lambda: JobGone("404")], ids=["refused", "not found"]
-)
-async def test_a_refused_stop_is_reported_and_the_job_continues(
-    world: CoreWorld, ts: str, refusal: Callable[[], Exception]
-) -> None:
+async def test_a_refused_stop_is_reported_and_the_job_continues(world: CoreWorld, ts: str) -> None:
     """The end is like any other."""
     await stop(world, ts)
-    world.job_api.faults = [refusal()]  # type: ignore[list-item]  # they are
+    world.job_api.faults = [JobApiRejected("405")]
     await world.step(world.request_sender)
     await world.pass_time(20)
     world.job_api.show(JOB, "completed", LINK)

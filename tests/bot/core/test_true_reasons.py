@@ -143,13 +143,17 @@ async def test_a_404_to_a_message_and_the_card_always_agree(world: CoreWorld, *,
     await world.step(world.request_sender)
     if not lasts:
         world.job_api.jobs.update(jobs)
-    for _ in range(40):
-        world.clock.advance(0.5)
+    for _ in range(160):
+        world.clock.advance(1.0)
         await world.settle()
         told = any(NO_LONGER in words for words in await words_of(world, ts))
         shown = await card_of(world, ts)
         assert told == (NO_LONGER in shown) == ("Active" not in shown)
-    assert world.chat.said(ts) == ["job_started", "request_rejected"]
+    told_of = {"job_disappeared", "request_rejected"} if lasts else set()
+    assert world.chat.said(ts)[:1] == ["job_started"]
+    assert set(world.chat.said(ts)[1:]) <= told_of
+    assert ("request_rejected" in world.chat.said(ts)) is lasts
+    assert world.job_api.messages == ({} if lasts else {"job-1": ["More"]})
     assert (NO_LONGER in await card_of(world, ts)) is lasts
     assert ((await world.thread(ts)).state.failure.problem is Problem.GONE) is lasts
 

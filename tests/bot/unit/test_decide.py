@@ -33,7 +33,7 @@ from bot.domain.notices.posts import (
     PullRequestFound,
 )
 from bot.domain.projects import PostMode
-from bot.domain.threads.thread import ThreadState, Work, owes_status
+from bot.domain.threads.thread import Failure, ThreadState, Work, owes_status
 
 POLLING = Polling()
 LINK = "https://example.org/pull/1"
@@ -262,15 +262,41 @@ def test_polling_slows_down_within_its_bounds() -> None:
     assert pauses == [2.0, 10.0, 30.0]
 
 
-def test_three_consecutive_misses_mean_the_job_is_gone() -> None:
-    state, said = follow(
-        JobObserved(job()), JobNotFound(), JobNotFound(), JobObserved(job()), JobNotFound(), JobNotFound()
-    )
-    assert kinds(said) == [JobStarted]
-    state, said = follow(JobNotFound(), JobNotFound(), state=state)
-    assert kinds(said) == [JobDisappeared]
-    assert state.failure.problem is Problem.GONE
-    assert decide(state, JobNotFound(), 1.0, POLLING).next_poll_in is None
+@pytest.mark.parametrize(
+    ("sightings", "is_gone"),
+    [
+        ([(0.0, 404), (119.0, 404), (119.9, 404)], False),
+        ([(0.0, 404), (120.0, 404)], False),
+        ([(0.0, 404), (60.0, 404), (120.0, 404)], True),
+        ([(0.0, 404), (60.0, 404), (100.0, 200), (120.0, 404), (230.0, 404), (239.0, 404)], False),
+        ([(0.0, 404), (60.0, 404), (100.0, 502), (120.0, 404), (230.0, 404), (239.0, 404)], False),
+    ],
+)
+def test_a_job_is_gone_after_some_misses_over_two_minutes(sightings: list[tuple[float, int]], *, is_gone: bool) -> None:
+    seen: dict[int, Observation] = {404: JobNotFound(), 200: JobObserved(job()), 502: JobApiUnavailable("no")}
+    state, said = ThreadState(job=job()), list[NewNotice]()
+    for at, status in sightings:
+        decision = decide(state, seen[status], at, POLLING)
+        state, said = decision.state, [*said, *decision.notices]
+    assert (state.failure.problem is Problem.GONE) == (JobDisappeared in kinds(said)) == is_gone
+
+
+def test_a_job_that_is_gone_is_polled_slowly_for_a_day_and_may_come_back() -> None:
+    state = ThreadState(job=job(), failure=Failure(not_found_count=2, not_found_since=0.0))
+    decision = decide(state, JobNotFound(), 120.0, POLLING)
+    for at, poll_in in ((130.0, 32.5), (7_200.0, 600.0), (24 * 3600.0, None)):
+        for sighting in (JobNotFound(), JobApiUnavailable("no", status=401)):
+            later = decide(decision.state, sighting, at, POLLING)
+            assert (later.notices, later.next_poll_in) == ((), poll_in)
+            assert later.state == decision.state
+    back = decide(decision.state, JobObserved(job()), 9_000.0, POLLING)
+    assert back.state.failure.problem is None
+    assert [notice.message for notice in back.notices][:1] == [OutageEnded(Problem.GONE)]
+    again = replace(back.state, failure=replace(back.state.failure, not_found_count=2, not_found_since=9_001.0))
+    keys_ = [
+        notice.key for each in (decision, decide(again, JobNotFound(), 9_200.0, POLLING)) for notice in each.notices
+    ]
+    assert len(set(keys_)) == 2
 
 
 def test_a_lasting_outage_and_its_end_are_announced_once_each() -> None:
@@ -326,7 +352,7 @@ def play(history: list[tuple[bool, Observation, float]]) -> list[tuple[int, Thre
 @given(steps)
 def test_no_fact_is_announced_twice(history: list[tuple[bool, Observation, float]]) -> None:
     told = [notice for _, _, decision in play(history) for notice in decision.notices]
-    found = [notice.key for notice in told if not isinstance(notice.message, JobDisappeared)]
+    found = [notice.key for notice in told]
     assert len(found) == len(set(found))
 
 
@@ -440,11 +466,11 @@ def test_an_unchanged_poll_announces_nothing(history: list[tuple[bool, Observati
         assert not again.card_changed
         assert replace(
             again.state,
-            failure=replace(again.state.failure, not_found_count=0, outage_since=None),
+            failure=replace(again.state.failure, not_found_count=0, not_found_since=None, outage_since=None),
             work=replace(again.state.work, unseen=False),
         ) == replace(
             state,
-            failure=replace(state.failure, not_found_count=0, outage_since=None),
+            failure=replace(state.failure, not_found_count=0, not_found_since=None, outage_since=None),
             work=replace(state.work, unseen=False),
         )
 

@@ -29,8 +29,8 @@ def test_remembered_jobs_cost_the_garbage_collector_nothing() -> None:
     gc.collect()
     before = len(gc.get_objects())
     for number in range(1_000):
-        pace = PollPace(float(number), None, waits_for_link=False, is_pending=False)
+        pace = PollPace(float(number), None, waits_for_link=False, slow_for=0.0)
         memory.remember(f"t{number}", KnownLook(number, b"print", pace))
     gc.collect()
     assert len(gc.get_objects()) - before < 100
-    assert memory.get("t7") == KnownLook(7, b"print", PollPace(7.0, None, waits_for_link=False, is_pending=False))
+    assert memory.get("t7") == KnownLook(7, b"print", PollPace(7.0, None, waits_for_link=False, slow_for=0.0))

@@ -150,7 +150,7 @@ def test_notice_keys_match_stored_ones() -> None:
     """A notice with a changed key would be posted again."""
     made = [keys.job_active_again(1), keys.job_finished(2), keys.job_failed(0), keys.job_archived(0)]
     assert made == ["r1/active", "r2/completed", "r0/failed", "r0/archived"]
-    once = (keys.CARD, keys.JOB_STARTED, keys.JOB_DISAPPEARED, keys.RECORD_DAMAGED, keys.CARD_NOT_POSTED)
+    once = (keys.CARD, keys.JOB_STARTED, keys.job_disappeared(1), keys.RECORD_DAMAGED, keys.CARD_NOT_POSTED)
     assert once == ("card", "started", "gone", "damaged", "cannot_post")
     assert keys.pull_request_found("https://example.org/pull/1") == "link/470459a013b5c298"
     assert (keys.outage_started(3), keys.outage_ended(3)) == ("out/3", "back/3")

@@ -3,7 +3,14 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.jobs.job import Job, Problem
-from bot.domain.jobs.observe import Decision, JobApiUnavailable, JobNotFound, JobObserved, Observation, decide
+from bot.domain.jobs.observe import (
+    Decision,
+    JobApiUnavailable,
+    JobNotFound,
+    JobObserved,
+    Observation,
+    decide,
+)
 from bot.domain.jobs.poll_pace import Polling
 from bot.domain.notices import keys
 from bot.domain.notices.keys import NoticeKey
@@ -35,6 +42,7 @@ from bot.domain.threads.thread import Announcements, ThreadState, Work
 START = Request("r1", "t1", RequestKind.START, "k1", "U1", "Do it", "", 0.0, attempts=1)
 FOLLOW_UP = Request("r2", "t1", RequestKind.FOLLOW_UP, "k2", "U1", "More", "5.000000", 0.0, attempts=1)
 LINK = "https://example.org/pull/1"
+LONG_TRIED = replace(FOLLOW_UP, first_tried_at=-Polling().gone_after)
 RUNNING = ThreadState(job=Job("j1", "active"))
 
 
@@ -94,13 +102,30 @@ def test_a_refused_start_is_explained_in_the_apis_words(reason: RejectionReason)
     assert settlement.reaction is None
 
 
+@pytest.mark.parametrize("kind", [RequestKind.FOLLOW_UP, RequestKind.STOP])
+def test_a_404_is_tried_again_until_the_job_is_gone(kind: RequestKind) -> None:
+    """It counts like a poll's. A reply that is accepted then shows that the job is there again."""
+    request, gone = replace(FOLLOW_UP, kind=kind), Rejected(RejectionReason.GONE)
+    first = settled(request, gone, RUNNING, now=0.0)
+    assert (first.request_state, first.notices, first.due_in) == (RequestState.WAITING, (), 2.0)
+    tried, state = replace(request, first_tried_at=0.0), settled(request, gone, first.state, now=60.0).state
+    last = settled(replace(tried, first_tried_at=10.0), gone, state, now=120.0)
+    assert (last.request_state, [each.reason for each in rejected(last)]) == (RequestState.REJECTED, [gone.reason])
+    assert last.state.failure.problem is Problem.GONE
+    assert settled(request, gone, last.state, now=130.0).request_state is RequestState.REJECTED
+    for outdated in (False, True):
+        taken = settled(FOLLOW_UP, Accepted(Job("j1", "active"), outdated=outdated), last.state, now=130.0)
+        assert taken.state.failure.problem is None
+        assert taken.notices[0].message == OutageEnded(Problem.GONE)
+
+
 REFUSALS = [
     (RejectionReason.API, JobObserved(Job("j1", "active")), RejectionReason.API),
     (RejectionReason.API, JobObserved(Job("j1", "archived")), RejectionReason.ARCHIVED),
     (RejectionReason.API, JobNotFound(), RejectionReason.API),
     (RejectionReason.GONE, JobObserved(Job("j1", "active")), RejectionReason.NOT_FOUND),
     (RejectionReason.GONE, JobObserved(Job("j1", "archived")), RejectionReason.ARCHIVED),
-    (RejectionReason.GONE, JobNotFound(), RejectionReason.GONE),
+    (RejectionReason.GONE, JobNotFound(), RejectionReason.NOT_FOUND),
 ]
 
 
@@ -108,7 +133,7 @@ REFUSALS = [
 def test_a_refused_follow_up_is_explained_after_the_next_poll(
     reason: RejectionReason, look: Observation, told: RejectionReason
 ) -> None:
-    settlement = settled(FOLLOW_UP, Rejected(reason, "no, sorry"))
+    settlement = settled(LONG_TRIED, Rejected(reason, "no, sorry"), RUNNING)
     assert settlement.request_state is RequestState.REJECTED
     assert settlement.reaction is Reaction.PROBLEM
     assert settlement.notices == ()
@@ -130,14 +155,14 @@ def test_a_refused_follow_up_is_explained_after_the_next_poll(
     ],
 )
 def test_a_refusal_does_not_wait_long_for_a_failing_poll(reason: RejectionReason, told: RejectionReason) -> None:
-    state, said = settled(FOLLOW_UP, Rejected(reason)).state, []
+    state, said = settled(LONG_TRIED, Rejected(reason), RUNNING).state, []
     for now in (2.0, 30.0, 63.0, 90.0):
         decision = decide(state, JobApiUnavailable("cannot be reached"), now, Polling())
         state = decision.state
         said += [(now, rejection.reason) for rejection in rejected(decision)]
     assert said == [(63.0, told)]
     hour = JobApiUnavailable("asks to wait", retry_after=3600.0, problem=Problem.RATE_LIMITED)
-    held_back = decide(settled(FOLLOW_UP, Rejected(reason)).state, hour, 2.0, Polling())
+    held_back = decide(settled(LONG_TRIED, Rejected(reason), RUNNING).state, hour, 2.0, Polling())
     assert [rejection.reason for rejection in rejected(held_back)] == [told]
 
 
@@ -278,7 +303,7 @@ def test_a_rejected_api_key_holds_requests_and_is_reported_at_once() -> None:
 
 def test_a_refusal_of_a_possibly_accepted_request_denies_nothing() -> None:
     """The job vanished between two attempts under one key: the first one may have been accepted."""
-    tried = replace(FOLLOW_UP, uncertain=True)
-    settlement = settled(tried, Rejected(RejectionReason.GONE))
+    tried = replace(LONG_TRIED, uncertain=True)
+    settlement = settled(tried, Rejected(RejectionReason.GONE), RUNNING)
     assert settlement.request_state is RequestState.UNCERTAIN
     assert [type(notice.message) for notice in settlement.notices] == [RequestUncertain]

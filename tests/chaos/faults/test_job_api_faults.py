@@ -38,12 +38,15 @@ NOT_ARRIVED = {
     "429 without a time": refusing(429),
     "503 with a time": refusing(503, Retry_After="1"),
     "425": refusing(425),
+    "404 page": web_page(404, applied=False),
+    "404 text": Fault(status=404, body=b"Not Found"),
 }
 REJECTED = {
     "400": refusing(400, "No <!channel> & no <https://evil.example|link>"),
     "422": refusing(422, "Too short"),
     "404": refusing(404, "no such project"),
 }
+NO_JOB = refusing(404, "no such job")
 UNKNOWN = {
     "500": refusing(500, "oops"),
     "500 after": refusing(500, "oops", applied=True),
@@ -74,8 +77,8 @@ ODD = (
 )
 
 
-SHORT_PAUSES = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER, hold_back=0.0)
-"""If the job API names no time, a project is left alone for a second only."""
+SHORT_PAUSES = EdgeTimings(job_api_pause=1.0, slack_limits=ANY_NUMBER, hold_back=0.0, gone_after=3.0)
+"""If the job API names no time, a project is left alone for a second only. A job is gone after three."""
 
 
 @pytest.fixture
@@ -299,8 +302,9 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     fake_job_api.show(seen["Changing"], "active", "https://git.example/first")
     fake_job_api.show(seen["Vanishing"], "active", "https://git.example/there")
     fake_job_api.show(seen["Backwards"], "completed")
-    fake_job_api.fail(refusing(404), Operation.GET, job_id=seen["Missing"], times=2)
-    fake_job_api.fail(refusing(404), Operation.GET, job_id=seen["Gone"], times=None)
+    fake_job_api.fail(NO_JOB, Operation.GET, job_id=seen["Missing"], times=2)
+    fake_job_api.fail(NO_JOB, Operation.GET, job_id=seen["Gone"], times=None)
+    fake_job_api.fail(NO_JOB, Operation.MESSAGE, job_id=seen["Gone"], times=None)
     fake_job_api.show(seen["Future"], "failed", createdAt="9999-12-31T23:59:59Z", archivedAt="2999-01-01")
     fake_job_api.show(seen["Malformed"], "failed", createdAt="yesterday\u202e\x00", source="x" * 9999, model={"a": 1})
     fake_job_api.show(seen["Not a link"], "completed", "javascript:alert(1)//<!channel>")
@@ -331,7 +335,7 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     await world.until_said("Not a link", *FINISHED)
     assert "&lt;!channel&gt;" in world.thread("Not a link")[2].text
     reply = await world.reply("Gone", "Still there?")
-    await world.until_said("Gone", "started", "gone", "refused/0")
+    await world.until_said("Gone", "started", "gone", "refused/1")
     assert world.reactions(reply) == [Reaction.PROBLEM.value]
     fake_job_api.show(seen["Missing"], "completed", "https://git.example/found")
     await world.until_said("Missing", *FINISHED)
@@ -341,52 +345,30 @@ async def test_malformed_jobs_from_the_job_api(world: AppWorld) -> None:
     await world.check()
 
 
-async def test_a_follow_up_to_a_missing_job_ends_only_its_thread(world: AppWorld) -> None:
-    """A 404 for a follow-up, and for the next poll: the thread ends with an explanation, others continue."""
-    await world.start(PAGEHAND_POLL_FASTEST="1")
-    lost, spared = await world.begin("Lost", "Spared")
-    world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=lost, times=None)
-    reply = await world.reply("Lost", "More")
-    await world.fake_job_api.until(lambda: world.fake_job_api.tried(Operation.MESSAGE, "More") == 1)
-    world.fake_job_api.fail(refusing(404, "no such job"), Operation.GET, job_id=lost, times=None)
-    await world.until_said("Lost", "started", "refused/1")
-    await world.until_marked(reply, Reaction.PROBLEM)
-    told = world.thread("Lost")[-1].text
-    assert "wasn't sent: the agent no longer has this job. Start a new one with `/docs`." in told
-    await world.workspace.changes.wait_for(lambda: "The agent no longer has this job" in world.thread("Lost")[0].text)
-    assert "Active" not in world.thread("Lost")[0].text
-
-    later = await world.reply("Lost", "And more")
-    await world.until_said("Lost", "started", "refused/1", "refused/0")
-    await world.until_marked(later, Reaction.PROBLEM)
-    assert [world.fake_job_api.tried(Operation.MESSAGE, words) for words in ("More", "And more")] == [1, 0]
-    polls, others = world.fake_job_api.polls_of(lost), world.fake_job_api.polls_of(spared)
-    await world.reply("Spared", "More, please")
-    await world.until_steered(spared, "More, please")
-    await world.fake_job_api.until(lambda: world.fake_job_api.polls_of(spared) > others + 1)
-    assert world.fake_job_api.polls_of(lost) == polls
-    world.complete(spared)
-    await world.until_said("Spared", *FINISHED)
-    await world.settled()
-    await world.check()
-
-
-@pytest.mark.full
-async def test_a_404_to_a_follow_up_alone_ends_nothing(world: AppWorld) -> None:
-    """Polls still find the job: the thread explains what happened to that reply, and continues."""
-    await world.start()
-    (job,) = await world.begin("Found")
-    world.fake_job_api.fail(refusing(404, "no such job"), Operation.MESSAGE, job_id=job)
-    await world.until_marked(await world.reply("Found", "More"), Reaction.PROBLEM)
-    await world.until_said("Found", "started", "refused/1")
-    assert "the agent says it doesn't know this job. Write it again later" in world.thread("Found")[-1].text
-    assert "Active: the agent is at work" in world.thread("Found")[0].text
-    await world.reply("Found", "And more")
-    await world.until_steered(job, "And more")
-    world.complete(job)
-    await world.until_said("Found", "started", "refused/1", "completed")
-    await world.settled()
-    await world.check()
+async def test_a_missing_job_is_gone_after_a_while_and_may_come_back(database_url: str) -> None:
+    """A follow-up waits until it is clear whether the job is gone; a later one shows that it is there again."""
+    async with a_world(database_url, edge_timings=SHORT_PAUSES) as world:
+        await world.start(PAGEHAND_POLL_FASTEST="1")
+        lost, spared = await world.begin("Lost", "Spared")
+        world.fake_job_api.fail(NO_JOB, job_id=lost, times=None)
+        reply = await world.reply("Lost", "More")
+        await world.until_marked(reply, Reaction.PROBLEM)
+        await world.workspace.changes.wait_for(lambda: "no longer has this job" in world.thread("Lost")[0].text)
+        told = world.thread("Lost")[-1].text
+        assert "wasn't sent: the agent no longer has this job. Start a new one with `/docs`." in told
+        assert world.fake_job_api.tried(Operation.MESSAGE, "More") > 1
+        assert "Active" not in world.thread("Lost")[0].text
+        await world.reply("Spared", "More, please")
+        await world.until_steered(spared, "More, please")
+        world.fake_job_api.heal()
+        await world.reply("Lost", "And more")
+        await world.until_steered(lost, "And more")
+        await world.workspace.changes.wait_for(lambda: "has this job again" in world.thread("Lost")[-1].text)
+        world.complete(lost, spared)
+        await world.until_said("Spared", *FINISHED)
+        await world.workspace.changes.wait_for(lambda: world.said("Lost")[-1] == "completed")
+        await world.settled()
+        await world.check()
 
 
 @pytest.mark.full

@@ -88,6 +88,7 @@ async def _faults(world: ProcessWorld, over: asyncio.Event) -> None:
         world.workspace.socket_mode.abort_connections,
         lambda: fake_job_api.fail(refusing(503, Retry_After="1"), Operation.GET),
         lambda: fake_job_api.fail(refusing(404), Operation.GET),
+        lambda: fake_job_api.fail(refusing(404, "no such job"), Operation.GET),
         lambda: fake_job_api.fail(cut(applied=True), Operation.GET),
         lambda: fake_job_api.fail(truncated(), Operation.GET),
     ]

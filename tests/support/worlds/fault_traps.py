@@ -17,12 +17,14 @@ from bot.errors import (
     JobApiUnreadable,
     JobGone,
     NoSuchProject,
+    NotTheJobApi,
     StoreUnavailable,
 )
 
 JOB_FAULTS: tuple[Exception, ...] = (
     JobApiUnreachable("down"),
     JobApiBusy("429", retry_after=70.0),
+    NotTheJobApi("404"),
     JobApiNotAllowed("401", status=401),
     JobApiNotAllowed("403", status=403),
     JobApiRejected("400", words="too vague"),

@@ -91,6 +91,7 @@ KEY_NOT_ALLOWED = Template(
 WAITS = Template("{it} waits")
 NEWS_WAITS = Markup("news of this job waits")
 AGENT_IS_BACK = Markup("The agent is back. Everything goes on from here.")
+AGENT_HAS_JOB_AGAIN = Markup("The agent has this job again. Everything goes on from here.")
 AGENT_HAS_ROOM = Markup("The agent takes requests again. Everything goes on from here.")
 AGENT_SAID = Template("{words}\nThe agent said:\n{text}")
 TEXT_ONLY_SENT = Template(
