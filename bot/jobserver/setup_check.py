@@ -151,8 +151,8 @@ async def _push(git: Git, directory: Path) -> SetupFinding:
     branch = f"{_BRANCH}{secrets.token_hex(4)}"
     try:
         async with asyncio.timeout(_HOST_S):
-            await git.run(directory, "init", "--quiet", "--bare", "--template=", "check.git")
             place = directory / "check.git"
+            await git.init(place)
             tree = (await git.run(place, "hash-object", "-t", "tree", "-w", "--stdin")).strip()
             commit = (await git.run(place, "commit-tree", "-m", "Pagehand tries whether it may push", tree)).strip()
             pushed = await git.push(place, commit, branch)
@@ -210,7 +210,7 @@ async def _workflow_files(git: Git, directory: Path, branch: str) -> dict[str, s
     Raises:
         GitError: the branch cannot be read.
     """
-    await git.run(directory, "init", "--quiet", "--bare", "--template=", "workflows.git")
+    await git.init(directory / "workflows.git")
     place = directory / "workflows.git"
     await git.run(
         place, "fetch", "--quiet", "--no-tags", "--depth=1", "--filter=blob:limit=200k", "--no-write-fetch-head",

@@ -23,7 +23,12 @@ IS_SHALLOW = (
     "the repository is a shallow clone, without its whole history: run `git fetch --unshallow` in it, "
     "or set PAGEHAND_JOBSERVER_REPOSITORY to what it was cloned from"
 )
+BLOCKED = ("exists; cannot create", "refname conflict", "directory file conflict")
+"""Phrases of git for a branch that cannot exist beside another one."""
 _REASONS = (
+    (BLOCKED,
+     ("another branch is in its way: git cannot keep a branch `pagehand` beside `pagehand/…`, nor `pagehand/a/b` "
+     "beside `pagehand/a`: rename or delete that branch")),
     (("was archived so it is read-only", "repository is archived"),
      "the repository is archived at its host: nobody can change it until it is unarchived there"),
     (("shallow update not allowed", "shallow roots are not allowed", "from a shallow repository"), IS_SHALLOW),
@@ -55,6 +60,8 @@ _REASONS = (
 Sources: GitHub's documentation of its push errors (GH001 to GH013), and git's http.c and remote-curl.c.
 """
 _LENGTH = 300
+_MOST_NAMED = 5
+_SHA256_DIGITS = 64
 # Proxies, certificates and keys that reach the remote repository are the operator's business.
 _PASSED_VARIABLES = (
     "PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSH_ASKPASS", "GIT_ASKPASS", "GIT_SSH", "GIT_SSH_COMMAND",
@@ -215,12 +222,29 @@ class Git:
         Raises:
             GitError: the repository cannot be read or has no commits.
         """
-        output = await self.run(directory, "ls-remote", "--symref", "--", self.address, "HEAD")
+        output = await self.run(directory, "ls-remote", "--symref", "--", self.address, "HEAD", "refs/heads/*")
         first = output.split("\n", 1)[0]
         name = first.removeprefix("ref: refs/heads/").partition("\t")[0]
-        if not first.startswith("ref: refs/heads/") or not is_branch_name(name):
-            raise GitError("the repository has no commits on a branch yet")
-        return name
+        if first.startswith("ref: refs/heads/") and is_branch_name(name):
+            return name
+        if branches := [line.partition("\trefs/heads/")[2] for line in output.splitlines() if "\trefs/heads/" in line]:
+            raise GitError(
+                "its HEAD is at no branch, so nothing says where jobs start: set PAGEHAND_JOBSERVER_BASE_BRANCH "
+                f"to that branch ({', '.join(branches[:_MOST_NAMED])}{', …' * (len(branches) > _MOST_NAMED)})"
+            )
+        raise GitError("the repository has no commits on a branch yet")
+
+    async def init(self, directory: Path) -> None:
+        """Makes a bare repository in an empty place, with the repository's kind of object ids (SHA-1 or SHA-256).
+
+        Raises:
+            GitError: the repository cannot be read.
+        """
+        listed = await self.run(directory.parent, "ls-remote", "--", self.address, "HEAD", "refs/heads/*")
+        kind = "sha256" if len(listed.partition("\t")[0]) == _SHA256_DIGITS else "sha1"
+        await self.run(
+            directory.parent, "init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(directory)
+        )
 
     async def has_branch(self, directory: Path, branch: str) -> bool:
         ref = self._ref(branch)
@@ -228,8 +252,12 @@ class Git:
 
     def is_shallow(self) -> bool:
         """Tells whether the repository is a local shallow clone, from which git cannot fetch."""
+        return any((folder / "shallow").exists() for folder in self.git_directories())
+
+    def git_directories(self) -> tuple[Path, ...]:
+        """Returns where a local repository may keep its objects; nothing for one elsewhere."""
         place = Path(urlsplit(self.address).path if self.address.startswith("file:") else self.address)
-        return self.is_local and any((folder / "shallow").exists() for folder in (place, place / ".git"))
+        return (place / ".git", place) if self.is_local else ()
 
     async def clone(self, directory: Path) -> None:
         """Clones into an empty place, without a checkout, hooks, tags or submodules."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
 from bot.jobserver.models import Changes, FileChange
 from bot.jobserver.repository.changed_files import parse_files
-from bot.jobserver.repository.git import explain, printable
+from bot.jobserver.repository.git import BLOCKED, explain, printable
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
 from bot.jobserver.repository.snapshot import lay_over
 from bot.jobserver.repository.working_copy import ChangeLimits, Collected, WorkingCopy
@@ -137,7 +137,9 @@ class GitRepository:
         """Pushes a commit without force. Raises PushRejectedError if somebody else's commits are in the way."""
         pushed = await self._mirror.git.push(self._mirror.directory, commit, branch)
         if pushed.exit_code:
-            kind = PushRejectedError if any(words in pushed.errors for words in _IN_THE_WAY) else GitError
+            is_blocked = any(words in pushed.errors for words in BLOCKED)  # somebody else's commits are not the cause
+            is_behind = not is_blocked and any(words in pushed.errors for words in _IN_THE_WAY)
+            kind = PushRejectedError if is_behind else GitError
             words = explain(pushed.errors) or " ".join(pushed.errors.split())[-300:]
             raise kind(f"the branch could not be pushed: {words}")
         await self._mirror.set_branch(branch, commit)

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import re
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -25,6 +27,8 @@ _MOST_PACKS = 20
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
 _PAUSE_S = 60.0
+_HOLDS_OBJECTS = re.compile("[0-9a-f]{2}|pack")
+_PASSING = shutil.ignore_patterns("tmp_*", "*.lock", "*.keep")
 _CONFLICT = 1
 """The exit code of `git merge-tree` when both sides changed the same lines."""
 
@@ -63,7 +67,7 @@ class Mirror:
             GitError: the repository is unreachable or a shallow clone.
         """
         async with self._lock:
-            await self._ensure_made()
+            await self._ensure_made(branch)
             # git accepts a pattern that matches nothing, so the branch that must exist is named in full.
             refspecs = [_refspec(branch), *(_refspec(f"{name}*") for name in more)]
             try:
@@ -143,20 +147,53 @@ class Mirror:
     async def run(self, *arguments: str, stdin: bytes = b"") -> str:
         return await self.git.run(self.directory, *arguments, stdin=stdin)
 
-    async def _ensure_made(self) -> None:
+    async def _ensure_made(self, branch: str) -> None:
         if not self.directory.exists():
             with tempfile.TemporaryDirectory(dir=self.directory.parent, prefix="mirror-") as scratch:
                 made = Path(scratch) / "mirror.git"
-                await self.git.run(self.directory.parent, "init", "--quiet", "--bare", "--template=", str(made))
+                await self.git.init(made)
+                await self._copy_objects(made, branch)
                 made.rename(self.directory)
         if not self._has_attributes:
             await asyncio.to_thread(self._write_attributes)
             self._has_attributes = True
 
+    async def _copy_objects(self, made: Path, branch: str) -> None:
+        """Copies a local repository's objects, as `git clone --local --no-hardlinks` does: to have git pack them takes
+        a hundred times as long. Links would share files that one side could spoil. What fails is left to the fetch.
+        """
+        for source in self.git.git_directories():
+            if (source / "objects" / "pack").is_dir():
+                if await asyncio.to_thread(copy_objects, source / "objects", made / "objects"):
+                    tip = await self.git.revision(source, f"refs/heads/{branch}")
+                    # With it, the fetch need not walk the whole history to find that it is there.
+                    await self.git.try_run(made, "update-ref", f"refs/heads/{branch}", tip or "")
+                return
+
     def _write_attributes(self) -> None:
         """Writes the attributes, also to a mirror that an older version made."""
         (self.directory / "info").mkdir(exist_ok=True)
         (self.directory / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
+
+
+def copy_objects(source: Path, target: Path) -> bool:
+    """Copies git's objects into a new repository; returns False, and copies nothing, if some are elsewhere.
+
+    Blocks. Packs come last, since git may be moving loose objects into one.
+    """
+    elsewhere = (source / "info" / "alternates", source.parent / "shallow", *(source / "pack").glob("*.promisor"))
+    if any(file.exists() for file in elsewhere):
+        return False
+    try:
+        for folder in sorted(source.iterdir()):
+            if _HOLDS_OBJECTS.fullmatch(folder.name):
+                shutil.copytree(folder, target / folder.name, symlinks=True, ignore=_PASSING, dirs_exist_ok=True)
+    except (OSError, shutil.Error):  # such as a pack that was just replaced
+        shutil.rmtree(target)
+        (target / "info").mkdir(parents=True)
+        (target / "pack").mkdir()
+        return False
+    return True
 
 
 def _refspec(branch: str) -> str:

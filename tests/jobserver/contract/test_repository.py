@@ -380,8 +380,9 @@ async def test_a_snapshot_is_written_as_plain_files(world: World, tmp_path: Path
 
 
 async def test_the_mirrors_objects_are_shared(world: World) -> None:
-    """A large file on another branch is never fetched, and a job makes no second copy of the repository."""
+    """A large file that comes to another branch is not fetched, and a job makes no second copy of the repository."""
     world.commit_of_theirs("main", "ok.md", "ok\n")
+    await world.repository.start(BRANCH)
     git(world.theirs, "checkout", "--quiet", "-b", "large")
     (world.theirs / "large.bin").write_bytes(os.urandom(3_000_000))
     git(world.theirs, "add", "--all")

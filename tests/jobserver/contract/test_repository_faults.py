@@ -113,3 +113,47 @@ async def test_attributes_that_convert_files_do_not_prevent_a_change(tmp_path: P
         await world.press(job["prLink"], "merge")
         again = await world.done("go")
         assert again["details"]["reason"] == "The agent changed no files."
+
+
+@pytest.mark.parametrize("name", ["pagehand", "pagehand/{id}/theirs"])
+async def test_a_branch_in_the_way_of_a_jobs_is_named(tmp_path: Path, name: str) -> None:
+    """git keeps branches as files, and this one's name would be a folder, or the other way round."""
+    bare = make_bare(tmp_path / "docs.git", FILES)
+    async with running(bare, tmp_path / "data") as world:
+        first = await world.done(FIRST)
+        theirs = name.format(id=first["id"])
+        git(bare, "update-ref", "-d", f"refs/heads/pagehand/{first['id']}")
+        git(bare, "branch", theirs, "main")
+        (await world.message(first["id"], SECOND)).raise_for_status()
+        reason = (await world.ended(first["id"]))["details"]["reason"]
+    assert "another branch is in its way" in reason
+    assert f"'refs/heads/{theirs}' exists" in reason
+    assert "keeps pushing" not in reason
+
+
+@pytest.mark.parametrize("head", [("update-ref", "--no-deref"), ("symbolic-ref", "refs/heads/gone")])
+async def test_a_head_without_a_branch_asks_for_the_setting(tmp_path: Path, head: tuple[str, str]) -> None:
+    """It is detached, or names a branch that is not there."""
+    bare = make_bare(tmp_path / "docs.git", FILES)
+    command, argument = head
+    detached = (command, argument, "HEAD", git(bare, "rev-parse", "main").strip())
+    git(bare, *(detached if command == "update-ref" else (command, "HEAD", argument)))
+    with pytest.raises(JobServerError, match=r"set PAGEHAND_JOBSERVER_BASE_BRANCH to that branch \(main\)"):
+        async with running(bare, tmp_path / "data"):
+            pass
+    async with running(bare, tmp_path / "data", base_branch="main") as world:
+        assert (await world.done(FIRST))["status"] == "completed"
+
+
+async def test_a_repository_with_sha256_ids_works(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--object-format=sha256", "--initial-branch=main", "work")
+    (tmp_path / "work" / "colours.md").write_text(FILES["colours.md"])
+    git(tmp_path / "work", "add", "--all")
+    git(tmp_path / "work", "commit", "--quiet", "-m", "Start")
+    bare = tmp_path / "docs.git"
+    git(tmp_path, "clone", "--quiet", "--bare", "work", str(bare))
+    async with running(bare, tmp_path / "data") as world:
+        job = await world.done(FIRST)
+        assert (job["status"], job["details"]["reason"]) == ("completed", None)
+        await world.press(job["prLink"], "merge")
+        assert world.show("main", "colours.md") == "Every color has a name.\n"
