@@ -73,12 +73,12 @@ def agent_launch(settings: JobServerSettings, environment: Mapping[str, str]) ->
     agent = agent_for(settings.agent)
     if settings.sandbox != "none":
         agent = replace(agent, mode=agent.mode_in_sandbox or agent.mode)
-    require_model(agent, settings.model, settings.agent_home)
     try:
         never = settings.api_key.values
         passed = passed_variables(agent, settings.pass_environment, environment, never=never)
     except ConfigError as error:
         raise JobServerError(str(error)) from None
+    require_model(agent, settings.model, settings.agent_home, passed)
 
     def read(name: str) -> str:
         return read_variable(name, environment)

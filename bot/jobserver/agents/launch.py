@@ -172,7 +172,8 @@ def passed_variables(
     return {name: value for name, value in found.items() if value and not any(key in value for key in never)}
 
 
-def require_model(agent: Agent, model: str | None, home: Path | None) -> None:
-    """Raises JobServerError for an agent that would otherwise use a model of its own choice on third-party servers."""
-    if agent.needs_model and not model and not home:
-        raise JobServerError(f"{agent.name} needs a model: set PAGEHAND_JOBSERVER_MODEL, as provider/model")
+def require_model(agent: Agent, model: str | None, home: Path | None, passed: Mapping[str, str]) -> None:
+    """Raises JobServerError for an agent that would otherwise fail, or use a model on third-party servers."""
+    if agent.needs_model and not model and not home and agent.model_variable not in passed:
+        form = "" if agent.model_variable else ", as provider/model"
+        raise JobServerError(f"{agent.name} needs a model: set PAGEHAND_JOBSERVER_MODEL{form}")

@@ -218,6 +218,7 @@ GOOSE = Agent(
         "OPENROUTER_API_KEY",
     ),
     model_variable="GOOSE_MODEL",
+    needs_model=True,
     failed=goose_failure,
     tool_kinds={
         "developer/write": "edit", "developer/edit": "edit", "developer/tree": "read", "developer/shell": "execute",
