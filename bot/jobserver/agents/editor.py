@@ -23,6 +23,7 @@ from bot.jobserver.agents.questions import Questions, TimeLimit
 from bot.jobserver.agents.turn import Turn, askable, check, result
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.editors.job_log import append_line
+from bot.jobserver.egress.model_door import OpenedModel
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Connected, Egress
 from bot.jobserver.errors import EditError
@@ -68,6 +69,7 @@ class _Run:
     granted: tuple[str, ...]
     given: AttachedFiles
     questions: Questions
+    relayed: OpenedModel | None
 
 
 class AgentEditor:
@@ -125,8 +127,10 @@ class AgentEditor:
                 prepared = await self._prepared(launch, connected(program), task.workspace)
                 async with limit.running():
                     return await self._edit(
-                        _Run(task, progress, log, redact, granted, self._attachments(task), questions), prepared
-                    )
+                        _Run(
+                            task, progress, log, redact, granted, self._attachments(task), questions, launch.relayed
+                        ), prepared,
+                    )  # fmt: skip
             except TimeoutError:
                 raise EditError(f"{self._agent.name} took longer than {self._time_limit:g} s") from None
             except EditError as error:
@@ -174,7 +178,7 @@ class AgentEditor:
                 process, run, self._take_turn(connection, run, permissions, str(prepared.copy))
             )
         run.log.line(f"[{end.stop_reason}]")
-        check(end, self._agent, permissions.refused)
+        check(end, self._agent, permissions.refused, run.relayed.fault if run.relayed else None)
         is_changed = before != await asyncio.to_thread(copy_state, workspace.copy)
         asked = askable(permissions.refused) if self._may_ask else []
         if run.task.is_from_person:

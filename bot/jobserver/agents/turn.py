@@ -104,9 +104,12 @@ class Turn:
         )
 
 
-def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None]) -> None:
-    """Raises EditError for a turn that failed, whatever the agent claims."""
-    if failure := agent.failed(end):
+def check(end: TurnEnd, agent: Agent, refused: Sequence[str | None], model_fault: str | None = None) -> None:
+    """Raises EditError for a turn that failed, whatever the agent claims.
+
+    `model_fault`: why its model's last answer was not a complete one, as far as the relay knows.
+    """
+    if failure := agent.failed(end) or model_fault:
         raise EditError(failed(agent.name, failure, login=agent.login))
     # Some agents give up after a refusal, others continue.
     if (reason := stopped_early(end)) and not (end.stop_reason == "cancelled" and refused):

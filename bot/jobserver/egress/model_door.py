@@ -41,6 +41,11 @@ class OpenedModel:
     def doors(self) -> tuple[Door, ...]:
         return (Door(_PORT, self.run.socket),)
 
+    @property
+    def fault(self) -> str | None:
+        """Why the model's last answer to the agent's own work is not a complete one."""
+        return self.run.last.fault if self.run.last else None
+
     def filled_in(self, command: Sequence[str]) -> tuple[str, ...]:
         """Returns a command with the relay's address in place of `MODEL_URL`."""
         return tuple(word.replace(MODEL_URL, self.address) for word in command)

@@ -5,15 +5,14 @@ It serves one run on a Unix socket, requires the run's token, and connects to on
 
 import asyncio
 import contextlib
-import json
+import re
 import secrets
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -22,6 +21,7 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from bot.errors import ConfigError
+from bot.jobserver.egress.model_answer import ModelAnswer
 from bot.jobserver.egress.model_apis import (
     KeyHeader,
     Route,
@@ -47,21 +47,11 @@ _CONNECT_S = 30.0
 _LARGEST_ERROR = 1 << 18
 _LONG = 1 << 18
 """Bytes of a body that takes milliseconds to check."""
+_HAS_TOOLS = re.compile(rb'"tools"\s*:\s*\[\s*\{')
+"""Within a JSON string, the quotes would be escaped."""
+_COUNTS = re.compile(r"count_?tokens", re.IGNORECASE)
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
 """No total limit: a model may think silently for minutes, and the run has its own limit."""
-
-_LONGEST_LINE = 1 << 20
-"""Bytes of a line, or of a whole JSON response, that is parsed for its usage."""
-_MOST_TOKENS = 10**9
-_USAGE_FIELD = b'"usage'
-_SENT_FIELDS = (
-    "input_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-    "prompt_tokens",
-    "promptTokenCount",
-)
-_ANSWERED_FIELDS = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thoughtsTokenCount")
 
 
 def in_words(error: Exception) -> str:
@@ -105,6 +95,9 @@ class RelayedModel:
     tokens: Spent = field(default_factory=Spent)
     tell: Callable[[Spent], None] | None = None
     """Called with the tokens of each response, at its end."""
+    last: ModelAnswer | None = None
+    """The answer to the request that began last, of those in which the agent offers tools: others, such as for a title,
+    are beside its work, and a subagent's are followed by the agent's own."""
 
     def add(self, tokens: Spent) -> None:
         self.tokens += tokens
@@ -197,6 +190,9 @@ class _Relay:
 
     async def _relayed(self, request: web.Request, route: Route, body: bytes) -> web.StreamResponse:
         access = self._access
+        seen = ModelAnswer()
+        if _HAS_TOOLS.search(body) and not _COUNTS.search(route.target):
+            self._run.last = seen
         try:
             key = access.key()
             headers = request_headers(request.headers)
@@ -206,33 +202,40 @@ class _Relay:
                 allow_redirects=False, proxy=proxy_for(access.address),
             ) as answer:  # fmt: skip
                 self._run.requests += 1
-                return await self._passed_on(request, answer, key)
+                return await self._passed_on(request, answer, key, seen)
         except ConfigError as error:
-            return self._error(request, 502, f"{RELAY} has no key: {error}")
+            seen.fault = f"{RELAY} has no key: {error}"
+            return self._error(request, 502, seen.fault)
         except (aiohttp.ClientError, TimeoutError) as error:
+            words = f"{RELAY} cannot reach {urlsplit(access.address).hostname}: {in_words(error)}"
             if request.transport is not None and request.writer.output_size:
                 request.transport.abort()  # a truncated response must not look complete
-            host = urlsplit(access.address).hostname
-            return self._error(request, 502, f"{RELAY} cannot reach {host}: {in_words(error)}")
+                if not isinstance(error, aiohttp.ClientConnectionResetError):  # otherwise the agent closed it
+                    seen.cut()
+            else:
+                seen.fault = words
+            return self._error(request, 502, words)
 
-    async def _passed_on(self, request: web.Request, answer: aiohttp.ClientResponse, key: str) -> web.StreamResponse:
+    async def _passed_on(
+        self, request: web.Request, answer: aiohttp.ClientResponse, key: str, seen: ModelAnswer
+    ) -> web.StreamResponse:
         if 300 <= answer.status < 400:  # noqa: PLR2004 - redirects
             return self._error(request, 502, "The model's address redirects to another one: set that one instead.")
         headers = response_headers(answer.headers)
         if answer.status >= 400:  # noqa: PLR2004 - errors
             told = (await _read(answer.content, _LARGEST_ERROR)).replace(key.encode(), b"[secret]")
+            seen.refused(answer.status, told)
             return web.Response(status=answer.status, headers=headers, body=told)
         response = web.StreamResponse(status=answer.status, headers=headers)
         await response.prepare(request)
-        usage = AnswerUsage()
         try:
             async for piece in answer.content.iter_any():
-                usage.feed(piece)
+                seen.feed(piece)
                 await response.write(piece)
+            seen.finish(has_events=answer.content_type == "text/event-stream")
             await response.write_eof()
         finally:
-            usage.finish()
-            self._run.add(usage.tokens)
+            self._run.add(seen.tokens)
         return response
 
 
@@ -244,59 +247,3 @@ async def _read(content: aiohttp.StreamReader, limit: int) -> bytes:
         if len(found) > limit:
             break
     return bytes(found)
-
-
-class AnswerUsage:
-    """Extracts the usage from a response: events, or one JSON object. An event's numbers include earlier ones."""
-
-    def __init__(self) -> None:
-        self.tokens = Spent()
-        self._line = bytearray()
-        self._is_too_long = False
-
-    def feed(self, data: bytes) -> None:
-        """Accepts the next piece."""
-        first, newline, rest = data.partition(b"\n")
-        self._add(first)
-        if not newline:
-            return
-        self._read()
-        whole, _, unfinished = rest.rpartition(b"\n")
-        for line in whole.split(b"\n") if _USAGE_FIELD in whole else ():  # most pieces contain no usage
-            self._add(line)
-            self._read()
-        self._add(unfinished)
-
-    def finish(self) -> None:
-        self._read()
-
-    def _add(self, part: bytes) -> None:
-        self._is_too_long |= len(self._line) + len(part) > _LONGEST_LINE
-        if not self._is_too_long:
-            self._line += part
-
-    def _read(self) -> None:
-        line, is_whole = bytes(self._line), not self._is_too_long
-        self._line.clear()
-        self._is_too_long = False
-        if not is_whole or _USAGE_FIELD not in line:
-            return
-        for usage in _usages(line.strip().removeprefix(b"data:")):
-            told = Spent(_sum(usage, _SENT_FIELDS), _sum(usage, _ANSWERED_FIELDS))
-            self.tokens = Spent(max(self.tokens.sent, told.sent), max(self.tokens.answered, told.answered))
-
-
-def _usages(text: bytes) -> Iterator[Mapping[str, Any]]:
-    try:
-        event = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    inner = (event.get(name) for name in ("message", "response")) if isinstance(event, dict) else ()
-    for holder in (event, *inner):
-        if isinstance(holder, dict):
-            yield from (holder[name] for name in ("usage", "usageMetadata") if isinstance(holder.get(name), dict))
-
-
-def _sum(usage: Mapping[str, Any], names: tuple[str, ...]) -> int:
-    values = (usage.get(name) for name in names)
-    return sum(value for value in values if type(value) is int and 0 <= value <= _MOST_TOKENS)

@@ -1,6 +1,7 @@
 """The model relay, between a real client and a real server: keys, streams, and hostile clients."""
 
 import asyncio
+import contextlib
 import json
 import stat
 from collections.abc import AsyncIterator
@@ -48,6 +49,39 @@ async def test_the_key_replaces_the_token_and_the_body_passes_unchanged(world: R
     assert world.run.token not in str(dict(request.headers))
     assert (world.run.requests, world.refused) == (1, [])
     assert KEY not in repr(world.run)
+
+
+async def test_how_the_last_answer_with_tools_ended_is_known(world: RelayWorld) -> None:
+    """Not of a side call, of counting tokens, or of an earlier attempt."""
+
+    async def broken_off(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'data: {"type": "content_block_start"}\n\n')
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    async def refused(_: web.Request) -> web.StreamResponse:
+        return web.json_response({"error": {"message": "Overloaded"}}, status=529)
+
+    async def asked(path: str = "/v1/messages", **more: object) -> str | None:
+        with contextlib.suppress(aiohttp.ClientError):
+            async with world.post(path, json={**ASKED, **more}) as r:
+                await r.read()
+        return world.run.last.fault if world.run.last else None
+
+    tools = [{"name": "edit", "input_schema": {"type": "object"}}]
+    world.upstream.answer = broken_off
+    assert await asked() is None
+    assert await asked(tools=tools) == "its model's answer was cut off"
+    world.upstream.answer = refused
+    assert await asked(tools=tools) == "its model's API answered with an error (529): Overloaded"
+    world.upstream.answer = None
+    assert await asked(tools=tools) is None
+    world.upstream.answer = refused
+    assert await asked() is None
+    assert await asked("/v1/messages/count_tokens", tools=tools) is None
 
 
 @pytest.mark.parametrize(

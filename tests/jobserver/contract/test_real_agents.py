@@ -13,7 +13,7 @@ import pytest
 from support.agents.abilities import QUESTIONS
 from support.agents.packages import NotInstalled
 from support.agents.real_agents import KEY, REAL_AGENTS, tried
-from support.servers.model_script import Hang, Refuse, RunCommand, Say, Speaker, WriteFile
+from support.servers.model_script import BreakOff, Hang, Refuse, RunCommand, Say, Speaker, WriteFile
 from support.worlds.real_agent_world import PAGE, RealAgentWorld, real_agent_world
 
 from bot.jobserver.errors import EditError, JobServerError
@@ -191,6 +191,16 @@ async def test_a_failed_turn_is_a_failure_even_if_the_agent_calls_it_done(name: 
     with pytest.raises(EditError, match=TOLD[name]):
         await world.edit("Make it American")
     assert "[end_turn]" in world.log.read_text(encoding="utf-8")
+
+
+@pytest.mark.full
+@tried()
+async def test_a_turn_whose_model_broke_off_is_a_failure(name: str, world: RealAgentWorld) -> None:
+    """Even if the agent calls it done, after its own retries; what it did before is still there."""
+    world.model.script.on("Make it American", WriteFile(world.path(PAGE), AMERICAN), BreakOff())
+    with pytest.raises(EditError, match=name):
+        await world.edit("Make it American")
+    assert world.page.read_text(encoding="utf-8") == AMERICAN
 
 
 @tried("claude", "gemini", "goose", "opencode", default=("claude",))

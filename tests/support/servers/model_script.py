@@ -76,6 +76,11 @@ class Hang:
 
 
 @dataclass(frozen=True)
+class BreakOff:
+    """The answer begins, and its connection breaks."""
+
+
+@dataclass(frozen=True)
 class ToolCall:
     """A call of a tool that the agent announced. `takes_text`: it gets the argument `input`
     as plain text, not as JSON.
@@ -86,7 +91,7 @@ class ToolCall:
     takes_text: bool = False
 
 
-Step: TypeAlias = Say | WriteFile | RunCommand | ToolCall | Refuse | Hang
+Step: TypeAlias = Say | WriteFile | RunCommand | ToolCall | Refuse | Hang | BreakOff
 
 
 Reply: TypeAlias = Say | ToolCall

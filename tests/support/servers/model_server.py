@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, assert_never
 
 from aiohttp import web
 from support.servers.model_script import (
+    BreakOff,
     Hang,
     ModelRequest,
     Refuse,
@@ -118,6 +119,8 @@ class ModelServer:
                 return web.json_response(wire.failure(step.status, step.message), status=step.status)
             case Hang():
                 return await self._hang()
+            case BreakOff():
+                return await _break_off(wire, http)
         assert_never(step)
 
     async def _hang(self) -> web.StreamResponse:
@@ -138,6 +141,17 @@ async def _send(wire: _Format, http: web.Request, request: ModelRequest, reply: 
     for piece in wire.stream(reply):
         await response.write(piece)
     await response.write_eof()
+    return response
+
+
+async def _break_off(wire: _Format, http: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    await response.prepare(http)
+    pieces = list(wire.stream(Say("It is")))
+    for piece in pieces[: len(pieces) // 2]:
+        await response.write(piece)
+    assert http.transport is not None
+    http.transport.close()  # after what was written
     return response
 
 

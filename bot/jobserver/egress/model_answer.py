@@ -1,0 +1,128 @@
+"""What a model's answer tells while it passes the relay: its usage, and whether it is complete."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.jobserver.text import cut, one_line
+from bot.jobserver.usage import Spent
+
+_MOST_WORDS = 300
+_LONGEST_LINE = 1 << 20
+"""Bytes of a line, or of a whole JSON response, that is parsed for its usage."""
+_MOST_TOKENS = 10**9
+_USAGE_FIELD = b'"usage'
+_END = re.compile(
+    rb'"finish(?:_r|R)eason"\s*:\s*"|"type"\s*:\s*"(?:message_stop|response\.(?:completed|incomplete))"|\[DONE\]'
+)
+"""In the last events of the four formats; within a text of the model's, the quotes would be escaped."""
+_ERROR = re.compile(rb'"error"\s*:\s*[{"]|"type"\s*:\s*"error"')
+_TELLING = re.compile(rb'"usage|"finish(?:_r|R)eason"\s*:\s*"|"message_stop|"response\.|"error"|\[DONE\]')
+_SENT_FIELDS = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "prompt_tokens",
+    "promptTokenCount",
+)
+_ANSWERED_FIELDS = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thoughtsTokenCount")
+
+
+class ModelAnswer:
+    """Reads a response: events, or one JSON object. An event's numbers include earlier ones.
+
+    `fault`: why it is not a complete answer; None if it is one, and as long as it is being read.
+    """
+
+    def __init__(self) -> None:
+        self.tokens = Spent()
+        self.fault: str | None = None
+        self._is_complete = False
+        self._line = bytearray()
+        self._is_too_long = False
+
+    def feed(self, data: bytes) -> None:
+        """Accepts the next piece."""
+        first, newline, rest = data.partition(b"\n")
+        self._add(first)
+        if not newline:
+            return
+        self._read()
+        whole, _, unfinished = rest.rpartition(b"\n")
+        for line in whole.split(b"\n") if _TELLING.search(whole) else ():  # most pieces tell nothing
+            self._add(line)
+            self._read()
+        self._add(unfinished)
+
+    def finish(self, *, has_events: bool) -> None:
+        """Accepts the end; events have to say themselves that the answer is complete."""
+        self._read()
+        if has_events:
+            self.cut()
+
+    def cut(self) -> None:
+        """Accepts an end that the provider did not mean, unless everything was said before."""
+        if not self._is_complete and self.fault is None:
+            self.fault = "its model's answer was cut off"
+
+    def refused(self, status: int, body: bytes) -> None:
+        """Accepts an error in place of an answer."""
+        self.fault = f"its model's API answered with an error ({status}): {_error(body) or 'without a reason'}"
+
+    def _add(self, part: bytes) -> None:
+        self._is_too_long |= len(self._line) + len(part) > _LONGEST_LINE
+        if not self._is_too_long:
+            self._line += part
+
+    def _read(self) -> None:
+        line, is_whole = bytes(self._line), not self._is_too_long
+        self._line.clear()
+        self._is_too_long = False
+        if not is_whole:
+            self._is_complete = True  # nobody knows what it said
+            return
+        self._is_complete |= _END.search(line) is not None
+        text = line.strip().removeprefix(b"data:")
+        if _ERROR.search(line) and (words := _error(text)) is not None:
+            self.fault = f"its model's answer ended in an error: {words}"
+        for usage in _usages(text) if _USAGE_FIELD in line else ():
+            told = Spent(_sum(usage, _SENT_FIELDS), _sum(usage, _ANSWERED_FIELDS))
+            self.tokens = Spent(max(self.tokens.sent, told.sent), max(self.tokens.answered, told.answered))
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _error(text: bytes) -> str | None:
+    """Returns the error that an event or body is about, or None."""
+    event = _parsed(text)
+    if not isinstance(event, dict):
+        return None
+    inner = event.get("response")
+    for error in (event.get("error"), inner.get("error") if isinstance(inner, dict) else None):
+        if error:
+            return _words(error)
+    return _words(event) if event.get("type") == "error" else None
+
+
+def _words(error: object) -> str:
+    told = error.get("message") if isinstance(error, dict) else error
+    return cut(one_line(told), _MOST_WORDS) if isinstance(told, str) and told.strip() else "without a reason"
+
+
+def _usages(text: bytes) -> Iterator[Mapping[str, Any]]:
+    event = _parsed(text)
+    inner = (event.get(name) for name in ("message", "response")) if isinstance(event, dict) else ()
+    for holder in (event, *inner):
+        if isinstance(holder, dict):
+            yield from (holder[name] for name in ("usage", "usageMetadata") if isinstance(holder.get(name), dict))
+
+
+def _sum(usage: Mapping[str, Any], names: tuple[str, ...]) -> int:
+    values = (usage.get(name) for name in names)
+    return sum(value for value in values if type(value) is int and 0 <= value <= _MOST_TOKENS)
