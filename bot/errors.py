@@ -110,7 +110,7 @@ class JobApiFailed(JobApiUncertain):
 
 
 class JobApiUnreadable(JobApiUncertain):
-    """The response reports success but is not an Agent job (HTML, empty, truncated, too long)."""
+    """The response reports success but is not an Agent job (HTML, empty, truncated, too long, an error in `words`)."""
 
 
 class ChatError(PagehandError):

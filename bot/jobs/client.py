@@ -235,7 +235,12 @@ class HttpJobApi:
         return self._job_in(body, job_id)
 
     def _job_in(self, body: bytes, job_id: str) -> Job:
-        return self._without_key(parse_job(body, self._hide_key, asked_id=job_id))
+        try:
+            return self._without_key(parse_job(body, self._hide_key, asked_id=job_id))
+        except JobApiUnreadable as error:
+            words = self._words_in(body)
+            problem = str(error)
+        raise JobApiUnreadable(problem, words=words)
 
     async def _exchange(self, operation: JobApiOperation, project_id: str, build: Callable[[], httpx.Request]) -> bytes:
         """Sends a request, unless the project is paused, and returns the body of a successful response."""

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -37,7 +38,12 @@ _HTML = re.compile(r"<\s{0,5}/?\s{0,5}(!doctype|html|head|body|script|style|titl
 _URL_CREDENTIALS = re.compile(r"^(https?://)[^/]*@", re.IGNORECASE)
 _LOOKED_AT = 20_000
 """Characters that are checked for HTML."""
-_WORD_FIELDS = ("error", "message", "detail", "msg", "title")
+_WORD_FIELDS = ("error_description", "error", "message", "detail", "errors", "msg", "title")
+_STATUS_PHRASES = {
+    "",
+    "error",
+    *(re.sub(r"[\W\d_]+", " ", each.phrase.replace("'", "")).casefold() for each in HTTPStatus),
+}
 
 
 def _optional(limit: int) -> Callable[[Any], str | None]:
@@ -286,14 +292,21 @@ def error_message_in(body: bytes) -> str:
     return "" if _HTML.search(text[:_LOOKED_AT]) else text
 
 
-def _words(value: Any) -> Iterator[str]:
-    if isinstance(value, str) and value.strip():
+def _words(value: Any, depth: int = 5) -> Iterator[str]:
+    """Yields the reason in an error: a sentence before a code such as `too_long`, wherever it is nested."""
+    if isinstance(value, str) and not _is_bare_status(value):
         yield value
-    elif isinstance(value, list):
+    elif isinstance(value, list) and depth:
         for item in value[:5]:
-            yield from _words(item)
-    elif isinstance(value, dict):
-        for name in _WORD_FIELDS:
-            if found := list(_words(value.get(name))):
-                yield from found
-                return
+            yield from _words(item, depth - 1)
+    elif isinstance(value, dict) and depth:
+        nested = [each for each in value.values() if isinstance(each, dict)][:5]
+        named = [list(_words(each, depth - 1)) for each in (*map(value.get, _WORD_FIELDS), *nested)]
+        found = [words for words in named if words]
+        yield from next((words for words in found if " " in words[0].strip()), found[0] if found else [])
+
+
+def _is_bare_status(text: str) -> bool:
+    """Returns whether a text says no more than the response's status, such as `400 Bad Request`."""
+    said = re.sub(r"[\W\d_]+", " ", text.replace("'", "")).strip().casefold()
+    return said.removeprefix("error ") in _STATUS_PHRASES

@@ -292,10 +292,10 @@ class JobPoller(JobApiWorker[DuePoll]):
                 return unavailable(error)
             case JobApiUnreadable():
                 self.record_no_answer(project, error)
-                return JobApiUnavailable("gives answers that make no sense", problem=Problem.FAULTY)
+                return JobApiUnavailable("gives answers that make no sense", problem=Problem.FAULTY, words=error.words)
             case _:
                 self.record_no_answer(project, error)
-                return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
+                return JobApiUnavailable("does not answer properly", problem=Problem.FAULTY, words=error.words)
 
     async def _save(self, polled: PollResult | UnchangedPoll) -> None:
         """Saves a result together with others that arrive at the same time."""

@@ -31,6 +31,7 @@ from bot.errors import (
     JobApiNotAllowed,
     JobApiRejected,
     JobApiUnreachable,
+    JobApiUnreadable,
     JobGone,
     NoSuchProject,
 )
@@ -267,8 +268,10 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 return Rejected(_reason(error), error.words)
             case _:
                 self.record_no_answer(project, error)
-                doubt = Doubt.SERVER_FAILED if isinstance(error, JobApiFailed) else Doubt.NO_ANSWER
-                return Uncertain(str(error), ask_again=self._may_repeat(request, thread), doubt=doubt)
+                answered_error = isinstance(error, JobApiUnreadable) and bool(error.words)
+                doubt = Doubt.SERVER_FAILED if answered_error or isinstance(error, JobApiFailed) else Doubt.NO_ANSWER
+                ask_again = self._may_repeat(request, thread) and not answered_error
+                return Uncertain(str(error), ask_again=ask_again, doubt=doubt, words=error.words)
 
     async def _settle(self, tx: RequestTransaction, item: ClaimedRequest, outcome: SendOutcome, jitter: float) -> None:
         thread = await tx.threads.get(item.thread.id)

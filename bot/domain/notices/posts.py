@@ -260,11 +260,12 @@ class RequestRejected(_AboutRequest):
 @dataclass(frozen=True)
 class RequestUncertain(_AboutRequest):
     """Nobody knows whether a request was accepted, for the reason in `doubt`; a person can send it again. `job_ended`:
-    the job was not running, so people would see if it starts to work on a follow-up.
+    the job was not running, so people would see if it starts to work on a follow-up. `api_text` is the job API's text.
     """
 
     job_ended: bool = True
     doubt: Doubt = Doubt.NO_ANSWER
+    api_text: str = ""
     kind: Literal["request_uncertain"] = field(default="request_uncertain", kw_only=True)
 
 

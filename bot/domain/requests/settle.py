@@ -72,11 +72,14 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Uncertain:
-    """It may have arrived. `why` is for the log; `ask_again`: the server runs a repeated key only once."""
+    """It may have arrived. `why` is for the log; `ask_again`: the server runs a repeated key only once; `words` are the
+    job API's.
+    """
 
     why: str
     ask_again: bool = False
     doubt: Doubt = Doubt.NO_ANSWER
+    words: str = ""
 
 
 SendOutcome = Accepted | Cancelled | NothingToStop | Discarded | NotDiscarded | Rejected | JobApiUnavailable | Uncertain
@@ -287,7 +290,7 @@ def _uncertain(request: Request, state: ThreadState, outcome: Uncertain, now: fl
     else:
         job_ended = state.job is not None and state.job.ended
         state = open_round(state, now, polling)  # if it arrived after all, its effects are news
-    told = RequestUncertain(summary(request), job_ended=job_ended, doubt=outcome.doubt)
+    told = RequestUncertain(summary(request), job_ended=job_ended, doubt=outcome.doubt, api_text=outcome.words)
     notice = NewNotice(keys.request_uncertain(request), told)
     reaction = _problem_reaction(request)
     return Settlement(RequestState.UNCERTAIN, state, (notice,), reaction, problem=outcome.why, uncertain=True)

@@ -69,7 +69,8 @@ def _rejected(message: RequestRejected, message_context: MessageContext) -> Chat
 
 def _doubted(message: RequestUncertain) -> ChatMessage:
     """Of a request that may have been accepted: what can be seen of that, and where."""
-    return paragraph(_to(message.request, _uncertain(message)), *_send_again(message.request))
+    said = _in_its_words(_to(message.request, _uncertain(message)), message.api_text)
+    return paragraph(said, *_send_again(message.request))
 
 
 def _uncertain(message: RequestUncertain) -> Markup:

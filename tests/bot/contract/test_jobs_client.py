@@ -529,6 +529,14 @@ async def test_a_success_that_is_not_a_job_is_unreadable(
     assert len(server.came) == len(CALLS)
 
 
+@every_call
+async def test_a_success_that_says_error_keeps_its_words(server: Server, open_api: Open, call: Call) -> None:
+    server.reply = answering(200, b'{"error": {"message": "No credit for %s"}}' % KEY.encode())
+    with pytest.raises(JobApiUnreadable) as caught:
+        await call(open_api())
+    assert caught.value.words == "No credit for ***"
+
+
 async def test_malformed_chunks_are_at_least_uncertain(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from bot.errors import (
     JobApiRejected,
     JobApiUncertain,
     JobApiUnreachable,
+    JobApiUnreadable,
     JobGone,
 )
 from bot.ports.job_api import PromptCall
@@ -121,6 +122,19 @@ async def test_a_failing_server_is_not_called_silent(world: CoreWorld) -> None:
     assert "The agent's server failed, so I can't tell if this started." in told
     assert "press *Send again*" in told
     assert "I can't tell if this started" in await card_of(world, ts)
+
+
+async def test_an_error_called_success_is_asked_about_in_its_words(world: CoreWorld) -> None:
+    """It is not repeated, even if the server runs a repeated key once."""
+    world.idempotent = True
+    world.assemble()
+    world.job_api.faults = [JobApiUnreadable("no id", words="out of credit")]
+    ts = await world.started()
+    await world.pass_time(100)
+    (told,) = await words_of(world, ts)
+    assert "The agent's server failed, so I can't tell if this started." in told
+    assert ">out of credit" in told
+    assert world.job_api.created == []
 
 
 async def test_a_wrong_address_is_not_blamed_on_the_request(world: CoreWorld) -> None:

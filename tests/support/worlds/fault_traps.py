@@ -29,7 +29,11 @@ JOB_FAULTS: tuple[Exception, ...] = (
     JobApiNotAllowed("403", status=403),
     JobApiRejected("400", words="too vague"),
 )
-JOB_DOUBTS: tuple[Exception, ...] = (JobApiUncertain("timeout"), JobApiUnreadable("a web page"))
+JOB_DOUBTS: tuple[Exception, ...] = (
+    JobApiUncertain("timeout"),
+    JobApiUnreadable("a web page"),
+    JobApiUnreadable("no id", words="failed"),
+)
 MISSING: dict[str, Exception] = {
     "create": NoSuchProject("404", words="no project"),
     "message": JobGone("404"),
