@@ -21,6 +21,9 @@ class Members(Protocol):
     async def member(self, person_id: str) -> Member:
         """Returns the person, as Slack described them within the last hour."""
 
+    def known_member(self, person_id: str) -> Member | None:
+        """Returns a person without asking Slack; None if that takes a call."""
+
 
 class Groups(Protocol):
     """The user groups of the workspace."""

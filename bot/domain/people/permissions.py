@@ -123,6 +123,13 @@ def refusal_in(channel: ChannelInfo, rules: PermissionRules) -> Refusal | None:
     return Refusal.SHARED_CHANNEL if channel.is_shared_outside and not rules.allow_shared_channels else None
 
 
+def refusal_anywhere(member: Member, rules: PermissionRules) -> Refusal | None:
+    """Returns why a guest or somebody of another organization may not use Pagehand anywhere; None: they may."""
+    if member.team_id and rules.team_id and member.team_id != rules.team_id:
+        return Refusal.OTHER_ORGANIZATION
+    return Refusal.GUEST if member.is_guest and not rules.allow_guests else None
+
+
 def is_outsider(person: Person, thread: Thread) -> bool:
     """Returns whether somebody is not known to belong to the workspace in which the job was started."""
     return not person.team_id or person.team_id != thread.team_id

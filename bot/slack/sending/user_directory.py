@@ -155,6 +155,15 @@ class SlackMembers(Members):
         user = await self._directory.look_up(person_id, within=RIGHTS_KEPT)
         if user is None:
             raise ChatRejected("user_not_found")
+        return self._counted(user)
+
+    def known_member(self, person_id: str) -> Member | None:
+        """See Members."""
+        fresh = self._directory.is_fresh(person_id, within=RIGHTS_KEPT)
+        user = self._directory.known(person_id) if fresh else None
+        return self._counted(user) if user else None
+
+    def _counted(self, user: KnownUser) -> Member:
         ours = self._identity.enterprise_id
         colleague = bool(ours) and ours in {user.enterprise_id, user.member.team_id}
         return replace(user.member, team_id=self._identity.team_id) if colleague else user.member

@@ -61,6 +61,9 @@ class FakeMembers(Members):
     admins: frozenset[str] = frozenset()
     fault: ChatError | None = None
 
+    def known_member(self, person_id: str) -> Member | None:
+        return None
+
     async def member(self, person_id: str) -> Member:
         if self.fault is not None:
             raise self.fault

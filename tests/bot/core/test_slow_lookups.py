@@ -25,6 +25,9 @@ class SlowReading(FakeSlackReading):
         self.answers = asyncio.Event()
         self.reading = self.most_reading = self.read_files = 0
 
+    def known_member(self, person_id: str) -> Member | None:
+        return None
+
     async def member(self, person_id: str) -> Member:
         found = await super().member(person_id)
         if person_id not in self.known:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.worlds.app_world import AppWorld, a_world
 
+from bot.slack.rendering.words.at_once import RECORDED
 from bot.workspace.model.entities import Message
 
 ROWS = [["Service", "Port"], ["web", "8080"]]
@@ -71,3 +72,19 @@ async def test_talk_and_options_in_signs_of_other_keyboards(world: AppWorld) -> 
     await ana.say("docs", "\uff0f\uff0f between us", thread_ts=card)
     await ana.say("docs", "Also the FAQ", thread_ts=card)
     await world.until_steered(world.fake_job_api.job_of(prompt), "Also the FAQ")
+
+
+async def test_a_known_guest_is_refused_instead_of_told_that_work_begins(world: AppWorld) -> None:
+    """The first time Slack has to be asked; the command does not wait for that."""
+    await world.start()
+    gia = world.workspace.people["gia"]
+    docs = world.workspace.state.find_channel("docs")
+    assert docs is not None
+    if gia.id not in docs.members:
+        world.workspace.state.join(docs, gia.id)
+    assert (await gia.command("docs", "/docs", "Fix it")).text == RECORDED
+    await world.workspace.changes.wait_for(lambda: any("guests" in told.text for told in gia.ephemerals("docs")))
+    refused = (await gia.command("docs", "/docs", "Fix it now")).text
+    assert refused.startswith("No job was started: guests of this workspace can't use Pagehand.")
+    assert (await world.ask("Fix it as a member")).text == RECORDED
+    assert world.card_ts("Fix it now") == ""

@@ -18,6 +18,7 @@ from bot.domain.people.permissions import (
     Refused,
     is_outsider,
     may,
+    refusal_anywhere,
 )
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Participation, Thread, ThreadState
@@ -145,3 +146,9 @@ def test_nobody_may_steer_a_job_without_a_workspace() -> None:
     unknown = replace(THREAD, team_id="")
     assert may(Person("UANA", ""), RequestKind.FOLLOW_UP, facts(thread=unknown)) == Refused(Refusal.PERSON_UNKNOWN)
     assert is_outsider(Person("UANA", ""), unknown)
+
+
+@given(VERBS, FACTS)
+def test_whoever_is_refused_at_once_is_refused_later_too(verb: RequestKind, known: Facts) -> None:
+    if known.member is not None and refusal_anywhere(known.member, known.rules) is not None:
+        assert isinstance(may(Person(known.member.id, "T1"), verb, known), Refused)

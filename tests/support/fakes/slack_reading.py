@@ -31,6 +31,9 @@ class FakeSlackReading:
     asked: list[str] = field(default_factory=list)
     messages: dict[tuple[str, str], dict[str, Reply | None]] = field(default_factory=dict)
 
+    def known_member(self, person_id: str) -> Member | None:
+        return None
+
     async def member(self, person_id: str) -> Member:
         self._ask(f"member {person_id}")
         member = self.members.get(person_id, Member(person_id, person_id, "T1", is_guest=False))

@@ -9,7 +9,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot.domain.commands.commands import Blank, Help, Start, parse_slash
 from bot.domain.commands.options import NO_OPTIONS, WrongOption
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import WayIn
+from bot.domain.requests.request import RequestKind, WayIn
 from bot.slack.receiving.dependencies import Dependencies
 from bot.slack.receiving.listeners.modals import open_job_modal
 from bot.slack.receiving.payloads.actors import sender_of
@@ -63,6 +63,9 @@ async def _start(payload: CommandPayload, asked: Start, dependencies: Dependenci
     if not (person.id and channel_id and payload.trigger_id):
         logger.warning("a slash command without its sender, channel or trigger is left alone")
         return COMMAND_UNREADABLE
+    opener = dependencies.opener
+    if opener is not None and (refused := opener.known_refusal(person, RequestKind.START)):
+        return refused
     dependencies.ephemeral_sender.remember(person.id, channel_id, payload.response_url)
     job = NewJob(
         person=person,

@@ -13,7 +13,7 @@ from bot.domain.commands.options import NO_OPTIONS, Options
 from bot.domain.jobs.details import QuestionField
 from bot.domain.notices.questions import RequestRefused
 from bot.domain.people.members import ChannelInfo, Preference
-from bot.domain.people.permissions import Facts, PermissionRules, Refused, may
+from bot.domain.people.permissions import Facts, PermissionRules, Refused, may, refusal_anywhere
 from bot.domain.requests.request import Person, RequestKind, WayIn
 from bot.domain.threads.thread import Thread
 from bot.errors import ChatError, StoreError
@@ -68,6 +68,12 @@ class Admission:
             return Markup("")
         return refusal(RequestRefused(person.id, verdict.reason, wanted), self.message_context)
 
+    def known_refusal(self, person: Person, wanted: RequestKind) -> Markup:
+        """Returns why somebody may not, if that is known without asking Slack; otherwise an empty text."""
+        member = self.reading.members.known_member(person.id)
+        reason = refusal_anywhere(member, self.rules) if member else None
+        return refusal(RequestRefused(person.id, reason, wanted), self.message_context) if reason else Markup("")
+
     async def _facts(self, person: Person, thread: Thread) -> Facts:
         member, channel, in_groups = await asyncio.gather(
             self.reading.members.member(person.id), self._channel(thread.channel_id), self._in_groups(person)
@@ -111,6 +117,10 @@ class ModalOpener:
         self.drafts = DraftKeeper(service, recorder)
         self._context = HandOverContext(edges.conversations, edges.people, edges.masker)
         self.masker = edges.masker
+
+    def known_refusal(self, person: Person, wanted: RequestKind) -> Markup:
+        """See Admission."""
+        return self._admission.known_refusal(person, wanted) if self._admission else Markup("")
 
     def new_job(
         self, trigger_id: str, person: Person, place: ModalPlace, said: Options = NO_OPTIONS, *, prompt: str = ""
