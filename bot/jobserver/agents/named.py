@@ -49,8 +49,9 @@ class Agent:
     them. `files` returns the initial files of its HOME. `resumes`: whether its sessions can be resumed. `login`
     explains how to log in; `model_login` finds that login for the relay. `client_meta` is sent on initialization.
     `tool_kinds`: see `ToolCalls`; `completed` fills in parts of a call that it reports in an unusual place. `install`
-    installs the tested version. `caches` are folders in HOME that need not be kept, in addition to those of common
-    programs. `reports_usage_per_turn`: the usage it reports is that of a turn, not of the session as the protocol
+    installs the tested version, and of what that pulls in the newest at that
+    date. `caches` are folders in HOME that need not be kept, in addition to those of common programs.
+    `reports_usage_per_turn`: the usage it reports is that of a turn, not of the session as the protocol
     defines.
     """
 
@@ -128,7 +129,7 @@ def _opencode_files(model: str | None, environment: Mapping[str, str]) -> Files:
 CLAUDE = Agent(
     name="claude",
     reports_usage_per_turn=True,
-    install="npm install --global @agentclientprotocol/claude-agent-acp@0.101.0",
+    install="npm install --global @agentclientprotocol/claude-agent-acp@0.101.0 --before=2026-11-27",
     caches=(".claude/backups", ".claude/debug", ".claude/shell-snapshots", ".claude/statsig", ".claude/telemetry"),
     command=("claude-agent-acp",),
     environment={
@@ -149,7 +150,7 @@ CLAUDE = Agent(
 )
 CODEX = Agent(
     name="codex",
-    install="npm install --global @agentclientprotocol/codex-acp@2.6.0",
+    install="npm install --global @agentclientprotocol/codex-acp@2.6.0 --before=2026-11-27",
     caches=(".codex/log", ".codex/shell_snapshots", ".codex/skills/.system", ".codex/tmp"),
     command=("codex-acp",),
     # As for Claude.
@@ -169,7 +170,7 @@ CODEX = Agent(
 )
 GEMINI = Agent(
     name="gemini",
-    install="npm install --global @google/gemini-cli@0.61.0",
+    install="npm install --global @google/gemini-cli@0.61.0 --before=2026-11-27",
     caches=(".gemini/history", ".gemini/tmp"),
     command=("gemini", "--acp"),
     environment={"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "true", "NO_BROWSER": "1"},
@@ -185,7 +186,7 @@ GEMINI = Agent(
 )
 OPENCODE = Agent(
     name="opencode",
-    install="npm install --global opencode-ai@1.18.33",
+    install="npm install --global opencode-ai@1.18.33 --before=2026-11-27",
     caches=(
         ".config/opencode/node_modules", ".local/share/opencode/bin", ".local/share/opencode/log",
         ".local/share/opencode/repos", ".local/state/opencode",
@@ -209,7 +210,7 @@ OPENCODE = Agent(
 )  # fmt: skip
 GOOSE = Agent(
     name="goose",
-    install="npm install --global @aaif/goose@0.20.1",
+    install="npm install --global @aaif/goose@0.20.1 --before=2026-11-27",
     caches=(".local/state/goose/logs",),
     command=("goose", "acp"),
     environment={"GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "approve", "GOOSE_TELEMETRY_ENABLED": "false"},

@@ -24,17 +24,19 @@ class NotInstalled(Exception):
 
 @dataclass(frozen=True)
 class Package:
-    """A program in a package. A library has no program."""
+    """A program in a package. A library has no program. `options` are npm's."""
 
     name: str
     version: str
     program: str = ""
+    options: tuple[str, ...] = ()
 
 
 def package_of(agent: Agent) -> Package:
     """Returns the package that the job server tells people to install, in the tested version."""
-    name, _, version = agent.install.rpartition(" ")[2].rpartition("@")
-    return Package(name, version, agent.command[0])
+    _npm, _install, _global, package, *options = agent.install.split()
+    name, _, version = package.rpartition("@")
+    return Package(name, version, agent.command[0], tuple(options))
 
 
 def cache() -> Path:
@@ -128,7 +130,7 @@ def _run_npm(package: Package, folder: Path) -> None:
         raise NotInstalled("npm is not installed")
     unfinished = Path(f"{folder}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    options = ("--no-package-lock", "--no-audit", "--no-fund", "--prefix", str(unfinished))
+    options = ("--no-package-lock", "--no-audit", "--no-fund", "--prefix", str(unfinished), *package.options)
     subprocess.run(
         (npm, "install", *options, f"{package.name}@{package.version}"),
         check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INSTALL_LIMIT_S,
