@@ -7,7 +7,7 @@ Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, a
     ├── CannotStart              Slack or the machine prevents the start: tell the operator what to check
     ├── JobApiError
     │   ├── JobApiUnreachable    certainly did not arrive: retry automatically
-    │   │   ├── JobApiBusy       429, or 503 with Retry-After: retry at that time
+    │   │   ├── JobApiBusy       429, 503 with Retry-After, 409, 423: retry at that time
     │   │   └── NotTheJobApi     404 that is no JSON: something else answers at its address; retry
     │   ├── JobApiRejected       400, 422 and the like: give the person the API's own words, do not retry
     │   ├── JobApiNotAllowed     401, 403: a problem with our key; say whom to ask, requests wait
@@ -66,7 +66,9 @@ class JobApiUnreachable(JobApiError):
 
 
 class JobApiBusy(JobApiUnreachable):
-    """429, or 503 with Retry-After (`status`): the server certainly did not process the request."""
+    """429, 503 with Retry-After, or for one job 409 or 423 (`status`): the server certainly did not process the
+    request.
+    """
 
     def __init__(self, message: str, *, words: str = "", status: int = 429, retry_after: float | None = None) -> None:
         self.status = status

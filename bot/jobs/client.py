@@ -246,7 +246,7 @@ class HttpJobApi:
         """Sends a request, unless the project is paused, and returns the body of a successful response."""
         self._busy_gate.check(operation, project_id)
         outcome = await self._attempt_with_keys(operation, build)
-        if isinstance(outcome, JobApiBusy):
+        if isinstance(outcome, JobApiBusy) and outcome.status not in {Status.CONFLICT, Status.LOCKED}:  # of one job
             self._busy_gate.close(operation, project_id, outcome)
         # Raised outside of any except clause, because the original error's context contains the request with the key.
         if isinstance(outcome, JobApiError):

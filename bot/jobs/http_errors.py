@@ -112,6 +112,10 @@ def _not_accepted_yet(response: httpx.Response, words: str) -> JobApiUnreachable
     status, wait = response.status_code, retry_after_in(response.headers)
     if status == Status.TOO_MANY_REQUESTS or (status == Status.SERVICE_UNAVAILABLE and wait is not None):
         return JobApiBusy(f"The job API is busy ({status}).", words=words, status=status, retry_after=wait)
+    if status in {Status.CONFLICT, Status.LOCKED}:
+        return JobApiBusy(
+            f"Something else is going on with the job ({status}).", words=words, status=status, retry_after=wait
+        )
     if status == Status.TOO_EARLY:  # RFC 8470: not processed, because it might be a replay
         return JobApiUnreachable(f"The job API asks to send it again ({status}).", words=words, retry_after=wait)
     if status == Status.PROXY_AUTHENTICATION_REQUIRED:

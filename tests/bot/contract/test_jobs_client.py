@@ -313,7 +313,8 @@ HTML = b"<!doctype html><title>nginx</title><h1>Sorry</h1>"
         (405, {}, JobApiRejected, JobApiRejected),
         (407, {}, JobApiUnreachable, JobApiUnreachable),
         (408, {}, JobApiUncertain, JobApiUncertain),
-        (409, {}, JobApiRejected, JobApiRejected),
+        (409, {}, JobApiBusy, JobApiBusy),
+        (423, {"retry_after": "3"}, JobApiBusy, JobApiBusy),
         (410, {}, JobApiRejected, JobGone),
         (413, {}, JobApiRejected, JobApiRejected),
         (415, {}, JobApiRejected, JobApiRejected),
@@ -420,6 +421,17 @@ async def test_a_call_held_back_repeats_the_earlier_reason(
     assert isinstance(fault, JobApiBusy)
     assert (fault.status, fault.words) == (status, "100 uses an hour")
     assert len(server.came) == 2
+
+
+@pytest.mark.parametrize("status", [409, 423])
+async def test_a_conflict_of_one_job_holds_back_no_other(server: Server, open_api: Open, status: int) -> None:
+    server.reply = answering(status, b'{"error": "a turn is running"}', retry_after="60")
+    api = open_api()
+    with pytest.raises(JobApiBusy, match="Something else") as caught:
+        await message(api)
+    assert (caught.value.status, caught.value.retry_after, caught.value.words) == (status, 60.0, "a turn is running")
+    server.reply = well
+    assert await message(api) == SEEN
 
 
 @pytest.mark.parametrize(("headers", "at_most"), [({"retry_after": "1.5"}, 1.5), ({}, 1.0)])

@@ -58,7 +58,7 @@ class Archiving(FakeJobApi):
 ARCHIVED_WAYS = {
     "400": JobApiRejected("400", words="job is archived"),
     "404": JobGone("404", words="not found"),
-    "409": JobApiRejected("409"),
+    "409": JobApiBusy("409", status=409),
     "410": JobGone("410"),
     "200": None,
 }

@@ -24,6 +24,7 @@ from bot.errors import (
 JOB_FAULTS: tuple[Exception, ...] = (
     JobApiUnreachable("down"),
     JobApiBusy("429", retry_after=70.0),
+    JobApiBusy("409", status=409),
     NotTheJobApi("404"),
     JobApiNotAllowed("401", status=401),
     JobApiNotAllowed("403", status=403),
