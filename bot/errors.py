@@ -29,6 +29,7 @@ Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, a
     │   ├── StoreUnavailable     locked, restarting or disconnected: retry
     │   ├── UnreadableRow        one damaged row: set it aside, go on with the others
     │   └── SchemaMismatch       the schema is older or newer than this program: tell the operator
+    ├── AuthorUnknown            let Slack send the event again, by when its author was looked up
     └── NotRecorded              an unexpected error, which the log has: let Slack send the event again
 """
 
@@ -183,6 +184,10 @@ class UnreadableRow(StoreError):
 
 class SchemaMismatch(StoreError):
     """The database's schema is not the one this program expects."""
+
+
+class AuthorUnknown(PagehandError):
+    """Nobody knows yet whether a person wrote a message."""
 
 
 class NotRecorded(PagehandError):

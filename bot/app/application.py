@@ -267,6 +267,7 @@ class App:
             identity=edges.identity,
             message_context=edges.message_context,
             ephemeral_sender=edges.ephemeral_sender,
+            members=edges.reading.members,
             modal_edges=replace(edges.modals, admission=admission),
             recording_health=self._recording_health,
             note=self._happened.add,

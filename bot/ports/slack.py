@@ -10,7 +10,7 @@ from bot.domain.gaps.past_message import PastMessage
 from bot.domain.notices.deliver import ReactionCall
 from bot.domain.notices.messages import Notice
 from bot.domain.people.home import HomeContent
-from bot.domain.people.members import ChannelInfo, Member
+from bot.domain.people.members import Account, ChannelInfo, Member
 from bot.domain.requests.request import Reply
 from bot.domain.threads.thread import NO_FOLLOW_UPS, FollowUpCounts, Thread
 
@@ -23,6 +23,9 @@ class Members(Protocol):
 
     def known_member(self, person_id: str) -> Member | None:
         """Returns a person without asking Slack; None if that takes a call."""
+
+    def known_account(self, user_id: str) -> Account | None:
+        """Returns whose an account is without asking Slack; None if that takes a call. An unknown id is no person's."""
 
 
 class Groups(Protocol):

@@ -131,9 +131,11 @@ class Service:
         """Records a channel's new id and since when it has it, in seconds."""
         await self._transact(lambda tx: tx.channel_ids.changed(old, new, at))
 
-    async def introduce(self, team_id: str, channel_id: str) -> None:
-        """Records that Pagehand was invited to a channel, where it then introduces itself once."""
-        await self._transact(lambda tx: record_introduction(tx, team_id, channel_id))
+    async def introduce(self, team_id: str, channel_id: str, *, workflow_id: str = "") -> None:
+        """Records that Pagehand was invited to a channel, where it then introduces itself once; with `workflow_id`,
+        that this workflow mentioned it there, which it then answers once with who can ask.
+        """
+        await self._transact(lambda tx: record_introduction(tx, team_id, channel_id, workflow_id))
         self._on_commit()
 
     async def is_first_answer(self, version: MessageVersion) -> bool:

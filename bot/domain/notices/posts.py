@@ -309,9 +309,12 @@ class ContextCut(_Addressed):
 
 @dataclass(frozen=True)
 class Introduction(NoticeContent):
-    """Pagehand was invited to a channel, and says there what it does. It has no job and no thread."""
+    """Pagehand was invited to a channel, and says there what it does; or, `to_workflow`, a workflow mentioned it there,
+    and it says who can ask. It has no job and no thread.
+    """
 
     delivery: ClassVar = Delivery.POST
+    to_workflow: bool = False
     kind: Literal["introduction"] = field(default="introduction", kw_only=True)
 
 

@@ -1,6 +1,16 @@
 """Members of the workspace with their preferences, and channels."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Account(Enum):
+    """Whose an account is. Only people can ask for anything."""
+
+    PERSON = auto()
+    WORKFLOW = auto()
+    """A bot that posts what the workspace's people put together in Slack's Workflow Builder."""
+    BOT = auto()
 
 
 @dataclass(frozen=True)
@@ -17,8 +27,16 @@ class Member:
     is_guest: bool
     is_admin: bool = False
     is_bot: bool = False
+    is_workflow: bool = False
     deleted: bool = False
     tz: str = ""
+
+    @property
+    def account(self) -> Account:
+        """Whose account it is."""
+        if self.is_workflow:
+            return Account.WORKFLOW
+        return Account.BOT if self.is_bot else Account.PERSON
 
 
 @dataclass(frozen=True)

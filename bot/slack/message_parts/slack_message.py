@@ -271,3 +271,8 @@ class SlackMessage(Authored, Signed):
     def is_reply(self) -> bool:
         """Whether it is in a thread that another message began."""
         return bool(self.thread_ts and self.ts) and self.thread_ts != self.ts
+
+    @property
+    def is_by_an_app(self) -> bool:
+        """Whether an app posted it: as its bot, or as the person who uses it."""
+        return self.has_bot_id or self.has_bot_profile

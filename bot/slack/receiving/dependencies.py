@@ -7,6 +7,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from bot.domain.requests.request import Arrival
 from bot.ports.service import ServicePort
+from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.first_occurrences import FirstOccurrences, RecentOccurrences
 from bot.slack.receiving.modals.opener import ModalOpener
 from bot.slack.receiving.request_recorder import RequestRecorder
@@ -26,6 +27,7 @@ class Dependencies:
     ephemeral_sender: EphemeralSender
     message_context: MessageContext
     identity: Identity
+    authors: Authors
     opener: ModalOpener | None = None
     logged: FirstOccurrences = field(default_factory=FirstOccurrences)
     told: RecentOccurrences = field(default_factory=RecentOccurrences)

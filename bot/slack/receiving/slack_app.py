@@ -16,9 +16,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.last_times import LastTime
 from bot.domain.requests.request import Arrival
-from bot.errors import NotRecorded, StoreError
+from bot.errors import AuthorUnknown, NotRecorded, StoreError
 from bot.ports.service import ServicePort
+from bot.ports.slack import Members
 from bot.runtime.health.outages import RecordingHealth
+from bot.slack.receiving.authors import Authors
 from bot.slack.receiving.dependencies import Dependencies, context_with
 from bot.slack.receiving.listeners import (
     buttons,
@@ -53,7 +55,7 @@ class SlackApp:
     Bolt gets a client without a token: nothing on the way to an acknowledgement may call Slack, so that it comes in
     time even when Slack's Web API is down. A command or a click is recorded within `recording_timeout` seconds, or
     answered without; `recording_health` gets failures to record, `note` the kinds that arrive. Without
-    `modal_edges` there are no modals, shortcuts and Home.
+    `modal_edges` there are no modals, shortcuts and Home; without `members`, no app posts for a person.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class SlackApp:
         identity: Identity,
         message_context: MessageContext,
         ephemeral_sender: EphemeralSender,
+        members: Members | None = None,
         modal_edges: ModalEdges | None = None,
         recording_health: RecordingHealth | None = None,
         recording_timeout: float = RECORDING_TIMEOUT,
@@ -75,7 +78,9 @@ class SlackApp:
         self._recording_health = recording_health or RecordingHealth(time.monotonic)
         recorder = RequestRecorder(ephemeral_sender, self._recording_health, recording_timeout=recording_timeout)
         opener = ModalOpener(service, recorder, modal_edges) if modal_edges else None
-        dependencies = Dependencies(service, recorder, ephemeral_sender, message_context, identity, opener)
+        dependencies = Dependencies(
+            service, recorder, ephemeral_sender, message_context, identity, Authors(members, recorder), opener
+        )
         self._recorder, self._logged = recorder, dependencies.logged
         self._filter = PayloadFilter(identity, self._logged)
         self.bolt = _bolt_app()
@@ -131,6 +136,8 @@ class SlackApp:
         """What the service could not record is not acknowledged, so that Slack sends it again. Any other error is about
         a payload that cannot be read.
         """
+        if isinstance(error, AuthorUnknown):
+            return BoltResponse(status=503)
         if isinstance(error, StoreError | NotRecorded):
             self._recording_health.missed(error)
             return BoltResponse(status=503)

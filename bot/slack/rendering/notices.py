@@ -16,7 +16,7 @@ from bot.slack.rendering.personal_notices import in_doubt, to_person
 from bot.slack.rendering.request_notices import about_request
 from bot.slack.rendering.text import escape, joined, shorten
 from bot.slack.rendering.words import names
-from bot.slack.rendering.words.help import INTRODUCTION, TRY_IT
+from bot.slack.rendering.words.help import INTRODUCTION, TRY_IT, WORKFLOW_CANNOT_ASK
 
 
 def messages(
@@ -36,7 +36,7 @@ def messages(
             return about_job(thread, post, notification or NotificationSettings(), message_context)
         if isinstance(post, RequestNews):
             return about_request(post, message_context)
-        return _introduction(message_context) if isinstance(post, Introduction) else _unknown(post)
+        return _introduction(post, message_context) if isinstance(post, Introduction) else _unknown(post)
 
     match message := notice.message:
         case CardChanged() | ReactionChanged():
@@ -51,7 +51,9 @@ def messages(
     return [each.without_blocks() for each in made] if notice.without_blocks else made
 
 
-def _introduction(message_context: MessageContext) -> ChatMessage:
+def _introduction(message: Introduction, message_context: MessageContext) -> ChatMessage:
+    if message.to_workflow:
+        return paragraph(WORKFLOW_CANNOT_ASK(command=escape(message_context.command)))
     lines = [line(bot=message_context.bot, command=escape(message_context.command)) for line in INTRODUCTION]
     return paragraph(joined(lines, "\n"), button(TRY_IT, OPEN_FORM, "start"))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pydantic import StrictBool
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.domain.people.members import Member
+from bot.domain.people.members import Account, Member
 from bot.errors import ChatMissingScope, ChatRejected
 from bot.ports.slack import Members
 from bot.runtime.lenient_model import LenientModel, Text
@@ -105,6 +105,7 @@ class DescribedUser(LenientModel):
     is_admin: StrictBool = False
     is_owner: StrictBool = False
     is_bot: StrictBool = False
+    is_workflow_bot: StrictBool = False
     deleted: StrictBool = False
     tz: Text = ""
     real_name: Text = ""
@@ -136,7 +137,8 @@ def read_user(user_id: str, user: DescribedUser) -> KnownUser:
         team_id=user.team_id,
         is_guest=user.is_restricted or user.is_ultra_restricted,
         is_admin=user.is_admin or user.is_owner,
-        is_bot=user.is_bot,
+        is_bot=user.is_bot or user.is_workflow_bot,
+        is_workflow=user.is_workflow_bot,
         deleted=user.deleted,
         tz=user.tz[:_LONGEST_NAME],
     )
@@ -162,6 +164,12 @@ class SlackMembers(Members):
         fresh = self._directory.is_fresh(person_id, within=RIGHTS_KEPT)
         user = self._directory.known(person_id) if fresh else None
         return self._counted(user) if user else None
+
+    def known_account(self, user_id: str) -> Account | None:
+        """See Members. An account never changes hands, so cached data counts however old it is."""
+        if (user := self._directory.known(user_id)) is not None:
+            return user.member.account
+        return Account.BOT if self._directory.is_fresh(user_id) else None
 
     def _counted(self, user: KnownUser) -> Member:
         ours = self._identity.enterprise_id

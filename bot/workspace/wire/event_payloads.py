@@ -26,6 +26,7 @@ SCOPE_OF_EVENT: dict[str, str | None] = {
 _OF_MENTIONS = (
     *("user", "text", "ts", "client_msg_id", "team", "blocks", "attachments", "files", "upload"),
     *("thread_ts", "parent_user_id", "user_team", "source_team", "user_profile"),
+    *("bot_id", "app_id", "bot_profile"),
 )
 """The fields of the message that an ``app_mention`` includes."""
 

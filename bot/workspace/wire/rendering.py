@@ -99,6 +99,7 @@ class Renderer:
             "is_restricted": user.is_restricted,
             "is_ultra_restricted": user.is_ultra_restricted,
             "is_bot": user.is_bot,
+            "is_workflow_bot": user.is_workflow_bot,
             "is_app_user": False,
             "updated": 0,
         }
@@ -167,7 +168,9 @@ class Renderer:
         body |= _given(subtype=message.subtype, client_msg_id=message.client_msg_id, inviter=message.inviter)
         body["team"] = self._team_of(message.user)
         if message.bot_id:
-            body |= {"bot_id": message.bot_id, "app_id": message.app_id, "bot_profile": self.bot_profile()}
+            body |= {"bot_id": message.bot_id, "app_id": message.app_id}
+        if message.bot_id == self._app.bot_id:
+            body["bot_profile"] = self.bot_profile()
         body |= _given(blocks=self._blocks(message), attachments=message.attachments)
         if message.files:
             body |= {"files": [self._file_of(message, file) for file in message.files], "upload": False}

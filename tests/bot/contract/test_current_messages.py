@@ -37,6 +37,17 @@ async def test_a_thread_shows_what_became_of_its_messages(world: SlackWorld) -> 
     assert (now.thread_ts, now.withdrawn, now.mentions_us) == (root.ts, False, False)
 
 
+async def test_an_edited_post_by_a_tool_is_read_like_a_persons(world: SlackWorld) -> None:
+    ana = world.workspace.people["ana"]
+    root = await ana.say("docs", "Fix the guide")
+    reply = await ana.say("docs", "before", thread_ts=root.ts)
+    reply.bot_id = "B0TOOL001"
+    await ana.edit("docs", reply.ts, "after")
+    now = (await versions_of(world).versions(ana.channel("docs").id, root.ts, since_ts=reply.ts))[reply.ts]
+    assert now is not None
+    assert (now.text, now.person.id) == ("after", ana.id)
+
+
 async def test_a_request_whose_mention_was_removed_shows_that(world: SlackWorld) -> None:
     ana = world.workspace.people["ana"]
     root = await ana.say("docs", f"<@{world.identity.bot_user_id}> Fix the guide")

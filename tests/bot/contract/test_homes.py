@@ -13,7 +13,7 @@ from support.worlds.store_world import a_start, a_thread
 from bot.domain.context.message_text import mention
 from bot.domain.jobs.job import Job
 from bot.domain.people.home import HomeContent, PartHealth
-from bot.domain.people.members import Member, Preference
+from bot.domain.people.members import Account, Member, Preference
 from bot.domain.requests.request import Request, RequestState
 from bot.domain.threads.thread import Thread, ThreadState, Work
 from bot.errors import ChatError, ChatNotAllowed, ChatRateLimited, ChatRejected, ChatUncertain
@@ -62,6 +62,9 @@ class FakeMembers(Members):
     fault: ChatError | None = None
 
     def known_member(self, person_id: str) -> Member | None:
+        return None
+
+    def known_account(self, user_id: str) -> Account | None:
         return None
 
     async def member(self, person_id: str) -> Member:

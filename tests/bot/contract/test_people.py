@@ -28,11 +28,14 @@ from bot.domain.notices.posts import (
     RequestUncertain,
     UnknownNotice,
 )
+from bot.domain.people.members import Account
 from bot.domain.requests.request import RejectionReason, RequestKind
 from bot.domain.threads.thread import Thread
 from bot.slack.sending.people import SlackPeople
-from bot.slack.sending.user_directory import DescribedUser, UserDirectory
+from bot.slack.sending.user_directory import DescribedUser, SlackMembers, UserDirectory
 from bot.workspace.model.app_config import AppConfig
+from bot.workspace.model.entities import User
+from bot.workspace.model.sample_data import HOME
 
 
 @pytest.fixture
@@ -49,6 +52,21 @@ async def test_names_are_looked_up_once_an_hour(world: SlackWorld) -> None:
     world.now[0] = 3_601.0
     assert await world.people.names([ana]) == {ana: "ana"}
     assert world.lookups == 3
+
+
+async def test_an_account_is_known_once_it_was_looked_up(world: SlackWorld) -> None:
+    """Also one that does not exist, for a while; a person's or a bot's stays one."""
+    flow = User("U0FLOW001", "flow", "Flow", HOME.id, is_bot=True, is_workflow_bot=True)
+    world.workspace.state.add_user(flow)
+    directory = UserDirectory(world.client, monotonic=lambda: world.now[0])
+    members = SlackMembers(directory, world.identity)
+    ids = [world.id("ana"), world.identity.bot_user_id, flow.id, "U0NOBODY"]
+    assert [members.known_account(user_id) for user_id in ids] == [None] * 4
+    await asyncio.gather(*map(directory.look_up, ids))
+    accounts = [Account.PERSON, Account.BOT, Account.WORKFLOW]
+    assert [members.known_account(user_id) for user_id in ids] == [*accounts, Account.BOT]
+    world.now[0] = 86_400.0
+    assert [members.known_account(user_id) for user_id in ids] == [*accounts, None]
 
 
 async def test_concurrent_texts_share_one_lookup(world: SlackWorld) -> None:

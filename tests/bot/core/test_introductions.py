@@ -121,6 +121,14 @@ async def test_an_introduction_waits_until_slack_says_what_the_channel_is(world:
     assert introduced_in(world) == ["C1"]
 
 
+async def test_each_workflow_is_answered_once_in_a_channel(world: CoreWorld) -> None:
+    for workflow_id in ("UFLOW", "UFLOW", "UOTHER", ""):
+        await world.service.introduce("T1", "C1", workflow_id=workflow_id)
+        await world.settle()
+    posted = [each.message for each in world.chat.messages]
+    assert posted == [Introduction(to_workflow=True), Introduction(to_workflow=True), Introduction()]
+
+
 async def test_an_introduction_belongs_to_no_job_and_starts_none(world: CoreWorld) -> None:
     await world.service.introduce("T1", "C1")
     await world.settle()

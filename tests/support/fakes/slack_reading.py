@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.domain.context.slack_files import FileContent, SlackFile, ThreadMessage
-from bot.domain.people.members import ChannelInfo, Member
+from bot.domain.people.members import Account, ChannelInfo, Member
 from bot.domain.requests.request import Reply
 from bot.errors import ChatError, ChatRejected
 from bot.ports.slack import SlackReading
@@ -14,8 +14,8 @@ from bot.ports.slack import SlackReading
 class FakeSlackReading:
     """Slack for reading. Everybody is a member of T1 and every channel is internal, except for what `members` and
     `channels` say; `faults` are raised first, in order, and those in `refused` always, by the kind of look-up.
-    `asked` records the look-ups. `messages` are those of people, by channel and thread ("": outside threads) and by
-    `ts`: as edited, None as written.
+    `asked` records the look-ups, `accounts` whose they found. `messages` are those of people, by channel and thread
+    ("": outside threads) and by `ts`: as edited, None as written.
     """
 
     members: dict[str, Member | None] = field(
@@ -29,16 +29,22 @@ class FakeSlackReading:
     faults: list[ChatError] = field(default_factory=list)
     refused: dict[str, ChatError] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    accounts: dict[str, Account] = field(default_factory=dict)
     messages: dict[tuple[str, str], dict[str, Reply | None]] = field(default_factory=dict)
 
     def known_member(self, person_id: str) -> Member | None:
         return None
 
+    def known_account(self, user_id: str) -> Account | None:
+        return self.accounts.get(user_id)
+
     async def member(self, person_id: str) -> Member:
         self._ask(f"member {person_id}")
         member = self.members.get(person_id, Member(person_id, person_id, "T1", is_guest=False))
         if member is None:
+            self.accounts[person_id] = Account.BOT
             raise ChatRejected("user_not_found")
+        self.accounts[person_id] = member.account
         return member
 
     async def members_of(self, group_ids: Collection[str]) -> frozenset[str]:

@@ -11,6 +11,7 @@ from slack_bolt.response import BoltResponse
 from support.fakes.ephemeral import unreachable_ephemeral
 from support.fakes.recording_service import RecordingService
 
+from bot.ports.slack import Members
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.rendering.message_context import MessageContext
 from bot.slack.sending.ephemeral import EphemeralSender
@@ -50,7 +51,11 @@ class ListeningWorld:
 
 @asynccontextmanager
 async def listening(
-    identity: Identity = IDENTITY, *, context: MessageContext | None = None, recording_timeout: float = 5.0
+    identity: Identity = IDENTITY,
+    *,
+    context: MessageContext | None = None,
+    members: Members | None = None,
+    recording_timeout: float = 5.0,
 ) -> AsyncIterator[ListeningWorld]:
     """Opens it; `recording_timeout`: seconds within which Slack gets an answer."""
     service = RecordingService()
@@ -61,6 +66,7 @@ async def listening(
             identity=identity,
             message_context=context or MessageContext(bot_user_id=BOT),
             ephemeral_sender=ephemeral,
+            members=members,
             recording_timeout=recording_timeout,
         )
         yield ListeningWorld(service, app, ephemeral)

@@ -1,11 +1,15 @@
 """Edits and deletions of replies, and of messages that asked for a job or now do."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.context.async_context import AsyncBoltContext
 
+from bot.domain.people.members import Account
+from bot.domain.requests.request import Reply
 from bot.domain.threads.reply_rules import may_ask
+from bot.slack.message_parts.slack_message import SlackMessage
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
 from bot.slack.receiving.listeners.messages import handle_message
 from bot.slack.receiving.listeners.new_jobs import tell
@@ -20,21 +24,23 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     async def on_edit(body: dict[str, Any], context: AsyncBoltContext) -> None:
         payload = RevisionPayload.read(body)
         if is_deletion(payload):
-            await _handle_deletion(payload, dependencies)
-        elif (edit := read_edit(payload, dependencies.identity, arrival_in(context))) is not None:
+            await on_deletion(body)
+            return
+        edit = read_edit(payload, dependencies.identity, arrival_in(context))
+        if edit is not None and by_a_person(payload.event.message, edit.reply, lambda: on_edit(body, context)):
             await _handle_edit(edit, dependencies)
 
     async def on_deletion(body: dict[str, Any]) -> None:
-        await _handle_deletion(RevisionPayload.read(body), dependencies)
+        payload = RevisionPayload.read(body)
+        reply, before = deleted_reply(payload, dependencies.identity), payload.event.previous_message
+        if reply is not None and (before is None or by_a_person(before, reply, lambda: on_deletion(body))):
+            await dependencies.service.revise(reply)
+
+    def by_a_person(message: SlackMessage, reply: Reply, again: Callable[[], Awaitable[None]]) -> bool:
+        return dependencies.authors.account(message, reply.person.id, again) is Account.PERSON
 
     app.event({"type": "message", "subtype": "message_changed"})(on_edit)
     app.event({"type": "message", "subtype": "message_deleted"})(on_deletion)
-
-
-async def _handle_deletion(payload: RevisionPayload, dependencies: Dependencies) -> None:
-    reply = deleted_reply(payload, dependencies.identity)
-    if reply is not None:
-        await dependencies.service.revise(reply)
 
 
 async def _handle_edit(edit: Edit, dependencies: Dependencies) -> None:

@@ -8,6 +8,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from bot.domain.commands.commands import Aside, Blank, FollowUp, NoWords, OnlyEmoji, parse_prompt, parse_reply
 from bot.domain.commands.options import WrongOption
 from bot.domain.commands.thread_words import ThreadWord, UnclearWord, Word
+from bot.domain.people.members import Account
 from bot.domain.requests.request import Reply
 from bot.slack.receiving.dependencies import Dependencies, arrival_in
 from bot.slack.receiving.listeners.new_jobs import handle_request, is_forwarded_alone, tell
@@ -129,9 +130,18 @@ def register(app: AsyncApp, dependencies: Dependencies) -> None:
     """Listens for messages. Must come after the listeners for single subtypes."""
 
     async def on_message(body: dict[str, Any], context: AsyncBoltContext) -> None:
-        message = read_message(MessagePayload.read(body), dependencies.identity, arrival_in(context))
-        if message is not None:
-            await handle_message(message, dependencies)
+        payload = MessagePayload.read(body)
+        message = read_message(payload, dependencies.identity, arrival_in(context))
+        if message is None or not message.may_concern_us:
+            return
+        match dependencies.authors.account(payload.event, message.person.id, lambda: on_message(body, context)):
+            case Account.PERSON:
+                await handle_message(message, dependencies)
+            case Account.WORKFLOW if message.mentions_us:
+                team_id, workflow_id = dependencies.identity.team_id, message.person.id
+                await dependencies.service.introduce(team_id, message.channel_id, workflow_id=workflow_id)
+            case Account.WORKFLOW | Account.BOT:
+                return
 
     for event in EVENTS:
         app.event(event)(on_message)

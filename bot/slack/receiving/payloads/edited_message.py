@@ -27,7 +27,7 @@ from bot.slack.message_parts.written_words import message_text, pasted_words
 from bot.slack.receiving.payloads.actors import message_author
 from bot.slack.receiving.payloads.events import RevisionPayload
 from bot.slack.receiving.payloads.payload import is_direct_message
-from bot.slack.receiving.payloads.person_message import PersonMessage, is_from_a_person
+from bot.slack.receiving.payloads.person_message import PersonMessage, may_be_from_a_person
 from bot.slack.sending.identity import Identity
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,11 @@ class _Version:
     message: SlackMessage
     author_id: str
     channel_id: str
-    bot_user_id: str
+    identity: Identity
+
+    @property
+    def bot_user_id(self) -> str:
+        return self.identity.bot_user_id
 
     @property
     def text(self) -> str:
@@ -76,8 +80,8 @@ class _Version:
         """Returns whether it may have had an effect: a reply, a mention, a direct message."""
         return self.message.is_reply or self.in_direct_message or self.mentions_us
 
-    def is_by_a_person(self) -> bool:
-        return is_from_a_person(self.message, self.author_id, bot_user_id=self.bot_user_id)
+    def may_be_by_a_person(self) -> bool:
+        return may_be_from_a_person(self.message, self.author_id, self.identity)
 
     def parsed(self, text: str) -> Parsed:
         has_attachments = bool(attachments_of(self.message))
@@ -112,12 +116,13 @@ def read_edit(
     """Returns a message after its author changed its text or files; None if that is not what happened. `concerns_us`:
     it is known to have had an effect.
     """
-    event, bot_user_id = payload.event, identity.bot_user_id
+    event = payload.event
     message, previous = event.message, event.previous_message
-    before = _Version(previous, previous.user, event.channel, bot_user_id) if previous else None
-    after = _Version(message, message.user or (previous.user if previous else ""), event.channel, bot_user_id)
+    before = _Version(previous, previous.user, event.channel, identity) if previous else None
+    after = _Version(message, message.user or (previous.user if previous else ""), event.channel, identity)
     concerns_us = concerns_us or after.may_concern_us() or (before is not None and before.may_concern_us())
-    if not (concerns_us and after.is_by_a_person() and _is_changed(after, before) and _is_by_its_author(after, before)):
+    theirs = after.may_be_by_a_person() and _is_by_its_author(after, before)
+    if not (concerns_us and theirs and _is_changed(after, before)):
         return None
     edited_at = event.ts or event.event_ts or message.edited.ts
     if not (edited_at and message.ts and event.channel):
@@ -135,8 +140,9 @@ def deleted_reply(payload: RevisionPayload, identity: Identity) -> Reply | None:
     if previous is None and is_deletion(payload):
         return None
     message = previous or SlackMessage()
-    before = _Version(message, message.user, event.channel, identity.bot_user_id)
-    if previous is not None and not (before.may_concern_us() and _may_be_by_a_person(before)):
+    before = _Version(message, message.user, event.channel, identity)
+    somebodys = replace(before, author_id=before.author_id or "U")  # Slack may not name the author
+    if previous is not None and not (before.may_concern_us() and somebodys.may_be_by_a_person()):
         return None
     message_ts, deleted_at = event.deleted_ts or message.ts, event.ts or event.event_ts
     if not (message_ts and deleted_at and event.channel):
@@ -223,11 +229,6 @@ _MEANT = {
 
 def _can_be_started(prompt: str) -> bool:
     return not isinstance(parse_prompt(prompt), WrongOption | Blank)
-
-
-def _may_be_by_a_person(before: _Version) -> bool:
-    """As `is_by_a_person`, but a message without an author counts as a person's."""
-    return replace(before, author_id=before.author_id or "U").is_by_a_person()
 
 
 def _is_by_its_author(after: _Version, before: _Version | None) -> bool:

@@ -42,15 +42,22 @@ class PersonMessage:
     arrival: Arrival = Arrival.LIVE
 
     @property
+    def may_concern_us(self) -> bool:
+        """Whether it may have an effect."""
+        return bool(self.thread_ts) or self.mentions_us or self.in_direct_message
+
+    @property
     def key(self) -> str:
         """Made from Slack's own ids, so it is the same for both events about one message."""
         return f"message/{self.channel_id}/{self.ts}"
 
 
 def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival = Arrival.LIVE) -> PersonMessage | None:
-    """Returns the message of an event; None if no person wrote it, or if its other event has more information."""
+    """Returns the message of an event; None if no person can have written it (see `may_be_from_a_person`), or if its
+    other event has more information.
+    """
     event, bot_user_id = payload.event, identity.bot_user_id
-    if event.hidden or event.is_edited or not is_from_a_person(event, event.user, bot_user_id=bot_user_id):
+    if event.hidden or event.is_edited or not may_be_from_a_person(event, event.user, identity):
         return None
     person, is_mention = author_of(payload, identity), event.type == _MENTION
     if is_mention and not person.team_id and _comes_as_message(identity):
@@ -73,12 +80,14 @@ def read_message(payload: MessagePayload, identity: Identity, arrival: Arrival =
     )
 
 
-def is_from_a_person(message: SlackMessage, author_id: str, *, bot_user_id: str) -> bool:
-    """Returns whether a person wrote this: no bot, not ourselves; no system message."""
+def may_be_from_a_person(message: SlackMessage, author_id: str, identity: Identity) -> bool:
+    """Returns whether a person wrote this, or an app that is not ours in the name of its author, who may be a bot
+    (bot.slack.receiving.authors). False for system messages.
+    """
     return (
-        author_id not in {"", bot_user_id, _SLACKBOT}
+        author_id not in {"", identity.bot_user_id, _SLACKBOT}
         and message.subtype in _SUBTYPES_OF_PEOPLE
-        and not (message.has_bot_id or message.has_bot_profile)
+        and not identity.wrote(message)
     )
 
 

@@ -14,6 +14,9 @@ INTRODUCTION = (
     Template("A card shows how it goes, and replies in its thread steer the agent. More: `{command} help`."),
 )
 TRY_IT = "Try it"
+WORKFLOW_CANNOT_ASK = Template(
+    "Nothing was started: a workflow can't ask me, only people can. Mention me with the task, or type `{command}`."
+)
 HELP = (
     Template("*Pagehand hands documentation tasks to an agent and brings back the pull request.*"),
     Template('• Start: `{command} Replace "colour" with "color" in the guides`. A card shows how it goes.'),
