@@ -13,7 +13,6 @@ from support.chaos.rounds import new_sqlite
 
 from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.file_uploader import FileUploader
-from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
@@ -27,16 +26,7 @@ PATIENCE = 60.0
 
 
 def test_the_kill_points_cover_the_schedulers_workers() -> None:
-    workers = (
-        RequestPreparer,
-        FileUploader,
-        RequestSender,
-        JobPoller,
-        Outbox,
-        HomePublisher,
-        FaultReporter,
-        HistoryReader,
-    )
+    workers = (RequestPreparer, FileUploader, RequestSender, JobPoller, Outbox, HomePublisher, FaultReporter)
     assert set(WORKERS) == {worker.__name__ for worker in workers}
     assert set(WORKERS.values()) == set(CALLED)
     assert {call for calls in CALLED.values() for call in calls} >= SELDOM

@@ -34,9 +34,9 @@ def test_every_variable_in_deployment_files_is_a_setting(file: Path) -> None:
 
 
 def test_the_image_contains_the_default_agent_of_the_job_server() -> None:
-    default = re.search(r"^ARG AGENT_PACKAGE=(\S+)$", (DEPLOY / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
-    assert default is not None
-    assert CLAUDE.install.endswith(f" {default[1]}")
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    arguments = dict(re.findall(r"^ARG (AGENT_\w+)=(\S+)$", dockerfile, re.MULTILINE))
+    assert CLAUDE.install.endswith(f" {arguments['AGENT_PACKAGE']} --before={arguments['AGENT_PACKAGES_BEFORE']}")
 
 
 def test_every_process_of_the_bot_can_reach_the_job_server_of_compose() -> None:

@@ -67,7 +67,6 @@ class DirectScenario:
         self.where = "done"
 
     async def _write(self) -> None:
-        await self.world.when_people_write()
         text = f"direct-{self.name}-{len(self.lines) + 1}. Tidy the guides"
         said = await self.person.say(DIRECT, text)
         key = request_id(f"message/{said.channel}/{said.ts}")

@@ -50,13 +50,7 @@ REQUEST_LEASE = JOB_API_TIMEOUT + 10.0
 LEASE = 30.0
 """Seconds: the longest lease, that of Slack calls."""
 WITHOUT_CANCEL = "handbook"
-"""The project whose job API cannot cancel: its agent is asked to stop in words. That of PROJECT can cancel, if the
-ABILITIES say so.
-"""
-ABILITIES = (("true", "true"), ("true", "false"), ("false", "true"))
-"""Whether PROJECT's job API can cancel, and whether job APIs take requesters. If it only cancels, jobs do not wait for
-their cards. Each world has one of these, by its seed.
-"""
+"""The project whose job API cannot cancel: its agent is asked to stop in words. That of PROJECT can cancel."""
 _OPEN = (
     "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
@@ -64,17 +58,12 @@ _OPEN = (
     " + (SELECT count(*) FROM faults WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM gaps)"
 )
-_KNOWN = (
-    "SELECT count(DISTINCT channel_id) FROM threads"
-    " WHERE channel_id LIKE 'D%' AND EXISTS (SELECT 1 FROM listening WHERE owner = '')"
-    " AND NOT EXISTS (SELECT 1 FROM gaps WHERE first)"
-)
 _NEXT_REPORT = "SELECT coalesce(max(due_at), 0) FROM faults"
 _PROJECTS = """
 [[projects]]
 name = "{}"
 project = "{}"
-cancel = {}
+cancel = true
 words = ["guides"]
 
 [[projects]]
@@ -124,18 +113,6 @@ class ProcessWorld:
         state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
         return name
 
-    async def keep_nothing_once_known(self, over: asyncio.Event) -> None:
-        """From when the first process has listened, and everybody's direct message is known, Slack keeps nothing for
-        processes that are away: what was before cannot be found in its history.
-        """
-        while not (over.is_set() or self.http or self.workspace.faults.keeps_nothing):
-            self.workspace.faults.keeps_nothing = (await self.rows(_KNOWN))[0][0] == len(PEOPLE)
-            await asyncio.sleep(0.2)
-
-    async def when_people_write(self) -> None:
-        """Waits for a downtime that is about to begin, so that it has something to find afterwards."""
-        await self.process_pool.calm.wait()
-
     async def work_left(self) -> int:
         """Returns how many requests, notices, Homes and reports of faults are due, now or later."""
         return int((await self.rows(_OPEN))[0][0])
@@ -169,7 +146,6 @@ async def world(
     the app was not installed with.
     """
     rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
-    cancels, requesters = ABILITIES[(seed + len(name)) % len(ABILITIES)]
     port = free_port() if http else None
     app = _app(port)
     workspace = FaultyWorkspace(
@@ -197,8 +173,7 @@ async def world(
     try:
         environment = {
             **_environment(workspace, fake_job_api, database_url, directory, idempotent=idempotent),
-            "JOB_API_REQUESTER": requesters,
-            "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name, cancels)),
+            "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name)),
             **_receiving(workspace, port, secret_file),
             "PAGEHAND_ADMIN": workspace.people[GUEST].id if http else workspace.channels[ADMINS].id,
             **({SLACK_PACE: str(slack_pace)} if slack_pace else {}),
@@ -275,6 +250,7 @@ def _environment(
         "JOB_API_KEY": KEY,
         "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
+        "JOB_API_REQUESTER": "true",
         "JOB_API_FILES": "true",
         "DATABASE_URL": database_url,
         "PAGEHAND_HOURLY_LIMIT": str(HOURLY_LIMIT),
@@ -285,10 +261,10 @@ def _environment(
     }
 
 
-def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str, cancels: str) -> Path:
+def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str) -> Path:
     """Two projects, between which a job asks if no keyword decides; and a channel with a reply mode."""
     file = directory / f"{name}.toml"
     channel_id = workspace.channels[AMONG_PARTICIPANTS].id
     ends_id = workspace.channels[ENDS_ALONE].id
-    file.write_text(_PROJECTS.format(PROJECT, PROJECT, cancels, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id, ends_id))
+    file.write_text(_PROJECTS.format(PROJECT, PROJECT, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id, ends_id))
     return file
