@@ -114,7 +114,7 @@ class Machine(RuleBasedStateMachine):
         """Advances the time from one due time to the next until nothing more happens by itself. A due notice that is
         not delivered waits for a method that is held back by Slack's 429.
         """
-        for _ in range(200):
+        for _ in range(1_000):  # a job that is gone is looked for 144 times
             for at in (0, 1):
                 self.in_process(at, self.processes[at].settle())
             now = self.outside.clock.time
