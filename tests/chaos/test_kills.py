@@ -16,7 +16,8 @@ from support.chaos.rounds import Round, new_sqlite, one_instance, play_round, th
 from support.chaos.run import RoundResult
 from support.servers.postgres import PostgresServer
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]  # a slow machine only takes longer: a round ends when nothing moves
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
+"""A round ends when nothing moves any more, so a busy machine only takes longer."""
 AT_POINTS = 4
 """The minimum number of kills at a named point in each round."""
 SECONDS = 90.0

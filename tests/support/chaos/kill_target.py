@@ -55,8 +55,10 @@ WORKERS = {
     "FaultReporter": "fault_reporter",
 }
 """The worker's name in a point, by the name of its task. Everything it starts inherits its context."""
-BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe", "Heartbeat"})
+BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe", "Heartbeat", "HistoryReader"})
 """The names of tasks that nobody in Slack triggers and that handle no requests: they have their own points."""
+_STARTS = "start"
+"""The name of the task that starts the application, and notes that it listens."""
 LATE = frozenset({"post", "post_card", "tell", "get"})
 """The calls whose late repetition would be visible; the last argument says of what."""
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
@@ -155,6 +157,8 @@ class PointedStore:
 def _worker() -> str:
     """Returns the worker, or other origin, on whose behalf this runs."""
     name = _task_name()
+    if name == _STARTS:
+        return name  # without leaving it to the listeners, which it starts
     if name in WORKERS or name in BY_ITSELF:
         _within.set(WORKERS.get(name, name.lower()))
     return _within.get()
@@ -170,6 +174,9 @@ def run(environment: Mapping[str, str]) -> None:
     points = Points(environment.get(END_AT, ""))
 
     def decorate(edges: Edges) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.set_name(_STARTS)
         pace = environment.get(SLACK_PACE)
         limits = faster(SLACK_LIMITS, float(pace)) if pace else ANY_NUMBER
         edges.timings = replace(edges.timings, slack_limits=limits)
