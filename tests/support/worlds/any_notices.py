@@ -38,7 +38,13 @@ def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st
 
 def _values(hint: Any, texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     """Returns values for a field of this type."""
-    simple = {str: texts, int: st.integers(0, 999), tuple[str, ...]: st.lists(texts, max_size=4).map(tuple)}
+    times = st.floats(0, 10**11)  # seconds since the epoch, from our own database
+    simple = {
+        str: texts,
+        int: st.integers(0, 999),
+        float: times,
+        tuple[str, ...]: st.lists(texts, max_size=4).map(tuple),
+    }
     if hint in simple:
         return simple[hint]
     if hint == Post:
