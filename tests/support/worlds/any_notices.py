@@ -38,7 +38,7 @@ def messages_of(kind: type[Any], texts: st.SearchStrategy[str] = ANY_TEXT) -> st
 
 def _values(hint: Any, texts: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     """Returns values for a field of this type."""
-    times = st.floats(0, 10**11)  # seconds since the epoch, from our own database
+    times = st.floats(0, 10**11 - 1)  # seconds since the epoch, from our own database
     simple = {
         str: texts,
         int: st.integers(0, 999),
