@@ -37,11 +37,12 @@ HeardFor = Callable[[], float]
 
 @dataclass
 class _Conversation:
-    """The last messages of a thread as they were `at` a time, monotonic and as a `ts`. `versions` is None if Slack does
-    not show them.
+    """The messages of a thread from `since_ts` on, as they were `at` a time, monotonic and as a `ts`. `versions` is
+    None if Slack does not show them.
     """
 
     versions: Versions | None = None
+    since_ts: str = ""
     at: float | None = None
     at_ts: str = ""
     failing_since: float | None = None
@@ -111,17 +112,19 @@ class Rereader:
         return version if version is not None and version.edited_at > request.edited_at else None
 
     async def _read(self, channel_id: str, thread_ts: str, ts: str, began: float) -> _Conversation:
-        """Returns a conversation as it is since the last gap. That a message is gone shows only what was read since
-        `began`: the message may be newer than an earlier look-up. Raises LookupFailed.
+        """Returns a conversation as it is since the last gap. That a message is gone shows only a look-up since `began`
+        that reached back to it: it may be newer than an earlier one, or older than all that was read. Raises
+        LookupFailed.
         """
         at = (channel_id, thread_ts)
         kept = self._conversations.get(at) or _Conversation()
         _keep(self._conversations, at, kept)
         async with kept.lock:
             missing = kept.versions is not None and ts not in kept.versions
-            if not self._is_current(kept) or (missing and (kept.at or 0.0) < began):
+            unread = missing and (ts < kept.since_ts or (kept.at or 0.0) < began)
+            if unread or not self._is_current(kept):
                 versions = await self._look_up(kept, self._versions.versions(channel_id, thread_ts, since_ts=ts))
-                kept.versions, kept.at = versions, self._clock.monotonic()
+                kept.versions, kept.since_ts, kept.at = versions, ts, self._clock.monotonic()
                 kept.at_ts = f"{self._clock.now():.6f}"
         return kept
 

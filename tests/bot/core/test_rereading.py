@@ -1,5 +1,6 @@
 """Requests that waited while Pagehand heard nothing: their messages are read again before they go out."""
 
+import asyncio
 import math
 
 import pytest
@@ -136,6 +137,21 @@ async def test_a_reply_newer_than_the_last_look_up_is_not_taken_for_deleted(worl
     await world.reply(ts, "second", message(1))
     await world.pass_time(30)
     assert world.job_api.messages["job-1"] == ["first", "second"]
+
+
+async def test_an_older_reply_that_is_checked_meanwhile_is_not_taken_for_deleted(world: CoreWorld) -> None:
+    """The look-up for the newer one reaches back only to it, and the older one waits for it."""
+    ts = await world.started()
+    for number, text in enumerate(("first", "second")):
+        says(world, ts, message(number))
+        await world.service.receive(Reply(ANA, "C1", ts, message(number), text))
+    await restart(world)
+    items = await world.request_preparer.claim(10)
+    newest_first = sorted(items, key=lambda item: item.request.written_at, reverse=True)
+    await asyncio.gather(*(world.request_preparer.process(item, world.clock.monotonic()) for item in newest_first))
+    await world.pass_time(30)
+    assert world.job_api.messages["job-1"] == ["first", "second"]
+    assert len(looked_up(world)) == 2
 
 
 async def asked(world: CoreWorld, words: str) -> None:
