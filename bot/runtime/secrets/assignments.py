@@ -4,33 +4,34 @@
 Neither part is enough alone: the name has to denote a secret, and the value has to look random, or like a password.
 """
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.runtime.secrets.kinds import FoundSecret, SecretKind, occurrences
-from bot.runtime.secrets.names import names_password, secret_word
+from bot.runtime.secrets.names import KEYWORDS, names_password, secret_word
 from bot.runtime.secrets.plausibility import (
-    entropy,
     has_drawn_characters,
     is_code,
+    is_hex,
     is_name,
     is_placeholder,
+    is_random,
     printable_base64,
+    reads_as_words,
 )
 
-_KEYWORDS = ("pass", "pwd", "secret", "token", "key", "cred", "auth")
 _NAME = re.compile(r"[\w.\-]+")
 _NAME_BACKWARDS = re.compile(r"[\w.\-]{0,50}+(?: [A-Za-z]{2,20})?")
 _LONGEST_BEFORE, _LONGEST_NAME = 70, 100
 
 _TYPE = r"(?:[ \t]{0,3}:?[ \t]{1,3}(?:str|string|String|text|&str|char\*?))?"
-_CLOSED = rf"(?:\\?[\"'`]|[\])])?{_TYPE}[ \t]{{0,12}}"
-_ASSIGNS = r"(?:=>|[=!]={1,2}|:{0,3}=|[?+.]=|\|\|=|[:=])"
-_OPENED = r"[ \t]{0,8}(?:[|>][+\-]?[ \t]{0,4}\r?\n[ \t]{1,20}|[brfu@$]?(?=\\?[\"'`]))?"
+_CLOSED = rf"(?:\\?[\"'`*_\])]){{0,4}}{_TYPE}[ \t\u00a0]{{0,12}}"
+_ASSIGNS = r"(?:=>|[=!]={1,2}|:{0,3}=|[?+.]=|\|\|=|[:=：＝])"
+_OPENED = r"[*_]{0,2}[ \t\u00a0]{0,8}(?:[|>][+\-]?[ \t]{0,4}\r?\n[ \t]{1,20}|(?:\[\]byte\()?[Nbrfu@$]?(?=\\?[\"'`]))?"
 _BARE = r"(?:[A-Za-z0-9_.~+/!@#$%^*?\-]|&(?!\w{1,30}=))"
 _QUOTED = r"(?P<quote>\\?[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"
+_ALONE = r"(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\]{8,400}+)(?P=quote)"
 
 
 @dataclass(frozen=True)
@@ -41,60 +42,65 @@ class Shape:
     pattern: re.Pattern[str]
     option: bool = False
     """Whether the name is an option of a command."""
+    loose: bool = False
+    """Whether a name and a word can stand like this by chance, so that the value has to look random."""
 
 
 SHAPES = (
     Shape("assignment-quoted", re.compile(rf"{_CLOSED}{_ASSIGNS}{_OPENED}{_QUOTED}")),
     Shape(
         "assignment",
-        re.compile(rf"{_CLOSED}{_ASSIGNS}{_OPENED}(?:\\?[\"'`])?(?P<secret>{_BARE}{{6,400}}+={{0,2}})(?![(\[\w=])"),
+        re.compile(rf"{_CLOSED}{_ASSIGNS}{_OPENED}(?:\\?[\"'`])?(?P<secret>{_BARE}{{6,2000}}+={{0,2}})(?![(\[\w=])"),
     ),
     Shape(
         "argument",
-        re.compile(r"[\"'`][ \t]{0,4},[ \t]{0,4}(?P<quote>[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"),
+        re.compile(r"(?:[\"'`][ \t]{0,4},[ \t]{0,4}|[ \t]{0,2}\(|[ \t]{1,2})(?P<quote>[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"),
     ),
-    Shape("element", re.compile(r">\s{0,20}(?P<secret>[^\s<>\"'`]{6,400}+)\s{0,20}<")),
+    Shape("element", re.compile(r"[\"']?>\s{0,20}(?P<secret>[^\s<>\"'`]{6,400}+)\s{0,20}<")),
     Shape(
-        "option",
-        re.compile(r"[ \t]{1,4}(?P<quote>[\"']?)(?P<secret>[^\s\"'`\\]{8,400}+)(?P=quote)(?=\s|\Z)"),
-        option=True,
+        "value",
+        re.compile(r"[\"']?,?\s{1,40}[\"']?value[\"']?\s{0,3}[:=]\s{0,3}(?P<quote>[\"']?)(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"),
     ),
+    Shape("option", re.compile(rf"[ \t]{{1,4}}{_ALONE}(?=\s|\Z)"), option=True),
     Shape(
-        "statement",
-        re.compile(r"[ \t]{1,2}is:?[ \t]{1,2}(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\]{8,400}+)(?P=quote)"),
+        "statement", re.compile(rf"(?: for \w{{2,20}})?[ \t]{{1,2}}(?:is|ist|est|es|é):?[ \t]{{1,2}}{_ALONE}"), loose=True
     ),
-)
+    Shape("cell", re.compile(rf"[*_`]{{0,2}}[ \t]{{0,20}}\|[ \t]{{0,20}}{_ALONE}[ \t]{{0,20}}\|"), loose=True),
+    Shape(
+        "next-line",
+        re.compile(rf"{_CLOSED}[:：]?[*_]{{0,2}}[ \t]{{0,8}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}{_ALONE}[ \t]{{0,8}}(?=\r?\n|\Z)"),
+        loose=True,
+    ),
+    Shape("word", re.compile(r"[ \t]{1,4}(?P<secret>[^\s\"'`\\|,;()<>\[\]]{10,200}+)(?=\s|\Z)"), loose=True),
+)  # fmt: skip
 
 
 def assigned_secrets(text: str, lower: str) -> Iterator[FoundSecret]:
     """Yields the secrets assigned to names that denote one. `lower` is the text in lower case."""
     seen: set[int] = set()
-    for keyword in _KEYWORDS:
+    for keyword in KEYWORDS:
         end = 0
         for at in occurrences(lower, keyword):
             if at >= end:
-                end = _end_of_name(text, at)
+                match = _NAME.match(text, at)
+                end = match.end() if match else at + 1
                 if end not in seen:
                     seen.add(end)
                     yield from _assigned(text, at, end)
 
 
-def _end_of_name(text: str, at: int) -> int:
-    match = _NAME.match(text, at)
-    return match.end() if match else at + 1
-
-
 def _assigned(text: str, at: int, end: int) -> Iterator[FoundSecret]:
     if end - at > _LONGEST_NAME:
         return
+    name = ""
     for shape in SHAPES:
         match = shape.pattern.match(text, end)
         if match is None:
             continue
-        name = _name_before(text, at) + text[at:end]
+        name = name or _name_before(text, at) + text[at:end]
         if shape.option and not name.rpartition(" ")[2].startswith("-"):
             continue
-        if _is_named_secret(name, match["secret"]):
+        if _is_named_secret(name, match["secret"], loose=shape.loose):
             yield FoundSecret(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
             return
 
@@ -105,38 +111,42 @@ def _name_before(text: str, at: int) -> str:
     return match[0][::-1] if match else ""
 
 
-def _is_named_secret(name: str, given: str) -> bool:
-    if _is_word(given):
+def _is_named_secret(name: str, given: str, *, loose: bool) -> bool:
+    word = secret_word(name)
+    if not word or _is_word(given):
         return False
     value = printable_base64(given) or given
-    if _is_word(value):
-        return False
-    word = secret_word(name)
-    return bool(word) and _is_secret(value, password=names_password(word))
+    return not _is_word(value) and _is_secret(value, password=names_password(word), loose=loose)
+
+
+_LONG_LETTERS = 10
 
 
 def _is_word(value: str) -> bool:
-    """Returns whether a value has only letters, and too few of them to be random."""
-    return len(value) < _LONG_WITHOUT_DIGITS and value.rstrip("=").isalpha()
+    """Returns whether a value has only letters, and they are too few, or follow each other as in words."""
+    bare = value.rstrip("=")
+    return bare.isalpha() and (len(bare) < _LONG_LETTERS or reads_as_words(bare) or not bare.isascii())
 
 
-_LONG_WITHOUT_DIGITS = 16
+_SHORTEST_PASSWORD, _SHORTEST_DRAWN, _LONG_NUMBER, _FEWEST_SIGNS, _LOOSE_CHANGES = 6, 8, 14, 5, 0.2
+_CLASSES = (str.islower, str.isupper, str.isdigit, lambda character: not (character.isalnum() or character in "_-./"))
+_MANY_CLASSES = 3
 
 
-def _is_secret(value: str, *, password: bool) -> bool:
+def _is_secret(value: str, *, password: bool, loose: bool) -> bool:
     if is_placeholder(value) or is_code(value):
         return False
     if password and _is_password(value):
-        return True
+        return not loose or has_drawn_characters(value)
+    if value.isalpha():
+        return not loose
+    if value.isdigit():
+        return len(value) >= _LONG_NUMBER and not loose
     if len(value) < _SHORTEST_DRAWN or not has_drawn_characters(value) or is_name(value):
         return False
-    return entropy(value) >= min(_BITS, _BITS_OF_LENGTH * math.log2(len(value)))
-
-
-_SHORTEST_PASSWORD, _SHORTEST_DRAWN = 6, 8
-_BITS, _BITS_OF_LENGTH = 3.0, 0.7
-_CLASSES = (str.islower, str.isupper, str.isdigit, lambda character: not (character.isalnum() or character in "_-./"))
-_MANY_CLASSES = 3
+    if loose:
+        return is_hex(value) or is_random(value, _LOOSE_CHANGES)
+    return len(set(value)) >= _FEWEST_SIGNS
 
 
 def _is_password(value: str) -> bool:

@@ -27,6 +27,7 @@ class SecretKind(StrEnum):
     URL_PASSWORD = "password in a URL"  # noqa: S105 - what is masked, not a password
     HEADER = "authorization header"
     COMMAND = "password in a command"
+    HASH = "password hash"
     ASSIGNMENT = "password or key"
 
 

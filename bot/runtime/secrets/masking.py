@@ -1,21 +1,21 @@
 """Finds secrets in a text by rules, and masks them. Pure, and linear in the length of the text."""
 
+import re
 import string
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bot.runtime.secrets.assignments import SHAPES, assigned_secrets
-from bot.runtime.secrets.credential_rules import CREDENTIAL_RULES
-from bot.runtime.secrets.issuer_rules import ISSUER_RULES
 from bot.runtime.secrets.kinds import FoundSecret, SecretKind, occurrences
-from bot.runtime.secrets.named_rules import NAMED_RULES
+from bot.runtime.secrets.places import PLACES, placed_secrets
 from bot.runtime.secrets.plausibility import is_common_word
 from bot.runtime.secrets.private_keys import private_keys
-from bot.runtime.secrets.rules import SecretRule
+from bot.runtime.secrets.tokens import TOKEN_RULES, formatted_tokens, random_tokens
 
-RULES = (*ISSUER_RULES, *CREDENTIAL_RULES, *NAMED_RULES)
-"""If several rules find a secret, the first one determines its kind."""
-RULE_NAMES = frozenset((*(rule.name for rule in RULES), *(shape.name for shape in SHAPES), "private-key"))
+RULE_NAMES = TOKEN_RULES.union((each.name for each in (*PLACES, *SHAPES)), ("private-key",))
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_MOST_LAYERS = 2
+"""Encodings around a secret that are seen through."""
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 """Unlike `str.lower`, it keeps the position of every character."""
 _SHORTEST_OWN = 6
@@ -75,12 +75,34 @@ class SecretMasker:
 
 def find(text: str, own: Iterable[str] = ()) -> list[FoundSecret]:
     """Returns the secrets in a text, in order and without overlaps. The values in `own` are always secrets."""
-    found = [*_own(text, own), *_private_keys(text)]
-    lower = text.translate(_ASCII_LOWER)
-    for rule in RULES:
-        found += _by_rule(rule, text, lower)
-    found += assigned_secrets(text, lower)
+    found = [*_own(text, own), *_by_rules(text, _MOST_LAYERS)]
+    if _INVISIBLE.search(text):
+        found += _despite_invisible(text, own)
     return _merge_overlaps(found)
+
+
+def _despite_invisible(text: str, own: Iterable[str]) -> Iterator[FoundSecret]:
+    """Finds secrets with invisible characters in them."""
+    places = [at for at, character in enumerate(text) if not _INVISIBLE.match(character)]
+    visible = _INVISIBLE.sub("", text)
+    for each in (*_own(visible, own), *_by_rules(visible, _MOST_LAYERS)):
+        yield FoundSecret(places[each.start], places[each.end - 1] + 1, each.kind, each.rule)
+
+
+def _by_rules(text: str, layers: int) -> list[FoundSecret]:
+    """If several rules find a secret, the first one determines its kind."""
+    lower = text.translate(_ASCII_LOWER)
+
+    def inside(decoded: str) -> list[FoundSecret]:
+        return _by_rules(decoded, layers - 1) if layers else []
+
+    return [
+        *_private_keys(text),
+        *formatted_tokens(text, lower),
+        *placed_secrets(text, lower),
+        *assigned_secrets(text, lower),
+        *random_tokens(text, inside),
+    ]
 
 
 def mask_secrets(text: str) -> Masked:
@@ -98,18 +120,6 @@ def _own(text: str, own: Iterable[str]) -> Iterator[FoundSecret]:
 
 def _private_keys(text: str) -> Iterator[FoundSecret]:
     return (FoundSecret(start, end, SecretKind.PRIVATE_KEY, "private-key") for start, end in private_keys(text))
-
-
-def _by_rule(rule: SecretRule, text: str, lower: str) -> Iterator[FoundSecret]:
-    for keyword in rule.keywords:
-        done = 0
-        for at in occurrences(lower, keyword):
-            start = at - rule.ahead
-            match = rule.pattern.match(text, start) if start >= done else None
-            if match is not None:
-                done = match.end("secret")
-                if rule.finds(match):
-                    yield FoundSecret(match.start("secret"), done, rule.kind, rule.name)
 
 
 def _merge_overlaps(found: list[FoundSecret]) -> list[FoundSecret]:

@@ -5,9 +5,15 @@ The words that indicate the opposite are from gitleaks' list of exceptions, and 
 
 import re
 
-_PASSWORDS = frozenset({"password", "passwd", "passphrase", "pwd", "pass", "passcode"})
+_FOREIGN = (
+    "passwort kennwort passe contraseña contrasena clave senha пароль парол 密码 密碼 口令 パスワード hasło wachtwoord "
+    "lösenord şifre parola accesso 비밀번호 heslo salasana adgangskode kodeord jelszó"
+).split()
+KEYWORDS = ("pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "sess", *(word[1:] for word in _FOREIGN[1:]))
+"""A name that denotes a secret contains one of them, in lower case; a foreign one's capital may not be ASCII."""
+_PASSWORDS = frozenset({"password", "passwd", "passphrase", "pwd", "pw", "pass", "passcode", *_FOREIGN})
 _SECRETS = frozenset(
-    {"secret", "secrets", "token", "tokens", "credential", "credentials", "cred", "creds", "apikey", "auth"}
+    {"secret", "secrets", "token", "tokens", "credential", "credentials", "cred", "creds", "apikey", "auth", "session", "sessionid"}
 )
 _COMPOUND = re.compile(
     r"\w{0,40}?(?:password|passwd|passphrase|secret|token|apikey|accesskey|authkey|secretkey|privatekey|accountkey)"
@@ -72,7 +78,7 @@ _NO_KEYS = frozenset(
     | {"translation", "i18n", "blind", "issuer", "object"}
 )
 _KEYS = frozenset({"key", "keys"})
-_SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SPLIT = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def secret_word(name: str) -> str:
@@ -82,14 +88,14 @@ def secret_word(name: str) -> str:
         return ""
     for at in reversed(range(len(words))):
         before, after = words[at - 1] if at else "", words[at + 1 : at + 2]
-        if not (before in _NO_KEYS or _NO_SECRET.intersection(after)) and _denotes_secret(words[at], before):
+        if not (before in _NO_KEYS or _NO_SECRET.intersection(after)) and _denotes_secret(words[at], before, name_is_constant=bool(before) and name.isupper()):
             return words[at]
     return ""
 
 
-def _denotes_secret(word: str, before: str) -> bool:
+def _denotes_secret(word: str, before: str, *, name_is_constant: bool) -> bool:
     known = word in _PASSWORDS or word in _SECRETS or _COMPOUND.fullmatch(word) is not None
-    return known or (word in _KEYS and before in _OF_KEYS)
+    return known or (word in _KEYS and (before in _OF_KEYS or name_is_constant))
 
 
 def names_password(word: str) -> bool:

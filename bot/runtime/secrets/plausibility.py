@@ -3,9 +3,8 @@
 import base64
 import binascii
 import itertools
-import math
 import re
-from collections import Counter
+import string
 
 _WORDS = frozenset(
     {"abc123", "admin", "changeit", "changeme", "default", "demo", "dummy", "enabled", "disabled", "empty", "example"}
@@ -14,6 +13,24 @@ _WORDS = frozenset(
     | {"password", "postgres", "pwd", "required", "root", "sample", "secret", "secret123", "string", "test", "test123"}
     | {"testpass", "testing", "testtest", "tiger", "token", "true", "undefined", "user", "username", "value", "yes"}
 )
+_SAMPLES = (
+    "4eC39HqLyjWDarjtT1zdp7dc",  # Stripe
+    "BQokikJOvBiI2HlWgH4olfQ2",
+    "16C7e42F292c6912E7710c838347Ae178B4a",  # GitHub
+    "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lI",  # jwt.io
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq",  # Azure's storage emulator
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw",  # Azure's Cosmos DB emulator
+    "AIzaSyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe",  # Google
+    "key-3ax6xnjp29jd6fds4gc373sgvjxteol0",  # Mailgun
+    "09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7",  # FastAPI
+    "QWxhZGRpbjpvcGVuIHNlc2FtZQ",  # RFC 7617
+    "QWxhZGRpbjpPcGVuU2VzYW1l",  # RFC 2617, MDN
+    "czZCaGRSa3F0Mzpn",  # RFC 6749
+    "2YotnFZFEjr1zCsicMWpAA",
+    "tGzv3JOkF0XG5Qx2TlKWIA",
+    "mF_9.B5f-4.1JqM",  # RFC 6750
+)
+"""Credentials in their issuers' documentation, and in standards; `_INSIDE` has those with "example" in them."""
 _BEGINNING = re.compile(
     r"[$%{<\[(]|@\w{1,60}@|(?:your|my|the|some|an?|any|insert|replace|put|enter|fake|dummy)[_\- ]"
     r"|your[A-Z]|\.\.\.|\*\*\*|process\.env|os\.environ|env\.|secrets\.|vars\.|var\.|data\.|local\.|module\.|\\\(",
@@ -37,12 +54,6 @@ _PIECES = re.compile(r"[_\-./:@+]|(?<=[a-z])(?=[A-Z])")
 _LONGEST_NAME = 120
 
 
-def entropy(value: str) -> float:
-    """Returns the Shannon entropy of the value, in bits per character."""
-    counts = Counter(value).values()
-    return sum(count * math.log2(len(value) / count) for count in counts) / max(len(value), 1)
-
-
 def is_common_word(value: str) -> bool:
     """Returns whether a value is a word that is common in examples, or as a password."""
     return value.lower() in _WORDS
@@ -50,7 +61,7 @@ def is_common_word(value: str) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """Returns whether a value is a sample, or a placeholder for a value that the reader has to fill in."""
-    return reads_as_placeholder(value) or _is_regular(value)
+    return reads_as_placeholder(value) or _is_regular(value) or any(sample in value for sample in _SAMPLES)
 
 
 def reads_as_placeholder(value: str) -> bool:
@@ -71,6 +82,50 @@ _REGULAR = 0.7
 def has_drawn_characters(value: str) -> bool:
     """Returns whether a value mixes letters and digits, as random values do and names seldom do."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+_HEX = re.compile(r"(?:[0-9a-f]{2,}|[0-9A-F]{2,})")
+_NOT_CORE = re.compile(r"[^A-Za-z0-9]+")
+_CLASSES = str.maketrans(
+    string.ascii_letters + string.digits, "a" * len(string.ascii_lowercase) + "A" * len(string.ascii_uppercase) + "0" * 10
+)
+_CHANGE = re.compile(r"a(?=[A0])|A(?=[a0])|0(?=[aA])")
+_PAIR = re.compile(r"(?=([a-z]{2}|[A-Z]{2}|[A-Z][a-z]))")
+_COMMON_PAIRS = frozenset(
+    (
+        "er re in en te es on ti de nt at se st le or ar an li al ra ri co ed ec me ng ta et la ro io ic ce nd it el ne ma na tr "
+        "as ve is to si ns ie pr ad ch ac ge di ss rs am ca il un fi em he pe ni lo ut ur pa da ea ou ll cr id nc mi po rt us ir "
+        "os do ct th om ts vi ol ex ab ke ul au ia ha ef sa im ap be sc ig iz pl so ci od sp mp ba mo va ue cl su bi ai ep ck qu "
+        "no ei bl rm ot lt ag tt rd fo rn ru ly tu iv lu op sh"
+    ).split()
+)
+"""They are three quarters of the neighbours in words of English documents and names, and a fifth of random ones."""
+_MOST_COMMON = 0.5
+_FEWEST_CHANGES = 0.4
+
+
+def is_hex(value: str) -> bool:
+    """Returns whether a value consists of hexadecimal digits in one case."""
+    return _HEX.fullmatch(value) is not None
+
+
+def core_length(value: str) -> int:
+    """Returns how many letters and digits a value has."""
+    return len(_NOT_CORE.sub("", value))
+
+
+def is_random(value: str, changes: float = _FEWEST_CHANGES) -> bool:
+    """Returns whether capitals, small letters and digits alternate at this share of a value's steps, as they do at three of
+    five in random text, and its letters do not follow each other as in words.
+    """
+    core = _NOT_CORE.sub("", value).translate(_CLASSES)
+    return len(_CHANGE.findall(core)) >= changes * (len(core) - 1) > 0 and not reads_as_words(value)
+
+
+def reads_as_words(value: str) -> bool:
+    """Returns whether letters follow each other as in words."""
+    pairs = _PAIR.findall(value)
+    return sum(pair.lower() in _COMMON_PAIRS for pair in pairs) > _MOST_COMMON * len(pairs)
 
 
 def is_code(value: str) -> bool:
@@ -115,3 +170,9 @@ def printable_base64(value: str) -> str:
     decoded = decoded_base64(value) if len(value) % 4 == 0 else ""
     text = decoded.strip("\n")
     return text if text.isascii() and text.isprintable() else ""
+
+
+def decoded_text(value: str) -> str:
+    """Returns decoded base64 if it is ASCII text of several lines; otherwise an empty text."""
+    text = decoded_base64(value)
+    return text if text.isascii() and text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() else ""

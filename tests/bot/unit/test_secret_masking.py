@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.runtime.secrets.kinds import SecretKind
-from bot.runtime.secrets.masking import RULES, Masked
+from bot.runtime.secrets.masking import Masked
 from bot.runtime.secrets.masking import mask_secrets as by_rules
+from bot.runtime.secrets.names import KEYWORDS
+from bot.runtime.secrets.places import PLACES as SECRET_PLACES
+from bot.runtime.secrets.tokens import FORMATS, PREFIXES
 
 ROOT = Path(__file__).parents[3]
 _CHANCE = random.Random(10)  # noqa: S311 - fakes, the same each time
@@ -283,5 +286,7 @@ def test_megabytes_of_the_worst_text_are_processed(piece: str, length: int) -> N
 
 def test_each_keyword_can_be_repeated() -> None:
     """A rule is tried at each of them; each try is bounded."""
-    for keyword in {keyword for rule in RULES for keyword in rule.keywords}:
+    prefixes = {prefix for _, each in PREFIXES.values() for prefix in each.split()}
+    words = {word for _, _, word, *_ in FORMATS} | {word for each in SECRET_PLACES for word in each.keywords.split()}
+    for keyword in prefixes | words | set(KEYWORDS):
         assert by_rules(keyword * (20_000 // len(keyword))).text
