@@ -29,7 +29,8 @@ _TYPE = r"(?:[ \t]{0,3}:?[ \t]{1,3}(?:str|string|String|text|&str|char\*?))?"
 _CLOSED = rf"(?:\\?[\"'`*_\])]){{0,4}}{_TYPE}[ \t\u00a0]{{0,12}}"
 _ASSIGNS = r"(?:=>|[=!]={1,2}|:{0,3}=|[?+.]=|\|\|=|[:=：＝])"
 _OPENED = r"[*_]{0,2}[ \t\u00a0]{0,8}(?:[|>][+\-]?[ \t]{0,4}\r?\n[ \t]{1,20}|(?:\[\]byte\()?[Nbrfu@$]?(?=\\?[\"'`]))?"
-_BARE = r"(?:[A-Za-z0-9_.~+/!@#$%^*?\-]|&(?!\w{1,30}=))"
+_BARE = r"[A-Za-z0-9_.~+/!@#$%^*?\-]|&(?!\w{1,30}=)"
+_UNQUOTED = rf"(?:(?:{_BARE}){{6,2000}}+(?![:=][\w\-])|(?:{_BARE}|[:=](?=[\w\-])){{6,100}}+)={{0,2}}"
 _QUOTED = r"(?P<quote>\\?[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"
 _ALONE = r"(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\]{8,400}+)(?P=quote)"
 
@@ -50,7 +51,7 @@ SHAPES = (
     Shape("assignment-quoted", re.compile(rf"{_CLOSED}{_ASSIGNS}{_OPENED}{_QUOTED}")),
     Shape(
         "assignment",
-        re.compile(rf"{_CLOSED}{_ASSIGNS}{_OPENED}(?:\\?[\"'`])?(?P<secret>{_BARE}{{6,2000}}+={{0,2}})(?![(\[\w=])"),
+        re.compile(rf"{_CLOSED}{_ASSIGNS}{_OPENED}(?:\\?[\"'`])?(?P<secret>{_UNQUOTED})(?![(\[\w=])"),
     ),
     Shape(
         "argument",
@@ -86,12 +87,15 @@ def assigned_secrets(text: str, lower: str) -> Iterator[FoundSecret]:
                 end = match.end() if match else at + 1
                 if end not in seen:
                     seen.add(end)
-                    yield from _assigned(text, at, end)
+                    found = _assigned(text, at, end)
+                    if found is not None:
+                        end = found.end
+                        yield found
 
 
-def _assigned(text: str, at: int, end: int) -> Iterator[FoundSecret]:
+def _assigned(text: str, at: int, end: int) -> FoundSecret | None:
     if end - at > _LONGEST_NAME:
-        return
+        return None
     name = ""
     for shape in SHAPES:
         match = shape.pattern.match(text, end)
@@ -101,8 +105,8 @@ def _assigned(text: str, at: int, end: int) -> Iterator[FoundSecret]:
         if shape.option and not name.rpartition(" ")[2].startswith("-"):
             continue
         if _is_named_secret(name, match["secret"], loose=shape.loose):
-            yield FoundSecret(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
-            return
+            return FoundSecret(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
+    return None
 
 
 def _name_before(text: str, at: int) -> str:

@@ -10,7 +10,7 @@ from bot.runtime.secrets.kinds import FoundSecret, SecretKind, occurrences
 from bot.runtime.secrets.places import PLACES, placed_secrets
 from bot.runtime.secrets.plausibility import is_common_word
 from bot.runtime.secrets.private_keys import private_keys
-from bot.runtime.secrets.tokens import TOKEN_RULES, formatted_tokens, random_tokens
+from bot.runtime.secrets.tokens import PREFIXES, TOKEN_RULES, formatted_tokens, random_tokens
 
 RULE_NAMES = TOKEN_RULES.union((each.name for each in (*PLACES, *SHAPES)), ("private-key",))
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
@@ -96,12 +96,14 @@ def _by_rules(text: str, layers: int) -> list[FoundSecret]:
     def inside(decoded: str) -> list[FoundSecret]:
         return _by_rules(decoded, layers - 1) if layers else []
 
+    words = list(random_tokens(text, inside))
     return [
         *_private_keys(text),
         *formatted_tokens(text, lower),
+        *(word for word in words if word.rule in PREFIXES),
         *placed_secrets(text, lower),
         *assigned_secrets(text, lower),
-        *random_tokens(text, inside),
+        *words,
     ]
 
 

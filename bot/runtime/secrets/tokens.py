@@ -41,7 +41,7 @@ PREFIXES = {
         "dp.pt. dp.st. dt0c01. duffel_ eyJrIjoi fio-u- figd_ fm1a_ fm1r_ fm2_ fo1_ glc_ glsa_ hcaik_ hf_ hvb. hvr. hvs. ico- "
         "jina_ key- lin_api_ lin_oauth_ live_ test_ lsv2_pt_ lsv2_sk_ napi_ nfp_ ntn_ ops_eyJ oy2 p8e- pat pat. pat-na1- "
         "pat-eu1- pnu_ pscale_oauth_ pscale_pw_ pscale_tkn_ pul- r8_ rdme_ rubygems_ s-s4t2af- s-s4t2ud- s. sat. sbp_ "
-        "sc_ ext_ scauth_ authress_ secret_ sgp_ sha256~ shippo_ shpat_ shpca_ shppa_ shpss_ signkey- sk-lf- sk.eyJ sl. "
+        "sc_ ext_ scauth_ authress_ sgp_ sha256~ shippo_ shpat_ shpca_ shppa_ shpss_ signkey- sk-lf- sk.eyJ sl. "
         "sm_aat_ sm_pat_ sm_sat_ sntrys_ sntryu_ sq0atp- sq0csp- sqa_ sqp_ squ_ tfp_ tk-us- tskey- xkeysib- xsmtpsib-",
     ),
 }
@@ -86,8 +86,8 @@ _COMPILED = [(name, kind, word, ahead, re.compile(expression)) for name, kind, w
 _WORD = re.compile(r"(?<![\w+/.~\-])[A-Za-z0-9_\-+/.~]{14,}+={0,3}", re.ASCII)
 _PREFIX = re.compile(rf"(?<![A-Za-z0-9+])(?:{'|'.join(map(re.escape, sorted(_RULE_OF, key=len, reverse=True)))})")
 _BODY = re.compile(r"[\w\-]+(?:(?:[.~]+(?=[a-z\-=]{0,20}[A-Z0-9_])|={1,3})[\w\-]+)*={0,2}", re.ASCII)
-_BASE64_BODY = re.compile(r"[\w\-+/.]+(?:=[\w\-+/]+)?={0,2}", re.ASCII)
-_SHORTEST_BODY, _SHORTEST_UNKNOWN, _SHORTEST_BARE, _LONGEST_BARE, _MOST_PREFIXES = 12, 18, 32, 180, 8
+_BASE64_BODY = re.compile(r"[\w\-+/.]+(?:=[\w\-+/]+)*={0,2}", re.ASCII)
+_SHORTEST_BODY, _SHORTEST_UNKNOWN, _SHORTEST_BARE, _LONGEST_BARE, _MOST_PREFIXES, _LONGEST_CHECKED = 12, 18, 32, 180, 8, 1_000
 _ANY_PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9]{0,15}[_.\-]){1,4}")
 _TELLING = re.compile(r"(?:^|[_.\-])(?:live|test|prod|key|token|secret|sk|pat|api|tok|tkn)[_.\-]", re.IGNORECASE)
 _ESCAPED = re.compile(r"(?:\\[nrt]|%[0-9A-F]{2})\Z")
@@ -101,7 +101,7 @@ _DIGEST = re.compile(
     r"[\"'`)\]]{0,2}[ \t]{0,3}[:=,\-–]{0,2}[ \t]{0,3}[\"'`(<]{0,2}\Z",
     re.IGNORECASE,
 )
-_BLOCK = re.compile(r"[\w+/]{48,}=?\r?\n[ \t>#*]{0,12}\Z")
+_BLOCK = re.compile(r"(?<![\w+/])[\w+/]{48,}+=?\r?\n[ \t>#*]{0,12}\Z")
 _BLOCK_GOES_ON = re.compile(r"\r?\n[ \t>#*]{0,12}[\w+/=]{4,}={0,2}(?:\s|\Z)")
 _PUBLIC_BLOCK = re.compile(r"-----BEGIN (?![A-Z0-9 ]{0,40}PRIVATE KEY)[A-Z0-9 ]{1,40}-----[^-]{0,40000}")
 _HEX_TEXT = re.compile(r"(?:[2-7][0-9a-fA-F]|0[9adAD])+")
@@ -168,7 +168,7 @@ def _prefixed(text: str, start: int, end: int) -> FoundSecret | None:
         if body is None:
             continue
         value = body[0].rstrip(".")
-        if _is_body(value, prefix):
+        if _is_body(value[:_LONGEST_CHECKED], prefix):
             rule = _RULE_OF[prefix]
             return FoundSecret(match.start(), match.end() + len(value), PREFIXES[rule][0], rule)
     return None
@@ -176,12 +176,12 @@ def _prefixed(text: str, start: int, end: int) -> FoundSecret | None:
 
 def _is_body(value: str, prefix: str) -> bool:
     length = core_length(value)
-    if length < _SHORTEST_BODY or is_placeholder(prefix + value) or is_name(value):
+    if length < _SHORTEST_BODY or is_placeholder(prefix + value) or is_name(value.partition("=")[0]):
         return False
     separated = prefix[-1] in "_-.=~" and len(prefix) > 2
     if not separated and length < (_SHORTEST_BODY if prefix.isupper() else 24):
         return False
-    return is_random(value, 0.2) or (has_drawn_characters(value) and (separated or value.isalnum()))
+    return is_random(value, 0.2) or (has_drawn_characters(value) and (separated or value.replace(".", "").isalnum()))
 
 
 def _free(word: str) -> str:

@@ -16,7 +16,8 @@ from support.oracles.regex_steps import Counter, TooManySteps, deep, grown, pump
 
 import bot
 from bot.runtime.secrets.assignments import SHAPES
-from bot.runtime.secrets.masking import RULES
+from bot.runtime.secrets.places import PLACES as SECRET_PLACES
+from bot.runtime.secrets.tokens import FORMATS
 
 ROOT = Path(bot.__file__).parent
 SIZES = (30, 120)
@@ -31,8 +32,8 @@ WHOLE = "bot.domain.context.message_text:"
 """Its rules are compared with the whole of a reference."""
 AT_KEYWORDS = "bot.secrets:"
 """The rules for secrets are tried at their keywords; test_secret_masking repeats each keyword."""
-IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "credential_rules", "issuer_rules", "rules")}
-"""Their patterns are all in RULES or SHAPES, or a constant."""
+IN_RULES = {f"bot.runtime.secrets.{name}" for name in ("assignments", "places", "private_keys", "tokens")}
+"""Their patterns are all in a table, or a constant."""
 OPERATORS_OWN = {
     "bot.app.settings.config",
     "bot.app.settings.values",
@@ -52,7 +53,8 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, re.Pattern):
                 yield f"{module.name}.{name}", value
-    yield from ((f"{AT_KEYWORDS}{rule.name}:{number}", rule.pattern) for number, rule in enumerate(RULES))
+    yield from ((f"{AT_KEYWORDS}{place.name}:{number}", place.pattern) for number, place in enumerate(SECRET_PLACES))
+    yield from ((f"{AT_KEYWORDS}{name}:{word}", re.compile(form)) for name, _, word, _, form in FORMATS)
     yield from ((f"{AT_KEYWORDS}{shape.name}", shape.pattern) for shape in SHAPES)
     for file in ROOT.rglob("*.py"):
         module_name = ".".join(("bot", *file.relative_to(ROOT).with_suffix("").parts))
