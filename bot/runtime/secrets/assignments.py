@@ -23,6 +23,7 @@ from bot.runtime.secrets.plausibility import (
 
 _NAME = re.compile(r"[\w.\-]+")
 _NAME_BACKWARDS = re.compile(r"[\w.\-]{0,50}+(?: [A-Za-z]{2,20})?")
+_PROSE = re.compile(r"[ \t]{1,3}[^\W\d_]")
 _LONGEST_BEFORE, _LONGEST_NAME = 70, 100
 
 _TYPE = r"(?:[ \t]{0,3}:?[ \t]{1,3}(?:str|string|String|text|&str|char\*?))?"
@@ -30,7 +31,9 @@ _CLOSED = rf"(?:\\?[\"'`*_\])]){{0,4}}{_TYPE}[ \t\u00a0]{{0,12}}"
 _ASSIGNS = r"(?:=>|[=!]={1,2}|:{0,3}=|[?+.]=|\|\|=|[:=：＝])"
 _OPENED = r"[*_]{0,2}[ \t\u00a0]{0,8}(?:[|>][+\-]?[ \t]{0,4}\r?\n[ \t]{1,20}|(?:\[\]byte\()?[Nbrfu@$]?(?=\\?[\"'`]))?"
 _BARE = r"[A-Za-z0-9_.~+/!@#$%^*?\-]|&(?!\w{1,30}=)"
-_UNQUOTED = rf"(?:(?:{_BARE}){{6,2000}}+(?![:=][\w\-])|(?:{_BARE}|[:=](?=[\w\-])){{6,100}}+)={{0,2}}"
+_UNQUOTED = (
+    rf"(?:(?:{_BARE}){{6,2000}}+|(?=[^\s:=]{{0,5}}[:=]|\S{{6}})(?:{_BARE}){{0,100}}+(?:[:=](?=[\w\-])(?:{_BARE}){{1,100}}+){{1,3}}+)={{0,2}}(?![:=][\w\-])"
+)
 _QUOTED = r"(?P<quote>\\?[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"
 _ALONE = r"(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\]{8,400}+)(?P=quote)"
 
@@ -104,6 +107,8 @@ def _assigned(text: str, at: int, end: int) -> FoundSecret | None:
         name = name or _name_before(text, at) + text[at:end]
         if shape.option and not name.rpartition(" ")[2].startswith("-"):
             continue
+        if match["secret"].isalpha() and _PROSE.match(text, match.end()):
+            continue
         if _is_named_secret(name, match["secret"], loose=shape.loose):
             return FoundSecret(match.start("secret"), match.end("secret"), SecretKind.ASSIGNMENT, shape.name)
     return None
@@ -117,13 +122,18 @@ def _name_before(text: str, at: int) -> str:
 
 def _is_named_secret(name: str, given: str, *, loose: bool) -> bool:
     word = secret_word(name)
-    if not word or _is_word(given):
+    if not word or _is_word(given) or _is_name_of_secret(given) or (loose and not given.isascii()):
         return False
     value = printable_base64(given) or given
     return not _is_word(value) and _is_secret(value, password=names_password(word), loose=loose)
 
 
-_LONG_LETTERS = 10
+_LONG_LETTERS, _MOST_DIGITS = 10, 2
+
+
+def _is_name_of_secret(value: str) -> bool:
+    """Returns whether a value is itself the name of a secret in code: `confirmPassword2`, `corev1.Secret`."""
+    return _NAME.fullmatch(value.lstrip("&*")) is not None and sum(map(str.isdigit, value)) <= _MOST_DIGITS and bool(secret_word(value))
 
 
 def _is_word(value: str) -> bool:

@@ -25,7 +25,7 @@ _OF_KEYS = frozenset(
     | {"service", "session", "shared", "signing", "sign", "ssh", "storage", "stream", "subscription", "webhook", "wpa"}
 )
 _NO_SECRET = frozenset(
-    {"id", "ids", "name", "names", "file", "filename", "path", "dir", "url", "uri", "endpoint", "host", "length", "len"}
+    {"id", "ids", "name", "names", "user", "username", "email", "file", "filename", "path", "dir", "url", "uri", "endpoint", "host", "length", "len"}
     | {
         "size",
         "count",

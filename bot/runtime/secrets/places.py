@@ -13,6 +13,7 @@ from bot.runtime.secrets.plausibility import (
     is_name,
     is_placeholder,
     is_random,
+    printable_base64,
     reads_as_words,
 )
 
@@ -44,6 +45,8 @@ def _stated(match: re.Match[str]) -> bool:
 
 def _drawn(match: re.Match[str]) -> bool:
     value = match["secret"]
+    if is_placeholder(printable_base64(value)):
+        return False
     if value.isalpha() and len(value) >= _LONG_LETTERS:
         return not (reads_as_words(value) or is_placeholder(value))
     return has_drawn_characters(value) and not (is_placeholder(value) or is_code(value) or is_name(value))
@@ -75,7 +78,8 @@ def _of_password_client(match: re.Match[str]) -> bool:
 
 def _basic(match: re.Match[str]) -> bool:
     """Returns whether the value is a name and a password in base64."""
-    return ":" in decoded_base64(match["secret"]) and not is_placeholder(match["secret"])
+    pair = decoded_base64(match["secret"])
+    return ":" in pair and not (is_placeholder(pair) or is_placeholder(match["secret"]))
 
 
 @dataclass(frozen=True)

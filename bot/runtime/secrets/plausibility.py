@@ -9,7 +9,7 @@ import string
 _WORDS = frozenset(
     {"abc123", "admin", "changeit", "changeme", "default", "demo", "dummy", "enabled", "disabled", "empty", "example"}
     | {"false", "foo", "foobar", "guest", "hidden", "letmein", "login", "mypass", "mypassword", "mysecret", "mysql"}
-    | {"mytoken", "nil", "none", "null", "optional", "pass", "passphrase", "password1", "password123", "passwd"}
+    | {"p@ssw0rd", "passw0rd", "s3cr3t", "abc123xyz", "mytoken", "nil", "none", "null", "optional", "pass", "passphrase", "password1", "password123", "passwd"}
     | {"password", "postgres", "pwd", "required", "root", "sample", "secret", "secret123", "string", "test", "test123"}
     | {"testpass", "testing", "testtest", "tiger", "token", "true", "undefined", "user", "username", "value", "yes"}
 )
@@ -22,6 +22,7 @@ _SAMPLES = (
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw",  # Azure's Cosmos DB emulator
     "AIzaSyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe",  # Google
     "key-3ax6xnjp29jd6fds4gc373sgvjxteol0",  # Mailgun
+    "192b9bdd22ab9ed4d12e236c78afcb9a393ec15f71bbf5dc987d54727823bcbf",  # Flask
     "09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7",  # FastAPI
     "QWxhZGRpbjpvcGVuIHNlc2FtZQ",  # RFC 7617
     "QWxhZGRpbjpPcGVuU2VzYW1l",  # RFC 2617, MDN
@@ -37,11 +38,11 @@ _BEGINNING = re.compile(
     re.IGNORECASE,
 )
 _INSIDE = re.compile(
-    r"example|placeholder|redacted|changeme|change[_\-]me|your[_\-]|(?:[_\- ]|key|password|secret|string|token)here\b|"
+    r"example|placeholder|redacted|12345678|blahblah|changeme|change[_\-]me|your[_\-]|(?:[_\- ]|key|password|secret|string|token)here\b|"
     r"x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{",
     re.IGNORECASE,
 )
-_CODE_PATH = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_][\w]{0,60})+[!;?]{0,2}")
+_CODE_PATH = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_][\w]{0,60})+(?:\(\))?[!;?]{0,2}")
 _FILE = re.compile(
     r"[\w./\-]{1,200}\.(?:cer|cert|conf|crt|env|go|html?|ini|java|js|json|jks|key|md|p12|pem|pfx|pub|py|rb|sh|toml|ts|txt"
     r"|xml|ya?ml)",
@@ -72,11 +73,12 @@ def reads_as_placeholder(value: str) -> bool:
 
 def _is_regular(value: str) -> bool:
     """Returns whether nearly every character repeats, or directly follows in the alphabet, the one before it."""
-    steps = [ord(after) - ord(before) for before, after in itertools.pairwise(value)]
-    return max(steps.count(0), steps.count(1)) > _REGULAR * len(value)
+    beginning = value[:_LONGEST_REGULAR].encode(errors="replace")
+    steps = [after - before for before, after in itertools.pairwise(beginning)]
+    return max(steps.count(0), steps.count(1)) > _REGULAR * len(beginning)
 
 
-_REGULAR = 0.7
+_REGULAR, _LONGEST_REGULAR = 0.7, 50
 
 
 def has_drawn_characters(value: str) -> bool:
@@ -130,7 +132,7 @@ def reads_as_words(value: str) -> bool:
 
 def is_code(value: str) -> bool:
     """Returns whether a value is an expression of code, a file's path, or a URL rather than a secret."""
-    if "://" in value or value.startswith(("/", "./", "../", "~/", "#", "--")) or value.endswith("("):
+    if "://" in value or value.startswith(("/", "./", "../", "~/", "#", "--", "urn:", "arn:")) or value.endswith("("):
         return True
     return _CODE_PATH.fullmatch(value) is not None or _FILE.fullmatch(value) is not None
 

@@ -69,7 +69,7 @@ FORMATS = (
         _K.HASH,
         "$",
         0,
-        r"\$(?:2[abxy]?|[156y]|7|apr1|md5|sha1|argon2(?:id|i|d)|scrypt|pbkdf2[\w\-]{0,10})\$[\w./+=,\-$]{20,400}",
+        r"\$(?:2[abxy]?|[156y]|7|apr1|md5|sha1|argon2(?:id|i|d)|scrypt|pbkdf2[\w\-]{0,10})\$(?:[\w./+=\-$]|,(?=[a-z]=)){20,400}",
     ),
     ("password-hash", _K.HASH, "pbkdf2", 0, r"pbkdf2[_:][\w\-]{2,10}[$:][0-9]{3,8}\$[^\s\"'<>]{20,300}"),
     ("password-hash", _K.HASH, "scrypt:", 0, r"scrypt:[0-9]{2,8}:[0-9]:[0-9]\$[^\s\"'<>]{20,300}"),
@@ -93,7 +93,7 @@ _TELLING = re.compile(r"(?:^|[_.\-])(?:live|test|prod|key|token|secret|sk|pat|ap
 _ESCAPED = re.compile(r"(?:\\[nrt]|%[0-9A-F]{2})\Z")
 _FILE = re.compile(r"\.[a-z]{1,5}[0-9]?\Z")
 _PUBLIC = re.compile(
-    r"sha[0-9]{1,3}-|nonce-|0x|00-[0-9a-f]{32}-|AAAA[BCE]|MIGf|MII[BCD][a-zA-Z]|MFkw|MCow|iVBOR|R0lGOD|/9j/|PHN2|JVBERi|UklGR|d09GM|UEsDB|H4sI|age1|bafy|Qm[1-9A-HJ-NP-Za-km-z]{44}$"
+    r"sha[0-9]{1,3}-|nonce-|0x|00-[0-9a-f]{32}-|[\w\-]{1,63}\.[0-9]{1,4}\.[a-z0-9]{25}$|AAAA[BCE]|MIGf|MII[BCD][a-zA-Z]|MFkw|MCow|iVBOR|R0lGOD|/9j/|PHN2|JVBERi|UklGR|d09GM|UEsDB|H4sI|age1|bafy|Qm[1-9A-HJ-NP-Za-km-z]{44}$"
 )
 """How public keys, certificates and files begin in base64; and content identifiers."""
 _DIGEST = re.compile(
@@ -103,7 +103,6 @@ _DIGEST = re.compile(
 )
 _BLOCK = re.compile(r"(?<![\w+/])[\w+/]{48,}+=?\r?\n[ \t>#*]{0,12}\Z")
 _BLOCK_GOES_ON = re.compile(r"\r?\n[ \t>#*]{0,12}[\w+/=]{4,}={0,2}(?:\s|\Z)")
-_PUBLIC_BLOCK = re.compile(r"-----BEGIN (?![A-Z0-9 ]{0,40}PRIVATE KEY)[A-Z0-9 ]{1,40}-----[^-]{0,40000}")
 _HEX_TEXT = re.compile(r"(?:[2-7][0-9a-fA-F]|0[9adAD])+")
 _URL_LENGTH = 400
 
@@ -132,7 +131,6 @@ def _begins(text: str, at: int) -> bool:
 
 def random_tokens(text: str, find: Find) -> Iterator[FoundSecret]:
     """Yields long words that begin like a token, are random, or hide a secret. `find` searches a decoded text."""
-    public: list[tuple[int, int]] | None = None
     for match in _WORD.finditer(text):
         start, end = match.start(), match.end()
         word = match[0]
@@ -143,14 +141,10 @@ def random_tokens(text: str, find: Find) -> Iterator[FoundSecret]:
             continue
         word = word.rstrip("./-+~") if word[-1] != "=" else word
         end = start + len(word)
-        rule = _hidden(word, find) or _free(word[escaped:])
-        if not rule:
-            continue
-        if public is None:
-            public = [block.span() for block in _PUBLIC_BLOCK.finditer(text)]
-        if _is_public(text, start, end) or any(begin <= start < until for begin, until in public):
-            continue
-        yield FoundSecret(start + escaped, end, _K.SERVICE if rule == "prefixed-token" else _K.ASSIGNMENT, rule)
+        decoded = _decoded(word)
+        rule = _free(word[escaped:]) if not decoded else "encoded-secret" if find(decoded) else ""
+        if rule and not _is_public(text, start, end):
+            yield FoundSecret(start + escaped, end, _K.SERVICE if rule == "prefixed-token" else _K.ASSIGNMENT, rule)
 
 
 def _escaped(text: str, start: int, word: str) -> int:
@@ -202,7 +196,7 @@ def _free(word: str) -> str:
             if is_random(body, 0.3):
                 return "prefixed-token"
     bare = word.rstrip("=")
-    if not _SHORTEST_BARE <= len(bare) <= _LONGEST_BARE or is_hex(bare) or re.search(_UUID, bare):
+    if not _SHORTEST_BARE <= len(bare) <= _LONGEST_BARE or is_hex(bare.replace("-", "")) or re.search(_UUID, bare):
         return ""
     return "random-word" if is_random(bare, 0.3 if bare.isupper() else 0.4) else ""
 
@@ -218,12 +212,13 @@ def _is_public(text: str, start: int, end: int) -> bool:
     if address[1] and re.search(r"[\s\"'`<>()]", address[2]) is None:
         return True
     near = before[-60:]
-    if _PUBLIC.match(text, start) or _DIGEST.search(near) or near.endswith(("base64,", "/")):
+    if _PUBLIC.match(text[start:end]) or _DIGEST.search(near) or near.endswith(("base64,", "/")):
         return True
     return _BLOCK.search(before[-140:]) is not None or (end - start >= 60 and _BLOCK_GOES_ON.match(text, end) is not None)
 
 
-def _hidden(word: str, find: Find) -> str:
-    """Returns the rule if a word is a secret in base64 or hexadecimal digits."""
-    text = bytes.fromhex(word).decode("ascii") if len(word) % 2 == 0 and _HEX_TEXT.fullmatch(word) else decoded_text(word)
-    return "encoded-secret" if text and find(text) else ""
+def _decoded(word: str) -> str:
+    """Returns the text that a word holds in base64 or hexadecimal digits; empty if it holds none."""
+    if len(word) % 2 == 0 and _HEX_TEXT.fullmatch(word):
+        return bytes.fromhex(word).decode("ascii")
+    return decoded_text(word)
