@@ -58,7 +58,7 @@ SHAPES = (
     ),
     Shape(
         "argument",
-        re.compile(r"(?:[\"'`][ \t]{0,4},[ \t]{0,4}|[ \t]{0,2}\(|[ \t]{1,2})(?P<quote>[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"),
+        re.compile(r"(?:[\"'`][ \t]{0,4},[ \t]{0,4}|[ \t]{0,2}\(|[ \t]{1,2}(?='))(?P<quote>[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"),
     ),
     Shape("element", re.compile(r"[\"']?>\s{0,20}(?P<secret>[^\s<>\"'`]{6,400}+)\s{0,20}<")),
     Shape(
@@ -75,7 +75,7 @@ SHAPES = (
         re.compile(rf"{_CLOSED}[:：]?[*_]{{0,2}}[ \t]{{0,8}}(?:\r?\n[ \t>]{{0,8}}){{1,2}}{_ALONE}[ \t]{{0,8}}(?=\r?\n|\Z)"),
         loose=True,
     ),
-    Shape("word", re.compile(r"[ \t]{1,4}(?P<secret>[^\s\"'`\\|,;()<>\[\]]{10,200}+)(?=\s|\Z)"), loose=True),
+    Shape("word", re.compile(r"[ \t]{1,4}(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\|,;()<>\[\]]{10,200}+)(?P=quote)(?=\s|\Z)"), loose=True),
 )  # fmt: skip
 
 

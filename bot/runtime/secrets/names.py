@@ -4,6 +4,7 @@ The words that indicate the opposite are from gitleaks' list of exceptions, and 
 """
 
 import re
+from string import digits
 
 _FOREIGN = (
     "passwort kennwort passe contraseña contrasena clave senha пароль парол 密码 密碼 口令 パスワード hasło wachtwoord "
@@ -83,7 +84,7 @@ _SPLIT = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 def secret_word(name: str) -> str:
     """Returns the word of a name that shows that its value is secret; empty if there is none."""
-    words = [word.lower() for word in _SPLIT.split(name) if word and not word.isdigit()]
+    words = [word.lower() for each in _SPLIT.split(name) if (word := each.rstrip(digits))]
     if _NO_SECRET.intersection(words[-1:]) or _PUBLIC.intersection(words):
         return ""
     for at in reversed(range(len(words))):

@@ -10,6 +10,7 @@ from bot.runtime.secrets.plausibility import (
     decoded_base64,
     has_drawn_characters,
     is_code,
+    is_hex,
     is_name,
     is_placeholder,
     is_random,
@@ -53,7 +54,7 @@ def _drawn(match: re.Match[str]) -> bool:
 
 
 def _random(match: re.Match[str]) -> bool:
-    return _drawn(match) and is_random(match["secret"], 0.2)
+    return _drawn(match) and (is_hex(match["secret"]) or is_random(match["secret"], 0.2))
 
 
 def _password_of_url(match: re.Match[str]) -> bool:

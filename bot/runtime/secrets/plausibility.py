@@ -38,7 +38,7 @@ _BEGINNING = re.compile(
     re.IGNORECASE,
 )
 _INSIDE = re.compile(
-    r"example|placeholder|redacted|12345678|blahblah|changeme|change[_\-]me|your[_\-]|(?:[_\- ]|key|password|secret|string|token)here\b|"
+    r"example|placeholder|redacted|secret1234|blahblah|changeme|change[_\-]me|your[_\-]|(?:[_\- ]|key|password|secret|string|token)here\b|"
     r"x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{",
     re.IGNORECASE,
 )
