@@ -31,9 +31,7 @@ _CLOSED = rf"(?:\\?[\"'`*_\])]){{0,4}}{_TYPE}[ \t\u00a0]{{0,12}}"
 _ASSIGNS = r"(?:=>|[=!]={1,2}|:{0,3}=|[?+.]=|\|\|=|[:=：＝])"
 _OPENED = r"[*_]{0,2}[ \t\u00a0]{0,8}(?:[|>][+\-]?[ \t]{0,4}\r?\n[ \t]{1,20}|(?:\[\]byte\()?[Nbrfu@$]?(?=\\?[\"'`]))?"
 _BARE = r"[A-Za-z0-9_.~+/!@#$%^*?\-]|&(?!\w{1,30}=)"
-_UNQUOTED = (
-    rf"(?:(?:{_BARE}){{6,2000}}+|(?=[^\s:=]{{0,5}}[:=]|\S{{6}})(?:{_BARE}){{0,100}}+(?:[:=](?=[\w\-])(?:{_BARE}){{1,100}}+){{1,3}}+)={{0,2}}(?![:=][\w\-])"
-)
+_UNQUOTED = rf"(?:(?:{_BARE}){{6,2000}}+|(?=[^\s:=]{{0,5}}[:=]|\S{{6}})(?:{_BARE}){{0,100}}+(?:[:=](?=[\w\-])(?:{_BARE}){{1,100}}+){{1,3}}+)={{0,2}}(?![:=][\w\-])"
 _QUOTED = r"(?P<quote>\\?[\"'`])(?P<secret>[^\s\"'`\\]{6,400}+)(?P=quote)"
 _ALONE = r"(?P<quote>[\"'`]?)(?P<secret>[^\s\"'`\\]{8,400}+)(?P=quote)"
 
@@ -133,7 +131,11 @@ _LONG_LETTERS, _MOST_DIGITS = 10, 2
 
 def _is_name_of_secret(value: str) -> bool:
     """Returns whether a value is itself the name of a secret in code: `confirmPassword2`, `corev1.Secret`."""
-    return _NAME.fullmatch(value.lstrip("&*")) is not None and sum(map(str.isdigit, value)) <= _MOST_DIGITS and bool(secret_word(value))
+    return (
+        _NAME.fullmatch(value.lstrip("&*")) is not None
+        and sum(map(str.isdigit, value)) <= _MOST_DIGITS
+        and bool(secret_word(value))
+    )
 
 
 def _is_word(value: str) -> bool:

@@ -14,7 +14,20 @@ KEYWORDS = ("pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "sess
 """A name that denotes a secret contains one of them, in lower case; a foreign one's capital may not be ASCII."""
 _PASSWORDS = frozenset({"password", "passwd", "passphrase", "pwd", "pw", "pass", "passcode", *_FOREIGN})
 _SECRETS = frozenset(
-    {"secret", "secrets", "token", "tokens", "credential", "credentials", "cred", "creds", "apikey", "auth", "session", "sessionid"}
+    {
+        "secret",
+        "secrets",
+        "token",
+        "tokens",
+        "credential",
+        "credentials",
+        "cred",
+        "creds",
+        "apikey",
+        "auth",
+        "session",
+        "sessionid",
+    }
 )
 _COMPOUND = re.compile(
     r"\w{0,40}?(?:password|passwd|passphrase|secret|token|apikey|accesskey|authkey|secretkey|privatekey|accountkey)"
@@ -26,7 +39,25 @@ _OF_KEYS = frozenset(
     | {"service", "session", "shared", "signing", "sign", "ssh", "storage", "stream", "subscription", "webhook", "wpa"}
 )
 _NO_SECRET = frozenset(
-    {"id", "ids", "name", "names", "user", "username", "email", "file", "filename", "path", "dir", "url", "uri", "endpoint", "host", "length", "len"}
+    {
+        "id",
+        "ids",
+        "name",
+        "names",
+        "user",
+        "username",
+        "email",
+        "file",
+        "filename",
+        "path",
+        "dir",
+        "url",
+        "uri",
+        "endpoint",
+        "host",
+        "length",
+        "len",
+    }
     | {
         "size",
         "count",
@@ -89,7 +120,9 @@ def secret_word(name: str) -> str:
         return ""
     for at in reversed(range(len(words))):
         before, after = words[at - 1] if at else "", words[at + 1 : at + 2]
-        if not (before in _NO_KEYS or _NO_SECRET.intersection(after)) and _denotes_secret(words[at], before, name_is_constant=bool(before) and name.isupper()):
+        if not (before in _NO_KEYS or _NO_SECRET.intersection(after)) and _denotes_secret(
+            words[at], before, name_is_constant=bool(before) and name.isupper()
+        ):
             return words[at]
     return ""
 

@@ -22,7 +22,19 @@ _K = SecretKind
 _LONGEST_COMMAND = 600
 """Characters before an option that are searched for its command."""
 _SHORTEST, _LONG_LETTERS = 4, 20
-_SAMPLE_HOSTS = ("example", "www.example", "localhost", "127.0.0.1", "host", "db", "server", "proxy", "user", "my", "some")
+_SAMPLE_HOSTS = (
+    "example",
+    "www.example",
+    "localhost",
+    "127.0.0.1",
+    "host",
+    "db",
+    "server",
+    "proxy",
+    "user",
+    "my",
+    "some",
+)
 _HTTP_CLIENTS = ("curl ", "wget ", "http ", "https ", "xh ")
 _PASSWORD_CLIENTS = (
     "mysql", "mariadb", "mongo", "sshpass", "docker login", "podman login", "registry login", "az login", "redis-cli",

@@ -9,7 +9,22 @@ import string
 _WORDS = frozenset(
     {"abc123", "admin", "changeit", "changeme", "default", "demo", "dummy", "enabled", "disabled", "empty", "example"}
     | {"false", "foo", "foobar", "guest", "hidden", "letmein", "login", "mypass", "mypassword", "mysecret", "mysql"}
-    | {"p@ssw0rd", "passw0rd", "s3cr3t", "abc123xyz", "mytoken", "nil", "none", "null", "optional", "pass", "passphrase", "password1", "password123", "passwd"}
+    | {
+        "p@ssw0rd",
+        "passw0rd",
+        "s3cr3t",
+        "abc123xyz",
+        "mytoken",
+        "nil",
+        "none",
+        "null",
+        "optional",
+        "pass",
+        "passphrase",
+        "password1",
+        "password123",
+        "passwd",
+    }
     | {"password", "postgres", "pwd", "required", "root", "sample", "secret", "secret123", "string", "test", "test123"}
     | {"testpass", "testing", "testtest", "tiger", "token", "true", "undefined", "user", "username", "value", "yes"}
 )
@@ -20,8 +35,8 @@ _SAMPLES = (
     "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lI",  # jwt.io
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq",  # Azure's storage emulator
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw",  # Azure's Cosmos DB emulator
-    "AIzaSyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe",  # Google
-    "key-3ax6xnjp29jd6fds4gc373sgvjxteol0",  # Mailgun
+    "SyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe",  # Google
+    "3ax6xnjp29jd6fds4gc373sgvjxteol0",  # Mailgun
     "192b9bdd22ab9ed4d12e236c78afcb9a393ec15f71bbf5dc987d54727823bcbf",  # Flask
     "09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7",  # FastAPI
     "QWxhZGRpbjpvcGVuIHNlc2FtZQ",  # RFC 7617
@@ -89,7 +104,8 @@ def has_drawn_characters(value: str) -> bool:
 _HEX = re.compile(r"(?:[0-9a-f]{2,}|[0-9A-F]{2,})")
 _NOT_CORE = re.compile(r"[^A-Za-z0-9]+")
 _CLASSES = str.maketrans(
-    string.ascii_letters + string.digits, "a" * len(string.ascii_lowercase) + "A" * len(string.ascii_uppercase) + "0" * 10
+    string.ascii_letters + string.digits,
+    "a" * len(string.ascii_lowercase) + "A" * len(string.ascii_uppercase) + "0" * 10,
 )
 _CHANGE = re.compile(r"a(?=[A0])|A(?=[a0])|0(?=[aA])")
 _PAIR = re.compile(r"(?=([a-z]{2}|[A-Z]{2}|[A-Z][a-z]))")

@@ -4,8 +4,12 @@ import re
 from collections.abc import Iterator
 
 _DASHES, _DASHES_AFTER = "[-–—]{2,5} ?", " ?[-–—]{2,5}"
-_BEGINNING = re.compile(rf"{_DASHES}BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES_AFTER}|PuTTY-User-Key-File-[0-9]")
-_END = re.compile(rf"{_DASHES}END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES_AFTER}|Private-MAC: [0-9a-f]{{40,64}}")
+_BEGINNING = re.compile(
+    rf"{_DASHES}BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES_AFTER}|PuTTY-User-Key-File-[0-9]"
+)
+_END = re.compile(
+    rf"{_DASHES}END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES_AFTER}|Private-MAC: [0-9a-f]{{40,64}}"
+)
 _HEADER = re.compile(r"[A-Za-z\-]{1,30}: [^\n]{1,200}")
 _WORD = re.compile(r"\S+")
 _AROUND = "\"'`,;>|#+"

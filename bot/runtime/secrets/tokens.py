@@ -46,7 +46,9 @@ PREFIXES = {
     ),
 }
 """Rules by their names: what they find, and the prefixes of its values."""
-_BASE64_PREFIXES = frozenset("ABSK bedrock-api-key- whsec_ ops_eyJ glc_ sntrys_ fm1a_ fm1r_ fm2_ cmVmd sc_ ext_ 1//0".split())
+_BASE64_PREFIXES = frozenset(
+    "ABSK bedrock-api-key- whsec_ ops_eyJ glc_ sntrys_ fm1a_ fm1r_ fm2_ cmVmd sc_ ext_ 1//0".split()
+)
 _RULE_OF = {prefix: rule for rule, (_, prefixes) in PREFIXES.items() for prefix in prefixes.split()}
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 FORMATS = (
@@ -87,7 +89,14 @@ _WORD = re.compile(r"(?<![\w+/.~\-])[A-Za-z0-9_\-+/.~]{14,}+={0,3}", re.ASCII)
 _PREFIX = re.compile(rf"(?<![A-Za-z0-9+])(?:{'|'.join(map(re.escape, sorted(_RULE_OF, key=len, reverse=True)))})")
 _BODY = re.compile(r"[\w\-]+(?:(?:[.~]+(?=[a-z\-=]{0,20}[A-Z0-9_])|={1,3})[\w\-]+)*={0,2}", re.ASCII)
 _BASE64_BODY = re.compile(r"[\w\-+/.]+(?:=[\w\-+/]+)*={0,2}", re.ASCII)
-_SHORTEST_BODY, _SHORTEST_UNKNOWN, _SHORTEST_BARE, _LONGEST_BARE, _MOST_PREFIXES, _LONGEST_CHECKED = 12, 18, 32, 180, 8, 1_000
+_SHORTEST_BODY, _SHORTEST_UNKNOWN, _SHORTEST_BARE, _LONGEST_BARE, _MOST_PREFIXES, _LONGEST_CHECKED = (
+    12,
+    18,
+    32,
+    180,
+    8,
+    1_000,
+)
 _ANY_PREFIX = re.compile(r"(?:[A-Za-z][A-Za-z0-9]{0,15}[_.\-]){1,4}")
 _TELLING = re.compile(r"(?:^|[_.\-])(?:live|test|prod|key|token|secret|sk|pat|api|tok|tkn)[_.\-]", re.IGNORECASE)
 _ESCAPED = re.compile(r"(?:\\[nrt]|%[0-9A-F]{2})\Z")
@@ -214,7 +223,9 @@ def _is_public(text: str, start: int, end: int) -> bool:
     near = before[-60:]
     if _PUBLIC.match(text[start:end]) or _DIGEST.search(near) or near.endswith(("base64,", "/")):
         return True
-    return _BLOCK.search(before[-140:]) is not None or (end - start >= 60 and _BLOCK_GOES_ON.match(text, end) is not None)
+    return _BLOCK.search(before[-140:]) is not None or (
+        end - start >= 60 and _BLOCK_GOES_ON.match(text, end) is not None
+    )
 
 
 def _decoded(word: str) -> str:
