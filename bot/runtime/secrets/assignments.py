@@ -17,7 +17,7 @@ from bot.runtime.secrets.plausibility import (
     is_name,
     is_placeholder,
     is_random,
-    printable_base64,
+    decoded_text,
     reads_as_words,
 )
 
@@ -122,7 +122,7 @@ def _is_named_secret(name: str, given: str, *, loose: bool) -> bool:
     word = secret_word(name)
     if not word or _is_word(given) or _is_name_of_secret(given) or (loose and not given.isascii()):
         return False
-    value = printable_base64(given) or given
+    value = decoded_text(given) or given
     return not _is_word(value) and _is_secret(value, password=names_password(word), loose=loose)
 
 

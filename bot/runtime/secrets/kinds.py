@@ -41,6 +41,11 @@ class FoundSecret:
     rule: str
 
 
+def words(text: str) -> frozenset[str]:
+    """Returns the words of a list, as the rules' tables write them."""
+    return frozenset(text.split())
+
+
 def occurrences(text: str, wanted: str) -> Iterator[int]:
     """Yields the positions of a word in a text."""
     at = text.find(wanted)

@@ -14,7 +14,7 @@ from bot.runtime.secrets.plausibility import (
     is_name,
     is_placeholder,
     is_random,
-    printable_base64,
+    decoded_text,
     reads_as_words,
 )
 
@@ -58,7 +58,7 @@ def _stated(match: re.Match[str]) -> bool:
 
 def _drawn(match: re.Match[str]) -> bool:
     value = match["secret"]
-    if is_placeholder(printable_base64(value)):
+    if is_placeholder(decoded_text(value)):
         return False
     if value.isalpha() and len(value) >= _LONG_LETTERS:
         return not (reads_as_words(value) or is_placeholder(value))

@@ -6,27 +6,13 @@ import itertools
 import re
 import string
 
-_WORDS = frozenset(
-    {"abc123", "admin", "changeit", "changeme", "default", "demo", "dummy", "enabled", "disabled", "empty", "example"}
-    | {"false", "foo", "foobar", "guest", "hidden", "letmein", "login", "mypass", "mypassword", "mysecret", "mysql"}
-    | {
-        "p@ssw0rd",
-        "passw0rd",
-        "s3cr3t",
-        "abc123xyz",
-        "mytoken",
-        "nil",
-        "none",
-        "null",
-        "optional",
-        "pass",
-        "passphrase",
-        "password1",
-        "password123",
-        "passwd",
-    }
-    | {"password", "postgres", "pwd", "required", "root", "sample", "secret", "secret123", "string", "test", "test123"}
-    | {"testpass", "testing", "testtest", "tiger", "token", "true", "undefined", "user", "username", "value", "yes"}
+from bot.runtime.secrets.kinds import words
+
+_WORDS = words(
+    "abc123 abc123xyz admin changeit changeme default demo disabled dummy empty enabled example false foo foobar "
+    "guest hidden letmein login mypass mypassword mysecret mysql mytoken nil none null optional p@ssw0rd pass "
+    "passphrase passw0rd passwd password password1 password123 postgres pwd required root s3cr3t sample secret "
+    "secret123 string test test123 testing testpass testtest tiger token true undefined user username value yes"
 )
 _SAMPLES = (
     "4eC39HqLyjWDarjtT1zdp7dc",  # Stripe
@@ -53,21 +39,18 @@ _BEGINNING = re.compile(
     re.IGNORECASE,
 )
 _INSIDE = re.compile(
-    r"example|placeholder|redacted|secret1234|blahblah|changeme|change[_\-]me|your[_\-]|(?:[_\- ]|key|password|secret|string|token)here\b|"
-    r"x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{",
+    r"example|placeholder|redacted|secret1234|blahblah|change_?-?me|your[_\-]|(?:[_\- ]|key|password|secret|string|token)here\b"
+    r"|x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{",
     re.IGNORECASE,
 )
 _CODE_PATH = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_][\w]{0,60})+(?:\(\))?[!;?]{0,2}")
 _FILE = re.compile(
-    r"[\w./\-]{1,200}\.(?:cer|cert|conf|crt|env|go|html?|ini|java|js|json|jks|key|md|p12|pem|pfx|pub|py|rb|sh|toml|ts|txt"
-    r"|xml|ya?ml)",
-    re.IGNORECASE,
+    r"(?i)[\w./\-]{1,200}\.(?:ce?rt?|conf|env|go|html?|ini|java|js|json|jks|key|md|p12|pem|pfx|pub|py|rb|sh|toml|ts|txt|xml|ya?ml)"
 )
-_PIECE = re.compile(
-    r"[0-9]{1,12}|[A-Za-z]{1,3}[0-9]{1,4}|[A-Za-z][a-z]{1,30}[0-9]{0,4}|[A-Z]{2,30}[0-9]{0,4}|v[0-9]{1,6}"
-)
+_PIECE = re.compile(r"[0-9]{1,12}|[A-Za-z]{1,3}[0-9]{1,4}|[A-Za-z][a-z]{1,30}[0-9]{0,4}|[A-Z]{2,30}[0-9]{0,4}")
 _PIECES = re.compile(r"[_\-./:@+]|(?<=[a-z])(?=[A-Z])")
-_LONGEST_NAME = 120
+_LONGEST_NAME, _SHORT_PIECE = 120, 2.5
+"""Characters. A random value is split into short pieces, because upper and lower case alternate."""
 
 
 def is_common_word(value: str) -> bool:
@@ -103,19 +86,14 @@ def has_drawn_characters(value: str) -> bool:
 
 _HEX = re.compile(r"(?:[0-9a-f]{2,}|[0-9A-F]{2,})")
 _NOT_CORE = re.compile(r"[^A-Za-z0-9]+")
-_CLASSES = str.maketrans(
-    string.ascii_letters + string.digits,
-    "a" * len(string.ascii_lowercase) + "A" * len(string.ascii_uppercase) + "0" * 10,
-)
+_CLASSES = str.maketrans(string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10)
 _CHANGE = re.compile(r"a(?=[A0])|A(?=[a0])|0(?=[aA])")
 _PAIR = re.compile(r"(?=([a-z]{2}|[A-Z]{2}|[A-Z][a-z]))")
-_COMMON_PAIRS = frozenset(
-    (
-        "er re in en te es on ti de nt at se st le or ar an li al ra ri co ed ec me ng ta et la ro io ic ce nd it el ne ma na tr "
-        "as ve is to si ns ie pr ad ch ac ge di ss rs am ca il un fi em he pe ni lo ut ur pa da ea ou ll cr id nc mi po rt us ir "
-        "os do ct th om ts vi ol ex ab ke ul au ia ha ef sa im ap be sc ig iz pl so ci od sp mp ba mo va ue cl su bi ai ep ck qu "
-        "no ei bl rm ot lt ag tt rd fo rn ru ly tu iv lu op sh"
-    ).split()
+_COMMON_PAIRS = words(
+    "er re in en te es on ti de nt at se st le or ar an li al ra ri co ed ec me ng ta et la ro io ic ce nd it el ne "
+    "ma na tr as ve is to si ns ie pr ad ch ac ge di ss rs am ca il un fi em he pe ni lo ut ur pa da ea ou ll cr id "
+    "nc mi po rt us ir os do ct th om ts vi ol ex ab ke ul au ia ha ef sa im ap be sc ig iz pl so ci od sp mp ba mo "
+    "va ue cl su bi ai ep ck qu no ei bl rm ot lt ag tt rd fo rn ru ly tu iv lu op sh"
 )
 """They are three quarters of the neighbours in words of English documents and names, and a fifth of random ones."""
 _MOST_COMMON = 0.5
@@ -133,8 +111,8 @@ def core_length(value: str) -> int:
 
 
 def is_random(value: str, changes: float = _FEWEST_CHANGES) -> bool:
-    """Returns whether capitals, small letters and digits alternate at this share of a value's steps, as they do at three of
-    five in random text, and its letters do not follow each other as in words.
+    """Returns whether capitals, small letters and digits alternate at this share of a value's steps (random ones do at
+    three of five), and its letters do not follow each other as in words.
     """
     core = _NOT_CORE.sub("", value).translate(_CLASSES)
     return len(_CHANGE.findall(core)) >= changes * (len(core) - 1) > 0 and not reads_as_words(value)
@@ -158,19 +136,12 @@ def is_name(value: str) -> bool:
     if len(value) > _LONGEST_NAME:
         return False
     pieces = [piece for piece in _PIECES.split(value) if piece]
-    return all(map(_PIECE.fullmatch, pieces)) and _mean_length(pieces) > _SHORT_PIECE
+    mean = sum(map(len, pieces)) / max(len(pieces), 1)
+    return mean > _SHORT_PIECE and all(map(_PIECE.fullmatch, pieces))
 
 
-_SHORT_PIECE = 2.5
-"""Characters: a random value is split into pieces as short as this, because upper and lower case alternate."""
-
-
-def _mean_length(pieces: list[str]) -> float:
-    return sum(map(len, pieces)) / max(len(pieces), 1)
-
-
-_LONGEST = 4_096
-"""Characters that are decoded."""
+_LONGEST, _LONG = 4_096, 20
+"""Characters: no more are decoded, and if as many as the latter are text, then not by chance."""
 
 
 def decoded_base64(value: str) -> str:
@@ -183,14 +154,8 @@ def decoded_base64(value: str) -> str:
         return ""
 
 
-def printable_base64(value: str) -> str:
-    """Returns decoded base64 if it is printable ASCII text; otherwise an empty text."""
-    decoded = decoded_base64(value) if len(value) % 4 == 0 else ""
-    text = decoded.strip("\n")
-    return text if text.isascii() and text.isprintable() else ""
-
-
 def decoded_text(value: str) -> str:
-    """Returns decoded base64 if it is ASCII text of several lines; otherwise an empty text."""
-    text = decoded_base64(value)
-    return text if text.isascii() and text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() else ""
+    """Returns decoded base64 if it is ASCII text; otherwise an empty text. A short value has to be complete."""
+    whole = len(value) % 4 == 0 or len(value) > _LONG
+    decoded = decoded_base64(value).strip("\r\n") if whole else ""
+    return decoded if decoded.isascii() and re.sub(r"[\r\n\t]", "", decoded).isprintable() else ""
