@@ -50,10 +50,6 @@ class SecretMasker:
 
     own: Collection[str] = field(default=(), repr=False)
 
-    def find(self, text: str) -> list[FoundSecret]:
-        """Returns the secrets in a text, in order and without overlaps."""
-        return find(text, self.own)
-
     def mask(self, text: str) -> Masked:
         """Returns the text with secrets replaced by `[masked: AWS key]` and the like."""
         masked = self.mask_together((text,))
@@ -65,7 +61,7 @@ class SecretMasker:
 
     def mask_together(self, texts: Sequence[str]) -> MaskedParts:
         """Masks texts that are sent one after the other. A secret that spans several is masked in each of them."""
-        findings = self.find(_SEPARATOR.join(texts))
+        findings = find(_SEPARATOR.join(texts), self.own)
         kinds = {finding.kind for finding in findings}
         return MaskedParts(
             tuple(_masked_parts(texts, findings)),
@@ -99,7 +95,7 @@ def _by_rules(text: str, layers: int) -> list[FoundSecret]:
 
     words = list(random_tokens(text, inside))
     found = [
-        *_private_keys(text),
+        *(FoundSecret(*span, SecretKind.PRIVATE_KEY, "private-key") for span in private_keys(text)),
         *formatted_tokens(text, lower),
         *(word for word in words if word.rule in PREFIXES),
         *placed_secrets(text, lower),
@@ -110,11 +106,6 @@ def _by_rules(text: str, layers: int) -> list[FoundSecret]:
     return [each for each in found if not any(start <= each.start < end for start, end in public)]
 
 
-def mask_secrets(text: str) -> Masked:
-    """Masks a text by the rules only."""
-    return SecretMasker().mask(text)
-
-
 def _own(text: str, own: Iterable[str]) -> Iterator[FoundSecret]:
     for value in own:
         if len(value) >= _SHORTEST_OWN and not is_common_word(value):
@@ -123,24 +114,17 @@ def _own(text: str, own: Iterable[str]) -> Iterator[FoundSecret]:
             )
 
 
-def _private_keys(text: str) -> Iterator[FoundSecret]:
-    return (FoundSecret(start, end, SecretKind.PRIVATE_KEY, "private-key") for start, end in private_keys(text))
-
-
 def _merge_overlaps(found: list[FoundSecret]) -> list[FoundSecret]:
     """Merges findings that overlap into one that covers them all, with the kind of the one found first."""
-    merged: list[FoundSecret] = []
-    ranks: list[int] = []
+    merged: list[tuple[int, FoundSecret]] = []
     for rank, each in sorted(enumerate(found), key=lambda ranked: (ranked[1].start, ranked[0])):
-        if not merged or each.start >= merged[-1].end:
-            merged.append(each)
-            ranks.append(rank)
+        if not merged or each.start >= merged[-1][1].end:
+            merged.append((rank, each))
             continue
-        last = merged[-1]
-        first = each if rank < ranks[-1] else last
-        ranks[-1] = min(rank, ranks[-1])
-        merged[-1] = FoundSecret(last.start, max(last.end, each.end), first.kind, first.rule)
-    return merged
+        first, last = merged[-1]
+        named = each if rank < first else last
+        merged[-1] = min(rank, first), FoundSecret(last.start, max(last.end, each.end), named.kind, named.rule)
+    return [each for _, each in merged]
 
 
 def _masked_parts(texts: Sequence[str], findings: Sequence[FoundSecret]) -> Iterator[str]:

@@ -9,10 +9,10 @@ from string import digits
 from bot.runtime.secrets.kinds import words
 
 _FOREIGN = words(
-    "passwort kennwort passe contraseña contrasena clave senha пароль парол 密码 密碼 口令 パスワード hasło wachtwoord lösenord "
-    "şifre parola accesso 비밀번호 heslo salasana adgangskode kodeord jelszó"
+    "passwort kennwort passe contraseña contrasena clave senha пароль парол 密码 密碼 口令 パスワード hasło "
+    "wachtwoord lösenord şifre parola accesso 비밀번호 heslo salasana adgangskode kodeord jelszó"
 )
-KEYWORDS = ("pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "sess", *sorted({word[1:] for word in _FOREIGN}))
+KEYWORDS = sorted(words("pass pwd pw secret token key cred auth sess") | {word[1:] for word in _FOREIGN})
 """A name that denotes a secret contains one of them, in lower case; a foreign one's capital may not be ASCII."""
 _PASSWORDS = words("password passwd passphrase pwd pw pass passcode") | _FOREIGN
 _SECRETS = words("apikey auth cred credential credentials creds secret secrets session sessionid token tokens")

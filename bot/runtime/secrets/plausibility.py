@@ -39,8 +39,8 @@ _BEGINNING = re.compile(
     re.IGNORECASE,
 )
 _INSIDE = re.compile(
-    r"example|placeholder|redacted|secret1234|blahblah|change_?-?me|your[_\-]|(?:[_\- ]|key|password|secret|string|token)here\b"
-    r"|x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{",
+    r"example|placeholder|redacted|secret1234|blahblah|change_?-?me|your[_\-]"
+    r"|(?:[_\- ]|key|password|secret|string|token)here\b|x{4}|(?-i:XXX)|\*{3}|\.{3}|…|<[a-z]|\$\{|\$\(|\{\{",
     re.IGNORECASE,
 )
 _CODE_PATH = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_][\w]{0,60})+(?:\(\))?[!;?]{0,2}")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-_DASHES, _DASHES_AFTER = "[-–—]{2,5} ?", " ?[-–—]{2,5}"
+_DASHES, _DASHES_AFTER = "[-\u2013\u2014]{2,5} ?", " ?[-\u2013\u2014]{2,5}"
 _BEGINNING = re.compile(
     rf"{_DASHES}BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?{_DASHES_AFTER}|PuTTY-User-Key-File-[0-9]"
 )

@@ -3,7 +3,7 @@
 import pytest
 from support.oracles.secret_corpus import samples
 
-from bot.runtime.secrets.masking import mask_secrets
+from bot.runtime.secrets.masking import SecretMasker
 
 SEEDS = [1, pytest.param(2, marks=pytest.mark.full), pytest.param(3, marks=pytest.mark.full)]
 
@@ -13,7 +13,7 @@ def test_nineteen_of_twenty_pasted_secrets_leave_nothing(seed: int) -> None:
     """Not even eight characters in a row."""
     corpus = list(samples("secret", seed))
     assert all(sample.secrets for sample in corpus)
-    missed = [sample.template for sample in corpus if sample.survives(mask_secrets(sample.text).text)]
+    missed = [sample.template for sample in corpus if sample.survives(SecretMasker().mask(sample.text).text)]
     assert len(missed) * 20 <= len(corpus), missed
 
 
@@ -21,7 +21,7 @@ def test_nineteen_of_twenty_pasted_secrets_leave_nothing(seed: int) -> None:
 def test_forty_nine_of_fifty_harmless_texts_are_unchanged(seed: int) -> None:
     """Hashes, ids, code, placeholders, and samples from documentation."""
     corpus = list(samples("harmless", seed))
-    garbled = [sample.template for sample in corpus if mask_secrets(sample.text).text != sample.text]
+    garbled = [sample.template for sample in corpus if SecretMasker().mask(sample.text).text != sample.text]
     assert len(garbled) * 50 <= len(corpus), garbled
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.oracles.secret_formats import NAMED, PREFIXED, fake
 
 from bot.runtime.secrets.kinds import SecretKind
-from bot.runtime.secrets.masking import SecretMasker, find, mask_secrets
+from bot.runtime.secrets.masking import SecretMasker, find
 
 PLACES = (
     "{}",
@@ -41,7 +41,7 @@ def test_a_prefixed_token_is_found_anywhere(name: str, template: str) -> None:
     chance = random.Random(name)  # noqa: S311 - fakes, the same each time
     for place in PLACES:
         secret = fake(template, chance)
-        masked = mask_secrets(place.format(secret))
+        masked = SecretMasker().mask(place.format(secret))
         assert masked.kinds, place.format(secret)
         assert secret[-8:] not in masked.text
 
@@ -118,7 +118,7 @@ KEY = base64.b64encode(("-----BEGIN RSA PRIVATE" + " KEY-----\n" + "MIIEow" * 60
 )
 def test_a_credential_is_recognized_by_its_position(text: str) -> None:
     """In commands, headers, addresses, and the credential files of tools."""
-    masked = mask_secrets(text).text
+    masked = SecretMasker().mask(text).text
     for secret in (PASSWORD, DRAWN, UUID, BASIC, KEY[-20:]):
         assert secret not in masked
     assert masked != text
@@ -214,7 +214,7 @@ def test_a_credential_is_recognized_by_its_position(text: str) -> None:
 )
 def test_harmless_text_is_unchanged(text: str) -> None:
     """Digests, ids, placeholders, examples, public keys, and code that only mentions secrets."""
-    assert mask_secrets(text).text == text
+    assert SecretMasker().mask(text).text == text
 
 
 def test_a_configured_secret_is_masked_anywhere() -> None:
