@@ -96,6 +96,8 @@ class JobServer:
         await server.start(listener)
         if settings.nobody_can_read_pages:
             logger.warning("nobody can read the pull request pages: give each reviewer a key in %sREVIEWERS", PREFIX)
+        if unknown := settings.unknown_rules:
+            logger.warning("%sALLOWED_SECRETS names rules that do not exist: %s", PREFIX, ", ".join(unknown))
         if words := await egress_warning(settings, resolve):
             logger.warning("%s", words)
         logger.info("job server for %s (%s) listens on %s", settings.repository, parts.base, url)

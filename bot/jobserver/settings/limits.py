@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from bot.jobserver.settings.values import Allowances, Duration, Patterns
+from bot.runtime.secrets.masking import RULE_NAMES
 from bot.runtime.settings import Settings
 
 _PART = re.compile(r"(?P<name>job|day)=(?P<number>\d{1,12}(?:\.\d{1,6})?)(?P<unit>[kM]?)", re.ASCII)
@@ -78,3 +79,8 @@ class LimitSettings(Settings):
         description="how long an archived job is kept; then it is deleted with its texts, log, folders and ended "
         "branches (seconds or ISO 8601)",
     )
+
+    @property
+    def unknown_rules(self) -> list[str]:
+        """The rules in ALLOWED_SECRETS that do not exist, or not any more: they allow nothing."""
+        return sorted({entry.partition(":")[2] for entry in self.allowed_secrets} - {"", *RULE_NAMES})

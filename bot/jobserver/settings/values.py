@@ -9,8 +9,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from bot.runtime.secrets.masking import RULE_NAMES
-
 PREFIX = "PAGEHAND_JOBSERVER_"
 _NO_PATTERN = re.compile(r"^!|[,{}\\\x00-\x1f]")
 _IDENTITY = re.compile(r"^[^<>\n\0]*[^<>\n\0\s][^<>\n\0]*<[^<>\s\0]+>\Z")
@@ -66,10 +64,8 @@ def path_pattern(text: str) -> str:
 
 
 def _allowances(value: tuple[str, ...]) -> tuple[str, ...]:
-    """Checks path patterns, each alone or followed by a colon and the name of a rule."""
+    """Checks path patterns, each alone or followed by a colon and the name of a rule, which may be gone by now."""
     parted = [entry.partition(":") for entry in value]
-    if unknown := {rule for _, _, rule in parted} - {"", *RULE_NAMES}:
-        raise ValueError(f"must name existing rules, and {min(unknown)} is none")
     return tuple(f"{path_pattern(pattern)}{colon}{rule}" for pattern, colon, rule in parted)
 
 
