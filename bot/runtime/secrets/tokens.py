@@ -178,7 +178,7 @@ def _free(word: str) -> str:
     if prefix is not None and _follows(prefix[0], word[prefix.end() :]):
         return "prefixed-token"
     bare = word.rstrip("=")
-    fits = _SHORTEST_BARE <= len(bare) <= _LONGEST_BARE and not is_hex(bare.replace("-", ""))
+    fits = _SHORTEST_BARE <= len(bare) <= _LONGEST_BARE and not is_hex(re.sub("[_-]", "", bare))
     return "random-word" if fits and is_random(bare, 0.3 if bare.isupper() else 0.4) else ""
 
 
