@@ -14,7 +14,10 @@ from bot.runtime.secrets.tokens import PREFIXES, TOKEN_RULES, formatted_tokens, 
 
 RULE_NAMES = TOKEN_RULES.union((each.name for each in (*PLACES, *SHAPES)), ("private-key",))
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
-_PUBLIC_BLOCK = re.compile(r"-----BEGIN (?![A-Z0-9 ]{0,40}PRIVATE KEY)[A-Z0-9 ]{1,40}-----[^-]{0,40000}")
+_PUBLIC_BLOCK = re.compile(
+    r"-----BEGIN (?![A-Z0-9 ]{0,40}PRIVATE KEY)[A-Z0-9 ]{1,40}-----[A-Za-z0-9+/=\\\s]{0,40000}-----END"
+)
+"""A certificate or a public key (RFC 7468)."""
 _MOST_LAYERS = 2
 """Encodings around a secret that are seen through."""
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -88,13 +91,14 @@ def _despite_invisible(text: str, own: Iterable[str]) -> Iterator[FoundSecret]:
 
 def _by_rules(text: str, layers: int) -> list[FoundSecret]:
     """If several rules find a secret, the first one determines its kind."""
+    text = _PUBLIC_BLOCK.sub(lambda block: " " * len(block[0]), text)
     lower = text.translate(_ASCII_LOWER)
 
     def inside(decoded: str) -> list[FoundSecret]:
         return _by_rules(decoded, layers - 1) if layers else []
 
     words = list(random_tokens(text, inside))
-    found = [
+    return [
         *(FoundSecret(*span, SecretKind.PRIVATE_KEY, "private-key") for span in private_keys(text)),
         *formatted_tokens(text, lower),
         *(word for word in words if word.rule in PREFIXES),
@@ -102,8 +106,6 @@ def _by_rules(text: str, layers: int) -> list[FoundSecret]:
         *assigned_secrets(text, lower),
         *words,
     ]
-    public = [block.span() for block in _PUBLIC_BLOCK.finditer(text)]
-    return [each for each in found if not any(start <= each.start < end for start, end in public)]
 
 
 def _own(text: str, own: Iterable[str]) -> Iterator[FoundSecret]:

@@ -76,8 +76,8 @@ def _of(client: re.Pattern[str]) -> Callable[[re.Match[str]], bool]:
 
 @dataclass(frozen=True)
 class Place:
-    """A place of secrets. `expression` is matched where one of the `keywords` (in lower case, separated by bars) occurs;
-    its group `secret` is masked if `accept` agrees.
+    """A place of secrets. `expression` is matched where one of the `keywords` (lower case, separated by bars) occurs,
+    and its group `secret` is masked if `accept` agrees.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Texts with secrets, and harmless ones, from templates in `secret_corpus.txt` and `harmless_corpus.txt`.
 
 `⟦hex40⟧` is 40 random characters of that alphabet and `⟦uuid⟧` a UUID. They are secret, unless marked as `⟦!hex40⟧`;
-so is `«a word»`. `⟦base64:…⟧` and `⟦hexed:…⟧` encode a text, `⟦zw:…⟧` puts invisible characters into it, and `\\n` breaks
+so is `«a word»`. `⟦base64:…⟧` and `⟦hexed:…⟧` encode a text, `⟦zw:…⟧` puts invisible characters into it. `\\n` breaks
 the line. `‡` interrupts published samples of keys, lest a scanner takes them for keys.
 """
 
