@@ -75,7 +75,7 @@ def _of(client: re.Pattern[str]) -> Callable[[re.Match[str]], bool]:
 
 
 @dataclass(frozen=True)
-class Place:
+class SecretPlace:
     """A place of secrets. `expression` is matched where one of the `keywords` (lower case, separated by bars) occurs,
     and its group `secret` is masked if `accept` agrees.
     """
@@ -95,32 +95,32 @@ class Place:
 _OPTION = r"(?<![\w\-])"
 _USER = rf"{_OPTION}(?:-u|--(?:proxy-)?user)(?:=|[ \t]{{1,8}}(?:\\\r?\n[ \t]{{0,20}})?)?"
 PLACES = (
-    Place("url-password", _K.URL_PASSWORD, "://",
+    SecretPlace("url-password", _K.URL_PASSWORD, "://",
         r"(?<=[A-Za-z0-9])://(?P<user>[^\s/:@\"'<>`]{0,100}+):(?P<secret>[^\s/\"'<>`@]{1,200}+"
         r"(?:@[^\s/\"'<>`@]{0,100}+(?=@))?)@(?P<host>[^\s/\"'<>`:?#]{0,80})", _password_of_url),
-    Place("url-token-as-user", _K.URL_PASSWORD, "://",
+    SecretPlace("url-token-as-user", _K.URL_PASSWORD, "://",
         r"(?<=[A-Za-z0-9])://(?P<secret>[A-Za-z0-9_\-]{20,200}+)(?::x-oauth-basic)?@", _drawn),
-    Place("url-parameter", _K.URL_PASSWORD, "key=|code=|sig=|signature=",
+    SecretPlace("url-parameter", _K.URL_PASSWORD, "key=|code=|sig=|signature=",
         r"(?i)(?:(?<=[?&;#])|(?<=[?&;#]X-Amz-)|(?<=[?&;#]X-Goog-))\w{3,9}=(?P<secret>[\w%+/=\-.~]{16,400})", _random),
-    Place("authorization-scheme", _K.HEADER, "basic |bearer |token ",
+    SecretPlace("authorization-scheme", _K.HEADER, "basic |bearer |token ",
         r"(?i)(?<![A-Za-z0-9._~+/=])(?:basic|bearer|(?:api-)?token)[ \t]{1,4}(?P<secret>[A-Za-z0-9._~+/=@\-]{16,4000})",
         _drawn),
-    Place("authorization-header", _K.HEADER, "authorization",
+    SecretPlace("authorization-header", _K.HEADER, "authorization",
         r"(?i)authorization[\"']?[ \t]{0,4}[:=,][ \t]{0,4}[\"']?(?P<secret>[\w=~@.+/\-]{16,4000})", _drawn),
-    Place("cookie", _K.HEADER, "cookie",
+    SecretPlace("cookie", _K.HEADER, "cookie",
         r"(?i)cookie[ \t]{0,2}[:=][ \t]{0,4}[^\n=]{1,60}=(?P<secret>[\w%+/.:\-]{16,4000}(?:;[ \t]{0,2}[\w.\-]{1,60}"
         r"=[\w%+/.:\-]{16,400})*)", _drawn),
-    Place("curl-user", _K.COMMAND, "-u|--user|--proxy-user",
+    SecretPlace("curl-user", _K.COMMAND, "-u|--user|--proxy-user",
         rf"{_USER}[\"']?[^\s\"':]{{0,100}}[\"']?:[\"']?(?P<secret>[^\s\"'`]{{3,200}})", _of(_HTTP_CLIENT)),
-    Place("curl-user", _K.COMMAND, "-u|--user",
+    SecretPlace("curl-user", _K.COMMAND, "-u|--user",
         rf"{_USER}[\"']?(?P<secret>[^\s\"':]{{8,100}}):[\"']?(?=\s|$)", _of(_HTTP_CLIENT)),
-    Place("password-option", _K.COMMAND, "-p|--pass|-a",
+    SecretPlace("password-option", _K.COMMAND, "-p|--pass|-a",
         rf"{_OPTION}(?:-[pPa]|--?pass(?:word|wd)?)(?:=|[ \t]{{1,8}})?(?P<quote>[\"']?)(?P<secret>[^\s\"'`]{{4,200}})"
         r"(?P=quote)",
         _of(_PASSWORD_CLIENT)),
-    Place("pgpass", _K.ASSIGNMENT, ":5432:|:5433:|:6432:|:*:",
+    SecretPlace("pgpass", _K.ASSIGNMENT, ":5432:|:5433:|:6432:|:*:",
         r"(?<=[\w*.\-]):(?:54[0-9]{2}|6432|\*):[^\s:\"'/]{1,64}:[^\s:\"'/]{1,64}:(?P<secret>[^\s:\"']{4,200})"),
-    Place("sql", _K.ASSIGNMENT, "identified by",
+    SecretPlace("sql", _K.ASSIGNMENT, "identified by",
         r"(?i)identified by (?:password )?N?(?P<quote>[\"'])(?P<secret>[^\s\"']{4,200})(?P=quote)", _stated),
 )  # fmt: skip
 
