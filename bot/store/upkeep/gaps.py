@@ -70,7 +70,7 @@ def _lengthened(insert: Any) -> Executable:
             "since": case((new.since < gaps.c.since, new.since), else_=gaps.c.since),
             "until": _larger(new.until, gaps.c.until),
             "asks": or_(new.asks, gaps.c.asks),
-            "first": or_(new.first, gaps.c.first),
+            "first": and_(new.first, gaps.c.first),
             "newest": _larger(new.newest, gaps.c.newest),
             "attempts": 0,
             "due_at": sooner,

@@ -49,6 +49,18 @@ async def test_a_new_database_starts_now(store: Store, clock: FakeClock) -> None
     assert first == ClaimedGap(Gap("", "", clock.time, clock.time, first=True), 1)
 
 
+async def test_a_first_gap_that_is_unread_at_the_next_start_is_read_like_any_other(
+    store: Store, clock: FakeClock
+) -> None:
+    """A reaction from the time after it is asked about, and words wait for its history."""
+    began = clock.time
+    await listens(store)
+    clock.time += 600
+    await listens(store, "two")
+    (found,) = await claim(store)
+    assert found.gap == Gap("", "", began, clock.time - 1)
+
+
 async def test_going_on_is_no_gap(store: Store, clock: FakeClock, began: float) -> None:
     clock.time += BEAT
     assert not await listens(store, now=Listening(-1.0 - BEAT, 0.0))
