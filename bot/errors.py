@@ -9,7 +9,7 @@ Errors of libraries (httpx, slack-sdk, SQLAlchemy) are translated at the edge, a
     │   ├── JobApiUnreachable    certainly did not arrive: retry automatically
     │   │   ├── JobApiBusy       429, 503 with Retry-After, 409, 423: retry at that time
     │   │   └── NotTheJobApi     404 that is no JSON: something else answers at its address; retry
-    │   ├── JobApiRejected       400, 422 and the like: give the person the API's own words, do not retry
+    │   ├── JobApiRejected       400, 422 and the like, a firewall's 403: give the person the words, do not retry
     │   ├── JobApiNotAllowed     401, 403: a problem with our key; say whom to ask, requests wait
     │   ├── NoSuchProject        404 to a create: tell the person
     │   ├── JobGone              404 to a message or a get
@@ -81,18 +81,23 @@ class NotTheJobApi(JobApiUnreachable):
 
 
 class JobApiRejected(JobApiError):
-    """The API refused the request; `words` says why. `redirected`: it answered with a redirect, so our URL is wrong."""
+    """The API refused the request; `words` says why. `status` is None if it was not even asked. 3xx: our URL is wrong;
+    402: the operator has to pay; 403: a firewall in front of it refused these words.
+    """
 
-    def __init__(self, message: str, *, words: str = "", redirected: bool = False) -> None:
-        self.redirected = redirected
+    def __init__(self, message: str, *, words: str = "", status: int | None = None) -> None:
+        self.status = status
         super().__init__(message, words=words)
 
 
 class JobApiNotAllowed(JobApiError):
-    """`status` 401: the key is wrong or expired; 403: it lacks a scope, or our IP address is not allowed."""
+    """`status` 401: the key is wrong or expired; 403: it lacks a scope, or our IP address is not allowed. `is_page`: it
+    came as a page or text, and so perhaps from a firewall in front of the API.
+    """
 
-    def __init__(self, message: str, *, status: int, words: str = "") -> None:
+    def __init__(self, message: str, *, status: int, words: str = "", is_page: bool = False) -> None:
         self.status = status
+        self.is_page = is_page
         super().__init__(message, words=words)
 
 

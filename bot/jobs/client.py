@@ -24,8 +24,10 @@ from bot.errors import (
     JobApiUncertain,
     JobApiUnreachable,
     JobApiUnreadable,
+    JobGone,
 )
 from bot.jobs.http_errors import JobApiOperation, error_for_status, error_without_answer
+from bot.jobs.probe import NO_JOB
 from bot.jobs.settings import JobApiSettings
 from bot.jobs.transport import JobApiTransport
 from bot.jobs.wire import (
@@ -33,7 +35,6 @@ from bot.jobs.wire import (
     MAX_WORDS,
     cancel_body,
     error_message_in,
-    is_json_object,
     parse_job,
     parse_upload,
     prompt_body,
@@ -113,6 +114,10 @@ _KEPT_ADDRESSES = 20_000
 """Jobs whose parsed URL is cached, because parsing takes a tenth of a poll."""
 MAX_UPLOAD_BYTES = 25_000_000
 """The largest file that is uploaded."""
+_WITH_WORDS = frozenset({JobApiOperation.CREATE, JobApiOperation.MESSAGE, JobApiOperation.UPLOAD})
+"""Calls whose content people wrote, which a firewall can dislike."""
+_KEY_CHECK_TIMEOUT = 5.0
+"""Seconds; a lease lasts longer than a call by more."""
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,50}/[A-Za-z0-9!#$&^_.+-]{1,50}")
 
 
@@ -248,10 +253,23 @@ class HttpJobApi:
         outcome = await self._attempt_with_keys(operation, build)
         if isinstance(outcome, JobApiBusy) and outcome.status not in {Status.CONFLICT, Status.LOCKED}:  # of one job
             self._busy_gate.close(operation, project_id, outcome)
+        if operation in _WITH_WORDS and await self._is_firewalls(outcome, project_id):
+            outcome = JobApiRejected("A firewall in front of the job API refused this (403).", status=Status.FORBIDDEN)
         # Raised outside of any except clause, because the original error's context contains the request with the key.
         if isinstance(outcome, JobApiError):
             raise outcome
         return outcome
+
+    async def _is_firewalls(self, outcome: bytes | JobApiError, project_id: str) -> bool:
+        """Returns whether a page refused a request while the job API takes the key: then it is about the words."""
+        if not (isinstance(outcome, JobApiNotAllowed) and outcome.status == Status.FORBIDDEN and outcome.is_page):
+            return False
+        try:
+            async with asyncio.timeout(_KEY_CHECK_TIMEOUT):
+                await self._read(project_id, NO_JOB)
+        except (JobApiError, TimeoutError) as error:
+            return isinstance(error, JobGone)
+        return True
 
     async def _attempt_with_keys(
         self, operation: JobApiOperation, build: Callable[[], httpx.Request]
@@ -288,7 +306,7 @@ class HttpJobApi:
                 return error_without_answer(error)
         if not response.is_success:  # only the status matters, even if the body never arrived
             words = self._words_in(body or b"")
-            return error_for_status(operation, response, words, is_json=is_json_object(body or b""))
+            return error_for_status(operation, response, words, body or b"")
         if body is None:
             return JobApiUnreadable("The job API's answer is not a job: it did not come in whole.")
         return body

@@ -19,6 +19,7 @@ from bot.errors import (
     NoSuchProject,
     NotTheJobApi,
 )
+from bot.jobs.wire import is_json_object
 from bot.runtime.http.retry_after import retry_after_in
 from bot.runtime.text import printable_line
 
@@ -91,15 +92,16 @@ def _why(origin: BaseException) -> str:
 # -- unsuccessful responses -----------------------------------------------------------------------------------------
 
 
-def error_for_status(operation: JobApiOperation, response: httpx.Response, words: str, *, is_json: bool) -> JobApiError:
-    """Returns the error for a response that is not 2xx; `words` are the API's own. `is_json`: its body is an object."""
-    status = response.status_code
+def error_for_status(operation: JobApiOperation, response: httpx.Response, words: str, body: bytes) -> JobApiError:
+    """Returns the error for a response that is not 2xx; `words` are the API's own."""
+    status, is_json = response.status_code, is_json_object(body)
     if status in {Status.UNAUTHORIZED, Status.FORBIDDEN}:
         what = {
             Status.UNAUTHORIZED: "know Pagehand's key (401). Check JOB_API_KEY, or the project's own: keys can expire.",
             Status.FORBIDDEN: "let Pagehand's key or address do this (403). Check its scopes and allowed addresses.",
         }
-        return JobApiNotAllowed(f"The job API does not {what[Status(status)]}", status=status, words=words)
+        message, is_page = f"The job API does not {what[Status(status)]}", bool(body) and not is_json
+        return JobApiNotAllowed(message, status=status, words=words, is_page=is_page)
     return (
         _not_accepted_yet(response, words)
         or _not_found(operation, status, words, is_json=is_json)
@@ -144,11 +146,11 @@ def _not_found(operation: JobApiOperation, status: int, words: str, *, is_json: 
 def _rejected_or_failed(response: httpx.Response, words: str) -> JobApiError:
     status = response.status_code
     if httpx.codes.is_redirect(status):
-        return JobApiRejected(_redirected(response), words=words, redirected=True)
+        return JobApiRejected(_redirected(response), words=words, status=status)
     # 408 should mean that the request did not arrive completely. But servers also send it when their own work took too
     # long, and then repeating a create could start a second job.
     if httpx.codes.is_client_error(status) and status != Status.REQUEST_TIMEOUT:
-        return JobApiRejected(f"The job API refused this ({status}).", words=words)
+        return JobApiRejected(f"The job API refused this ({status}).", words=words, status=status)
     kind = JobApiFailed if httpx.codes.is_server_error(status) else JobApiUncertain
     return kind(f"The job API failed ({status}).", words=words)
 

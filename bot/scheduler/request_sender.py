@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from typing import assert_never
 
 from bot.domain.jobs.job import ARCHIVED
@@ -265,7 +266,7 @@ class RequestSender(JobApiWorker[ClaimedRequest]):
                 return self.record_unavailable(project, error)
             case NoSuchProject() | JobGone() | JobApiRejected():
                 self.record_answer(project)
-                return Rejected(_reason(error), error.words)
+                return _refused(error)
             case _:
                 self.record_no_answer(project, error)
                 answered_error = isinstance(error, JobApiUnreadable) and bool(error.words)
@@ -344,14 +345,18 @@ def _log_sent(request: Request, thread: Thread, outcome: Accepted | Cancelled | 
                 logger.info("partial work discarded: %s", job_words(job))
 
 
-def _reason(error: NoSuchProject | JobGone | JobApiRejected) -> RejectionReason:
+def _refused(error: NoSuchProject | JobGone | JobApiRejected) -> Rejected:
     match error:
         case NoSuchProject():
-            return RejectionReason.PROJECT
+            return Rejected(RejectionReason.PROJECT, error.words)
         case JobGone():
-            return RejectionReason.GONE
+            return Rejected(RejectionReason.GONE, error.words)
+        case JobApiRejected(status=HTTPStatus.PAYMENT_REQUIRED):
+            return Rejected(RejectionReason.HANDED_BACK, error.words, error.status)
         case JobApiRejected():
-            return RejectionReason.ADDRESS if error.redirected else RejectionReason.API
+            wrong_address = error.status in range(300, 400)
+            reason = RejectionReason.ADDRESS if wrong_address else RejectionReason.API
+            return Rejected(reason, error.words, error.status)
 
 
 def _asked_state(request: Request, thread: Thread) -> ThreadState:

@@ -141,7 +141,7 @@ async def _send_again(
         request = await tx.requests.get(request.merged_into)
     if request is None or request.thread_id != thread.id:
         return ActionAnswer.ALREADY_ACCEPTED
-    handed_back = request.state is RequestState.UNCERTAIN or request.problem == RejectionReason.TOO_OLD
+    handed_back = request.state is RequestState.UNCERTAIN or request.problem == RejectionReason.HANDED_BACK
     if request.state not in {RequestState.UNCERTAIN, RequestState.REJECTED} or not handed_back:
         return ActionAnswer.ALREADY_ACCEPTED
     if request.latest_text == "":
@@ -212,7 +212,7 @@ async def _retry(tx: RequestTransaction, thread: Thread, action: Request, terms:
     start = await tx.requests.find_start(thread.id)
     if start is None:
         return ActionAnswer.NOT_TO_BE_RETRIED
-    if start.state is RequestState.UNCERTAIN or start.problem == RejectionReason.TOO_OLD:
+    if start.state is RequestState.UNCERTAIN or start.problem == RejectionReason.HANDED_BACK:
         return await _send_again(tx, thread, start, terms)
     if not can_be_retried(thread):
         return ActionAnswer.NOT_TO_BE_RETRIED

@@ -157,7 +157,7 @@ class SqlRequestParts:
 
     async def _drop(self, row: RowMapping, of: RowMapping) -> None:
         """Handles a file whose request is not waiting for it. If the request is sent again later, so is its file."""
-        if of[requests.c.problem] == RejectionReason.TOO_OLD:
+        if of[requests.c.problem] == RejectionReason.HANDED_BACK:
             key = {"request": row[request_files.c.request_id], "at": row[request_files.c.position]}
             await self._session.execute(_PARK, key)
         else:

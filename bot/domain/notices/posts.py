@@ -247,13 +247,14 @@ class OutageEnded(_InThread):
 
 @dataclass(frozen=True)
 class RequestRejected(_AboutRequest):
-    """A request was not accepted, or without effect. `api_text` is the job API's text; `stopped_by` is who stopped the
-    job before it was sent.
+    """A request was not accepted, or without effect. `api_text` is the job API's text, `status` that of its response;
+    `stopped_by` is who stopped the job before it was sent.
     """
 
     reason: RejectionReason
     api_text: str = ""
     stopped_by: str = ""
+    status: int | None = None
     kind: Literal["request_rejected"] = field(default="request_rejected", kw_only=True)
 
 

@@ -212,7 +212,7 @@ class Doubt(StrEnum):
 
 
 class RejectionReason(StrEnum):
-    """Why a request was not sent, not accepted, or accepted without effect."""
+    """Why a request was not sent, not accepted, or accepted without effect. 1.0.0 cannot read any other value."""
 
     API = "api"
     """The job API refused it."""
@@ -228,8 +228,8 @@ class RejectionReason(StrEnum):
     ACCEPTED_WHILE_ARCHIVED = "accepted_while_archived"
     NOT_STARTED = "not_started"
     """The thread's job was never started, or is stopped because it has no card."""
-    TOO_OLD = "too_old"
-    """It could not be sent for days."""
+    HANDED_BACK = "too_old"
+    """It could not be sent for days, or somebody has to pay first; its person can send it again."""
     UNREADABLE = "unreadable"
     """Our own record of it is damaged."""
     NOT_PERMITTED = "not_permitted"

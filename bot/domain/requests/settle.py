@@ -50,6 +50,8 @@ GIVE_UP_AFTER = 3 * 24 * 3600.0
 NO_ANSWER = JobApiUnavailable("does not answer properly", problem=Problem.FAULTY)
 _NEVER_IN_DOUBT = frozenset({RequestKind.START, RequestKind.DISCARD})
 """Kinds for which a refusal is final even if an earlier attempt may have arrived."""
+_CERTAIN = frozenset({RejectionReason.GONE, RejectionReason.ARCHIVED, RejectionReason.HANDED_BACK})
+"""Reasons that no poll of the job explains better."""
 QUOTED = 200
 """Characters of a follow-up in a message about it, so that people see which one is meant."""
 
@@ -64,10 +66,11 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Rejected:
-    """The job API refuses it permanently; `words` is its message."""
+    """The job API refuses it permanently; `words` is its message, `status` that of its response."""
 
     reason: RejectionReason
     words: str = ""
+    status: int | None = None
 
 
 @dataclass(frozen=True)
@@ -230,13 +233,13 @@ def _certain_of_stop(request: Request, settlement: Settlement) -> Settlement:
 
 def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settlement:
     notices: tuple[NewNotice, ...] = ()
+    message = RequestRejected(summary(request), outcome.reason, outcome.words, status=outcome.status)
     if request.kind is RequestKind.START:
         state = with_problem(state, Problem.REJECTED, outcome.words)
-        notices = (rejection(request, outcome.reason, outcome.words),)
-    elif (reason := why_rejected(state, outcome.reason)) in {RejectionReason.GONE, RejectionReason.ARCHIVED}:
-        notices = (rejection(request, reason, outcome.words),)
+        notices = (NewNotice(keys.request_rejected(request), message),)
+    elif (reason := why_rejected(state, outcome.reason)) in _CERTAIN:
+        notices = (NewNotice(keys.request_rejected(request), replace(message, reason=reason)),)
     else:  # the next poll of the job shows whether it is archived or gone
-        message = RequestRejected(summary(request), outcome.reason, outcome.words)
         waiting = UnexplainedRejection(keys.request_rejected(request), message)
         state = replace(
             state, announcements=replace(state.announcements, unexplained=(*state.announcements.unexplained, waiting))
@@ -244,9 +247,9 @@ def _rejected(request: Request, state: ThreadState, outcome: Rejected) -> Settle
     return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=outcome.reason)
 
 
-def rejection(request: Request, reason: RejectionReason, words: str = "") -> NewNotice:
-    """Returns the announcement of a request that was not accepted; `words` are the job API's."""
-    return NewNotice(keys.request_rejected(request), RequestRejected(summary(request), reason, words))
+def rejection(request: Request, reason: RejectionReason) -> NewNotice:
+    """Returns the announcement of a request that was not accepted."""
+    return NewNotice(keys.request_rejected(request), RequestRejected(summary(request), reason))
 
 
 def _retried_later(
@@ -276,7 +279,7 @@ def _waited(request: Request, now: float) -> float:
 
 
 def _handed_back(request: Request, state: ThreadState) -> Settlement:
-    reason = RejectionReason.TOO_OLD
+    reason = RejectionReason.HANDED_BACK
     notices = (rejection(request, reason),)
     return Settlement(RequestState.REJECTED, state, notices, _problem_reaction(request), problem=reason)
 

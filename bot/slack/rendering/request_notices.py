@@ -57,13 +57,14 @@ def about_request(news: RequestNews, message_context: MessageContext) -> ChatMes
 
 def _rejected(message: RequestRejected, message_context: MessageContext) -> ChatMessage:
     """Of a request that was not accepted, or to no purpose."""
-    said = words.REJECTED[message.reason](
+    answered, status = message.reason in {RejectionReason.API, RejectionReason.HANDED_BACK}, message.status or 0
+    said = words.REJECTED[status if answered and status in words.REJECTED else message.reason](
         It=_capital(_named(message.request)),
         who=person(message.stopped_by) or words.SOMEBODY,
         ask=message_context.ask,
         slash=message_context.slash,
     )
-    buttons = _send_again(message.request) if message.reason is RejectionReason.TOO_OLD else ()
+    buttons = _send_again(message.request) if message.reason is RejectionReason.HANDED_BACK else ()
     return paragraph(_in_its_words(_to(message.request, said), message.api_text), *buttons)
 
 

@@ -363,7 +363,8 @@ async def test_each_status_maps_to_a_remedy(  # noqa: PLR0917 - a row of the tab
         assert type(fault) is (on_create if call is create else on_others)
         sorry = body.startswith(b"{") and status not in {304, 407}
         assert fault.words == ("You sent ***, sorry" if sorry else "")
-    assert len(server.came) == len(CALLS)
+    asked_about_the_key = 2 if (status, body) == (403, HTML) else 0
+    assert len(server.came) == len(CALLS) + asked_about_the_key
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"error": "You sent nothing"}', HTML, b"Not Found", b'"no"', b""])
@@ -386,13 +387,47 @@ async def test_401_and_403_are_distinguished(
     assert fault.status == status
 
 
+OWN_404 = answering(404, b'{"error": "no such job"}')
+
+
+@pytest.mark.parametrize(
+    ("body", "on_get", "is_firewalls"),
+    [
+        (HTML, OWN_404, True),
+        (b"error code: 1020", OWN_404, True),
+        (HTML, well, True),
+        (HTML, answering(404, HTML), False),
+        (HTML, answering(403, b"{}"), False),
+        (HTML, answering(401), False),
+        (HTML, answering(500), False),
+        (HTML, abort, False),
+        (b'{"error": "wrong scope"}', OWN_404, False),
+        (b"", OWN_404, False),
+    ],
+)
+async def test_a_page_that_refuses_words_is_a_firewalls_if_the_key_is_taken(
+    server: Server, open_api: Open, caplog: pytest.LogCaptureFixture, body: bytes, on_get: Reply, *, is_firewalls: bool
+) -> None:
+    refuse = answering(403, body)
+    server.reply = lambda request: (on_get if request.method == "GET" else refuse)(request)
+    for call in (create, message):
+        fault = await fault_of(call, open_api(), caplog)
+        assert type(fault) is (JobApiRejected if is_firewalls else JobApiNotAllowed)
+        assert fault.status == 403
+    fault = await fault_of(cancel, open_api(), caplog)
+    assert isinstance(fault, JobApiNotAllowed), "no words, so nothing to change"
+    refuse = answering(401, body)
+    fault = await fault_of(create, open_api(), caplog)
+    assert isinstance(fault, JobApiNotAllowed), "whatever says 401 is about the key"
+
+
 async def test_a_redirect_is_reported_with_its_host_and_not_followed(
     server: Server, open_api: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.reply = answering(308, location="https://elsewhere.example/x?token=secret")
     fault = await fault_of(create, open_api(), caplog)
     assert isinstance(fault, JobApiRejected)
-    assert fault.redirected
+    assert fault.status == 308
     assert "elsewhere.example" in str(fault)
     assert "secret" not in str(fault)
     assert len(server.came) == 1

@@ -79,7 +79,7 @@ async def test_expired_claims_are_taken_over_and_released_ones_at_once(store: St
 async def test_files_of_a_request_that_no_longer_waits_are_dropped(store: Store) -> None:
     """Except for a request that was handed back: they are uploaded when it is sent again."""
     await waiting(store)
-    await settle(store, ONE, RequestState.REJECTED, problem=RejectionReason.TOO_OLD)
+    await settle(store, ONE, RequestState.REJECTED, problem=RejectionReason.HANDED_BACK)
     assert await claim(store) == []
     await settle(store, ONE, RequestState.WAITING, afresh=True)
     assert len(await claim(store)) == 3

@@ -29,7 +29,7 @@ from support.worlds.store_world import (
 
 from bot.app.startup import migrate_at_start, open_current_store
 from bot.domain.notices.posts import UnknownNotice
-from bot.domain.requests.request import RequestState
+from bot.domain.requests.request import RejectionReason, RequestState
 from bot.errors import SchemaMismatch
 from bot.ports.store import ClaimedRequest
 from bot.ports.transaction import Store
@@ -126,6 +126,14 @@ async def test_a_request_of_a_newer_kind_is_left_to_newer_instances(
     clock.advance(PATIENCE)
     assert newer.id not in [each.request.id for each in await claim_received(store)]
     assert await sql("SELECT state FROM requests WHERE id = :id", id=newer.id) == [("rejected",)]
+
+
+def test_1_0_0_can_read_each_reason_of_a_rejection() -> None:
+    """Those of its own: any other would cost it the notice, or the thread in whose state it waits for a poll."""
+    assert {*RejectionReason} == {
+        "accepted_while_archived", "address", "api", "archived", "gone", "not_found", "not_permitted", "not_started",
+        "nothing_to_stop", "other", "project", "replaced", "stopped", "too_old", "unreadable",
+    }  # fmt: skip
 
 
 @pytest.mark.either_database

@@ -758,7 +758,7 @@ async def test_what_came_back_as_too_old_goes_to_the_live_job(world: CoreWorld) 
     await world.pass_time(1.5 * GIVE_UP_AFTER)
     world.job_api.faults.clear()
     (told,) = world.chat.posted_as(RequestRejected)
-    assert told.reason is RejectionReason.TOO_OLD
+    assert told.reason is RejectionReason.HANDED_BACK
     await world.pass_time(60)
     await replaced(world, ts, "switch")
     await world.press_send_again(BEN, told.request.request_id, key="a1")

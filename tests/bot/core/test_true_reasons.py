@@ -6,7 +6,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 
 from bot.domain.jobs.job import Job, Problem
 from bot.domain.notices.messages import Notice, Reaction
-from bot.domain.notices.posts import RequestUncertain
+from bot.domain.notices.posts import RequestRejected, RequestUncertain
 from bot.domain.requests.request import RequestKind
 from bot.errors import (
     JobApiBusy,
@@ -114,6 +114,41 @@ async def test_other_refusals_show_the_apis_own_reason(world: CoreWorld) -> None
     assert ">too vague" in refused
 
 
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (402, "wasn't sent: the agent has to be paid for first. Ask whoever installed Pagehand to do that"),
+        (403, "a firewall in front of the agent refused these words. Change them and send it again;"),
+        (451, "was refused for legal reasons, for good."),
+    ],
+)
+@pytest.mark.parametrize("kind", [RequestKind.START, RequestKind.FOLLOW_UP])
+async def test_a_refusal_says_whose_move_it_is(world: CoreWorld, status: int, told: str, kind: RequestKind) -> None:
+    """What only waits for a payment can be sent again, as it was."""
+    refused = JobApiRejected("no", words="by <law>", status=status)
+    if kind is RequestKind.START:
+        world.job_api.faults = [refused]
+        ts = await world.started()
+        assert ("by &lt;law&gt;" in await card_of(world, ts)) is True
+    else:
+        ts = await world.started()
+        world.job_api.faults = [refused]
+        await world.reply(ts, "More", "5.1")
+        world.clock.advance(1.2)
+        await world.step(world.request_sender)
+    await world.pass_time(30)
+    said = next(words for words in await words_of(world, ts) if told in words)
+    assert ">by &lt;law&gt;" in said
+    assert world.job_api.created == [] or world.job_api.messages["job-1"] == []
+    (rejected,) = world.chat.posted_as(RequestRejected)
+    await world.press_send_again(ANA, rejected.request.request_id, key="click/1")
+    await world.pass_time(30)
+    assert world.chat.answers() == ["sent_again" if status == 402 else "already_accepted"]
+    sent = [*world.job_api.created, *world.job_api.messages.get("job-1", [])]
+    assert sent == ["Do it", "More"][: (status == 402) + (kind is RequestKind.FOLLOW_UP)]
+    assert ("wasn't sent" in await card_of(world, ts)) is False
+
+
 async def test_a_failing_server_is_not_called_silent(world: CoreWorld) -> None:
     """It answered, but what it did before is unknown."""
     world.job_api.faults = [JobApiFailed("The job API failed (500).")]
@@ -138,7 +173,7 @@ async def test_an_error_called_success_is_asked_about_in_its_words(world: CoreWo
 
 
 async def test_a_wrong_address_is_not_blamed_on_the_request(world: CoreWorld) -> None:
-    world.job_api.faults = [JobApiRejected("308", redirected=True)]
+    world.job_api.faults = [JobApiRejected("308", status=308)]
     ts = await world.started()
     (refused,) = await words_of(world, ts)
     assert "redirects to another address" in refused
@@ -157,7 +192,7 @@ async def test_a_404_to_a_message_and_the_card_always_agree(world: CoreWorld, *,
     await world.step(world.request_sender)
     if not lasts:
         world.job_api.jobs.update(jobs)
-    for _ in range(160):
+    for _ in range(200):  # a request that is tried again just before two minutes have passed waits 75 s more
         world.clock.advance(1.0)
         await world.settle()
         told = any(NO_LONGER in words for words in await words_of(world, ts))

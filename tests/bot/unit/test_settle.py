@@ -282,7 +282,7 @@ def test_a_request_that_waited_for_days_is_handed_back() -> None:
     tried = replace(FOLLOW_UP, first_tried_at=0.0)
     settlement = settled(tried, JobApiUnavailable("cannot be reached"), RUNNING, now=GIVE_UP_AFTER)
     assert settlement.request_state is RequestState.REJECTED
-    assert rejected(settlement)[-1].reason is RejectionReason.TOO_OLD
+    assert rejected(settlement)[-1].reason is RejectionReason.HANDED_BACK
     assert settlement.reaction is Reaction.PROBLEM
 
 

@@ -625,10 +625,10 @@ def test_a_request_with_few_details_is_still_reported() -> None:
     assert "if this started" in said(RequestUncertain(START))
 
 
-def test_only_a_request_refused_for_its_age_can_be_sent_again() -> None:
-    (too_old,) = say(rejected(RejectionReason.TOO_OLD, START))
+def test_only_a_request_that_came_back_can_be_sent_again() -> None:
+    (handed_back,) = say(rejected(RejectionReason.HANDED_BACK, START))
     (by_api,) = say(rejected(RejectionReason.API, START, "prompt is <empty>"))
-    assert too_old.blocks[1]["elements"][0]["value"] == "r1"
+    assert handed_back.blocks[1]["elements"][0]["value"] == "r1"
     assert len(by_api.blocks) == 1
     assert ">prompt is &lt;empty&gt;" in by_api.text
 

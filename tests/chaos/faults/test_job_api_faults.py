@@ -38,6 +38,8 @@ NOT_ARRIVED = {
     "429 without a time": refusing(429),
     "503 with a time": refusing(503, Retry_After="1"),
     "425": refusing(425),
+    "409": refusing(409, "a turn is running"),
+    "423": refusing(423, "locked", Retry_After="1"),
     "404 page": web_page(404, applied=False),
     "404 text": Fault(status=404, body=b"Not Found"),
 }
@@ -45,6 +47,9 @@ REJECTED = {
     "400": refusing(400, "No <!channel> & no <https://evil.example|link>"),
     "422": refusing(422, "Too short"),
     "404": refusing(404, "no such project"),
+    "402": refusing(402, "out of credit"),
+    "403 page": web_page(403, applied=False),
+    "451": refusing(451, "by order of a court"),
 }
 NO_JOB = refusing(404, "no such job")
 UNKNOWN = {
@@ -121,12 +126,18 @@ async def test_refused_requests_are_explained_and_not_retried(world: AppWorld) -
     assert "<!channel>" not in words
     assert "&lt;!channel&gt;" in words
     (job,) = await world.begin("Spared")
-    for name in ("400", "422"):
+    of_words = REJECTED.keys() - {"404"}
+    for name in of_words:
         world.fake_job_api.fail(REJECTED[name], Operation.MESSAGE, prompt=f"More of {name}")
         reply = await world.reply("Spared", f"More of {name}")
         await world.until_marked(reply, Reaction.PROBLEM)
     world.complete(job)
-    await world.until_said("Spared", "started", "refused/1", "refused/1", "completed")
+    await world.until_said("Spared", "started", *["refused/1"] * len(of_words), "completed")
+    world.fake_job_api.heal()
+    await world.press("402", SEND_AGAIN, key="/refused/")
+    await world.until_said("402", "refused/1", "started")
+    world.complete(world.fake_job_api.job_of("402"))
+    await world.until_said("402", "refused/1", *FINISHED)
     await world.settled()
     await world.check()
 

@@ -314,7 +314,7 @@ async def _parts(store: Store, clock: FakeClock) -> None:
         await parts.settle(other, FileOutcome(problem=FileProblem.REFUSED))
         assert await parts.settled(other.request_id)
         await parts.complete(other.request_id, RequestContext("a.png"))
-        await tx.requests.settle(one.request_id, RequestState.REJECTED, problem=RejectionReason.TOO_OLD)
+        await tx.requests.settle(one.request_id, RequestState.REJECTED, problem=RejectionReason.HANDED_BACK)
         assert not await parts.claim("one", lease=LEASE, limit=9)
         await tx.requests.settle(one.request_id, RequestState.WAITING, afresh=True)
         assert await parts.claim("one", lease=LEASE, limit=9)

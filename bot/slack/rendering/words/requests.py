@@ -15,7 +15,7 @@ YOUR_FOLLOW_UP = Markup("your follow-up")
 YOUR_FOLLOW_UP_QUOTED = Template('your follow-up ("{text}")')
 WHAT_YOU_ASKED_FOR = Markup("what you asked for")
 SOMEBODY = Markup("somebody")
-REJECTED: Mapping[RejectionReason, Template] = {
+REJECTED: Mapping[RejectionReason | int, Template] = {
     RejectionReason.API: Template("{It} was refused. Change it and send it again."),
     RejectionReason.ADDRESS: Template(
         "{It} wasn't sent: the agent's server redirects to another address. Ask {ask} to look into that, then send it "
@@ -34,7 +34,7 @@ REJECTED: Mapping[RejectionReason, Template] = {
         "{It} was sent, but may come to nothing: this job is archived. Start a new one with {slash}."
     ),
     RejectionReason.NOT_STARTED: Template("{It} wasn't sent: nothing came of this job. Start a new one with {slash}."),
-    RejectionReason.TOO_OLD: Template(
+    RejectionReason.HANDED_BACK: Template(
         "{It} wasn't sent: the agent hasn't taken it for days. Send it again if it still matters."
     ),
     RejectionReason.UNREADABLE: Template("{It} wasn't sent: my record of it is damaged. Please write it again."),
@@ -47,7 +47,14 @@ REJECTED: Mapping[RejectionReason, Template] = {
     RejectionReason.REPLACED: Template("{It} wasn't sent: this job was already started again."),
     RejectionReason.NOTHING_TO_STOP: Template("There was nothing to stop: this job had already ended."),
     RejectionReason.OTHER: Template("{It} was refused."),
+    402: Template("{It} wasn't sent: the agent has to be paid for first. Ask {ask} to do that, then send it again."),
+    403: Template(
+        "{It} wasn't sent: a firewall in front of the agent refused these words. Change them and send it again; if "
+        "that doesn't help, ask {ask}."
+    ),
+    451: Template("{It} was refused for legal reasons, for good. Sending it again won't help."),
 }
+"""By the reason or, where that says more, the status of the job API's response."""
 START_UNCERTAIN = Markup(
     "I can't tell if this started. Look for a new pull request; if there is none, press *Send again*."
 )
