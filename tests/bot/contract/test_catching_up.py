@@ -6,11 +6,16 @@ from contextlib import asynccontextmanager
 import pytest
 from support.worlds.app_world import AppWorld, a_world
 
+from bot.cli.restored import mark_in_doubt
 from bot.domain.notices.messages import Reaction
-from bot.slack.rendering.words.questions import STOP_AS_OUTSIDER
+from bot.scheduler.retention import DAY, HELD_DAYS, RetentionSweeper
+from bot.slack.rendering.blocks import DISCARD_HELD, SEND_HELD
+from bot.slack.rendering.text import Markup
+from bot.slack.rendering.words.questions import LATE, STOP_AS_OUTSIDER
 from bot.workspace.people import Actor
 
 PROMPT = "Fix the guides"
+HOUR = 3_600.0
 
 
 @pytest.fixture
@@ -106,6 +111,53 @@ async def test_a_mention_in_somebodys_thread_starts_a_job(world: AppWorld, ana: 
         await ben.say("docs", "@pagehand Write it anew", thread_ts=root.ts)
     await world.fake_job_api.until(lambda: len(world.fake_job_api.created) == 1)
     assert "Write it anew" in world.fake_job_api.created[0].prompt
+
+
+HOUR = 3_600.0
+
+
+@pytest.mark.parametrize(
+    ("restored", "answer"), [(False, SEND_HELD), (False, DISCARD_HELD), (False, "none in time"), (True, SEND_HELD)]
+)
+async def test_what_is_late_is_done_only_after_a_yes(database: str, answer: str, *, restored: bool) -> None:
+    """What was written long before it is read, or after the backup that the database was restored from."""
+    async with a_world(database, slack_behind=0.0 if restored else HOUR) as world:
+        world.workspace.faults.keeps_nothing = True
+        ben = world.workspace.people["ben"]
+        await world.start()
+        (job,) = await world.begin(PROMPT)
+        await world.settled()
+        async with nobody_listening(world):
+            await ben.say("docs", "Mend the index", thread_ts=world.card_ts(PROMPT))
+            await ben.say("docs", "@pagehand Write the reference")
+            if restored:
+                await mark_in_doubt(database)
+            else:
+                await world.sql("UPDATE listening SET until = until - :ago", ago=2 * HOUR)
+        await until_read(world)
+        await world.workspace.changes.wait_for(lambda: len(ben.ephemerals("docs")) == 2)
+        asked = sorted(ben.ephemerals("docs"), key=lambda each: each.text)
+        for question, words in zip(asked, ("Mend the index", "Write the reference"), strict=True):
+            assert question.text.startswith(LATE(text=Markup(f"&gt;{words}")))
+        assert world.fake_job_api.messages == []
+        if answer == "none in time":
+            await _forget_replies(world)
+            await ben.press("docs", asked[0].ts, SEND_HELD)
+        else:
+            for question in asked:
+                await ben.press("docs", question.ts, answer)
+        if answer == SEND_HELD:
+            await world.until_steered(job, "Mend the index")
+            await world.fake_job_api.until(lambda: "Write the reference" in _prompts(world))
+        else:
+            await world.workspace.changes.wait_for(lambda: len(ben.ephemerals("docs")) == 4)
+            assert (world.fake_job_api.follow_ups(job), _prompts(world)) == ([], {PROMPT})
+
+
+async def _forget_replies(world: AppWorld) -> None:
+    """What nobody answered about is deleted, as after a week."""
+    await world.sql("UPDATE requests SET recorded_at = recorded_at - :age", age=(HELD_DAYS + 1) * DAY)
+    await RetentionSweeper(world.instances[0].edges.store, days=90.0).sweep()
 
 
 async def test_a_reaction_asks_whether_to_stop_once(world: AppWorld, ana: Actor, ben: Actor) -> None:

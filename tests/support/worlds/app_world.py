@@ -395,11 +395,13 @@ async def a_world(
     without: Sequence[str] = (),
     edge_timings: EdgeTimings | None = None,
     rate_limited: bool = False,
+    slack_behind: float = 0.0,
     **settings: str,
 ) -> AsyncIterator[AppWorld]:
     """Opens a running workspace and job API, without a bot. Bots that a test leaves running are stopped.
     `trigger_lifetime`: seconds for opening a modal. `without`: scopes that the app was not installed with.
-    `rate_limited`: Slack enforces its limits.
+    `rate_limited`: Slack enforces its limits. `slack_behind`: seconds by which Slack's clock is late, so that
+    whatever people write was written that long ago.
     """
     app = manifest()
     app = replace(app, scopes=app.scopes.difference(without))
@@ -409,6 +411,7 @@ async def a_world(
         retry_delays=(0.05, 1.0, 30.0),
         trigger_lifetime=trigger_lifetime,
         rate_limits=RateLimits(time.time) if rate_limited else None,
+        now=lambda: time.time() - slack_behind,
     )
     fake_job_api = FakeJobApiServer()
     await fake_job_api.start()
