@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pydantic import SecretStr
+from support.servers.relayed_model import KEY as MODEL_KEY
+from support.servers.relayed_model import broken_off, upstream_server
 from support.worlds.agent_world import PROGRAM
 from support.worlds.hostile_world import needs_bubblewrap
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running, until
@@ -49,6 +52,47 @@ async def test_an_agent_that_fails_fails_the_job_with_its_reason(tmp_path: Path)
         job = await world.done("Add a line")
         assert (job["status"], job["prLink"]) == ("failed", None)
         assert "is not logged in, or its key is not valid (Log in)" in world.log(job["id"])
+
+
+CALLS_IT_DONE = (
+    EDITS.replace(
+        "def turn",
+        """
+import contextlib, json, os, sys, urllib.request
+
+def turn""",
+    )
+    + """
+    body = {"model": "m", "messages": [], "tools": [{"name": "edit", "input_schema": {"type": "object"}}]}
+    headers = {"Content-Type": "application/json", "x-api-key": os.environ["ANTHROPIC_API_KEY"]}
+    url = sys.argv[2] + "/v1/messages"
+    with contextlib.suppress(Exception):
+        urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers), timeout=10).read()
+"""
+)
+
+
+async def test_work_is_kept_of_a_turn_that_the_agent_calls_done_although_its_model_broke_off(tmp_path: Path) -> None:
+    await asyncio.to_thread(needs_bubblewrap)
+    repository = make_bare(tmp_path / "r.git", PAGES)
+    agent = [*shlex.split(command(tmp_path, CALLS_IT_DONE)), "{model_url}"]
+    async with upstream_server() as model:
+        model.answer = broken_off
+        relayed = {"model_api": "anthropic", "model_key": SecretStr(MODEL_KEY), "model_url": model.url}
+        settings: dict[str, Any] = {"agent": agent, "sandbox": "bubblewrap", "egress": (), **relayed}
+        async with running(repository, tmp_path / "data", **settings) as world:
+            job = await world.done("Add a line")
+            assert "[end_turn]" in world.log(job["id"])
+            assert (job["status"], job["prLink"]) == ("failed", None)
+            assert job["details"]["reason"].endswith("failed: its model's answer was cut off")
+            assert job["details"]["partialWork"] == {"files": 1}
+            assert world.branches() == {"main"}, "it is not proposed by itself"
+
+            model.answer = None
+            (await world.message(job["id"], "Go on")).raise_for_status()
+            job = await world.ended(job["id"])
+            assert (job["status"], job["details"]["partialWork"]) == ("completed", None)
+            assert world.show(f"pagehand/{job['id']}", "docs/start.md") == "# Start\n\nNew.\n"
 
 
 CONVERSES = """

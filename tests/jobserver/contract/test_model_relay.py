@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
-from support.servers.relayed_model import KEY, RelayWorld, relay_world, upstream_server
+from support.servers.relayed_model import KEY, RelayWorld, broken_off, relay_world, upstream_server
 
 from bot.errors import ConfigError
 from bot.jobserver.egress.model_apis import ANTHROPIC, GEMINI, OPENAI, KeyHeader
@@ -53,14 +53,6 @@ async def test_the_key_replaces_the_token_and_the_body_passes_unchanged(world: R
 
 async def test_how_the_last_answer_with_tools_ended_is_known(world: RelayWorld) -> None:
     """Not of a side call, of counting tokens, or of an earlier attempt."""
-
-    async def broken_off(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        await response.write(b'data: {"type": "content_block_start"}\n\n')
-        assert request.transport is not None
-        request.transport.abort()
-        return response
 
     async def refused(_: web.Request) -> web.StreamResponse:
         return web.json_response({"error": {"message": "Overloaded"}}, status=529)

@@ -18,6 +18,16 @@ KEY = "planted-key-of-the-model"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+async def broken_off(request: web.Request) -> web.StreamResponse:
+    """An answer whose connection breaks after its beginning."""
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    await response.write(b'data: {"type": "content_block_start"}\n\n')
+    assert request.transport is not None
+    request.transport.abort()
+    return response
+
+
 @dataclass
 class Upstream:
     """The API. `asked` are the received requests, with their bodies."""
