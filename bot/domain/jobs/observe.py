@@ -113,14 +113,17 @@ def decide(
     return Decision(after, (*rejections, *notices), _shown(after) != _shown(state), poll_in)
 
 
-def accepted_at_the_end(state: ThreadState, now: float, polling: Polling) -> ThreadState:
+def accepted_at_the_end(state: ThreadState, now: float, polling: Polling, first_tried_at: float | None) -> ThreadState:
     """Starts a round after a follow-up that was accepted by a job which, as far as is known, has ended. That end may
-    belong to earlier work or already to this follow-up; if it was not announced and lasts, it does.
+    belong to earlier work or already to this follow-up; if it was not announced since that was first tried, and lasts,
+    it does.
     """
     ended = state.job is not None and state.job.status in {COMPLETED, FAILED}
     told = any(map(keys.tells_of_an_end, state.announcements.announced))
+    ended_since = first_tried_at is not None and state.work.work_ended_at >= first_tried_at
+    told_since = ended_since and state.job is not None and state.announcements.last_status == state.job.status
     state = open_round(state, now, polling)
-    if ended and not told:
+    if ended and not (told or told_since):
         state = replace(state, announcements=replace(state.announcements, last_status=""))
     return state
 

@@ -187,7 +187,7 @@ def _accepted(
     if request.kind is RequestKind.STOP:
         notices = (agent_asked(request), *notices)
     if outcome.outdated or outcome.job.ended:
-        state = accepted_at_the_end(state, now, polling)
+        state = accepted_at_the_end(state, now, polling, request.first_tried_at)
     if state.job is not None and state.job.status == ARCHIVED:
         in_vain = rejection(request, RejectionReason.ACCEPTED_WHILE_ARCHIVED)
         return Settlement(RequestState.ACCEPTED, state, (*notices, in_vain), Reaction.PROBLEM)

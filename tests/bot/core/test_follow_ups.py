@@ -97,8 +97,11 @@ async def fine_time(world: CoreWorld, seconds: int) -> None:
         await world.settle()
 
 
-async def test_a_repeated_answer_does_not_set_the_job_back(world: CoreWorld) -> None:
-    """Its sender dies; the job works and ends before it is sent again and gets the first answer."""
+@pytest.mark.parametrize("is_told", [False, True])
+async def test_a_repeated_answer_does_not_set_the_job_back(world: CoreWorld, *, is_told: bool) -> None:
+    """Its sender dies; the job works and ends before it is sent again and gets the first answer. The end is told once,
+    before that or after it.
+    """
     world.job_api, world.idempotent = OneAnswerAKey(), True
     world.assemble()
     ts = await ended(world)
@@ -107,6 +110,8 @@ async def test_a_repeated_answer_does_not_set_the_job_back(world: CoreWorld) -> 
     world.clock.advance(3)
     await world.step(world.job_poller)
     world.job_api.show("job-1", "completed", LINK)
+    if is_told:
+        await fine_time(world, 10)
     world.clock.advance(31)
     world.restart("two")
     await world.pass_time(60)
