@@ -8,7 +8,6 @@ from support.worlds.core_world import ANA, BEN
 
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.notices.messages import ReplyEdited
-from bot.domain.notices.posts import RequestUncertain
 from bot.domain.notices.questions import HeldAsked, JobOrReplyAsked, ProjectAsked, ReplyHeld
 from bot.domain.requests.request import Person, RequestKind
 
@@ -151,19 +150,14 @@ class Controlling(PeopleMachine):
         person = other or self.person(offer.person_id)
         self.press(person, RequestKind.SEND_NEW_WORDS, at, argument=offer.request_id)
 
-    @precondition(lambda self: self.uncertain_posts() and _room(self))
+    @precondition(lambda self: self.posts_to_send_again() and _room(self))
     @rule(which=WHICH, person=PERSON, at=AT)
     def press_send_again(self, which: int, person: Person, at: int) -> None:
-        posts = self.uncertain_posts()
-        self.press(person, RequestKind.SEND_AGAIN, at, argument=posts[which % len(posts)])
+        request_id, _ = self.posts_to_send_again()[which % len(self.posts_to_send_again())]
+        self.press(person, RequestKind.SEND_AGAIN, at, argument=request_id)
 
     @precondition(lambda self: self.people.presses)
     @rule(which=WHICH, at=AT)
     def a_press_comes_again(self, which: int, at: int) -> None:
         presses = list(self.people.presses.values())
         self.deliver_press(presses[which % len(presses)], at)
-
-    def uncertain_posts(self) -> list[str]:
-        """Returns the requests that threads report as in doubt."""
-        posted = self.outside.chat.posted_as(RequestUncertain)
-        return [message.request.request_id for message in posted]

@@ -13,6 +13,8 @@ from support.fakes.virtual_loop import VirtualLoop
 from support.machine.databases import Database
 from support.worlds.fault_world import Crash, Outside, Process
 
+from bot.domain.notices.posts import RequestRejected, RequestUncertain
+from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import Thread
 from bot.errors import StoreUnavailable
 from bot.ports.transaction import Transaction
@@ -144,6 +146,15 @@ class Machine(RuleBasedStateMachine):
         """Returns the threads of jobs without a card."""
         carded = {message.key.removesuffix("/card") for message in self.outside.cards()}
         return [row["id"] for row in self.rows("threads") if row["requester_id"] and row["id"] not in carded]
+
+    def posts_to_send_again(self) -> list[tuple[str, str]]:
+        """Returns the requests that posts offer to send again, with the posts' channels."""
+        return [
+            (message.request.request_id, posted.channel_id)
+            for posted in self.outside.chat.messages
+            if isinstance(message := posted.message, RequestUncertain)
+            or (isinstance(message, RequestRejected) and message.reason is RejectionReason.HANDED_BACK)
+        ]
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Returns the rows of a table."""

@@ -1,7 +1,9 @@
 """Jobs by the command, and how they are steered: replies, edits, stops, and presses of questions about them."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
@@ -14,11 +16,11 @@ from support.worlds.fault_traps import BAD_STARTS
 from support.worlds.fault_world import Trap
 
 from bot.domain.notices.messages import ReplyEdited
-from bot.domain.notices.posts import Introduction, RequestUncertain
+from bot.domain.notices.posts import Introduction
 from bot.domain.notices.questions import HeldAsked
 from bot.domain.projects import ChannelSettings, PostMode
 from bot.domain.requests.new_jobs import NewJob
-from bot.domain.requests.request import Action, Person, Reply, RequestKind, WayIn
+from bot.domain.requests.request import Action, Person, RejectionReason, Reply, RequestKind, WayIn
 from bot.domain.threads.thread import home_key
 
 
@@ -125,10 +127,10 @@ class Steering(Machine):
         )
         self.in_process(at, self.processes[at].service.act(press))
 
-    @precondition(lambda self: self._uncertain_posts())
+    @precondition(lambda self: self.posts_to_send_again())
     @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, BEN, EVA]), at=st.integers(0, 1))
     def press_send_again(self, which: int, person: Person, at: int) -> None:
-        posts = self._uncertain_posts()
+        posts = self.posts_to_send_again()
         request_id, channel = posts[which % len(posts)]
         self._press(request_id, channel, person, at)
 
@@ -193,7 +195,7 @@ class Steering(Machine):
         """Ends all faults; then everything must finish by itself, and doubts by a person's press."""
         self._calm()
         self.verdict().check(pressed=False)
-        unsure = [row for row in self.rows("requests") if row["state"] == "uncertain" and not row["merged_into"]]
+        unsure = [row for row in self.rows("requests") if _came_back(row) and not row["merged_into"]]
         for request in unsure:
             channel = next(row["channel_id"] for row in self.rows("threads") if row["id"] == request["thread_id"])
             self._press(request["id"], channel, ANA, 0)
@@ -291,16 +293,12 @@ class Steering(Machine):
         acked = self.in_process(at, pressing) or self.model.pressed.get(key, ("", "", person, False))[3]
         self.model.pressed[key] = (request, channel, person, acked)
 
-    def _uncertain_posts(self) -> list[tuple[str, str]]:
-        """Returns the requests that threads report as in doubt, with their channels."""
-        return [
-            (posted.message.request.request_id, posted.channel_id)
-            for posted in self.outside.chat.messages
-            if isinstance(posted.message, RequestUncertain)
-        ]
-
     def _edits(self) -> list[tuple[Written, Version]]:
         return [(written, version) for written in self.model.replies for version in written.versions]
 
     def _offers(self) -> list[str]:
         return [offer.request_id for offer in self.outside.chat.private_as(ReplyEdited)]
+
+
+def _came_back(row: Mapping[str, Any]) -> bool:
+    return row["state"] == "uncertain" or (row["state"], row["problem"]) == ("rejected", RejectionReason.HANDED_BACK)

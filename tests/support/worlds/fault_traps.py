@@ -28,6 +28,9 @@ JOB_FAULTS: tuple[Exception, ...] = (
     NotTheJobApi("404"),
     JobApiNotAllowed("401", status=401),
     JobApiNotAllowed("403", status=403),
+    JobApiRejected("402", words="out of credit", status=402),
+    JobApiRejected("403", status=403),
+    JobApiRejected("451", words="by order of a court", status=451),
     JobApiRejected("400", words="too vague"),
 )
 JOB_DOUBTS: tuple[Exception, ...] = (
