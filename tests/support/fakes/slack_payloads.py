@@ -4,6 +4,8 @@ from typing import Any
 
 from support.worlds.listening_world import BOT
 
+from bot.domain.requests.request import Reply
+
 CHANGED_AT = "1700000009.000300"
 
 
@@ -84,3 +86,27 @@ def deletion(**changes: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(("user", "text", "thread_ts", "team"))
     gone = {"subtype": "message_deleted", "hidden": True, "ts": CHANGED_AT, "deleted_ts": "1700000002.000100"}
     return event(**(nothing | gone | {"previous_message": previous} | changes))
+
+
+def in_a_table(words: str) -> str:
+    """Returns a message with these words in a pasted table, as the agent gets it."""
+    return f"See this\n\n| {words} |\n| --- |"
+
+
+def event_of(reply: Reply, bot_user_id: str, *, by_tool: bool) -> dict[str, Any]:
+    """Returns the event of a reply, which may end in a table."""
+    text, _, table = reply.text.partition("\n\n| ")
+    rows = [[{"type": "raw_text", "text": table.partition(" |")[0]}]]
+    pasted = {"id": 1, "blocks": [{"type": "table", "rows": rows}], "fallback": "[no preview available]"}
+    mention = f"<@{bot_user_id}> " if reply.mentions_us else ""
+    return event(
+        user=reply.person.id,
+        team=reply.person.team_id,
+        text=mention + text,
+        attachments=[pasted] if table else None,
+        ts=reply.message_ts,
+        thread_ts=reply.thread_ts,
+        channel=reply.channel_id,
+        channel_type=None,
+        **{"bot_id": "BTOOL", "app_id": "ATOOL"} if by_tool else {},
+    )

@@ -92,10 +92,12 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         self._calm()
         self.verdict().check()
         self._all_may_ask_again()
+        self._a_known_guest_is_refused_at_once()
         self._answer_lines()
         for number, place in enumerate(self._places_with_a_job()):
             self._thank(place)
             if number == 0:
+                self.a_bot_replies(which=0, mentions=True, at=0)
                 self._answer_with_emoji(place)
             if number == 0:
                 self._discard(place)
@@ -107,6 +109,17 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
             self.set_guest(person, guest=False)
         self.outside.job_api.hidden.clear()
         self.advance(3_700.0)
+        self.settle_down()
+
+    def _a_known_guest_is_refused_at_once(self) -> None:
+        """And a known member is not."""
+        for guest in (True, False):
+            self.set_guest(BEN, guest=guest)
+            self.run(self.outside.reading.member(BEN.id))
+            mark, key = self.next_mark()
+            message = Message(mark, key, BEN, WayIn.COMMAND, "C1", f"Do [{mark}.0]", said="nowhere")
+            self.written(message, 0)
+            assert (message.refused is not None) is guest
         self.settle_down()
 
     def _answer_lines(self) -> None:
@@ -257,8 +270,9 @@ class Controls(Asking, Writing, ShortWords, Controlling, Membership):
         if self.outside.reading.away:
             self.set_away(away=False)
         for message in self.people.messages:
-            if message.acked is None:
-                self.deliver_message(message, 0)
+            for _ in range(2):  # the first may only look up its author
+                if message.acked is None:
+                    self.deliver_message(message, 0)
             for version in reversed(message.versions):
                 if version.acked is None:
                     self.deliver_version(message, version, 0)

@@ -16,7 +16,7 @@ from support.worlds.fault_world import Crash, Outside, Process
 from bot.domain.notices.posts import RequestRejected, RequestUncertain
 from bot.domain.requests.request import RejectionReason
 from bot.domain.threads.thread import Thread
-from bot.errors import StoreUnavailable
+from bot.errors import AuthorUnknown, StoreUnavailable
 from bot.ports.transaction import Transaction
 from bot.store.store import open_store
 
@@ -85,7 +85,7 @@ class Machine(RuleBasedStateMachine):
         self.outside.step += 1
         try:
             self.run(work)
-        except (Crash, StoreUnavailable):
+        except (AuthorUnknown, Crash, StoreUnavailable):
             done = False
         if not process.alive:
             done = False

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from support.fakes.ports import Posted
-from support.machine.machine import Machine
+from support.machine.listening import Listening, is_refused_at_once
 from support.oracles.people_model import Message, People, Press, Version
 from support.oracles.stop_verdict import took_effect
 from support.worlds.core_world import ANA, BEN, EVA
@@ -27,7 +27,7 @@ class Place:
     root: str
 
 
-class PeopleMachine(Machine):
+class PeopleMachine(Listening):
     """Rules by which people ask for jobs in every way, and steer them."""
 
     def __init__(self) -> None:
@@ -73,15 +73,23 @@ class PeopleMachine(Machine):
     def deliver_message(self, message: Message, at: int) -> None:
         """Delivers a message, perhaps again."""
         service = self.processes[at].service
+        is_new_command = message.way_in is WayIn.COMMAND and message.acked is message.refused is None
+        if is_new_command and is_refused_at_once(self.processes[at], _job(message)):
+            message.refused = self.outside.step
+        if message.refused is not None:
+            return
         message.late = message.late or (message.acked is None and bool(message.ts) and self.late)
         if message.thread_id:
             way_in = WayIn.BUTTON if message.pressed else WayIn.MODAL
             written = Written(message.person, message.thread_id, message.words, message.key, way_in)
             work: Coroutine[Any, Any, object] = service.follow_up(written)
         elif message.way_in in {WayIn.REPLY, WayIn.WORD} or (message.root not in {"", message.ts}):
-            work = (
-                service.start(_job(message)) if message.way_in is WayIn.SHORTCUT else service.receive(message.reply())
-            )
+            if message.way_in is WayIn.SHORTCUT:
+                work = service.start(_job(message))
+            elif message.way_in is WayIn.REPLY and not message.forwarded:
+                work = self.listeners_of(at).take(message.reply(), by_tool=message.by_tool)
+            else:
+                work = service.receive(message.reply())
         else:
             work = service.start(_job(message))
         answer = self.answer_of(at, work)

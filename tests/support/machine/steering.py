@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
-from support.machine.machine import LINKS, Machine
+from support.machine.listening import Listening
+from support.machine.machine import LINKS
 from support.oracles.core_verdict import Model, Verdict, Version, Written
 from support.oracles.promises import AskedFor, check, done_too_often
 from support.oracles.stop_verdict import took_effect
@@ -24,7 +25,7 @@ from bot.domain.requests.request import Action, Person, RejectionReason, Reply, 
 from bot.domain.threads.thread import home_key
 
 
-class Steering(Machine):
+class Steering(Listening):
     """Rules by which people ask for jobs by the command, in one project, and steer them."""
 
     def __init__(self) -> None:
@@ -86,10 +87,19 @@ class Steering(Machine):
         self.model.invitations[channel] = recorded or self.model.invitations.get(channel, False)
 
     @precondition(lambda self: self.outside.cards() and len(self.model.replies) < 8)
-    @rule(which=st.integers(0, 9), person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]), at=st.sampled_from([0, 1, None]))
-    def reply(self, which: int, person: Person, at: int | None) -> None:
-        """Replies below a card; Slack delivers it at once, or later, or again (`deliver`)."""
+    @rule(
+        which=st.integers(0, 9),
+        person=st.sampled_from([ANA, ANA, BEN, BEN, EVA]),
+        pastes=st.booleans(),
+        by_tool=st.booleans(),
+        at=st.sampled_from([0, 1, None]),
+    )
+    def reply(self, *, which: int, person: Person, pastes: bool, by_tool: bool, at: int | None) -> None:
+        """Replies below a card, by words or a table, perhaps by a tool; Slack delivers it at once, or later, or again
+        (`deliver`).
+        """
         written = self._write(which, person)
+        written.pasted, written.by_tool = pastes, by_tool
         if at is not None:
             self._deliver_reply(written, at)
 
@@ -227,8 +237,9 @@ class Steering(Machine):
         self.resume_all()
         self.end_calm()
         for written in self.model.replies:
-            if not written.acked:
-                self._deliver_reply(written, 0)
+            for _ in range(2):  # the first may only look up its author
+                if not written.acked:
+                    self._deliver_reply(written, 0)
             for version in reversed(written.versions):
                 if version.acked is None:
                     self._deliver_edit(written, version, 0)
@@ -267,9 +278,8 @@ class Steering(Machine):
         return written
 
     def _deliver_reply(self, written: Written, at: int) -> None:
-        steering = self.processes[at].service.receive(
-            Reply(written.person, written.channel_id, written.thread_ts, written.ts, written.text)
-        )
+        reply = Reply(written.person, written.channel_id, written.thread_ts, written.ts, written.text)
+        steering = self.listeners_of(at).take(reply, by_tool=written.by_tool)
         written.acked = self.in_process(at, steering) or written.acked
 
     def _deliver_stop(self, key: str, thread: str, person: Person, at: int) -> None:

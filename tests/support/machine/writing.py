@@ -2,9 +2,11 @@
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
+from support.fakes.slack_payloads import in_a_table
 from support.machine.asking import AT, MOST, PERSON
 from support.machine.people import PeopleMachine, Place
 from support.oracles.people_model import Message, Version
+from support.worlds.core_world import ANA
 
 from bot.domain.requests.request import Person, Reply, WayIn
 
@@ -21,17 +23,40 @@ class Writing(PeopleMachine):
         person=PERSON,
         mentions=st.booleans(),
         forwards=st.sampled_from([None, None, None, None, "with words", "alone"]),
+        pastes=st.booleans(),
+        by_tool=st.booleans(),
         at=st.sampled_from([0, 1, None]),
     )
-    def reply(self, *, which: int, person: Person, mentions: bool, forwards: str | None, at: int | None) -> None:
-        """Replies with words, a forwarded message, or both."""
+    def reply(
+        self,
+        *,
+        which: int,
+        person: Person,
+        mentions: bool,
+        forwards: str | None,
+        pastes: bool,
+        by_tool: bool,
+        at: int | None,
+    ) -> None:
+        """Replies with words, a forwarded message, or both; or pastes a table; perhaps by a tool."""
         place = self.places()[which % len(self.places())]
         mark, key = self.next_mark()
         ts = self.outside.chat.next_ts()
         words = "" if forwards == "alone" else f"Change [{mark}.0]"
+        if pastes and not forwards:
+            words = in_a_table(f"[{mark}.0]")
         message = Message(mark, key, person, WayIn.REPLY, place.channel_id, words, ts=ts, root=place.root)
         message.mentions, message.forwarded = mentions, f"Seen [{mark}.0] elsewhere" if forwards else ""
+        message.by_tool = by_tool and not forwards
         self.written(message, at)
+
+    @precondition(lambda self: self.places())
+    @rule(which=st.integers(0, 9), mentions=st.booleans(), at=AT)
+    def a_bot_replies(self, *, which: int, mentions: bool, at: int) -> None:
+        """Answers a bot with nothing at all."""
+        place = self.places()[which % len(self.places())]
+        reply = Reply(ANA, place.channel_id, place.root, self.outside.chat.next_ts(), "Done", mentions_us=mentions)
+        self.in_process(at, self.listeners_of(at).ignore(reply))
 
     @precondition(lambda self: self.places() and len(self.people.thanks) < MOST_THANKS)
     @rule(which=st.integers(0, 9), person=PERSON, mentions=st.booleans(), at=AT)

@@ -52,6 +52,7 @@ class ControlVerdict(LineVerdict):
             *self.misdirected(),
             *self.outdated_texts(),
             *self.without_permission(),
+            *self.refused_wrongly(),
             *self.over_the_limit(),
             *self.though_muted(),
             *self.stopped_without_request(),
@@ -200,6 +201,14 @@ class ControlVerdict(LineVerdict):
                     repeated = self._repeats(message)
                     if not repeated:
                         yield f"who may: {message} was taken, and its person may not ask"
+
+    def refused_wrongly(self) -> Iterator[str]:
+        """A command is refused at once only if its person is an outsider or has been a guest."""
+        for message in self.people.messages:
+            if message.refused is None or message.person == EVA:
+                continue
+            if True not in self.was_guest(message.person.id, 0, message.refused):
+                yield f"who may: {message} was refused, and its person may ask"
 
     def over_the_limit(self) -> Iterator[str]:
         """Nobody exceeds the hourly limit."""

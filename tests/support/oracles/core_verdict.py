@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from support.fakes.slack_payloads import in_a_table
 from support.oracles.ends_verdict import wrong_announcements
 from support.oracles.promises import AskedFor, History, Said, Shown, Turn, broken, check
 from support.oracles.stop_verdict import sent_in_spite_of_a_stop
@@ -67,13 +68,16 @@ class Written:
     channel_id: str
     thread_ts: str
     ts: str
+    by_tool: bool = False
+    pasted: bool = False
+    """It is a table."""
     acked: bool = False
     versions: list[Version] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         """The first text."""
-        return f"Change {self.ts}"
+        return in_a_table(self.ts) if self.pasted else f"Change {self.ts}"
 
     def texts(self) -> dict[str, str]:
         """The texts and their times; the first one has no time."""

@@ -45,6 +45,10 @@ class Message:
     likely: str = ""
     forwarded: str = ""
     """The text of a message forwarded with it."""
+    by_tool: bool = False
+    """Its author posted it by a tool."""
+    refused: int | None = None
+    """For a command: the step in which its answer was a refusal."""
     acked: int | None = None
     known: bool = False
     """Pagehand did not answer that the message is not for it."""

@@ -24,6 +24,7 @@ from bot.domain.jobs.details import JobDetails
 from bot.domain.jobs.job import ARCHIVED, Job
 from bot.domain.notices.deliver import AddReaction, ReactionCall
 from bot.domain.notices.messages import Notice
+from bot.domain.people.members import Member
 from bot.domain.people.permissions import PermissionRules
 from bot.domain.projects import Project, Projects
 from bot.domain.requests.request import Requester
@@ -42,6 +43,7 @@ from bot.ports.transaction import Store, Transaction
 from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.worker import Worker, WorkerSettings
 from bot.slack.sending.scopes import MissingScopes
+from bot.slack.sending.user_directory import RIGHTS_KEPT
 
 T = TypeVar("T")
 
@@ -208,11 +210,22 @@ class SlackOutside(FakeChat):
 
 
 class SlackReadOutside(FakeSlackReading):
-    """Slack for reading. `away`: it does not answer."""
+    """Slack for reading, whose processes share what they know of people. `away`: it does not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: FakeClock) -> None:
         super().__init__()
+        self._clock = clock
+        self._looked_up: dict[str, tuple[float, Member]] = {}
         self.away = False
+
+    async def member(self, person_id: str) -> Member:
+        member = await super().member(person_id)
+        self._looked_up[person_id] = self._clock.time, member
+        return member
+
+    def known_member(self, person_id: str) -> Member | None:
+        at, member = self._looked_up.get(person_id, (0.0, None))
+        return member if self._clock.time - at < RIGHTS_KEPT else None
 
     def _ask(self, what: str) -> None:
         if self.away:
@@ -250,7 +263,7 @@ class Outside:
         self.loop = loop
         self.job_api = JobApiOutside(lambda: self.step)
         self.chat = SlackOutside(clock)
-        self.reading = SlackReadOutside()
+        self.reading = SlackReadOutside(clock)
         self.setup: SetupOutside | None = None
         """None where it stays as it is."""
         self.rules = PermissionRules(team_id="T1")
