@@ -1,8 +1,16 @@
 """Home: a person's jobs and defaults, and for administrators the health of Pagehand."""
 
-from support.worlds.ways_in_world import LINK, WaysInWorld, labels, text_of
+from support.worlds.ways_in_world import LINK, OpenWorld, WaysInWorld, labels, text_of
 
-from bot.slack.rendering.home import HOME_DEFAULTS, HOME_EXAMPLE, HOME_NEWER, HOME_OLDER, HOME_RETRY, HOME_START
+from bot.slack.rendering.home import (
+    HOME_DEFAULTS,
+    HOME_EXAMPLE,
+    HOME_NEWER,
+    HOME_OLDER,
+    HOME_RETRY,
+    HOME_START,
+    HOME_STOP,
+)
 
 
 async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -> None:
@@ -86,3 +94,18 @@ async def test_questions_of_the_agent_come_first(world: WaysInWorld) -> None:
         await world.ana.say("docs", "All of them", thread_ts=job.ts)
         await world.steered(job.id, "All of them")
         await world.home(world.ana, "Your jobs", without="Waiting for you")
+
+
+async def test_a_job_is_stopped_on_home_until_its_card_can_be_posted(open_world: OpenWorld) -> None:
+    world = await open_world(JOB_API_CANCEL="true")
+    async with world.app.hurrying():
+        await world.ana.views.open_home()
+        await world.home(world.ana, "You haven't asked")
+        no_cards = world.workspace.faults.server_error(method="chat.postMessage", count=None)
+        await world.ana.command("docs", "/docs", "Fix the guides")
+        await world.job_api.until(lambda: world.job_api.created)
+        await world.home(world.ana, "Fix the guides")
+        assert (await world.ana.views.press(HOME_STOP)).ok
+        await world.job_api.until(lambda: world.job_api.cancelled)
+        world.workspace.faults.remove(no_cards)
+        await world.said("Stopped", thread_ts=(await world.card("Fix the guides")).ts)
