@@ -13,6 +13,7 @@ from support.chaos.rounds import new_sqlite
 
 from bot.scheduler.fault_reporter import FaultReporter
 from bot.scheduler.file_uploader import FileUploader
+from bot.scheduler.history_reader import HistoryReader
 from bot.scheduler.home_publisher import HomePublisher
 from bot.scheduler.job_poller import JobPoller
 from bot.scheduler.outbox import Outbox
@@ -26,7 +27,16 @@ PATIENCE = 60.0
 
 
 def test_the_kill_points_cover_the_schedulers_workers() -> None:
-    workers = (RequestPreparer, FileUploader, RequestSender, JobPoller, Outbox, HomePublisher, FaultReporter)
+    workers = (
+        RequestPreparer,
+        FileUploader,
+        RequestSender,
+        JobPoller,
+        Outbox,
+        HomePublisher,
+        FaultReporter,
+        HistoryReader,
+    )
     assert set(WORKERS) == {worker.__name__ for worker in workers}
     assert set(WORKERS.values()) == set(CALLED)
     assert {call for calls in CALLED.values() for call in calls} >= SELDOM

@@ -1,10 +1,11 @@
 """What a person does about a job besides asking and replying, and how the job ends."""
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from support.chaos.asides import STOP_SAID, press_words
-from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of
+from support.chaos.asked import End, PersonsAction, Reply, acked, changes_of, deliveries_of, reactions_to
 from support.chaos.process_world import AT_THE_LIMIT, GUEST, MENTION, WITHOUT_CANCEL
 from support.oracles.notice_keys import key_in_thread
 from support.servers.fake_job_api import PROJECT
@@ -30,8 +31,10 @@ from bot.workspace.people import Actor
 if TYPE_CHECKING:
     from support.chaos.user_scenario import UserScenario
 
-STOPPED, MUTED = 0.2, 0.2
-"""How often a job is stopped instead of ending, and how often it is muted for a while."""
+STOPPED, OVERTAKES, BY_REACTION, MUTED = 0.2, 0.6, 0.3, 0.2
+"""How often a job is stopped instead of ending, right after a reply, and by a reaction; how often it is muted for a
+while.
+"""
 FAILED, SWITCHED, FOLLOWED = 0.2, 0.2, 0.2
 """How often a job fails at last and is retried, is switched to the other project, or is followed by another job."""
 DISCARDED, EXAMPLES = 0.5, 0.4
@@ -77,13 +80,17 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
     """Answers the question about a held reply once it is there. It may be late, for example if the process that
     recorded the reply was paused.
     """
-    asked = scenario.person if reply.is_answer else scenario.other
+    asked = scenario.other if reply.held and not reply.is_answer else scenario.person
     question = _question(scenario, asked, SEND_HELD, reply.request_id)
-    if question is not None:
-        reply.answered, action_id = True, scenario.rng.choice(OF_HELD)
+    if question is not None and question.ts not in reply.answered:
+        reply.answered.add(question.ts)
+        offered = [each for each in OF_HELD if each in str(question.blocks)]
+        action_id = scenario.rng.choice(offered)
         # This answer sends all their replies, also one that was discarded before without effect.
         reply.discarded = action_id == DISCARD_HELD
         await _press(scenario, ABOUT_REQUESTS[action_id], asked, question, action_id)
+        if reply.discarded and SEND_ALL_HELD not in offered:
+            reply.gone_at = asyncio.get_running_loop().time()
 
 
 async def change(scenario: "UserScenario", reply: Reply) -> None:
@@ -246,11 +253,20 @@ def _ended(scenario: "UserScenario", job_ids: list[str], link: str) -> bool:
 
 async def _stop(scenario: "UserScenario") -> bool:
     """Returns whether the stop ended the job: a job API that can cancel ends it; otherwise
-    the agent ends on its own.
+    the agent ends on its own. What was written just before may be withdrawn, and is sent anyway or not.
     """
-    scenario.where = "stops the job"
+    scenario.where, before = "stops the job", len(scenario.replies)
     _ends_without_answer(scenario, None)
-    await _by_button_or_word(scenario, RequestKind.STOP, STOP_JOB, scenario.rng.choice(STOP_SAID))
+    if scenario.rng.random() < OVERTAKES:
+        await scenario.reply(scenario.rng.choice((1, 2)))
+    for reply in scenario.replies[before:]:
+        reply.stopped = True
+    if scenario.stopped_by_reaction or scenario.rng.random() > BY_REACTION:
+        await _by_button_or_word(scenario, RequestKind.STOP, STOP_JOB, scenario.rng.choice(STOP_SAID))
+    else:
+        await _stop_by_reaction(scenario)
+    scenario.where = "waits for what it wrote before a stop"
+    await scenario.see(lambda: all(scenario.settled(reply) for reply in scenario.replies[before:]))
     if not await scenario.world.rows(
         f"SELECT id FROM threads WHERE id = '{scenario.thread_id}' AND project = '{PROJECT}'"  # noqa: S608 - in hexadecimal
     ):
@@ -259,8 +275,33 @@ async def _stop(scenario: "UserScenario") -> bool:
     if not any(job_id in cancelled for job_id in scenario.jobs):
         return False  # a duplicated answer of the job API already reported the end: there was nothing to stop
     scenario.end = End.STOPPED
+    if len(scenario.replies) > before:
+        return True  # what was sent all the same resumes it, perhaps before its end was announced
     await scenario.see(lambda: any(key_in_thread(message).endswith("/stopped") for message in scenario.thread()))
     return True
+
+
+async def _stop_by_reaction(scenario: "UserScenario") -> None:
+    """Reacts to the card with `:x:`. If Pagehand was away, it asks whether to stop the job, unless that has ended."""
+    card, reacted = scenario.card, PersonsAction(RequestKind.STOP, tries=1)
+    assert card is not None
+    await scenario.see(lambda: STOP_JOB in str(card.blocks))
+    scenario.actions.append(reacted)
+    scenario.stopped_by_reaction = True
+    await scenario.world.when_people_write()
+    await scenario.person.react(scenario.channel, card.ts, "x")
+    deliveries = reactions_to(scenario.world, card.ts)
+    await scenario.see(lambda: acked(deliveries) is not None)
+    recorded = f"SELECT id FROM requests WHERE thread_id = '{scenario.thread_id}' AND way_in = '{WayIn.REACTION}'"  # noqa: S608 - in hexadecimal
+    scenario.where = "waits for its reaction to stop the job"
+    while acked(deliveries) and not reacted.acked and STOP_JOB in str(card.blocks):
+        reacted.acked = bool(await scenario.world.rows(recorded))
+        question = _question(scenario, scenario.person, STOP_JOB, scenario.thread_id)
+        if question is not None:
+            await _press(scenario, RequestKind.STOP, scenario.person, question, STOP_JOB)
+            break
+        await scenario.dither(0.5)
+    await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{RequestKind.STOP}'"))
 
 
 async def _by_button_or_word(scenario: "UserScenario", kind: RequestKind, action_id: str, word: str) -> None:
@@ -276,14 +317,18 @@ async def _by_button_or_word(scenario: "UserScenario", kind: RequestKind, action
 
 async def _do(scenario: "UserScenario", kind: RequestKind, word: str) -> None:
     """Writes a control word until it is acknowledged, and waits until it takes effect."""
-    action = PersonsAction(kind)
+    action, recorded = PersonsAction(kind), ""
     scenario.actions.append(action)
     while not action.acked:
         action.tries += 1
+        await scenario.world.when_people_write()
         said = await scenario.person.say(scenario.channel, scenario.addressed(word), thread_ts=scenario.root_ts)
         deliveries = deliveries_of(scenario.world, said)
         await scenario.see(lambda arrived=deliveries: acked(arrived) is not None)  # type: ignore[misc]
-        action.acked = acked(deliveries) is True
+        action.acked, recorded = acked(deliveries) is True, request_id(f"message/{said.channel}/{said.ts}")
+    scenario.where = f"{scenario.where}, waits till {word} is recorded"
+    while not await scenario.world.rows(f"SELECT id FROM requests WHERE id = '{recorded}'"):  # noqa: S608 - in hexadecimal
+        await scenario.dither(0.5)  # it may be found in the history alone
     await scenario.see_in_database(_OPEN.format(scenario.thread_id, f"'{kind}'"))
 
 

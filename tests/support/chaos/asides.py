@@ -114,6 +114,7 @@ async def answer(scenario: "UserScenario") -> None:
 
 
 async def _say(scenario: "UserScenario", words: str) -> Reply:
+    await scenario.world.when_people_write()
     said = await scenario.person.say(scenario.channel, scenario.addressed(words), thread_ts=scenario.root_ts)
     request = request_id(f"message/{said.channel}/{said.ts}")
     return Reply(words, said.ts, request, deliveries_of(scenario.world, said))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from support.chaos.process_world import ProcessWorld
@@ -36,9 +36,10 @@ class Ask:
 @dataclass
 class Reply:
     """A reply in the thread; `request_id` is Pagehand's id of it. `held`: its person is asked first (the requester, if
-    it `is_answer`, otherwise another person), and has `answered` that, with no if `discarded`. `edited` is its current
-    text if that differs; `deleted` means that it is gone, and `gone_at` is when Pagehand certainly acknowledged that,
-    in seconds of the loop. `pressed`: it is the text of a button, which was acknowledged, and not a message.
+    it `is_answer`, otherwise another person). `stopped`: a stop followed, and its person is asked if that withdrew it.
+    They `answered` these questions, with no if `discarded`. `edited` is its current text if that differs; `deleted`
+    means that it is gone. `gone_at` is when Pagehand certainly acknowledged that it is gone, or not to be sent after a
+    stop, in seconds of the loop. `pressed`: it is the text of a button, which was acknowledged, and not a message.
     """
 
     text: str
@@ -47,7 +48,8 @@ class Reply:
     deliveries: Sequence[DeliveryRecord]
     held: bool = False
     is_answer: bool = False
-    answered: bool = False
+    stopped: bool = False
+    answered: set[str] = field(default_factory=set)
     discarded: bool = False
     edited: str = ""
     deleted: bool = False
@@ -108,6 +110,12 @@ def deliveries_of(world: ProcessWorld, said: Message) -> list[DeliveryRecord]:
     """Returns what Slack delivers for a message: one event, or two if it mentions the app."""
     records = world.workspace.deliveries.records
     return [record for record in records if record.envelope.payload.get("event", {}).get("ts") == said.ts]
+
+
+def reactions_to(world: ProcessWorld, ts: str) -> list[DeliveryRecord]:
+    """Returns what Slack delivers about reactions to a message."""
+    events = ((record, record.envelope.payload.get("event", {})) for record in world.workspace.deliveries.records)
+    return [record for record, event in events if event.get("item", {}).get("ts") == ts]
 
 
 def joins_of(world: ProcessWorld, channel: str) -> list[DeliveryRecord]:

@@ -67,6 +67,7 @@ class DirectScenario:
         self.where = "done"
 
     async def _write(self) -> None:
+        await self.world.when_people_write()
         text = f"direct-{self.name}-{len(self.lines) + 1}. Tidy the guides"
         said = await self.person.say(DIRECT, text)
         key = request_id(f"message/{said.channel}/{said.ts}")
@@ -135,6 +136,7 @@ async def lines_broken(scenario: DirectScenario) -> list[Broken]:
     asked: list[AskedFor] = []
     for line in scenario.lines:
         row = rows.get(line.request_id)
+        state = row.state if row else None
         if created[line.text] and taken[line.text]:
             found.append(Broken(Promise.DONE_ONCE, f"{line.text} became a job, and went to one"))
         asked.append(
@@ -143,8 +145,9 @@ async def lines_broken(scenario: DirectScenario) -> list[Broken]:
                 acknowledged=bool(acked(line.deliveries)),
                 taken=created[line.text] + taken[line.text],
                 sent_again=scenario.presses[line.request_id],
-                explained=bool({line.request_id, row.merged_into if row else ""} & told),
-                state=row.state if row else None,
+                explained=bool({line.request_id, row.merged_into if row else ""} & told)
+                or world.is_asked(DIRECT, line.request_id, state),
+                state=state,
             )
         )
     if scenario.where != "done":

@@ -3,7 +3,17 @@
 from inspect import iscoroutinefunction
 
 from bot.ports.job_api import JobApi
-from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, HomeViews, Members, Operator
+from bot.ports.slack import (
+    ChannelReader,
+    Chat,
+    Conversations,
+    CurrentMessages,
+    FileReader,
+    HomeViews,
+    Members,
+    Operator,
+    PastMessages,
+)
 
 _TRANSACTIONS = ("committing", "committed")
 _CALLS = ("before", "after")
@@ -18,11 +28,15 @@ def _calls(*ports: type) -> tuple[str, ...]:
 CALLED = {
     "request_preparer": _calls(Members, ChannelReader, Conversations, FileReader),
     "file_uploader": ("read", _UPLOADING),
-    "request_sender": tuple(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING}),
+    "request_sender": (
+        *(call for call in _calls(JobApi) if call not in {_POLLING, _UPLOADING}),
+        *_calls(CurrentMessages),
+    ),
     "job_poller": (_POLLING,),
     "outbox": (*_calls(Chat), "channel"),
     "home_publisher": _calls(HomeViews),
     "fault_reporter": _calls(Operator),
+    "history_reader": _calls(PastMessages),
 }
 """The remote calls that each worker makes."""
 POINTS = (
@@ -45,6 +59,9 @@ SELDOM = frozenset(
         _UPLOADING,
         "cancel",
         "discard",
+        "versions",
+        "messages",
+        "channels",
     }
 )
 """Calls so rare that a process ends at the first of them."""

@@ -5,10 +5,10 @@ imports everything once and then forks a process for each line on its standard i
 second of CPU and a run of hundreds of kills has as many starts. It reports what happens to them on its standard output.
 
 A point is `<worker>.<call>.<moment>`. The workers are request_preparer, file_uploader, request_sender, job_poller,
-outbox, home_publisher, fault_reporter, and listener for anything that Slack triggers. The calls are those of the job
-API, the chat, the Slack look-ups, Homes and messages to the operator, with the moments before and after; and `take` and
-`record`, the transactions that claim work and all others, with the moments committing and committed. PAGEHAND_END_AT is
-`<kill or stop>:<point>#<occurrence, from 1>`.
+outbox, home_publisher, fault_reporter, history_reader, and listener for anything that Slack triggers. The calls are
+those of the job API, the chat, the Slack look-ups, Homes and messages to the operator, with the moments before and
+after; and `take` and `record`, the transactions that claim work and all others, with the moments committing and
+committed. PAGEHAND_END_AT is `<kill or stop>:<point>#<occurrence, from 1>`.
 """
 
 import asyncio
@@ -35,7 +35,16 @@ from bot.app.edges import Edges
 from bot.app.settings.config import load
 from bot.domain.slack_limits import SLACK_LIMITS
 from bot.ports.job_api import JobApi
-from bot.ports.slack import ChannelReader, Chat, Conversations, FileReader, Members, Operator
+from bot.ports.slack import (
+    ChannelReader,
+    Chat,
+    Conversations,
+    CurrentMessages,
+    FileReader,
+    Members,
+    Operator,
+    PastMessages,
+)
 from bot.ports.transaction import Store, Transaction
 from bot.runtime.logging import configure_logging
 from bot.slack.sending.views import SlackViews
@@ -53,9 +62,10 @@ WORKERS = {
     "Outbox": "outbox",
     "HomePublisher": "home_publisher",
     "FaultReporter": "fault_reporter",
+    "HistoryReader": "history_reader",
 }
 """The worker's name in a point, by the name of its task. Everything it starts inherits its context."""
-BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe", "Heartbeat", "HistoryReader"})
+BY_ITSELF = frozenset({"RetentionSweeper", "Health", "DatabaseProbe", "Heartbeat"})
 """The names of tasks that nobody in Slack triggers and that handle no requests: they have their own points."""
 _STARTS = "start"
 """The name of the task that starts the application, and notes that it listens."""
@@ -191,8 +201,10 @@ def run(environment: Mapping[str, str]) -> None:
             members=cast("Members", members),
             channels=cast("ChannelReader", channels),
             conversations=cast("Conversations", Pointed(edges.reading.conversations, points)),
+            versions=cast("CurrentMessages", Pointed(edges.reading.versions, points)),
             files=cast("FileReader", Pointed(edges.reading.files, points)),
         )
+        edges.history = cast("PastMessages", Pointed(edges.history, points))
         edges.modals = replace(edges.modals, views=cast("SlackViews", Pointed(edges.modals.views, points)))
 
     config = load(environment)

@@ -13,6 +13,8 @@ from support.chaos.process_group import ProcessGroup, TargetProcess
 
 TO_GO_ON = 30.0
 """Seconds after SIGCONT within which a process on a busy machine works again."""
+_GATHERS = 2.0
+"""Seconds for which people hold back what they write in a downtime."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,16 @@ class ProcessPool:
     pauses: list[Pause] = field(default_factory=list)
     deaths: list[str] = field(default_factory=list)
     """Processes that ended by themselves, which must not happen."""
+    downtimes: int = 0
+    """How often no process was alive for a time."""
+    calm: asyncio.Event = field(default_factory=asyncio.Event)
+    """Cleared shortly before a downtime: what people write then, they write in it."""
     _points: list[str] = field(default_factory=list)
     _started: int = 0
+    _may_start: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.calm.set()
 
     @property
     def at_points(self) -> int:
@@ -60,10 +70,21 @@ class ProcessPool:
 
     async def start(self, instance: str, ending: str = "") -> TargetProcess:
         """Starts an instance (again)."""
-        self._started += 1
-        target = await self.process_group.start(f"{self.name}-{instance}-{self._started}", self.environment, ending)
-        self.targets[instance] = target
+        async with self._may_start:
+            self._started += 1
+            name = f"{self.name}-{instance}-{self._started}"
+            target = self.targets[instance] = await self.process_group.start(name, self.environment, ending)
         return target
+
+    async def downtime(self, seconds: float) -> None:
+        """Kills all processes, and lets none start for a time in which people act."""
+        self.calm.clear()
+        await asyncio.sleep(_GATHERS)
+        async with self._may_start:
+            await asyncio.gather(*(self.kill(target) for target in self.targets.values() if not target.ended.is_set()))
+            self.downtimes += 1
+            self.calm.set()
+            await asyncio.sleep(seconds)
 
     async def kill_repeatedly(self, instance: str, until: asyncio.Event, *, longest: float = 3.0) -> None:
         """Kills and restarts an instance until `until`, then leaves it alive. About two of three kills are at a named
@@ -107,6 +128,8 @@ class ProcessPool:
         except TimeoutError:  # if it reported anything, it is where it paused itself before
             target.signal(signal.SIGKILL)
             await target.ended.wait()
+        if target.name in {kill.name for kill in self.kills}:
+            return  # by somebody else at the same time
         if target.exit_code != -signal.SIGKILL:
             self.deaths.append(f"{target.name} ended by itself with {target.exit_code}")
             return

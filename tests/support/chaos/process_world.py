@@ -21,6 +21,7 @@ from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
 
 from bot.cli.demo_services import manifest
+from bot.domain.requests.request import RequestState
 from bot.store.database.engine import engine_for
 from bot.store.database.url import sqlite_path
 from bot.workspace.model.app_config import AppConfig
@@ -50,7 +51,13 @@ REQUEST_LEASE = JOB_API_TIMEOUT + 10.0
 LEASE = 30.0
 """Seconds: the longest lease, that of Slack calls."""
 WITHOUT_CANCEL = "handbook"
-"""The project whose job API cannot cancel: its agent is asked to stop in words. That of PROJECT can cancel."""
+"""The project whose job API cannot cancel: its agent is asked to stop in words. That of PROJECT can cancel, if the
+ABILITIES say so.
+"""
+ABILITIES = (("true", "true"), ("true", "false"), ("false", "true"))
+"""Whether PROJECT's job API can cancel, and whether job APIs take requesters. If it only cancels, jobs do not wait for
+their cards. Each world has one of these, by its seed.
+"""
 _OPEN = (
     "SELECT (SELECT count(*) FROM notices WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM requests WHERE due_at IS NOT NULL)"
@@ -58,12 +65,16 @@ _OPEN = (
     " + (SELECT count(*) FROM faults WHERE due_at IS NOT NULL)"
     " + (SELECT count(*) FROM gaps)"
 )
+_KNOWN = (
+    "SELECT count(DISTINCT channel_id) FROM threads"
+    " WHERE channel_id LIKE 'D%' AND EXISTS (SELECT 1 FROM listening WHERE owner = '')"
+)
 _NEXT_REPORT = "SELECT coalesce(max(due_at), 0) FROM faults"
 _PROJECTS = """
 [[projects]]
 name = "{}"
 project = "{}"
-cancel = true
+cancel = {}
 words = ["guides"]
 
 [[projects]]
@@ -113,6 +124,25 @@ class ProcessWorld:
         state.add_channel(Channel(f"C0{name.upper()}", name, int(state.now()), people[0], members=people))
         return name
 
+    async def keep_nothing_once_known(self, over: asyncio.Event) -> None:
+        """From when the first process has listened, and everybody's direct message is known, Slack keeps nothing for
+        processes that are away: what was before cannot be found in its history.
+        """
+        while not (over.is_set() or self.http or self.workspace.faults.keeps_nothing):
+            self.workspace.faults.keeps_nothing = (await self.rows(_KNOWN))[0][0] == len(PEOPLE)
+            await asyncio.sleep(0.2)
+
+    async def when_people_write(self) -> None:
+        """Waits for a downtime that is about to begin, so that it has something to find afterwards."""
+        await self.process_pool.calm.wait()
+
+    def is_asked(self, channel: str, request_id: str, state: RequestState | None) -> bool:
+        """Returns whether a request waits for its person, who was privately asked, with buttons, about it."""
+        if state is not RequestState.AWAITING_PERSON:
+            return False
+        asked = (message for name in PEOPLE for message in self.workspace.people[name].ephemerals(channel))
+        return any(request_id in str(message.blocks) for message in asked)
+
     async def work_left(self) -> int:
         """Returns how many requests, notices, Homes and reports of faults are due, now or later."""
         return int((await self.rows(_OPEN))[0][0])
@@ -146,6 +176,7 @@ async def world(
     the app was not installed with.
     """
     rng = random.Random(f"{seed}/{name}")  # noqa: S311 - to be repeated with the same seed
+    cancels, requesters = ABILITIES[(seed + len(name)) % len(ABILITIES)]
     port = free_port() if http else None
     app = _app(port)
     workspace = FaultyWorkspace(
@@ -173,7 +204,8 @@ async def world(
     try:
         environment = {
             **_environment(workspace, fake_job_api, database_url, directory, idempotent=idempotent),
-            "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name)),
+            "JOB_API_REQUESTER": requesters,
+            "PAGEHAND_PROJECTS": str(_projects_file(workspace, directory, name, cancels)),
             **_receiving(workspace, port, secret_file),
             "PAGEHAND_ADMIN": workspace.people[GUEST].id if http else workspace.channels[ADMINS].id,
             **({SLACK_PACE: str(slack_pace)} if slack_pace else {}),
@@ -250,7 +282,6 @@ def _environment(
         "JOB_API_KEY": KEY,
         "JOB_API_TIMEOUT": str(JOB_API_TIMEOUT),
         "JOB_API_IDEMPOTENT": str(idempotent).lower(),
-        "JOB_API_REQUESTER": "true",
         "JOB_API_FILES": "true",
         "DATABASE_URL": database_url,
         "PAGEHAND_HOURLY_LIMIT": str(HOURLY_LIMIT),
@@ -261,10 +292,10 @@ def _environment(
     }
 
 
-def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str) -> Path:
+def _projects_file(workspace: FaultyWorkspace, directory: Path, name: str, cancels: str) -> Path:
     """Two projects, between which a job asks if no keyword decides; and a channel with a reply mode."""
     file = directory / f"{name}.toml"
     channel_id = workspace.channels[AMONG_PARTICIPANTS].id
     ends_id = workspace.channels[ENDS_ALONE].id
-    file.write_text(_PROJECTS.format(PROJECT, PROJECT, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id, ends_id))
+    file.write_text(_PROJECTS.format(PROJECT, PROJECT, cancels, WITHOUT_CANCEL, WITHOUT_CANCEL, channel_id, ends_id))
     return file

@@ -23,6 +23,8 @@ _ROWS: Sequence[tuple[str, Callable[[RoundResult], float]]] = (
     ("kills", lambda o: len(o.world.process_pool.kills)),
     ("of these at a named point", lambda o: o.world.process_pool.at_points),
     ("different points", lambda o: len({kill.point for kill in o.world.process_pool.kills} - {""})),
+    ("times without any process", lambda o: o.world.process_pool.downtimes),
+    ("of what was written, only in the history", lambda o: o.world.workspace.faults.kept_nothing),
     ("pauses of over 30 s", lambda o: len(o.world.process_pool.pauses)),
     ("faults of Slack and of the job API", lambda o: o.world.faults),
     (

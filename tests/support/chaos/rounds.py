@@ -18,6 +18,8 @@ PAUSE_POINTS = tuple(point for point in POINTS if not point.endswith(".before"))
 """All but those between the last check of the lease and the call: nothing can keep such a call from going out late. For
 the same reason no process is paused at a random moment.
 """
+DOWN = 5.0
+"""Seconds for which no process is alive, at most."""
 PATIENCE = 8.0
 """Seconds to wait for a process to reach its point: some are rarely reached."""
 
@@ -28,11 +30,12 @@ async def one_instance(world: ProcessWorld, over: asyncio.Event) -> None:
 
 
 async def three_instances(world: ProcessWorld, over: asyncio.Event) -> None:
-    """Two are killed and restarted repeatedly; the third is killed once and not restarted."""
+    """Two are killed and restarted repeatedly; the third is killed once and not restarted. At times, none is alive."""
     await asyncio.gather(
         world.process_pool.kill_repeatedly("a", over),
         world.process_pool.kill_repeatedly("b", over),
         _lost_for_good(world, over),
+        _downtimes(world, over),
     )
 
 
@@ -98,6 +101,14 @@ async def _faults(world: ProcessWorld, over: asyncio.Event) -> None:
         world.faults += 1
 
 
+async def _downtimes(world: ProcessWorld, over: asyncio.Event) -> None:
+    """The first as soon as what is written in it can be found."""
+    while not over.is_set():
+        await asyncio.sleep(world.rng.uniform(5.0, 20.0))
+        if world.workspace.faults.keeps_nothing and not over.is_set():
+            await world.process_pool.downtime(world.rng.uniform(2.0, DOWN))
+
+
 async def _lost_for_good(world: ProcessWorld, over: asyncio.Event) -> None:
     target = await world.process_pool.start("c")
     await asyncio.sleep(world.rng.uniform(4.0, 8.0))
@@ -114,8 +125,8 @@ async def _pause_repeatedly(world: ProcessWorld, over: asyncio.Event) -> None:
 
 @dataclass(frozen=True)
 class Round:
-    """A world and what is done to it, until the given numbers of kills, of kills at named points or of pauses are
-    reached, or the time has passed.
+    """A world and what is done to it, until the given numbers of kills and of kills at named points, or of pauses are
+    reached, or the time has passed; and not before the given number of downtimes.
 
     `pace` is the number of seconds between scenarios. `database` is the URL of one with empty tables. With `http`,
     Slack calls the only process. `slack_pace` and `without`: see `world`.
@@ -130,6 +141,7 @@ class Round:
     pace: float = 1.0
     pauses: float = float("inf")
     at_points: int = 0
+    downtimes: int = 0
     http: bool = False
     slack_pace: float | None = None
     without: tuple[str, ...] = ()
@@ -151,14 +163,12 @@ async def play_round(process_group: ProcessGroup, directory: Path, wanted: Round
     ) as made:
 
         def enough() -> bool:
-            enough_kills = (
-                len(made.process_pool.kills) >= wanted.kills and made.process_pool.at_points >= wanted.at_points
-            )
-            return (
-                enough_kills
-                or len(made.process_pool.pauses) >= wanted.pauses
-                or asyncio.get_running_loop().time() > end
-            )
+            pool = made.process_pool
+            if len(pool.pauses) >= wanted.pauses:
+                return True
+            enough_kills = len(pool.kills) >= wanted.kills and pool.at_points >= wanted.at_points
+            is_over = enough_kills or asyncio.get_running_loop().time() > end
+            return is_over and pool.downtimes >= wanted.downtimes
 
         result = await play(made, wanted.disruption, enough=enough, pace=wanted.pace)
     result.verdict.logged += await asyncio.to_thread(_logged, directory, made)

@@ -46,7 +46,8 @@ async def play(world: ProcessWorld, disruption: Disruption, *, enough: Callable[
     direct = [DirectScenario(world, name, random.Random(world.rng.random())) for name in PEOPLE]  # noqa: S311 - repeatable
     running = [asyncio.create_task(scenario.run()) for scenario in direct]
     harm = asyncio.ensure_future(disruption(world, over))
-    meanwhile = [asyncio.create_task(going_on(world, over)) for going_on in (break_parts, replace_signing_secrets)]
+    going_on = (break_parts(world, over), replace_signing_secrets(world, over), world.keep_nothing_once_known(over))
+    meanwhile = [asyncio.create_task(each) for each in going_on]
     while not enough() and not harm.done():
         await asyncio.sleep(world.rng.uniform(0.5, 1.5) * pace)
         _finish_jobs_of_failed_commands(world, scenarios)

@@ -76,6 +76,8 @@ class UserScenario:
     invited_to: str = ""
     """The channel that Pagehand was invited to; empty: none."""
     passed_on_alone: list[str] = field(default_factory=list)
+    stopped_by_reaction: bool = False
+    """Whether the requester's reaction is on the card."""
     start_left: bool = False
     """Whether the person accepted not knowing whether the job was started."""
     card: Message | None = None
@@ -181,6 +183,7 @@ class UserScenario:
 
     async def _mention(self, words: str) -> bool:
         """Mentions the bot in a new message or in an existing thread."""
+        await self.world.when_people_write()
         begins = await self.other.say(self.channel, "Who knows the guides?") if self.in_conversation else None
         said = await self.person.say(
             self.channel, f"{MENTION}{words}", thread_ts=begins.ts if begins else None, files=self.files
@@ -211,7 +214,15 @@ class UserScenario:
         before = len(self.replies)
         if (pressed := await actions.press_example(self)) is not None:
             self.replies.append(pressed)
-        for _ in range(self.rng.choice((1, 1, 2, 3))):
+        await self.reply(self.rng.choice((1, 1, 2, 3)))
+        if self.rng.random() < IN_VAIN:
+            await actions.ask_in_vain(self)
+        return self.replies[before:]
+
+    async def reply(self, times: int) -> None:
+        """Replies, and changes one or the other reply at once."""
+        for _ in range(times):
+            await self.world.when_people_write()
             by_other = (
                 self.channel == AMONG_PARTICIPANTS and not self.in_conversation and self.rng.random() < BY_SOMEBODY_ELSE
             )
@@ -225,9 +236,6 @@ class UserScenario:
             if not forwards:
                 await actions.change(self, reply)
             await self.dither(0.3)
-        if self.rng.random() < IN_VAIN:
-            await actions.ask_in_vain(self)
-        return self.replies[before:]
 
     async def _say(self, text: str, *, by_other: bool) -> Message:
         person = self.other if by_other else self.person
@@ -263,7 +271,7 @@ class UserScenario:
         for reply in self.replies:
             if reply.deleted and reply.gone_at is None and acked(reply.changes):
                 reply.gone_at = asyncio.get_running_loop().time()
-            if reply.held and not (reply.answered or reply.deleted):
+            if not reply.deleted and (reply.stopped or (reply.held and not reply.answered)):
                 await actions.answer_held(self, reply)
 
     async def _consider(self, message: Message) -> None:

@@ -17,7 +17,7 @@ from support.oracles.notice_keys import all_keys, explained, key_in_thread, key_
 from support.oracles.promises import AskedFor, Broken, History, Promise, Said, Shown, Turn, broken
 
 from bot.domain.notices.messages import Reaction
-from bot.domain.requests.request import RejectionReason, RequestState, WayIn
+from bot.domain.requests.request import HeldBecause, RejectionReason, RequestState, WayIn
 from bot.workspace.model.entities import Message
 
 _ENDS = ("/completed", "/failed", "/stopped")
@@ -139,10 +139,11 @@ def _asked_for(world: ProcessWorld, scenario: UserScenario, records: Records) ->
         request_id, first, state = records.replies.get(reply.request_id, ("", "", None))
         yield AskedFor(
             reply.text,
-            acknowledged=bool(reply.acked),
+            # What is deleted while nobody listens is not in the history that is read afterwards.
+            acknowledged=bool(reply.acked) and not (reply.deleted and state is None),
             taken=reply.times_in(taken),
             sent_again=scenario.presses[request_id],
-            explained=bool({request_id, first} & told),
+            explained=bool({request_id, first} & told) or world.is_asked(scenario.channel, reply.request_id, state),
             state=state,
             turn=_turn(scenario, reply, taken),
         )
@@ -167,7 +168,8 @@ def _waits_for_a_choice(request_id: str, state: RequestState | None, keys: Seque
 def _turn(scenario: UserScenario, reply: Reply, taken: Sequence[str]) -> Turn | None:
     """A request that was sent again by a person or redelivered by Slack does not keep its place."""
     places = [place for place, words in enumerate(taken) if words in reply.texts]
-    if not places or scenario.presses[reply.request_id] or reply.held or reply.changes or not reply.at_first:
+    asked = reply.held or reply.stopped
+    if not places or scenario.presses[reply.request_id] or asked or reply.changes or not reply.at_first:
         return None
     return Turn(str(scenario.number), reply.ts, places[0])
 
@@ -264,14 +266,15 @@ def _without_its_files(world: ProcessWorld, scenario: UserScenario) -> Iterator[
 
 
 def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Records) -> Iterator[Broken]:
-    """Nothing that was refused is done, and nothing is sent that was deleted before."""
+    """Nothing that was refused is done, and nothing is sent that was deleted before, or not to be sent any more."""
     attempts = world.fake_job_api.attempts
     # as context by others they may be sent
     for text in {*scenario.refused_words} & {*world.fake_job_api.words_taken()}:
         yield Broken(Promise.DONE_ONCE, f"{text} went out")
     for request_id in scenario.refused_requests:
-        state, _ = records.states.get(request_id, (RequestState.REJECTED, ""))
-        if state is not RequestState.REJECTED:
+        state, problem = records.states.get(request_id, (RequestState.REJECTED, ""))
+        # Before it is checked, a stop may withdraw it: then its writer is asked.
+        if state is not RequestState.REJECTED and problem != HeldBecause.STOPPED:
             yield Broken(Promise.NOTHING_LOST, f"what may not be asked for, {request_id}, is {state}")
     for reply in scenario.replies:
         if reply.gone_at is None or world.process_pool.pauses:
@@ -280,7 +283,7 @@ def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Rec
             (each.at for each in attempts if any(text in (each.prompt or "") for text in reply.texts)), default=0.0
         )
         if at > reply.gone_at + REQUEST_LEASE:
-            yield Broken(Promise.DONE_ONCE, f"{reply.text} went out {at - reply.gone_at:.0f} s after it was deleted")
+            yield Broken(Promise.DONE_ONCE, f"{reply.text} went out {at - reply.gone_at:.0f} s after it was taken back")
 
 
 def _count(scenario: UserScenario, what: str, times: int) -> Broken:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 from aiohttp import web
 
 from bot.workspace import WorkspaceServer
+from bot.workspace.delivery.deliveries import RETRY_DELAYS
 from bot.workspace.delivery.transport import NotDeliveredError, Transport
 from bot.workspace.server import Interference
 from bot.workspace.web_api.endpoint import ReceivedCall, rate_limited
@@ -79,9 +80,11 @@ class Faults(Interference):
     envelopes: list[EnvelopeFault] = field(default_factory=list)
     refused_handshakes: int = 0
     keeps_nothing: bool = False
-    """Whether what people write while no connection is open is never delivered, but counts as acknowledged: it is only
-    in the history, as with Slack over Socket Mode.
+    """Whether what people do while no connection is open, or what Slack gave up to deliver, counts as acknowledged: as
+    with Slack over Socket Mode, only the history has it.
     """
+    kept_nothing: int = 0
+    """How often that was so."""
     _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     def delay(
@@ -251,8 +254,17 @@ class FaultyTransport:
         await self._transport.wait_until_connected(timeout)
 
     async def send(self, envelope: Envelope, ack_timeout: float) -> Ack:
-        if self._faults.keeps_nothing and not self._transport.connected and _is_in_history(envelope):
-            return Ack()
+        found_later = self._faults.keeps_nothing and _is_in_history(envelope)
+        try:
+            if not (found_later and not self._transport.connected):
+                return await self._send(envelope, ack_timeout)
+        except NotDeliveredError:
+            if not found_later or envelope.attempt < len(RETRY_DELAYS):
+                raise
+        self._faults.kept_nothing += 1
+        return Ack()
+
+    async def _send(self, envelope: Envelope, ack_timeout: float) -> Ack:
         await self._reorder(envelope)
         if self._faults.take_envelope_fault("lose", envelope.type):
             return await _no_ack(ack_timeout)
@@ -285,9 +297,8 @@ class FaultyTransport:
 
 
 def _is_in_history(envelope: Envelope) -> bool:
-    """Whether it is about something that was written or edited."""
-    event = envelope.payload.get("event", {})
-    return event.get("type") in {"message", "app_mention"} and event.get("subtype") != "message_deleted"
+    """Whether it is about a message or a reaction, or shows there as a message that is gone."""
+    return envelope.payload.get("event", {}).get("type") in {"message", "app_mention", "reaction_added"}
 
 
 async def _no_ack(ack_timeout: float) -> Ack:
