@@ -3,9 +3,10 @@
 import asyncio
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +20,8 @@ from bot.runtime.process_signals import ending_signals
 
 TOUR = Tour('Replace "colour" with "color" in the guides', "Also add a page called FAQ with the text: Ask us anything.")
 AGENT_TOUR = Tour("Make the intro of the README shorter", "Shorter still")
+_PATIENCE = 5.0
+"""Seconds after the first signal in which others are ignored, because they would disturb the cleanup."""
 
 
 def browse(keep: str | None, ports: Ports, agent: str) -> None:
@@ -27,7 +30,7 @@ def browse(keep: str | None, ports: Ports, agent: str) -> None:
     `keep` is the directory for its data, which is deleted at the end if there is none. `agent` may be empty.
     """
     with _prepared(keep) as directory:
-        asyncio.run(_browse(directory, ports, agent))
+        _run(_browse(directory, ports, agent))
 
 
 def run_once(
@@ -35,16 +38,42 @@ def run_once(
 ) -> None:
     """Runs the whole loop once, within `limit` seconds, and prints the thread. Raises DemoError, PagehandError."""
     with _prepared(keep) as directory:
-        asyncio.run(_run_once(directory, ports, agent, prompt, replies, limit=limit))
+        _run(_run_once(directory, ports, agent, prompt, replies, limit=limit))
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Runs the demo until it ends or a signal ends it: SIGTERM and SIGHUP clean up like Ctrl-C, even in a background
+    job of a shell, which ignores SIGINT. Raises KeyboardInterrupt.
+    """
+    try:
+        asyncio.run(_cancelled_by_signal(work))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for number in ending_signals():
+            signal.signal(number, signal.SIG_IGN)  # it ends now
+
+
+async def _cancelled_by_signal(work: Coroutine[Any, Any, None]) -> None:
+    loop, task, cancelled_at = asyncio.get_running_loop(), asyncio.current_task(), list[float]()
+
+    def cancel(*_: object) -> None:
+        if not cancelled_at and task is not None:
+            cancelled_at.append(loop.time())
+            loop.call_soon_threadsafe(task.cancel)  # which wakes the loop, too
+        elif cancelled_at and loop.time() - cancelled_at[0] > _PATIENCE:
+            raise KeyboardInterrupt
+
+    for number in ending_signals():
+        signal.signal(number, cancel)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ending_signals())
+    await work
 
 
 @contextmanager
 def _prepared(keep: str | None) -> Iterator[Path]:
     """Prepares the process for a demo; yields the directory for its data."""
-    # SIGTERM and SIGHUP clean up like Ctrl-C, even in a background job of a shell, which ignores SIGINT.
-    for number in ending_signals():
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())  # until they can clean up
     configure_logging("WARNING", [])
     try:
         with _data_directory(keep) as directory:

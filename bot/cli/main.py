@@ -13,7 +13,15 @@ import click
 
 from bot import __version__
 from bot.cli.setup.options import setup
-from bot.cli.starting import BOT_FILE, FEATURES, JOB_SERVER_FILE, environment, exit_on_error, require_extra
+from bot.cli.starting import (
+    BOT_FILE,
+    FEATURES,
+    JOB_SERVER_FILE,
+    environment,
+    exit_on_error,
+    exit_on_interrupt,
+    require_extra,
+)
 from bot.errors import ConfigError
 
 PORT = click.IntRange(0, 65535)
@@ -112,6 +120,7 @@ def demo(  # noqa: PLR0917 - click passes options by name
     if prompt is not None and not prompt.strip():
         raise click.UsageError("--once needs a task, such as --once 'Fix the spelling'.")
     with exit_on_error("The demo cannot start", "Pagehand stopped"):
+        exit_on_interrupt()
         require_extra("demo")
         from bot.cli.demo import browse, run_once
         from bot.cli.demo_services import Ports

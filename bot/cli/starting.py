@@ -41,6 +41,9 @@ def is_set_up(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("SLACK_BOT_TOKEN") or environ.get("SLACK_BOT_TOKEN_FILE"))
 
 
+_INTERRUPTED, _INTERRUPTED_CODE = "\nInterrupted.", 128 + signal.SIGINT
+
+
 @contextmanager
 def exit_on_error(misconfigured: str, failed: str, *, needs_setup: bool = False) -> Iterator[None]:
     """Exits with 2 for wrong settings, 130 for Ctrl-C, and 1 for any other expected error.
@@ -63,7 +66,20 @@ def exit_on_error(misconfigured: str, failed: str, *, needs_setup: bool = False)
         named = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error
         _exit(f"{failed}: {named}.", 1)
     except KeyboardInterrupt:
-        _exit("\nInterrupted.", 128 + signal.SIGINT)
+        _exit(_INTERRUPTED, _INTERRUPTED_CODE)
+
+
+def exit_on_interrupt() -> None:
+    """Makes Ctrl-C end the process at once, before there is anything to clean up. A KeyboardInterrupt could be raised
+    where it is dropped, such as in a callback of an import, or twice.
+    """
+
+    def exit_at_once(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.write(sys.stderr.fileno(), f"{_INTERRUPTED}\n".encode())
+        os._exit(_INTERRUPTED_CODE)
+
+    signal.signal(signal.SIGINT, exit_at_once)
 
 
 def _exit(message: str, code: int) -> NoReturn:

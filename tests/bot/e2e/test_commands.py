@@ -21,7 +21,7 @@ from support.programs import Program, Programs
 from support.servers.free_ports import free_port
 from support.servers.slack_faults import FaultyWorkspace
 from support.worlds.card_menu import menu_choice
-from support.worlds.jobserver_world import JobServerWorld, git, make_bare, running
+from support.worlds.jobserver_world import JobServerWorld, git, make_bare, running, until
 from support.worlds.store_world import a_follow_up, a_post, a_start, a_thread, add, get_request, get_thread
 
 from bot import __version__
@@ -700,6 +700,27 @@ async def test_the_demo_cleans_up(shell: Shell, number: signal.Signals) -> None:
     assert codes == [0, 130]
     assert list(shell.scratch.iterdir()) == []
     assert _processes_in(shell.directory) == []
+
+
+@pytest.mark.skipif("sys.platform != 'linux'", reason="looks into /proc")
+@pytest.mark.parametrize("reached", ["importing", *(pytest.param(at, marks=pytest.mark.full) for at in ("*", "*/*/*"))])
+async def test_many_interrupts_while_the_demo_starts_end_it_in_one_line(tmp_path: Path, reached: str) -> None:
+    """While it imports its libraries, and once there are first, and more, of its files."""
+    shell = Shell(tmp_path, (sys.executable, "-m", "bot"))
+    demo = await shell.start("demo")
+
+    async def there() -> bool:
+        maps = await asyncio.to_thread(Path(f"/proc/{demo.process.pid}/maps").read_text)
+        return "pydantic_core" in maps if reached == "importing" else any(shell.scratch.glob(reached))
+
+    await until(there)
+    for _ in range(20):
+        if demo.process.returncode is None:
+            demo.process.send_signal(signal.SIGINT)
+            await asyncio.sleep(0.01)  # at the same moment they would be one
+    assert (await demo.end(within=STOP_WITHIN), demo.output) == (130, "\nInterrupted.\n")
+    assert list(shell.scratch.iterdir()) == []
+    await shell.close()
 
 
 def _branches(kept: Path) -> list[str]:
