@@ -86,10 +86,10 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
         reply.answered.add(question.ts)
         offered = [each for each in OF_HELD if each in str(question.blocks)]
         action_id = scenario.rng.choice(offered)
-        # This answer sends all their replies, also one that was discarded before without effect.
-        reply.discarded = action_id == DISCARD_HELD
+        # Of two questions, as before and after a stop, either answer may come first; one that sends is in vain then.
+        reply.discarded |= action_id == DISCARD_HELD
         await _press(scenario, ABOUT_REQUESTS[action_id], asked, question, action_id)
-        if reply.discarded and SEND_ALL_HELD not in offered:
+        if action_id == DISCARD_HELD and SEND_ALL_HELD not in offered:
             reply.gone_at = asyncio.get_running_loop().time()
 
 
