@@ -20,12 +20,21 @@ def sent_in_spite_of_a_stop(rows: Iterable[Row], stopped: Mapping[str, int], sen
     """
     rows = list(rows)
     stops = [row for row in rows if took_effect(row) and row["id"] in stopped]
-    wanted = {row["text"].partition(".")[0] for row in rows if row["kind"] in _SENDING}
+    named = {row["text"].partition(".")[0] for row in rows if row["kind"] in _SENDING}
+    wanted = [row for row in rows if row["id"].partition(".")[0] in named]
     for row in rows:
         claimed = sent.get(row["merged_into"] or row["id"])
-        if row["kind"] != "follow_up" or claimed is None or row["uncertain"] or row["id"].partition(".")[0] in wanted:
+        if row["kind"] != "follow_up" or claimed is None or row["uncertain"]:
+            continue
+        if row in wanted or any(_shares_question(row, each) for each in wanted):
             continue
         for stop in stops:
             step, here = stopped[stop["id"]], stop["thread_id"] == row["thread_id"]
             if here and stop["written_at"] > row["written_at"] and step < claimed:
                 yield f"{row['id']} was sent in step {claimed}, and stopped by {stop['id']} in {step}"
+
+
+def _shares_question(row: Row, first: Row) -> bool:
+    """Returns whether a line in a direct message may have been asked about with an earlier one."""
+    same = all(row[name] == first[name] for name in ("thread_id", "person_id", "way_in"))
+    return same and row["way_in"] == "direct_message" and first["written_at"] < row["written_at"]
