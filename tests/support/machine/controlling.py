@@ -82,9 +82,19 @@ class Controlling(PeopleMachine):
             ]
         ),
         at=AT,
+        edited=st.sampled_from([None, None, 0, 1]),
     )
-    def say_a_word(self, *, which: int, person: Person, word: ThreadWord, at: int) -> None:
-        self.say(person, self.places()[which % len(self.places())], word, at)
+    def say_a_word(self, *, which: int, person: Person, word: ThreadWord, at: int, edited: int | None) -> None:
+        """Says a word for Pagehand, and may make it words for the agent at once."""
+        press = self.say(person, self.places()[which % len(self.places())], word, at)
+        if edited is not None:
+            self.edit_a_word(press, edited)
+
+    @precondition(lambda self: self.people.presses)
+    @rule(which=WHICH, at=AT)
+    def edit_a_word_later(self, which: int, at: int) -> None:
+        presses = list(self.people.presses.values())
+        self.edit_a_word(presses[which % len(presses)], at)
 
     @precondition(lambda self: self.outside.cards() and _room(self))
     @rule(which=WHICH, person=PERSON, at=AT)

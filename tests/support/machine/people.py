@@ -14,6 +14,7 @@ from bot.domain.requests.new_jobs import NewJob, Written
 from bot.domain.requests.request import Action, Arrival, Person, Reply, RequestContext, RequestKind, RequestState, WayIn
 from bot.domain.threads.reply_rules import may_ask
 from bot.domain.threads.thread import ThreadOrigin
+from bot.service.start import request_id
 
 PEOPLE = (ANA, ANA, ANA, ANA, BEN, BEN, BEN, EVA)
 ALL_PROJECTS = ("guides", "manual", "api")
@@ -145,13 +146,24 @@ class PeopleMachine(Listening):
         action = replace(action, at=self.outside.chat.next_ts())
         self._pressed(Press(key, person, action), at)
 
-    def say(self, person: Person, place: Place, word: Any, at: int, *, text: str = "") -> None:
+    def say(self, person: Person, place: Place, word: Any, at: int, *, text: str = "") -> Press:
         """Writes a control word; with HELP, `text` is the one that was probably meant, if any."""
         ts = self.outside.chat.next_ts()
         in_direct_message = place.channel_id.startswith("D")
         reply = Reply(person, place.channel_id, place.root, ts, text, word=word, in_direct_message=in_direct_message)
         reply = replace(reply, arrival=Arrival.LATE if self.late else Arrival.LIVE)
-        self._pressed(Press(f"message/{place.channel_id}/{ts}", person, reply), at)
+        press = Press(f"message/{place.channel_id}/{ts}", person, reply)
+        self._pressed(press, at)
+        return press
+
+    def edit_a_word(self, press: Press, at: int) -> None:
+        """Edits a word for Pagehand that was recorded as one into words for the agent."""
+        if not isinstance(press.wants, Reply) or request_id(press.key) not in self.people.recorded:
+            return
+        text, edited_at = f"Instead [e{len(self.people.edited_words)}]", self.outside.chat.next_ts()
+        edited = replace(press.wants, text=text, word=None, mentions_us=True, edited_at=edited_at)
+        if self.answer_of(at, self.processes[at].service.revise(edited)) is not None:
+            self.people.edited_words.append(edited)
 
     def _pressed(self, press: Press, at: int) -> None:
         self.people.presses[press.key] = press

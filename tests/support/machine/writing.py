@@ -8,6 +8,7 @@ from support.machine.people import PeopleMachine, Place
 from support.oracles.people_model import Message, Version
 from support.worlds.core_world import ANA
 
+from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.requests.request import Person, Reply, WayIn
 
 MOST_THANKS = 3
@@ -25,6 +26,7 @@ class Writing(PeopleMachine):
         forwards=st.sampled_from([None, None, None, None, "with words", "alone"]),
         pastes=st.booleans(),
         by_tool=st.booleans(),
+        becomes=st.sampled_from([None, None, None, ThreadWord.STOP, ThreadWord.HELP]),
         at=st.sampled_from([0, 1, None]),
     )
     def reply(
@@ -36,9 +38,12 @@ class Writing(PeopleMachine):
         forwards: str | None,
         pastes: bool,
         by_tool: bool,
+        becomes: ThreadWord | None,
         at: int | None,
     ) -> None:
-        """Replies with words, a forwarded message, or both; or pastes a table; perhaps by a tool."""
+        """Replies with words, a forwarded message, or both; or pastes a table; perhaps by a tool. It may become a word
+        for Pagehand at once.
+        """
         place = self.places()[which % len(self.places())]
         mark, key = self.next_mark()
         ts = self.outside.chat.next_ts()
@@ -49,6 +54,8 @@ class Writing(PeopleMachine):
         message.mentions, message.forwarded = mentions, f"Seen [{mark}.0] elsewhere" if forwards else ""
         message.by_tool = by_tool and not forwards
         self.written(message, at)
+        if becomes is not None:
+            self.revise(message, becomes, at)
 
     @precondition(lambda self: self.places())
     @rule(which=st.integers(0, 9), mentions=st.booleans(), at=AT)
@@ -105,16 +112,24 @@ class Writing(PeopleMachine):
         self.deliver_message(self.people.messages[which % len(self.people.messages)], at)
 
     @precondition(lambda self: any(message.ts for message in self.people.messages))
-    @rule(which=st.integers(0, 9), deletes=st.booleans(), at=st.sampled_from([0, 1, 0, 1, None]))
-    def edit(self, *, which: int, deletes: bool, at: int | None) -> None:
-        """Edits or deletes a message."""
+    @rule(
+        which=st.integers(0, 9),
+        into=st.sampled_from(["words", "words", "words", None, None, ThreadWord.STOP, ThreadWord.HELP]),
+        at=st.sampled_from([0, 1, 0, 1, None]),
+    )
+    def edit(self, *, which: int, into: str | ThreadWord | None, at: int | None) -> None:
+        """Edits a message, perhaps into a word for Pagehand, or deletes it."""
         messages = [message for message in self.people.messages if message.ts]
         message = messages[which % len(messages)]
-        if message.versions and not message.versions[-1].words:
-            return
+        if not message.versions or message.versions[-1].words or message.versions[-1].word:
+            self.revise(message, into, at)
+
+    def revise(self, message: Message, into: str | ThreadWord | None, at: int | None) -> None:
+        """Records an edit; None: a deletion."""
         mark = f"[{message.mark}.{len(message.versions) + 1}]"
-        words = "" if deletes else message.words.replace(f"[{message.mark}.0]", mark)
-        version = Version(self.outside.chat.next_ts(), words, mark)
+        words = message.words.replace(f"[{message.mark}.0]", mark) if into == "words" else ""
+        word = into if isinstance(into, ThreadWord) else None
+        version = Version(self.outside.chat.next_ts(), words, mark, word)
         message.versions.append(version)
         if at is not None:
             self.deliver_version(message, version, at)

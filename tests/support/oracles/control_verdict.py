@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from support.oracles.control_history import Job, Row
+from support.oracles.edit_verdict import edited_words_sent, unanswered_edits
 from support.oracles.line_verdict import LineVerdict
 from support.oracles.people_model import Message, Press, Version, between
 from support.oracles.stop_verdict import sent_in_spite_of_a_stop
@@ -66,6 +67,8 @@ class ControlVerdict(LineVerdict):
             *self.wrong_lines(),
             *sent_in_spite_of_a_stop(self.rows.values(), self.people.stopped, self.outside.sent),
             *self.done_though_late(),
+            *unanswered_edits(self.people, self.rows.values(), self.notices),
+            *edited_words_sent(self.people, (call.prompt for call in self.calls)),
         ]
 
     # -- 1. taken once, or explained ------------------------------------------------------------------------------

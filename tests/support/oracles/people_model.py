@@ -11,11 +11,14 @@ from bot.domain.requests.request import Action, Arrival, Attachments, Person, Re
 
 @dataclass
 class Version:
-    """The text of a message since an edit; no words: it was deleted. `acked`: the step that acknowledged it."""
+    """The text of a message since an edit; no words: it was deleted, or is a `word` for Pagehand now. `acked`: the step
+    that acknowledged it.
+    """
 
     at: str
     words: str
     mark: str = ""
+    word: ThreadWord | None = None
     acked: int | None = None
 
 
@@ -101,7 +104,7 @@ class Message:
             withdrawn=not version.words,
             mentions_us=self.mentions and bool(version.words),
             mentioned_us_before=self.mentions,
-            word=self.word,
+            word=self.word if version.words else version.word,
             options=Options(self.said) if self.root == self.ts else None,
             in_direct_message=self.in_direct_message,
         )
@@ -130,6 +133,8 @@ class People:
     messages: list[Message] = field(default_factory=list)
     presses: dict[str, Press] = field(default_factory=dict)
     thanks: list[Reply] = field(default_factory=list)
+    edited_words: list[Reply] = field(default_factory=list)
+    """Words for Pagehand, recorded as such, since an edit made them words for the agent."""
     cheers: list[Reply] = field(default_factory=list)
     """Emoji alone."""
     guests: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
