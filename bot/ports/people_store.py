@@ -96,6 +96,9 @@ class EarlyReplies(Protocol):
         newest is kept, whatever their order; one that does not name its thread only changes a stored one.
         """
 
+    async def are_expected(self, channel_id: str, thread_ts: str) -> bool:
+        """Returns whether a message may be a card that is being posted."""
+
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
         """Removes and returns the replies stored for this thread, in the order they were written. Replies stored for
         other threads are returned, too, once no other card that begins a thread is being posted to the channel.

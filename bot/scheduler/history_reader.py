@@ -148,6 +148,8 @@ class HistoryReader(SlackWorker[ClaimedGap]):
 
     async def _read_thread(self, item: ClaimedGap) -> None:
         gap, now = item.gap, await self._keep(item.gap)
+        if await self._store.transact(lambda tx: _may_be_of_a_new_card(tx, gap)):
+            raise NotRecorded  # it cannot be told what its messages answer
         pages = handled = 0
         complete = True
         async for messages in self._pages(gap, self._messages(gap, now)):
@@ -230,6 +232,12 @@ class HistoryReader(SlackWorker[ClaimedGap]):
         logger.warning("%s", what)
         self._unread.append((self._monotonic(), what))
         del self._unread[:-_MOST_REPORTED]
+
+
+async def _may_be_of_a_new_card(tx: Transaction, gap: Gap) -> bool:
+    if await tx.threads.find_newest(gap.channel_id, gap.thread_ts) is not None:
+        return False
+    return await tx.early_replies.are_expected(gap.channel_id, gap.thread_ts)
 
 
 async def _tell_thread(tx: Transaction, gap: Gap) -> None:

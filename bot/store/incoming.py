@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, bindparam, case, delete, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, Executable, RowMapping, bindparam, case, delete, exists, func, or_, select, true
 
 from bot.domain.notices.content import Delivery
 from bot.domain.requests.request import MessageVersion, Reply
@@ -68,10 +68,13 @@ class SqlEarlyReplies:
         if not reply.thread_ts:
             kept = await session.rows(_THREAD_OF_KEPT, channel=reply.channel_id, written=reply.message_ts)
             reply = replace(reply, thread_ts=kept[0][early_replies.c.thread_ts] if kept else "")
-        if not any(_seconds(reply.thread_ts) >= row[threads.c.created_at] - _CLOCK_DIFFERENCE for row in expected):
+        if not _may_be_one_of(expected, reply.thread_ts):
             return False
         await session.execute(_KEEP[session.dialect], early_reply_values(reply))
         return True
+
+    async def are_expected(self, channel_id: str, thread_ts: str) -> bool:
+        return _may_be_one_of(await self._session.rows(_CARDS_ON_THEIR_WAY, channel=channel_id), thread_ts)
 
     async def take(self, channel_id: str, thread_ts: str) -> Sequence[Reply]:
         session = self._session
@@ -86,6 +89,10 @@ class SqlEarlyReplies:
         await session.execute(delete(early_replies).where(early_replies.c.channel_id == channel_id, gone))
         replies = [early_reply_from(row) for row in kept]
         return [reply for reply in replies if reply.thread_ts == thread_ts or not others_wait]
+
+
+def _may_be_one_of(cards: Sequence[RowMapping], ts: str) -> bool:
+    return any(_seconds(ts) >= row[threads.c.created_at] - _CLOCK_DIFFERENCE for row in cards)
 
 
 def _seconds(ts: str) -> float:

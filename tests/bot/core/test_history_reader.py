@@ -11,7 +11,8 @@ from bot.domain.gaps.gap import DAY, MOST_MISSED, MOST_PAGES, WEEK, Gap, Listeni
 from bot.domain.gaps.past_message import PastMessage
 from bot.domain.notices.posts import HistoryUnread
 from bot.domain.notices.questions import StopAsked
-from bot.domain.requests.request import Arrival
+from bot.domain.requests.new_jobs import NewJob
+from bot.domain.requests.request import Arrival, WayIn
 from bot.errors import (
     ChatMissingScope,
     ChatNotInChannel,
@@ -163,6 +164,21 @@ async def test_a_message_that_cannot_be_recorded_holds_up_the_others_for_three_a
         reading.world.clock.time += 10
     assert reading.events.words == ["good"]
     assert await reading.left() == 0
+
+
+async def test_replies_to_a_card_wait_until_it_is_known_which_job_it_is_of(reading: Reading) -> None:
+    """It was posted, and the process died before it was told so."""
+    world = reading.world
+    await world.service.start(NewJob(ANA, "C1", "Do it", "k1", WayIn.COMMAND))
+    await world.step(world.request_preparer)
+    reading.write("C1", reading.ts(0), "one", 0)
+    await reading.missed("C1", reading.ts(0))
+    await reading.read()
+    assert reading.events.words == []
+    await world.settle()
+    world.clock.time += 10
+    await reading.read()
+    assert reading.events.words == ["one"]
 
 
 async def test_of_a_thread_with_ten_thousand_replies_a_bounded_number_is_handled(reading: Reading) -> None:

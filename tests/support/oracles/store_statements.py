@@ -211,6 +211,7 @@ async def _reply_early(store: Store, clock: FakeClock) -> None:
     assert await store.transact(lambda tx: tx.message_versions.note(deleted.version))
     assert not await store.transact(lambda tx: tx.message_versions.note(reply.version))
     assert await store.transact(lambda tx: tx.message_versions.answer(reply.version))
+    assert await store.transact(lambda tx: tx.early_replies.are_expected("C1", "1700000001.1"))
     assert await store.transact(lambda tx: tx.early_replies.take("C1", "1700000001.1"))
     await store.transact(lambda tx: tx.threads.set_card("t1", "1700000001.1"))
     assert not await store.transact(lambda tx: tx.early_replies.take("C1", "1700000001.1"))
