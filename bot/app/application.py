@@ -220,6 +220,7 @@ class App:
         """Returns for how many seconds this process has been told of everything without interruption; one that does not
         receive, since it started.
         """
+        # Not from the rows of ports.Gaps: they show a gap only afterwards, when a request may have gone out.
         if isinstance(self.receiver, SocketReceiver):
             return self.receiver.health().up_seconds
         return SteadyClock().monotonic() - self._began
