@@ -67,7 +67,7 @@ class Steering(Listening):
             self._deliver_start(f"start-{number}", "C1", 0)
         self.in_process(0, self.processes[0].settle())
         for at in range(replies if self.outside.cards() else 0):
-            self._deliver_reply(self._write(0, ANA), at)
+            self._deliver_reply(self.write(0, ANA), at)
 
     @precondition(lambda self: len(self.model.starts) < 4)
     @rule(channel=st.sampled_from(["C1", "C2", "C1", "CPRIVATE"]), at=st.integers(0, 1))
@@ -98,7 +98,7 @@ class Steering(Listening):
         """Replies below a card, by words or a table, perhaps by a tool; Slack delivers it at once, or later, or again
         (`deliver`).
         """
-        written = self._write(which, person)
+        written = self.write(which, person)
         written.pasted, written.by_tool = pastes, by_tool
         if at is not None:
             self._deliver_reply(written, at)
@@ -109,12 +109,19 @@ class Steering(Listening):
         self._deliver_reply(self.model.replies[which % len(self.model.replies)], at)
 
     @precondition(lambda self: self.model.replies)
-    @rule(which=st.integers(0, 9), words=st.sampled_from([True, True, False]), at=st.sampled_from([0, 1, None]))
-    def edit(self, *, which: int, words: bool, at: int | None) -> None:
+    @rule(
+        which=st.integers(0, 9),
+        into=st.sampled_from(["words", "words", "words", "an aside", "nothing"]),
+        at=st.sampled_from([0, 1, None]),
+    )
+    def edit(self, *, which: int, into: str, at: int | None) -> None:
         """Edits or deletes a reply; Slack delivers that at once, or later, or again (`deliver_edit`)."""
         written = self.model.replies[which % len(self.model.replies)]
+        if written.gone:
+            return
         moment = self.outside.chat.next_ts()
-        version = Version(moment, f"{written.text} as of {moment}" if words else "")
+        version = Version(moment, f"{written.text} as of {moment}" if into == "words" else "", gone=into == "nothing")
+        version.step, version.unheard = self.outside.step, self.is_unheard()
         written.versions.append(version)
         if at is not None:
             self._deliver_edit(written, version, at)
@@ -271,13 +278,25 @@ class Steering(Listening):
         acked = self.in_process(at, service.start(NewJob(ANA, channel, f"Do {key}", key, WayIn.COMMAND)))
         self.model.starts[key] = (channel, acked or self.model.starts.get(key, ("", False))[1])
 
-    def _write(self, which: int, person: Person) -> Written:
+    def write(self, which: int, person: Person) -> Written:
+        """Writes a reply below a card."""
         card = self.outside.cards()[which % len(self.outside.cards())]
         written = Written(person, card.channel_id, card.ts, self.outside.chat.next_ts())
+        written.step, written.unheard = self.outside.step, self.is_unheard()
         self.model.replies.append(written)
         return written
 
+    def hears(self, at: int) -> bool:
+        """Returns whether Slack can bring something to a process now."""
+        return True
+
+    def is_unheard(self) -> bool:
+        """Returns whether nobody hears what is written now."""
+        return False
+
     def _deliver_reply(self, written: Written, at: int) -> None:
+        if not self.hears(at):
+            return
         reply = Reply(written.person, written.channel_id, written.thread_ts, written.ts, written.text)
         steering = self.listeners_of(at).take(reply, by_tool=written.by_tool)
         written.acked = self.in_process(at, steering) or written.acked
@@ -290,6 +309,8 @@ class Steering(Listening):
         self.model.stops[key] = (thread, person, acked, pressed_at)
 
     def _deliver_edit(self, written: Written, version: Version, at: int) -> None:
+        if not self.hears(at):
+            return
         place = (written.person, written.channel_id, written.thread_ts, written.ts)
         reply = Reply(*place, version.text, edited_at=version.at, withdrawn=not version.text)
         acked = self.in_process(at, self.processes[at].service.revise(reply))

@@ -18,8 +18,10 @@ from bot.domain.notices.content import Delivery
 from bot.domain.notices.messages import Reaction
 from bot.domain.notices.posts import Introduction, JobStarted, JobStopped
 from bot.domain.people.permissions import is_outsider
-from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestState, WayIn
+from bot.domain.requests.request import SENT_KINDS, Person, RejectionReason, RequestKind, RequestState, WayIn
 from bot.domain.threads.thread import Thread, ThreadState, owes_question, owes_status
+from bot.scheduler.preparing.rereading import SHARED_FOR
+from bot.service.start import request_id
 from bot.store.schema.rows import message_from
 
 Row = Mapping[str, Any]
@@ -58,6 +60,12 @@ class Version:
     text: str
     acked: int | None = None
     """The step in which it was first acknowledged."""
+    step: int = 0
+    """When it was made."""
+    unheard: bool = False
+    """Nobody was connected to Slack then."""
+    gone: bool = False
+    """It was deleted."""
 
 
 @dataclass
@@ -73,11 +81,42 @@ class Written:
     """It is a table."""
     acked: bool = False
     versions: list[Version] = field(default_factory=list)
+    step: int = 0
+    """When it was written."""
+    unheard: bool = False
+    """Nobody was connected to Slack then."""
+    late: bool = False
+    """It was found in Slack's history, long afterwards."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The channel and the thread."""
+        return self.channel_id, self.thread_ts
+
+    @property
+    def request_id(self) -> str:
+        """The id of its first request."""
+        return request_id(_source(self))
 
     @property
     def text(self) -> str:
         """The first text."""
         return in_a_table(self.ts) if self.pasted else f"Change {self.ts}"
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether Slack delivered any version of it."""
+        return self.acked or any(version.acked is not None for version in self.versions)
+
+    @property
+    def newest_text(self) -> str:
+        """The text now."""
+        return self.versions[-1].text if self.versions else self.text
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was deleted."""
+        return bool(self.versions) and self.versions[-1].gone
 
     def texts(self) -> dict[str, str]:
         """The texts and their times; the first one has no time."""
@@ -103,6 +142,8 @@ class Model:
     """By channel: whether one was acknowledged."""
     recorded: dict[str, int] = field(default_factory=dict)
     """By request: the step after which its row was first seen."""
+    heard: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """By step: its time, and since when its process has heard everything (infinite: it does not)."""
 
 
 class Verdict:
@@ -131,6 +172,8 @@ class Verdict:
         for written in self.model.replies:
             self._recorded(written)
         acknowledged = [channel_id for channel_id, acked in self.model.invitations.items() if acked]
+        unasked = [each for each in self.model.replies if each.late and self._was_sent_unasked(each)]
+        assert not unasked, f"{unasked} were sent, and nobody said so"
         overtaken = list(sent_in_spite_of_a_stop(self.tables["requests"], self.model.stopped, self.outside.sent))
         assert not overtaken, "\n".join(overtaken)
         assert all(self.introduced[channel_id] == 1 for channel_id in acknowledged), "no introduction, or more"
@@ -215,9 +258,15 @@ class Verdict:
         withdrawn = {written.ts for written in self.model.replies if not all(v.text for v in written.versions)}
         if row["kind"] != "follow_up" or request_id not in self.outside.job_api.effects or written_at in withdrawn:
             return None
+        if request_id.partition(".")[0] in self._released():
+            return None
         place = self.outside.job_api.effects.index(request_id)
         recorded, sent = self.model.recorded[row["id"]], self.outside.sent[request_id]
         return Turn(row["thread_id"], written_at, place, recorded, sent)
+
+    def _released(self) -> set[str]:
+        """Returns the requests that their person had sent after they were asked."""
+        return {row["text"] for row in self.actions if row["kind"] == RequestKind.SEND_HELD}
 
     def _said(self, thread: Thread) -> Said:
         posts = [row for row in self.tables["notices"] if (row["thread_id"], row["delivery"]) == (thread.id, "post")]
@@ -296,6 +345,11 @@ class Verdict:
             assert allowed or request["state"] in {"rejected", "withdrawn"}, request
         self._newest(written)
 
+    def _was_sent_unasked(self, written: Written) -> bool:
+        own = [row for row in self.actions if row["person_id"] == written.person.id]
+        released = {row["text"] for row in own if row["kind"] == RequestKind.SEND_HELD}
+        return written.request_id in self.outside.job_api.effects and written.request_id not in released
+
     def _newest(self, written: Written) -> None:
         """The final text of a reply is sent, offered to its author, or withdrawn; the newest text was sent."""
         of_reply = [row for row in self.requests if row["written_at"] == written.ts]
@@ -318,8 +372,18 @@ class Verdict:
             return
         assert words == self._words_of(_sent_as(request))
         sent, at = self.outside.sent[_sent_as(request)], written.texts()[request["text"]]
-        late = [v for v in written.versions if v.acked is not None and v.acked < sent and v.at > at]
+        newer = [version for version in written.versions if version.at > at]
+        late = [version for version in newer if version.acked is not None and version.acked < sent]
+        late += [version for version in newer if self._is_read_again(version, request, sent)]
         assert not late, f"{request['id']} went out as {words!r}, after {late}"
+
+    def _is_read_again(self, version: Version, request: Row, sent: int) -> bool:
+        """Returns whether a request that waited is read again because nobody heard of an edit. A look-up is shared for
+        some seconds.
+        """
+        waited = self.model.recorded[request["id"]] < version.step < sent
+        now, heard_since = self.model.heard.get(sent, (0.0, 0.0))
+        return waited and version.unheard and float(version.at) + SHARED_FOR + 1.0 < min(now, heard_since)
 
     def _words_of(self, request_id: str) -> str:
         """Returns the words of a request with all requests merged into it, in written order."""
