@@ -47,7 +47,7 @@ _CODE_PATH = re.compile(r"[A-Za-z_$][\w$]{0,60}(?:(?:\.|::|->|\?\.)[A-Za-z_][\w]
 _FILE = re.compile(
     r"(?i)[\w./\-]{1,200}\.(?:ce?rt?|conf|env|go|html?|ini|java|js|json|jks|key|md|p12|pem|pfx|pub|py|rb|sh|toml|ts|txt|xml|ya?ml)"
 )
-_PIECE = re.compile(r"[0-9]{1,12}|[A-Za-z]{1,3}[0-9]{1,4}|[A-Za-z][a-z]{1,30}[0-9]{0,4}|[A-Z]{2,30}[0-9]{0,4}")
+_PIECE = re.compile(r"[0-9]{1,12}|[A-Za-z]|[A-Za-z]{1,3}[0-9]{1,4}|[A-Za-z][a-z]{1,30}[0-9]{0,4}|[A-Z]{2,30}[0-9]{0,4}")
 _PIECES = re.compile(r"[_\-./:@+]|(?<=[a-z])(?=[A-Z])")
 _LONGEST_NAME, _SHORT_PIECE = 120, 2.5
 """Characters. A random value is split into short pieces, because upper and lower case alternate."""
