@@ -89,7 +89,7 @@ async def answer_held(scenario: "UserScenario", reply: Reply) -> None:
         # Of two questions, as before and after a stop, either answer may come first; one that sends is in vain then.
         reply.discarded |= action_id == DISCARD_HELD
         await _press(scenario, ABOUT_REQUESTS[action_id], asked, question, action_id)
-        if action_id == DISCARD_HELD and SEND_ALL_HELD not in offered:
+        if action_id == DISCARD_HELD and SEND_ALL_HELD not in offered and len(reply.answered) == 1:
             reply.gone_at = asyncio.get_running_loop().time()
 
 
