@@ -198,7 +198,7 @@ BROKEN = {
     "codex": "stream disconnected before completion",
     "gemini": "terminated",
     "goose": "its model's answer was cut off",
-    "opencode": "Internal error: Connection reset by server",
+    "opencode": "Internal error: (?:Connection reset by server|Cannot connect to API)",
 }
 """In the agent's own words if it says so, after its own retries; goose calls it done."""
 
