@@ -242,6 +242,9 @@ class Notices(Protocol):
         posted. An end deletes the posts that are held back.
         """
 
+    async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
+        """Moves the notice about a message, if there is one, to another thread; both are locked."""
+
     async def try_again(self, thread_id: str, key: NoticeKey) -> None:
         """Makes a notice due again that was given up. It is looked for first, since it may have arrived."""
 

@@ -163,6 +163,7 @@ async def _send_to_replacement(
     for each in (request, *await tx.requests.merged_into(request.id)):
         again = await checked(tx, job, for_another_job(each, job.id, tx.now))
         if each.latest_text != "" and await tx.requests.add(again):
+            await tx.notices.move(keys.reaction(each), each.thread_id, job.id)
             await tx.requests.save(replace(each, latest_text=None))  # later edits change the new one
             await explain(tx, again, again.attachments, terms.merge_seconds)
             answer = ActionAnswer.SENT_AGAIN if again.state in NOT_SENT_YET else ActionAnswer.SEE_THREAD

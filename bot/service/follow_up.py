@@ -93,6 +93,7 @@ async def send_new_words(
     follow_up = await checked(tx, thread, replace(with_new_words(request, tx.now), thread_id=thread.id))
     if not await tx.requests.add(follow_up):
         return ActionAnswer.ALREADY_ACCEPTED
+    await tx.notices.move(keys.reaction(request), request.thread_id, thread.id)
     await tx.requests.save(replace(request, latest_text=None))  # later edits change the follow-up
     await explain(tx, follow_up, Attachments(), merge_seconds)
     waits = follow_up.state in NOT_SENT_YET

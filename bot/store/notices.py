@@ -204,7 +204,6 @@ class SqlNotices:
         return bool(await self._session.rows(_OPEN_BY_KEY, key=in_database(thread_id, key)))
 
     async def move(self, key: NoticeKey, from_thread: str, to_thread: str) -> None:
-        """Moves the notice about a message, if there is one, to another thread; both are locked."""
         values = {"key": in_database(to_thread, key), "thread_id": to_thread}
         await self._session.execute(
             update(notices).where(notices.c.key == in_database(from_thread, key)).values(values)

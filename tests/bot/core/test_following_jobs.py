@@ -8,7 +8,7 @@ from support.worlds.core_world import ANA, BEN, CoreWorld
 from bot.domain.commands.thread_words import ThreadWord
 from bot.domain.context.slack_files import ThreadMessage
 from bot.domain.jobs.job import Job
-from bot.domain.notices.messages import PostNotDelivered, ReplyEdited
+from bot.domain.notices.messages import PostNotDelivered, Reaction, ReplyEdited
 from bot.domain.notices.posts import RequestRejected, RequestUncertain
 from bot.domain.notices.questions import HeldAsked, ProjectAsked, ReplyHeld, RequestRefused
 from bot.domain.people.members import Member
@@ -723,7 +723,7 @@ async def test_what_is_sent_again_goes_to_the_job_that_is_alive(
     assert world.job_api.messages["job-1"] == before
     assert world.job_api.messages["job-2"] == ["and the index"]
     assert world.chat.answers()[-2:] == ["sent_again", "already_accepted"]
-    assert world.chat.reactions[at(0)] == "white_check_mark"
+    assert world.chat.all_reactions[at(0)] == [Reaction.ACCEPTED]
 
 
 async def test_merged_replies_are_each_sent_again_to_the_live_job(world: CoreWorld) -> None:

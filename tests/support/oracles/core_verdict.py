@@ -287,19 +287,23 @@ class Verdict:
                 yield Shown(f"{thread.id}/card", _on_card(shown), {_on_card(thread.state)})
 
     def _reactions(self) -> Iterator[Shown]:
-        """If edited words were sent, the reaction may be that of either version."""
+        """If edited words were sent, or the reply was sent again to another job, it may be that of either request. It
+        moved along with the reply.
+        """
+        marks = {key.partition("/")[2]: notice for key, notice in self.notices.items()}
         of_reply = Counter(row["written_at"] for row in self.requests)
         for row in self.requests:
             if row["kind"] == "stop":
                 continue  # a button has no marks
-            notice = self.notices.get(f"{row['thread_id']}/{row['id'].partition('.')[0]}/mark")
+            notice = marks.get(f"{row['id'].partition('.')[0]}/mark")
             refused = row["problem"] == RejectionReason.NOT_PERMITTED
             right = None if refused else REACTIONS[RequestState(row["state"])]
             assert notice or row["kind"] == "start" or right is None
-            if notice and notice["state"] == "done" and of_reply[row["written_at"]] == 1:
+            if notice and notice["state"] == "done":
                 shown = self.outside.chat.all_reactions.get(row["written_at"], [])
                 assert len(shown) <= 1, f"{row['id']} shows {shown}"
-                yield Shown(f"{row['id']}/mark", shown[0] if shown else None, {right})
+                if of_reply[row["written_at"]] == 1:
+                    yield Shown(f"{row['id']}/mark", shown[0] if shown else None, {right})
 
     # -- what only the tables can show ----------------------------------------------------------------------------
 
