@@ -277,7 +277,8 @@ def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Rec
         if state is not RequestState.REJECTED and problem != HeldBecause.STOPPED:
             yield Broken(Promise.NOTHING_LOST, f"what may not be asked for, {request_id}, is {state}")
     for reply in scenario.replies:
-        if reply.gone_at is None or world.process_pool.pauses:
+        # One that may have been sent when it was taken back is sent again only by a press.
+        if reply.gone_at is None or scenario.presses[reply.request_id] or world.process_pool.pauses:
             continue
         at = min(
             (each.at for each in attempts if any(text in (each.prompt or "") for text in reply.texts)), default=0.0
