@@ -241,12 +241,13 @@ class SqlNotices:
         without_blocks: bool = False,
         problem: str = "",
     ) -> bool:
+        shown = None if notice.uncertain else notice.reactions_shown
         values = {
             "next_at": self._session.now + due_in,
             "may_have_arrived": uncertain,
             "refused_blocks": without_blocks,
             "why": problem,
-            "shown": None if notice.reactions_shown is None else reactions_text(notice.reactions_shown),
+            "shown": None if shown is None else reactions_text(shown),
         }
         return await self._result(_POSTPONE, notice, owner, **values)
 

@@ -302,6 +302,18 @@ async def test_a_mark_that_certainly_did_not_arrive_needs_no_removal(store: Stor
     assert second.notice.reactions_shown == ()
 
 
+async def test_a_mark_in_doubt_stays_so_over_a_failure(store: Store, clock: FakeClock) -> None:
+    """The first attempt may have added the mark that was replaced during the second."""
+    await add(store, a_thread(), say=[a_reaction("m", "eyes")])
+    await claim_notices(store, "dead")
+    clock.advance(LEASE)
+    [second] = await claim_notices(store)
+    await say(store, a_reaction("m", "white_check_mark"))
+    await store.transact(lambda tx: tx.notices.postpone(second.notice, "one", due_in=0.0))
+    [third] = await claim_notices(store)
+    assert third.notice.reactions_shown is None
+
+
 async def test_a_postponed_notice_is_due_at_once_when_something_newer_is(store: Store, clock: FakeClock) -> None:
     await add(store, a_thread(), say=[replace(a_reaction("m", "eyes"), due_in=5.0)])
     assert not await claim_notices(store)
