@@ -133,6 +133,8 @@ async def lines_broken(scenario: DirectScenario) -> list[Broken]:
     world, rows = scenario.world, await scenario.rows()
     created = Counter(entry.prompt for entry in world.fake_job_api.created)
     told, taken, found = explained(all_keys(world.workspace)), Counter(world.fake_job_api.words_taken()), list[Broken]()
+    # Lines that were written together share the question about the first.
+    asks = any(world.is_asked(DIRECT, request_id, row.state) for request_id, row in rows.items())
     asked: list[AskedFor] = []
     for line in scenario.lines:
         row = rows.get(line.request_id)
@@ -146,7 +148,7 @@ async def lines_broken(scenario: DirectScenario) -> list[Broken]:
                 taken=created[line.text] + taken[line.text],
                 sent_again=scenario.presses[line.request_id],
                 explained=bool({line.request_id, row.merged_into if row else ""} & told)
-                or world.is_asked(DIRECT, line.request_id, state),
+                or (state is RequestState.AWAITING_PERSON and asks),
                 state=state,
             )
         )
