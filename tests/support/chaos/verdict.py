@@ -277,12 +277,11 @@ def _against_the_rules(world: ProcessWorld, scenario: UserScenario, records: Rec
         if state is not RequestState.REJECTED and problem != HeldBecause.STOPPED:
             yield Broken(Promise.NOTHING_LOST, f"what may not be asked for, {request_id}, is {state}")
     for reply in scenario.replies:
-        # One that may have been sent when it was taken back is sent again only by a press.
-        if reply.gone_at is None or scenario.presses[reply.request_id] or world.process_pool.pauses:
+        if reply.gone_at is None or world.process_pool.pauses:
             continue
-        at = min(
-            (each.at for each in attempts if any(text in (each.prompt or "") for text in reply.texts)), default=0.0
-        )
+        # as context of what others ask for in somebody's thread it may be sent, since it is still there
+        sent = (each.at for each in attempts if reply.texts & {*(each.prompt or "").split("\n\n")})
+        at = min(sent, default=0.0)
         if at > reply.gone_at + REQUEST_LEASE:
             yield Broken(Promise.DONE_ONCE, f"{reply.text} went out {at - reply.gone_at:.0f} s after it was taken back")
 
