@@ -18,7 +18,7 @@ from bot.jobserver.api.handlers import JobApiHandlers
 from bot.jobserver.checks.checker import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
-from bot.jobserver.documents.navigation import only_navigation
+from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.editors.builtin import editor
 from bot.jobserver.editors.builtin.editor import BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment

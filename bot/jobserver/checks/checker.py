@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver import subprocesses
 from bot.jobserver.checks.change import CheckedChange, text_of
+from bot.jobserver.documents.pages import is_page
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Egress
 from bot.jobserver.errors import EditError, JobServerError
@@ -97,8 +99,9 @@ class Checker:
     """A program that a repository can have settings for.
 
     It applies if there is a file whose path matches `settings` or, in a folder above a changed page or at the root, one
-    whose name matches `beside`. `command` returns its arguments for the paths of pages. `read` parses its output into
-    findings and may raise `CheckCouldNotRunError`. `endings` are the file types that it checks; if empty, all.
+    whose name matches `beside`; or wherever it is installed, if it `needs_no_settings`. `command` returns its arguments
+    for the paths of pages. `read` parses its output into findings and may raise `CheckCouldNotRunError`. `endings` are
+    the file types that it checks; if empty, all.
     """
 
     name: str
@@ -109,14 +112,25 @@ class Checker:
     beside: re.Pattern[str] = _NONE
     shared: Collection[SharedSettings] = ()
     endings: frozenset[str] = frozenset()
+    needs_no_settings: bool = False
+
+    @property
+    def is_installed(self) -> bool:
+        return shutil.which(self.program) is not None
+
+    def checks(self, path: PurePosixPath) -> bool:
+        """Tells by its name whether a file is a page of a type that it checks."""
+        return is_page(path) and (not self.endings or path.suffix.lower() in self.endings)
 
     def pages(self, change: CheckedChange) -> list[PurePosixPath]:
         """Returns the changed pages that it checks according to the settings in the base branch."""
-        pages = [page for page in change.changed_pages if not self.endings or page.suffix.lower() in self.endings]
+        pages = list(filter(self.checks, change.changed_pages))
         if not pages:
             return []
         folders = {path.parent for path in change.paths_before if self.beside.fullmatch(path.name)}
         if PurePosixPath() in folders or self._is_set_up_at_the_root(change):
+            return pages
+        if self.needs_no_settings and self.is_installed:
             return pages
         return [page for page in pages if not folders.isdisjoint(page.parents)]
 

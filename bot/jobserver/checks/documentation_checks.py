@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from bot.jobserver.checks import links, navigation, page_syntax
+from bot.jobserver.checks import links
 from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.checker import CheckCouldNotRunError, CheckProgram
 from bot.jobserver.checks.repository_checkers import Check, RepositoryCheckers
@@ -22,12 +22,7 @@ _PROBLEMS = 50
 _LENGTH = 300
 _LAST_LINES = 10
 _BUDGET_S = 60.0
-"""The time for all checks that read pages; the largest known documentation takes a few seconds."""
-_BUILT_IN: tuple[tuple[str, Callable[[CheckedChange], Iterator[str]]], ...] = (
-    (links.NAME, links.broken_links),
-    (navigation.NAME, navigation.navigation_problems),
-    ("front matter", page_syntax.unreadable_front_matter),
-)
+"""The time for the check of links; the largest known documentation takes a few seconds."""
 
 
 class DocumentationChecks:
@@ -51,9 +46,7 @@ class DocumentationChecks:
     ) -> tuple[CheckResult, ...]:
         until = self._monotonic() + _BUDGET_S
         change = CheckedChange(before, after, changed, time_is_up=lambda: self._monotonic() > until)
-        has_mdx = await asyncio.to_thread(page_syntax.applies_to, change)  # this lists all files
-        own = (*_BUILT_IN, (page_syntax.NAME, page_syntax.broken_mdx)) if has_mdx else _BUILT_IN
-        checks: list[tuple[str, Check]] = [(name, partial(_in_a_thread, check, change)) for name, check in own]
+        checks: list[tuple[str, Check]] = [(links.NAME, partial(asyncio.to_thread, _broken_links, change))]
         checks += await self._checkers.applying(change, copy)
         checks += [(command[0], partial(self._command, command, copy)) for command in self._commands]
         return tuple([await _result(name, check) for name, check in checks])
@@ -66,11 +59,8 @@ class DocumentationChecks:
         return lines or [f"it ended with exit code {done.exit_code}"]
 
 
-async def _in_a_thread(check: Callable[[CheckedChange], Iterator[str]], change: CheckedChange) -> list[str]:
-    def found() -> list[str]:
-        return list(islice(check(change), _PROBLEMS + 1))
-
-    return await asyncio.to_thread(found)
+def _broken_links(change: CheckedChange) -> list[str]:
+    return list(islice(links.broken_links(change), _PROBLEMS + 1))
 
 
 async def _result(name: str, check: Check) -> CheckResult:

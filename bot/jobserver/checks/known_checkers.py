@@ -26,6 +26,7 @@ _RUNTIME_ERROR = 2
 _WORDS = re.compile(r'"Text":\s?"((?:[^"\\]|\\.){1,500})')
 _BROKEN_LINKS = 2
 _LONGEST = 2000
+_OF_SITES = frozenset(("", ".html", ".htm"))
 
 
 def _reader(
@@ -191,11 +192,20 @@ def _read_lychee(done: Finished) -> Iterator[LineFault]:
 
 
 def _file(url: str, done: Finished) -> PurePosixPath | None:
-    """Returns the file that a link leads to; None if it is not in the copy."""
+    """Returns the file that a link leads to; None if it is not in the copy, or an address that a site may have."""
     parts = urlsplit(url)
     path = PurePosixPath(unquote(parts.path))
-    is_inside = parts.scheme == "file" and path.is_relative_to(PurePosixPath(done.copy))
+    is_inside = (
+        parts.scheme == "file" and path.is_relative_to(PurePosixPath(done.copy)) and path.suffix not in _OF_SITES
+    )
     return path.relative_to(PurePosixPath(done.copy)) if is_inside else None
 
 
-LYCHEE = Checker("lychee", "lychee", _lychee, _read_lychee, settings=re.compile(r"lychee\.toml|\.lycheeignore"))
+LYCHEE = Checker(
+    "lychee",
+    "lychee",
+    _lychee,
+    _read_lychee,
+    settings=re.compile(r"lychee\.toml|\.lycheeignore"),
+    needs_no_settings=True,
+)

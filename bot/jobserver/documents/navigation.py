@@ -4,15 +4,12 @@ Supports Mintlify's `docs.json` and `mint.json`, `mkdocs.yml`, docsify's `_sideb
 mdBook.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from posixpath import normpath, relpath
 from urllib.parse import unquote
 
-import yaml
-
-from bot.jobserver.documents.front_matter import compose_yaml
 from bot.jobserver.documents.navigation_entries import (
     Entry,
     NewEntry,
@@ -20,7 +17,6 @@ from bot.jobserver.documents.navigation_entries import (
     json_entries,
     list_entries,
     mkdocs_entries,
-    navigations,
 )
 from bot.jobserver.documents.page import is_record
 
@@ -30,10 +26,6 @@ _MINTLIFY, _MKDOCS = ("docs.json", "mint.json"), ("mkdocs.yml", "mkdocs.yaml")
 _LISTS = ("_sidebar.md", "SUMMARY.md")
 NAVIGATION_FILES = (*_MINTLIFY, *_MKDOCS, *_LISTS)
 _PAGE_ENDINGS = (".mdx", ".md")
-_PLAIN = frozenset(
-    f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "map", "null", "seq", "str", "timestamp")
-)
-_Shape = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -130,44 +122,3 @@ def _neighbour(navigation: Navigation, page: PurePosixPath) -> Entry | None:
 
 def _without_ending(path: PurePosixPath) -> PurePosixPath:
     return path.with_suffix("") if path.suffix.lower() in _PAGE_ENDINGS else path
-
-
-def only_navigation(before: bytes, after: bytes) -> bool:
-    """Tells whether two versions differ only in their menus, and the new menus contain nothing that MkDocs would run.
-
-    `mkdocs.yml` names plugins, hooks and Python objects, which run during a build; its `nav` is content. Returns False
-    for files that cannot be read or that have aliases.
-    """
-    if max(len(before), len(after)) > MAX_NAVIGATION:
-        return False
-    try:
-        old, new = compose_yaml(before.decode()), compose_yaml(after.decode())
-    except (ValueError, RecursionError):
-        return False
-    if old is None or new is None:
-        return False
-    menus = [menu for menu, _ in navigations(new)]
-    return all(map(_is_plain, menus)) and _without_menus(old) == _without_menus(new)
-
-
-def _without_menus(root: yaml.Node) -> _Shape:
-    return _shape(root, {id(menu) for menu, _ in navigations(root)})
-
-
-def _shape(node: yaml.Node, skipped: Collection[int]) -> _Shape:
-    """Returns a node as comparable values, including duplicate keys."""
-    if isinstance(node, yaml.MappingNode):
-        pairs = [(_shape(key, ()), _shape(value, skipped)) for key, value in node.value if id(value) not in skipped]
-        return node.tag, tuple(pairs)
-    if isinstance(node, yaml.SequenceNode):
-        return node.tag, tuple(_shape(item, skipped) for item in node.value)
-    return node.tag, node.value
-
-
-def _is_plain(node: yaml.Node) -> bool:
-    """Tells whether a node has only plain values: MkDocs would run what `!!python/object` names."""
-    if node.tag not in _PLAIN:
-        return False
-    if isinstance(node, yaml.MappingNode):
-        return all(_is_plain(part) for pair in node.value for part in pair)
-    return not isinstance(node, yaml.SequenceNode) or all(map(_is_plain, node.value))

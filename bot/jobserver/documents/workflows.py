@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.jobserver.documents.front_matter import load_yaml
+from bot.jobserver.documents.yaml_text import load_yaml
 
 _MAX_LENGTH = 200_000
 _MAX_WILDCARDS = 10

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from bot.jobserver.documents.front_matter import quick_title
-from bot.jobserver.documents.parsing import decoded, is_page
+from bot.jobserver.documents.pages import decoded, is_page, title_of
 from bot.jobserver.models import ChangeKind, Changes, CheckResult, CheckStatus, FileChange, Requester
 from bot.jobserver.repository.references import without_references
 from bot.jobserver.repository.snapshot import Snapshot
@@ -205,5 +204,5 @@ def with_titles(changes: Changes, snapshot: Snapshot) -> Changes:
 
 def _title(snapshot: Snapshot, path: PurePosixPath) -> str | None:
     text = decoded(snapshot.read(path) or b"")
-    title = quick_title(text) if text else None
+    title = title_of(text) if text else None
     return one_line(title, _MAX_TITLE) or None if title else None

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from bot.jobserver.documents.parsing import MARKDOWN_SUFFIXES
+from bot.jobserver.documents.pages import MARKDOWN_SUFFIXES
 from bot.jobserver.documents.pictures import PICTURE_FORMATS
 from bot.jobserver.pages.changes import PageOfFiles
 from bot.jobserver.pages.diff import visible

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from bot.jobserver.errors import GitError, NoSuchBranchError
 from bot.jobserver.repository.git import IS_SHALLOW, Git
-from bot.jobserver.repository.git_reader import GitReader
-from bot.jobserver.repository.tree_files import TreeListing, parse_listing
+from bot.jobserver.repository.git_reader import GitReader, TreeEntry
+from bot.jobserver.repository.tree_files import TreeListing, folders_of, parse_listing
 from bot.jobserver.settings import PREFIX
 from bot.runtime.tasks import BackgroundTasks
 
@@ -292,6 +292,9 @@ class TreeSnapshot:
     def paths(self) -> tuple[PurePosixPath, ...]:
         return tuple(sorted(self._blobs, key=lambda path: path.parts))
 
+    def may_hold(self, path: PurePosixPath) -> bool:
+        return path in self._entries or path in self._folders or not self._entries.keys().isdisjoint(path.parents)
+
     def read(self, path: PurePosixPath) -> bytes | None:
         with suppress(OSError):
             return self.mirror.reader().output("cat-file", "blob", self._blobs[path]) if path in self._blobs else None
@@ -312,9 +315,16 @@ class TreeSnapshot:
 
     @cached_property
     def _blobs(self) -> dict[PurePosixPath, str]:
-        """The ids of readable files; empty if git cannot list the tree."""
+        """The ids of readable files."""
+        return {path: entry.id for path, entry in self._entries.items() if entry.is_readable}
+
+    @cached_property
+    def _folders(self) -> set[PurePosixPath]:
+        return folders_of(self._entries)
+
+    @cached_property
+    def _entries(self) -> dict[PurePosixPath, TreeEntry]:
+        """Empty if git cannot list the tree."""
         with suppress(OSError):
-            return {
-                path: entry.id for path, entry in self.mirror.reader().entries(self.tree).items() if entry.is_readable
-            }
+            return self.mirror.reader().entries(self.tree)
         return {}

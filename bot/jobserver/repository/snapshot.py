@@ -15,6 +15,10 @@ class Snapshot(Protocol):
         """Returns all files, sorted."""
         ...
 
+    def may_hold(self, path: PurePosixPath) -> bool:
+        """Tells whether a file of any size, a folder or a link has this name, or it is within a nested repository."""
+        ...
+
     def read(self, path: PurePosixPath) -> bytes | None:
         """Returns a file's contents; None if there is none or it is larger than 5 MB."""
         ...

@@ -8,7 +8,7 @@ from support.fakes.job_ports import ScriptedEditor, append_prompt
 from support.worlds.executor_world import ExecutorWorld, executing
 from support.worlds.jobserver_world import git
 
-from bot.jobserver.documents.navigation import only_navigation
+from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
 from bot.jobserver.errors import EditError
 from bot.jobserver.models import AgentJob, CheckResult, CheckStatus, PullRequestState, Status

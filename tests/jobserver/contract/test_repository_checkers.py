@@ -37,10 +37,11 @@ sys.exit(65)
 """
 LISTS_ALL = """
 import pathlib, sys
+is_changed = "New." in pathlib.Path("docs/start.md").read_text()
 for path in sorted(pathlib.Path().rglob("*")):
-    if path.is_file():
+    if is_changed and path.is_file():
         print(f"./docs/start.md:4: {path}={path.read_text().split()} ==> x")
-sys.exit(65)
+sys.exit(65 if is_changed else 0)
 """
 
 
@@ -95,16 +96,13 @@ async def test_a_missing_checker_is_skipped_with_a_reason(
         ("package.json", '{"cspell": {"words": []}}', {"cspell"}),
         ("pyproject.toml", '[tool.codespell]\nskip = "x"\n', {"codespell"}),
         ("api/.markdownlint.json", "{}", set[str]()),
-        ("docs/lychee.toml", "", set[str]()),
     ],
 )
 async def test_shared_settings_files_count_only_if_they_name_the_checker(
     file: str, text: str, names: set[str], tmp_path: Path
 ) -> None:
     """Settings of another folder do not count either."""
-    assert set(await results({PAGE: OLD, file: text}, {PAGE: NEW, file: text}, tmp_path)) - {
-        "links", "navigation", "front matter",
-    } == names  # fmt: skip
+    assert set(await results({PAGE: OLD, file: text}, {PAGE: NEW, file: text}, tmp_path)) - {"links"} == names
 
 
 async def test_only_findings_on_new_lines_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +110,36 @@ async def test_only_findings_on_new_lines_are_reported(tmp_path: Path, monkeypat
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)
     found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
     assert found["codespell"].problems == ("docs/start.md:4: The new recieved lien. ==> other",)
+
+
+FINDS_LIENS = """
+import pathlib, sys
+for name in sys.argv[1:]:
+    if name.startswith("./"):
+        for number, line in enumerate(pathlib.Path(name).read_text().splitlines(), 1):
+            for _ in range(line.count("lien")):
+                print(f"{name}:{number}: lien of {len(line)} ==> line")
+sys.exit(65)
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "lines"),
+    [
+        ({PAGE: OLD.replace("old", "very old")}, []),
+        ({PAGE: OLD.replace("old", "very old") + "Another lien.\n"}, [4]),
+        ({PAGE: OLD + "Another lien.\n"}, [4]),
+        ({"docs/moved.md": OLD}, []),
+        ({"docs/moved.md": OLD + "Another lien.\n"}, [4]),
+    ],
+)
+async def test_faults_of_the_base_are_nobodys(
+    after: dict[str, str], lines: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on a line that was touched, and on a page that was moved."""
+    install(tmp_path / "bin", "codespell", FINDS_LIENS, monkeypatch)
+    found = await results({PAGE: OLD, ".codespellrc": ""}, {**after, ".codespellrc": ""}, tmp_path)
+    assert [int(problem.split(":")[1]) for problem in found["codespell"].problems] == lines
 
 
 async def test_a_change_cannot_bring_its_own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +183,7 @@ async def test_checkers_run_on_files_of_the_jobs_user(tmp_path: Path, monkeypatc
     copy = tmp_path / "job" / "copy"
     copy.mkdir(parents=True)
     os.chown(copy, 1_900_000_007, 1_900_000_007)
-    found = await results({PAGE: OLD, ".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
+    found = await results({".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
     assert found["codespell"].problems == ("docs/start.md:4: 1900000007 ==> x",)
 
 
@@ -176,12 +204,11 @@ BASE = {
     '"dictionaries": ["own"]}',
     "words.txt": "flurb\n",
     ".codespellrc": "[codespell]\nignore-words-list = lien\n",
-    "lychee.toml": "",
 }
 CHANGED = {
     **BASE,
-    PAGE: "# Start\n\nThe first lien.\nThe gronk flurb recieved it, see [a](gone.md), [b](../data.yaml), [c](/guide) "
-    "and [d](https://example.com/).\n#Bad\n",
+    PAGE: "# Start\n\nThe first lien.\nThe gronk flurb recieved it, see [a](gone.md), [b](../data.yaml), [c](/guide), "
+    "[e](guide) and [d](https://example.com/).\n#Bad\n",
     "docs/[old].md": "# Old\n\nWierd lien.\n",
     "data.yaml": "",
     "cspell.json": '{"import": ["./evil.cjs"]}',
@@ -191,7 +218,7 @@ CHANGED = {
 
 
 async def test_the_real_checkers_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the sandbox without a network: each reports faults on new lines by the base's settings."""
+    """In the sandbox without a network: each reports faults on new lines by the base's settings, lychee without any."""
     if not BUBBLEWRAP:
         pytest.skip("bubblewrap is not installed here")
     try:

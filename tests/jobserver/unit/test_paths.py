@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from bot.jobserver.documents.navigation import only_navigation
+from bot.jobserver.documents.mkdocs_settings import only_navigation
 from bot.jobserver.repository.allowed_paths import AllowedPaths, folded
 from bot.jobserver.repository.tree_files import folders_of, unportable
 from bot.jobserver.settings import JobServerSettings

@@ -14,6 +14,9 @@ class FakeSnapshot:
     def paths(self) -> tuple[PurePosixPath, ...]:
         return tuple(sorted(map(PurePosixPath, self.files)))
 
+    def may_hold(self, path: PurePosixPath) -> bool:
+        return any(path in {file, *file.parents} for file in map(PurePosixPath, self.files))
+
     def read(self, path: PurePosixPath) -> bytes | None:
         text = self.files.get(str(path))
         return None if text is None else text.encode()
