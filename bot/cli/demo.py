@@ -18,7 +18,7 @@ from bot.jobserver.errors import JobServerError
 from bot.runtime.logging import configure_logging
 from bot.runtime.process_signals import ending_signals
 
-TOUR = Tour('Replace "colour" with "color" in the guides', "Also add a page called FAQ with the text: Ask us anything.")
+TOUR = Tour('Replace "colour" with "color"', "Also add a page called FAQ with the text: Ask us anything.")
 AGENT_TOUR = Tour("Make the intro of the README shorter", "Shorter still")
 _PATIENCE = 5.0
 """Seconds after the first signal in which others are ignored, because they would disturb the cleanup."""
@@ -108,7 +108,7 @@ async def _browse(directory: Path, ports: Ports, agent: str) -> None:
 def _editor_hint(demo: Demo) -> str:
     if demo.merge_key:
         return f"To merge it, log in on its page with the key {demo.merge_key}\n"
-    return f"The built-in editor makes exact changes.\n{agent_offer()}\n"
+    return f"The demo's editor knows four things; ask it: What can you do?\n{agent_offer()}\n"
 
 
 async def _run_once(

@@ -19,8 +19,7 @@ from bot.jobserver.checks.checker import CheckProgram
 from bot.jobserver.checks.documentation_checks import DocumentationChecks
 from bot.jobserver.checks.repository_checkers import RepositoryCheckers
 from bot.jobserver.documents.mkdocs_settings import only_navigation
-from bot.jobserver.editors.builtin import editor
-from bot.jobserver.editors.builtin.editor import BuiltinEditor
+from bot.jobserver.editors.builtin.editor import AGENT, BuiltinEditor
 from bot.jobserver.editors.command import CommandEditor, child_environment
 from bot.jobserver.editors.interface import Editor
 from bot.jobserver.egress.model_door import check_budget, door_of_settings
@@ -40,7 +39,7 @@ from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, open_local_pull_requests
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import IS_SHALLOW, Git, displayed_repository, short_name
-from bot.jobserver.repository.git_repository import GitRepository, Overlays
+from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror
 from bot.jobserver.repository.ready_copy import ReadyCopy
 from bot.jobserver.repository.working_copy import ChangeLimits
@@ -76,9 +75,8 @@ class Parts:
 
 @dataclass(frozen=True)
 class WarmModules:
-    """The modules that process jobs: the built-in editor and the leak scan."""
+    """The module that searches for leaks."""
 
-    editing: WarmModule = field(default_factory=lambda: WarmModule(editor.WORKER))
     scanning: WarmModule = field(default_factory=lambda: WarmModule(process.WORKER))
 
 
@@ -121,15 +119,13 @@ class Composition:
         self._keep_warm()
         ready = ReadyCopy(mirror, self._data / "ready", self._change_limits)
         await asyncio.to_thread(ready.prepare)
-        first_fetch = await self._stack.enter_async_context(
-            FirstFetch(mirror, base).running(lambda: self._keep_ready(ready, base))
-        )
+        first_fetch = await self._stack.enter_async_context(FirstFetch(mirror, base).running(lambda: ready.keep(base)))
         local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         metrics = self._count(InstructionQueue(database, now=_now))
         uploads = UploadStore(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
         await uploads.prepare()
-        repository = GitRepository(mirror, base, self._change_limits, ready if self._needs_files else Overlays())
+        repository = GitRepository(mirror, base, self._change_limits, ready)
         keeper = _pull_requests(settings, github, local, base.name)
         runner = await self._start_runner(mirror, repository, keeper, database, uploads)
 
@@ -158,23 +154,11 @@ class Composition:
         self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.backlog)
         return [metrics_route(runs.render, settings.metrics_token)]
 
-    @property
-    def _needs_files(self) -> bool:
-        """Whether jobs need files on disk: programs and custom checks do; the built-in editor reads from git."""
-        return self._settings.editor != "builtin" or bool(self._settings.checks)
-
-    async def _keep_ready(self, ready: ReadyCopy, base: BaseBranch) -> None:
-        if self._needs_files:
-            await ready.keep(base)
-
     def _keep_warm(self) -> None:
         if not self._has_own_modules:
             return
-        if self._settings.editor == "builtin":
-            self._modules.editing.keep_warm()
         self._modules.scanning.keep_warm()
-        for module in (self._modules.editing, self._modules.scanning):
-            self._stack.callback(module.close)
+        self._stack.callback(self._modules.scanning.close)
 
     async def _local_pull_requests(self, mirror: Mirror, base: BaseBranch, public_url: str) -> LocalPullRequests:
         path, settings = self._data / "pull_requests.sqlite3", self._settings
@@ -198,7 +182,7 @@ class Composition:
         known = await asyncio.to_thread(KnownValues, settings, os.environ)
         dependencies = ExecutorDependencies(
             repository,
-            self._editor(sandbox, known.known, mirror),
+            self._editor(sandbox, known.known),
             self._checks(sandbox),
             pull_requests,
             LeakScanProcess(mirror, known, settings.allowed_secrets, worker=self._modules.scanning),
@@ -231,11 +215,12 @@ class Composition:
         logger.info("programs: %s", sandbox.users)
         return sandbox
 
-    def _editor(self, sandbox: Sandbox, mask: Callable[[str], str], mirror: Mirror) -> Editor:
+    def _editor(self, sandbox: Sandbox, mask: Callable[[str], str]) -> Editor:
         settings = self._settings
         match settings.editor:
             case "builtin":
-                return BuiltinEditor(worker=self._modules.editing, git=mirror.reader())
+                logger.info("the demo's editor does the work, and knows four things; for an agent: %s", AGENT)
+                return BuiltinEditor()
             case "agent":
                 egress = self._egress()
                 return agent_editor(settings, sandbox, os.environ, limits=self._limits, mask=mask, egress=egress)

@@ -220,7 +220,7 @@ class JobDetails(ApiModel):
         "for several fields, a line each: `title: answer`.",
     )
     examples: tuple[str, ...] = Field(
-        (), description="Messages that can be sent as they are, if somebody asked what can be done."
+        (), description="Messages that can be sent as they are, if an instruction was not understood."
     )
     changes: Changes | None = Field(None, description="What the pull request changes.")
     pull_request: PullRequestDetails | None = None

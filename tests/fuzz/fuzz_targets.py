@@ -5,7 +5,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from markdown_it import MarkdownIt
 
@@ -15,8 +15,9 @@ from bot.domain.context.message_text import unescape, with_names
 from bot.domain.jobs.job import Job
 from bot.errors import JobApiUnreadable
 from bot.jobs.wire import MAX_ID, error_message_in, parse_job
-from bot.jobserver.documents.parsing import decoded, parse_page
-from bot.jobserver.editors.builtin.prompt_parser import parse
+from bot.jobserver.documents.pages import decoded, title_of
+from bot.jobserver.editors.builtin.pages import replaced
+from bot.jobserver.editors.builtin.prompts import AddPage, FixTypos, Replace, Undo, parse
 from bot.runtime.text import printable_line
 from bot.slack.rendering.agent_markdown import defused
 from bot.slack.rendering.text import escape, safe_url
@@ -94,19 +95,18 @@ def job_error() -> Reader:
 def editor_prompt() -> Reader:
     def read(data: bytes) -> None:
         with suppress(UnicodeDecodeError):
-            assert isinstance(parse(_text(data)), tuple)
+            assert isinstance(parse(_text(data)), AddPage | FixTypos | Replace | Undo | None)
 
     return read
 
 
 def documentation_page() -> Reader:
     def read(data: bytes) -> None:
-        text = decoded(data)
-        for name in ("a.md", "a.mdx", "a.rst", "a.adoc", "a.html") if text is not None else ():
-            page = parse_page(PurePosixPath(name), text or "")
-            places = [(span.start, span.end) for span in page.prose]
-            assert places == sorted(places)
-            assert all(0 <= start < end <= len(page.text) for start, end in places)
+        text = decoded(data) or ""
+        assert title_of(text) != ""
+        changed, count = replaced(text, {"a": "b"})
+        assert len(changed) == len(text)
+        assert sum(one != other for one, other in zip(text, changed, strict=True)) == count
 
     return read
 
@@ -162,9 +162,9 @@ TARGETS: dict[str, tuple[Callable[[], Reader], list[bytes]]] = {
     "editor_prompt": (
         editor_prompt,
         [
-            b'Replace "a" with "b" in docs/x.md and fix the spelling',
-            b"Add a page called FAQ in guides with the text: \"x\". Then change 'c' to `d`",
-            b"Add a section called X to the Y page with the text:\n- a\n- b",
+            b'Replace "a" with "b" in all the docs, please',
+            b'Also add a page called FAQ with the text: "x"',
+            b"check and fix the spelling mistakes everywhere. Undo that",
         ],
     ),
     "workspace_http": (

@@ -133,7 +133,7 @@ class JobSteps:
         agent = agent or self.server.get(f"{_PREFIX}AGENT")
         if not agent:
             self.dialogue.say(
-                f"An agent edits the pages: {', '.join(AGENT_KEYS)}. builtin replaces text, and needs no key."
+                f"An agent edits the pages: {', '.join(AGENT_KEYS)}. builtin is the demo's editor, and needs no key."
             )
             agent = self.dialogue.ask("Agent", instead="give --agent", default="builtin")
         if agent == "builtin":

@@ -135,7 +135,7 @@ class JobDetails:
         activity: What the agent is doing now.
         question: What the agent asks.
         question_fields: A form for the answer.
-        examples: Messages that work as they are, if somebody asked what can be done.
+        examples: Messages that work as they are, if one was not understood.
         changes: What the pull request changes.
         pull_request: The pull request.
         revision: The commit id of the job's branch.

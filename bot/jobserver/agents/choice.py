@@ -121,7 +121,9 @@ async def check_editor(
     """
     match settings.editor:
         case "builtin":
-            yield SetupFinding("editor", is_ok=True, message="the built-in one: it needs no setup")
+            yield SetupFinding(
+                "editor", is_ok=True, message="the demo's, which knows four things. For an agent, set AGENT"
+            )
         case "command":
             yield installed(settings.command, "")
         case "agent":

@@ -1,1 +1,1 @@
-"""Checks of a change before it is proposed: links, navigation, front matter, style, and the team's own."""
+"""Checks of a change before it is proposed: links, style, and the team's own."""

@@ -1,1 +1,1 @@
-"""Pages of documentation, parsed once: for the built-in editor, the checks and the titles of changed pages."""
+"""Pages and settings of documentation, as text: for the built-in editor, the checks and what is told of a change."""

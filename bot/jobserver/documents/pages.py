@@ -29,8 +29,8 @@ _MARKUP = (
     r"|\{[^{}\n]{0,300}\}"
     r"|^(?:import[ ](?:[^\n]{0,300}[ ]from[ ]|[\"'{*])|export[ ](?:const|default|function|let)\b)[^\n]*"
 )
-NOT_PROSE = f"{_FRONT_MATTER}|{_CODE}|{_MARKUP}"
-"""A pattern, for `re.MULTILINE | re.DOTALL`: front matter, code, comments, tags, targets of links, `:names:`."""
+NOT_PROSE = re.compile(f"{_FRONT_MATTER}|{_CODE}|{_MARKUP}", re.MULTILINE | re.DOTALL)
+"""Front matter, code, comments, tags, targets of links, `:names:`."""
 UNREAD = re.compile(f"{_FRONT_MATTER}|{_CODE}", re.MULTILINE | re.DOTALL)
 """Front matter, code and comments."""
 _TITLE_KEY = re.compile(r"^[ \t]*\"?title\"?[ \t]*[:=][ \t]*(?P<title>[^\n]+)$", re.MULTILINE)

@@ -4,18 +4,16 @@ Source: GitHub's documentation, "Workflow syntax: on" and its "Filter pattern ch
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.jobserver.documents.yaml_text import load_yaml
 
 _MAX_LENGTH = 200_000
-_MAX_WILDCARDS = 10
-"""Patterns with more wildcards are assumed to match."""
-_LARGEST_SET = 1_000
+_MAX_WILDCARDS = 5
+"""Patterns with more wildcards, which could take long, are assumed to match."""
 _WILDCARD = re.compile(r"\*+|[?+]")
 _PART = re.compile(r"\*+|\[[^\[\]]{1,40}+\]|\\.|.", re.DOTALL)
-_RANGE = re.compile(r"(?:(.)(?!-.)|(.)-(.))", re.DOTALL)
+_SET = re.compile(r"\[\w(?:[\w.]|-(?!-)){0,40}\]")
 _AT_CREATION = frozenset({"create", "delete"})
 
 
@@ -64,73 +62,39 @@ def _is_among(patterns: Sequence[str], branch: str) -> bool:
     return is_among
 
 
-@dataclass(frozen=True)
-class _Token:
-    """A part of a pattern: which characters it matches, and whether it is optional and may repeat."""
-
-    takes: Callable[[str], bool]
-    is_optional: bool = False
-    is_repeated: bool = False
-
-
 def _fits(pattern: str, branch: str) -> bool:
     """Tells whether a pattern matches; assumes so if it cannot be parsed."""
     if len(_WILDCARD.findall(pattern)) > _MAX_WILDCARDS:
         return True
     try:
-        tokens = _tokens(pattern)
-    except ValueError:
+        expression = "".join(_expressions(pattern))
+        return re.fullmatch(f"(?s:{expression})", branch) is not None
+    except (ValueError, re.error):
         return True
-    at = _with_left_out(tokens, {0})
-    for character in branch:
-        taken = {place for place in at if place < len(tokens) and tokens[place].takes(character)}
-        stays = {place for place in taken if tokens[place].is_repeated}
-        at = _with_left_out(tokens, stays | {place + 1 for place in taken})
-    return len(tokens) in at
 
 
-def _with_left_out(tokens: Sequence[_Token], places: set[int]) -> set[int]:
-    found = set(places)
-    for place, token in enumerate(tokens):
-        if place in found and token.is_optional:
-            found.add(place + 1)
-    return found
+def _expressions(pattern: str) -> Iterator[str]:
+    """Yields a pattern's parts as regular expressions; `?` and `+` apply to the character before.
 
-
-def _tokens(pattern: str) -> Sequence[_Token]:
-    """Parses a pattern; `?` and `+` apply to the character before. Raises ValueError for an invalid one."""
-    made: list[_Token] = []
+    Raises:
+        ValueError: it is not valid.
+    """
+    can_repeat = False
     for part in _PART.findall(pattern):
-        if part.startswith("*"):
-            made.append(_Token(_not_a_slash if part == "*" else _anything, is_optional=True, is_repeated=True))
-        elif part in {"?", "+"}:
-            before = made.pop() if made else None
-            if before is None:
+        if part in {"?", "+"}:
+            if not can_repeat:
                 raise ValueError("nothing precedes it")
-            again = replace(before, is_optional=True, is_repeated=True)
-            made += [replace(before, is_optional=True)] if part == "?" else [before, again]
+            yield part
+        elif part.startswith("*"):
+            yield "[^/]*" if part == "*" else ".*"
         elif part.startswith("[") and part != "[":
-            made.append(_Token(_set_of(part[1:-1]).__contains__))
+            yield _set(part)
         else:
-            made.append(_Token(part.removeprefix("\\").__eq__))
-    return made
+            yield re.escape(part.removeprefix("\\"))
+        can_repeat = part not in {"?", "+"} and not part.startswith("*")
 
 
-def _set_of(text: str) -> frozenset[str]:
-    """Returns the characters in a set such as `a-z0-9_`. Raises ValueError for an invalid one."""
-    found: set[str] = set()
-    for single, first, last in _RANGE.findall(text):
-        if first > last or ord(last or "a") - ord(first or "a") > _LARGEST_SET:
-            raise ValueError("it is not a range")
-        found |= {single} if single else set(map(chr, range(ord(first), ord(last) + 1)))
-    if not found or text.startswith("^"):
+def _set(part: str) -> str:
+    if not _SET.fullmatch(part):
         raise ValueError("it is not a set of characters")
-    return frozenset(found)
-
-
-def _not_a_slash(character: str) -> bool:
-    return character != "/"
-
-
-def _anything(_: str) -> bool:
-    return True
+    return part

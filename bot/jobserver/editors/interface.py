@@ -63,7 +63,7 @@ class EditResult:
 
     `summary`: its answer, in Markdown. `reason`: why it changed nothing, if known. `question`: what it needs to know to
     continue, and `question_fields` the choices. `notes`: the server's sentences about the run, such as refused
-    connections. `examples`: prompts that work as they are, in answer to a question for help.
+    connections. `examples`: prompts that work as they are, in answer to one that was not understood.
     """
 
     summary: str = ""

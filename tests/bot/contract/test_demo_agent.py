@@ -81,11 +81,11 @@ async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path) -> None:
     assert "Shorter, in /workspace/copy." in "\n".join(printed)
 
 
-async def test_the_demo_offers_buttons_for_prompts_it_can_handle(tmp_path: Path) -> None:
+async def test_a_natural_prompt_in_the_demo_leads_on_by_a_button(tmp_path: Path) -> None:
     """Pressed twice, one is carried out once, and its person is told."""
     async with running_demo(tmp_path, Ports(0, 0)) as demo:
         ana, thread = demo.workspace.people["ana"], demo.workspace.channels.thread
-        await ana.command(CHANNEL, "/docs", "What can you do?")
+        await ana.command(CHANNEL, "/docs", "Make the intro shorter")
 
         def offered() -> Message | None:
             channel = demo.workspace.channels.messages(CHANNEL)
@@ -96,11 +96,11 @@ async def test_the_demo_offers_buttons_for_prompts_it_can_handle(tmp_path: Path)
         message = offered()
         assert message is not None
         for _ in range(2):
-            assert (await ana.press(CHANNEL, message.ts, SEND_EXAMPLES[2])).ok
+            assert (await ana.press(CHANNEL, message.ts, SEND_EXAMPLES[0])).ok
         root = message.thread_ts or ""
         await demo.workspace.changes.wait_for(
-            lambda: any("Renamed docs/getting-started.md" in each.text for each in thread(CHANNEL, root)), 30
+            lambda: any("Replaced" in each.text for each in thread(CHANNEL, root)), 30
         )
         await demo.workspace.changes.wait_for(lambda: any("No need" in m.text for m in ana.ephemerals(CHANNEL)), 30)
-        done = [each for each in thread(CHANNEL, root) if "Renamed docs/getting-started.md" in each.text]
+        done = [each for each in thread(CHANNEL, root) if "Replaced" in each.text]
         assert len(done) == 1

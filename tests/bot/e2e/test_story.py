@@ -22,7 +22,7 @@ from bot.workspace.model.entities import Message
 from bot.workspace.model.files import Upload
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-PROMPT = 'Replace "colour" with "color" in the guides'
+PROMPT = 'Replace "colour" with "color"'
 FAQ = "Also add a page called FAQ with the text: Ask us anything."
 PATIENCE = 30.0
 """Seconds; far more than anything here takes."""
@@ -161,7 +161,7 @@ async def _open_pull_request(page: Page, context: BrowserContext) -> Page:
     await expect(guide.locator("tr.removed").first).to_contain_text("brightness and colour.")
     await expect(guide.locator("tr.added").first).to_contain_text("brightness and color.")
     await expect(tab.locator("tr.added").filter(has_text="Ask us anything.")).to_be_visible()
-    await expect(tab.get_by_role("table", name="Changes in docs/troubleshooting.md")).to_have_count(0)
+    await expect(tab.get_by_role("table", name="Changes in CONTRIBUTING.md")).to_have_count(0)
     return tab
 
 

@@ -39,7 +39,7 @@ def test_a_person_without_jobs_sees_how_to_begin() -> None:
     """There is an example that can be pressed, and a button to start."""
     blocks = shown(HomeContent("U1"))
     assert "You haven't asked for a job yet" in blocks
-    assert "`/docs` Fix the spelling in the guides" in blocks
+    assert "`/docs` Fix the typos" in blocks
     assert HOME_EXAMPLE in blocks
     assert HOME_START in blocks
     assert "How Pagehand is" not in blocks

@@ -405,13 +405,13 @@ async def test_a_hostile_repository_runs_nothing_and_reaches_nothing_outside(tmp
     (tmp_path / "colour.md").write_text("A colour above.")
     repository = make_hostile(tmp_path / "h", outside, marker)
     async with running(repository, tmp_path / "data") as world:
-        prompt = 'Replace "colour" with "color" and add a page called Link with the text: x'
-        job = await world.done(f'Add a section called S to linked/secret.md with the text: "x" and {prompt}')
+        job = await world.done('Replace "colour" with "color"')
         page = await world.client.get(job["prLink"])
         assert page.status_code == 200
         assert "colour outside" not in page.text
         assert (await world.press(job["prLink"], "merge")).status_code == 303
-        await world.done('Replace "A" with "B" in ../../../outside/secret.md and fix the spelling')
+        await world.done("Fix the typos")
+        await world.done("Add a page called ../../../outside/secret with the text: x")
         assert world.show("main", "docs/start.md") == "A color.\n"
         assert world.show("main", "docs/colour.md") == "../../../colour.md"
         assert world.show("main", "docs/link.md") == str(outside / "secret.md")

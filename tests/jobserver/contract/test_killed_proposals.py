@@ -127,7 +127,7 @@ async def test_a_kill_at_any_moment_leaves_exactly_one_pull_request(
         await server.start()
         for number, arm in enumerate(moments):
             arm(github, server.kill)
-            prompt = f'Replace "colour" with "color" in {number}.md'
+            prompt = 'Replace "colour" with "color"'
             job = (await server.client.post(JOB, json={"prompt": prompt})).raise_for_status().json()
             await server.dies()
             await server.start()

@@ -80,7 +80,7 @@ async def test_a_manual_merge_is_noticed(world: JobServerWorld) -> None:
 async def test_a_repository_with_a_working_copy_is_served_and_merged_into(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "manual", PAGES)
     async with running(repository, tmp_path / "data") as world:
-        first = await world.done(f"{REPLACE} in start.md")
+        first = await world.done(REPLACE)
         (repository / "docs/start.md").write_text("not committed")
         answer = await world.press(first["prLink"], "merge")
         assert answer.status_code == 409

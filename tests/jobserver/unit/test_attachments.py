@@ -1,10 +1,9 @@
-"""Names of attached files, and what the built-in editor says about them."""
+"""Names of attached files."""
 
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.builtin_editor import work
 
 from bot.jobserver.executor.job_folders import safe_names
 
@@ -28,10 +27,3 @@ def test_files_keep_their_names_when_more_arrive() -> None:
     names = ["a.png", "a.png", "b", "A.png"]
     assert safe_names(names) == ["a.png", "a-2.png", "b", "A-3.png"]
     assert safe_names(names[:2]) == safe_names(names)[:2]
-
-
-def test_the_built_in_editor_names_the_files_it_ignored(tmp_path: Path) -> None:
-    (tmp_path / "start.md").write_text("# A colour\n")
-    done = work('Replace "colour" with "color"', tmp_path, ["diagram.png", "notes.txt"])
-    assert done["summary"].endswith("\nAttached, and left alone: diagram.png, notes.txt.")
-    assert work("Be nice", tmp_path, ["diagram.png"])["reason"].endswith("\nAttached, and left alone: diagram.png.")

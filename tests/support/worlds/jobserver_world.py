@@ -107,9 +107,8 @@ def _templates() -> Path:
 def warm_modules() -> WarmModules:
     """Shared by all job servers in this process: importing these modules takes longer than most tests."""
     modules = WarmModules()
-    for module in (modules.editing, modules.scanning):
-        module.keep_warm()
-        atexit.register(module.close)
+    modules.scanning.keep_warm()
+    atexit.register(modules.scanning.close)
     return modules
 
 

@@ -1,1 +1,1 @@
-"""The built-in editor: no network, no model, and only what it surely understands."""
+"""The built-in editor: the demo's, which knows four things and needs neither network nor model."""

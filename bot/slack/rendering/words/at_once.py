@@ -61,5 +61,5 @@ EDITED_TOO_LATE = Template(
 )
 TASK_MISSING = Template(
     'Nothing was started: the task is missing. Write it after the options: `{command} quiet Replace "colour" with '
-    '"color" in the guides`.'
+    '"color"`.'
 )

@@ -19,7 +19,7 @@ WORKFLOW_CANNOT_ASK = Template(
 )
 HELP = (
     Template("*Pagehand hands documentation tasks to an agent and brings back the pull request.*"),
-    Template('• Start: `{command} Replace "colour" with "color" in the guides`. A card shows how it goes.'),
+    Template('• Start: `{command} Replace "colour" with "color"`. A card shows how it goes.'),
     Template("• Ask what works on your pages: `{command} What can you do?`"),
     Template("• Or mention {bot} with the task, also in a thread, which I then read. A direct message works, too."),
     Template("• Options before the task: `project:NAME` picks the project; `quiet` mentions nobody at the end."),

@@ -19,7 +19,7 @@ async def test_a_person_without_jobs_sees_how_to_start_one(world: WaysInWorld) -
     await world.home(world.ben, "You haven't asked for a job yet")
     await world.ben.views.press(HOME_EXAMPLE)
     form = await world.modal(world.ben, "New job")
-    assert "Fix the spelling in the guides" in text_of(form.blocks)
+    assert "Fix the typos" in text_of(form.blocks)
     await world.ben.views.close()
     await world.ben.views.press(HOME_START)
     await world.modal(world.ben, "New job")
