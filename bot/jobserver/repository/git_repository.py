@@ -1,6 +1,5 @@
 """The repository that jobs work on: one bare mirror, and a plain directory of files for each job."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from bot.jobserver.models import Changes, FileChange
 from bot.jobserver.repository.changed_files import parse_files
 from bot.jobserver.repository.git import BLOCKED, explain, printable
 from bot.jobserver.repository.mirror import BaseBranch, Mirror, Tip, TreeSnapshot
-from bot.jobserver.repository.snapshot import lay_over
 from bot.jobserver.repository.working_copy import ChangeLimits, Collected, WorkingCopy
 
 _LISTED_AT_MOST = 300
@@ -57,13 +55,6 @@ class Copies(Protocol):
     async def check_out(self, tree: str, directory: Path) -> None:
         """Turns an empty directory into a copy of a tree. Raises GitError."""
         ...
-
-
-class Overlays:
-    """Copies whose files stay in git, for an editor that reads them from there."""
-
-    async def check_out(self, tree: str, directory: Path) -> None:
-        await asyncio.to_thread(lay_over, tree, directory)
 
 
 class GitRepository:

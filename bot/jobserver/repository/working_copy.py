@@ -21,7 +21,6 @@ from bot.jobserver.repository.foreign_files import (
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.held_out import HeldOut, held_out, not_allowed, settle_modes
 from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.repository.snapshot import lower_tree, note_of
 from bot.jobserver.repository.tree_files import Mode, TreeListing, unportable
 
 _NAMED_AT_MOST = 20
@@ -62,8 +61,7 @@ class WorkingCopy:
 
     async def check_out(self, tree: str) -> None:
         """Writes the tree's files into the directory, which is empty."""
-        for file in (self._index, note_of(self._directory)):
-            await asyncio.to_thread(file.unlink, missing_ok=True)
+        await asyncio.to_thread(self._index.unlink, missing_ok=True)
         await self._run("read-tree", "-u", "--reset", tree)
         await asyncio.to_thread(self._hand_over)
 
@@ -80,8 +78,6 @@ class WorkingCopy:
 
     async def overlay(self, tree: str) -> None:
         """Changes the files to those of another tree, as an editor would. Call it after `check_out`."""
-        if lower := await asyncio.to_thread(lower_tree, self._directory):
-            await self.check_out(lower.tree)
         await self._run("read-tree", "-u", "--reset", tree)
         await asyncio.to_thread(hand_over_contents, self._directory)
 
@@ -132,8 +128,7 @@ class WorkingCopy:
         touched = [path for path, stamp in there.items() if known.get(path) != stamp]
         # Programs also rewrite files without changing them, so the contents are compared.
         hashes = await self._hashes([path for path in touched if path in blobs])
-        lower = await asyncio.to_thread(lower_tree, self._directory)
-        gone = [path for path in blobs if path not in there and (lower is None or path in lower.removed)]
+        gone = [path for path in blobs if path not in there]
         return gone + [path for path in touched if path not in blobs or hashes.get(path) != blobs[path]]
 
     async def _ignored(self, changed: Collection[PurePosixPath], before: TreeListing) -> set[PurePosixPath]:
@@ -141,10 +136,6 @@ class WorkingCopy:
         new = {path for path in changed if path not in before.blobs}
         if not new:
             return set()
-        patterns = before.named(".gitignore")
-        lower = await asyncio.to_thread(lower_tree, self._directory)
-        if lower and patterns:
-            await self._run("checkout-index", "--force", "-z", "--stdin", stdin=_joined(patterns))
         # It does not support literal pathspecs; the prefix `./` disables their magic.
         asked, place = _joined(f"./{path}" for path in new), {**self._place, "GIT_LITERAL_PATHSPECS": "0"}
         found = await self._mirror.git.try_run(
