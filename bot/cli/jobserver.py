@@ -1,7 +1,6 @@
 """`pagehand jobserver` runs the self-hosted job server, or checks its setup."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Mapping, MutableMapping
 from dataclasses import dataclass
 
@@ -11,7 +10,6 @@ from bot.errors import CannotStart
 from bot.jobserver.agents.choice import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pull_requests.github.access_check import check_github
-from bot.jobserver.sandbox.control_groups import ControlGroups, NoControlGroups, open_control_groups
 from bot.jobserver.sandbox.job_users import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
@@ -19,7 +17,6 @@ from bot.jobserver.setup_check import check_setup
 from bot.runtime.logging import configure_logging
 from bot.runtime.secrets.rotation import KnownSecrets
 
-logger = logging.getLogger(__name__)
 _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
 
 
@@ -32,11 +29,8 @@ def run_job_server(environ: MutableMapping[str, str]) -> None:
     settings = JobServerSettings.from_environment(environ)
     forget_secrets(environ)
     configure_logging("INFO", _secrets(settings), settings.log_format)
-    groups = _groups(settings)
-    if settings.runs_programs:
-        logger.info("limits: %s", groups)
     try:
-        asyncio.run(JobServer(settings, groups=groups.folder).serve_forever())
+        asyncio.run(JobServer(settings).serve_forever())
     except JobServerError as error:
         raise CannotStart(str(error)) from None
 
@@ -73,19 +67,12 @@ async def find_faults(environ: Mapping[str, str]) -> AsyncIterator[JobServerFind
 
 async def _findings(settings: JobServerSettings, environ: Mapping[str, str]) -> AsyncIterator[JobServerFinding]:
     """Checks the machine, the repository, the editor, and GitHub if it is used."""
-    groups = _groups(settings)
-    if settings.runs_programs:
-        yield JobServerFinding("limits", str(groups), True if groups.folder else None)
     async for found in check_setup(settings):
         yield JobServerFinding(found.name, found.message, found.is_ok)
-    async for finding in check_editor(settings, environ, groups=groups.folder):
+    async for finding in check_editor(settings, environ):
         yield JobServerFinding(finding.name, finding.message, finding.is_ok)
     for result in await check_github(settings):
         yield JobServerFinding(result.name, result.message, result.is_ok)
-
-
-def _groups(settings: JobServerSettings) -> ControlGroups | NoControlGroups:
-    return open_control_groups() if settings.runs_programs else NoControlGroups("no foreign programs run here")
 
 
 def _sign(is_ok: bool | None) -> str:  # noqa: FBT001 - the result of a check

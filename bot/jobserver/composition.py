@@ -83,7 +83,7 @@ class WarmModules:
 class Composition:
     """Builds the parts; `stack` closes them.
 
-    `groups`: the server's own control group folder, if it has one. `modules`: warm modules that the caller started and
+    `modules`: warm modules that the caller started and
     closes; without them, the server starts and closes its own.
     """
 
@@ -93,12 +93,10 @@ class Composition:
         data: Path,
         stack: contextlib.AsyncExitStack,
         *,
-        groups: Path | None = None,
         modules: WarmModules | None = None,
     ) -> None:
         self._settings = settings
-        self._groups = groups
-        self._limits = RunLimits.for_settings(settings, groups)
+        self._limits = RunLimits.for_settings(settings)
         self._data = data
         self._stack = stack
         self._modules = modules or WarmModules()
@@ -207,7 +205,7 @@ class Composition:
     async def _sandbox(self) -> Sandbox:
         """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""
         try:
-            sandbox = await open_sandbox(self._settings, self._data, groups=self._groups)
+            sandbox = await open_sandbox(self._settings, self._data)
         except JobServerError as error:
             if self._settings.editor == "builtin" and not self._settings.checks:
                 return MissingSandbox(str(error))

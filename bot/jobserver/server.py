@@ -32,7 +32,7 @@ class JobServer:
     """One job server: `start`, then `stop`; or `serve_forever`.
 
     `everybody` is for demos on a loopback address: nobody logs in, and whoever merges or closes gets this name.
-    `groups`: the server's own control group folder, if it has one. `modules`: see `Composition`; servers in one process
+    `modules`: see `Composition`; servers in one process
     can share them.
     """
 
@@ -41,11 +41,9 @@ class JobServer:
         settings: JobServerSettings,
         *,
         everybody: str = "",
-        groups: Path | None = None,
         modules: WarmModules | None = None,
     ) -> None:
         self._settings = settings
-        self._groups = groups
         self._modules = modules
         self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
@@ -89,7 +87,7 @@ class JobServer:
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        composition = Composition(settings, data, stack, groups=self._groups, modules=self._modules)
+        composition = Composition(settings, data, stack, modules=self._modules)
         parts = await composition.start(public_url, everybody=self._everybody)
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)

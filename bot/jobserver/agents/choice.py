@@ -112,13 +112,9 @@ async def check_editor(
     settings: JobServerSettings,
     environment: Mapping[str, str],
     *,
-    groups: Path | None = None,
     answer_within: float = CHECK_S,
 ) -> AsyncIterator[SetupFinding]:
-    """Yields findings until something is missing that the other checks need. It runs an agent's turn with its model.
-
-    `groups`: the server's own control group folder, if it has one.
-    """
+    """Yields findings until something is missing that the other checks need. It runs an agent's turn with its model."""
     match settings.editor:
         case "builtin":
             yield SetupFinding(
@@ -127,7 +123,7 @@ async def check_editor(
         case "command":
             yield installed(settings.command, "")
         case "agent":
-            async for finding in _check_agent(settings, environment, groups, answer_within):
+            async for finding in _check_agent(settings, environment, answer_within):
                 yield finding
         case _:
             assert_never(settings.editor)
@@ -141,7 +137,7 @@ def installed(command: Sequence[str], install: str) -> SetupFinding:
 
 
 async def _check_agent(
-    settings: JobServerSettings, environment: Mapping[str, str], groups: Path | None, limit: float
+    settings: JobServerSettings, environment: Mapping[str, str], limit: float
 ) -> AsyncIterator[SetupFinding]:
     try:
         launch = agent_launch(settings, environment)
@@ -151,10 +147,9 @@ async def _check_agent(
             return
         if relays_models(settings):
             yield model_finding(launch, settings)
-        sandbox = await open_sandbox(settings, settings.data_directory, groups=groups)
+        sandbox = await open_sandbox(settings, settings.data_directory)
         yield SetupFinding("sandbox", is_ok=True, message=f"{settings.sandbox}; {sandbox.users}")
-        limits = RunLimits.for_settings(settings, groups)
-        editor = agent_editor(settings, sandbox, environment, limits=limits, time_limit=limit)
+        editor = agent_editor(settings, sandbox, environment, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
             async for finding in _run_trial(editor, Path(directory), limit):
                 yield finding

@@ -207,17 +207,9 @@ class AgentEditor:
         async with both_running(work, watch) as (working, watching):
             await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
-                return await self._outcome(working, process)
+                return working.result()
             await process.kill()
             raise EditError(f"{self._agent.name} was ended: {watching.result()}")
-
-    async def _outcome(self, working: asyncio.Task[T], process: AgentProcess) -> T:
-        try:
-            return working.result()
-        except EditError:
-            if words := self._limits.exceeded_by_exit_code(await process.exit_code_soon()):
-                raise EditError(f"{self._agent.name} was ended: {words}") from None
-            raise
 
     @contextlib.asynccontextmanager
     async def _connected(

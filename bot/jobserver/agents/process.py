@@ -73,12 +73,6 @@ class AgentProcess:
         """Done when the program has exited; its result is the exit code, negative for a signal."""
         return self._exit
 
-    async def exit_code_soon(self) -> int:
-        """Returns the exit code of a program that has just closed its output, or 0 if it is still running."""
-        if self.stdout.at_eof():
-            await asyncio.wait({self._exit}, timeout=_TERM_S)
-        return self._exit.result() if self._exit.done() else 0
-
     async def end(self) -> None:
         """Gives the program a moment to exit, then kills its remaining processes."""
         self.stdin.close()

@@ -59,15 +59,14 @@ _OWN_FILE_SYSTEMS = (
 )  # fmt: skip
 
 
-def supervised(arguments: Iterable[str], limits: RunLimits | None, *, mode: str = "bare") -> tuple[str, ...]:
+def supervised(arguments: Iterable[str], *, mode: str = "bare") -> tuple[str, ...]:
     """Returns a command that runs another one and ends whatever it leaves behind; `mode` as in `supervise`."""
-    group = limits.for_supervisor if limits else ""
-    return (sys.executable, "-I", "-S", str(_SUPERVISE), str(os.getpid()), mode, group, *arguments)
+    return (sys.executable, "-I", "-S", str(_SUPERVISE), str(os.getpid()), mode, *arguments)
 
 
-def filtered(arguments: Iterable[str], limits: RunLimits) -> tuple[str, ...]:
+def filtered(arguments: Iterable[str]) -> tuple[str, ...]:
     """Returns a supervised bubblewrap command, with the system call filter open at `FILTER_FD`."""
-    return supervised(arguments, limits, mode=base64.b64encode(filter_for(platform.machine())).decode())
+    return supervised(arguments, mode=base64.b64encode(filter_for(platform.machine())).decode())
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class Bubblewrap:
         )
         inside = ("--", *self._limited(), *_through_doors(program.doors), *arguments)
         command = (*self._bwrap(options, program, workspace), *inside)
-        return SandboxedProgram(filtered(command, self.limits), workspace.copy, environment, COPY, HOME)
+        return SandboxedProgram(filtered(command), workspace.copy, environment, COPY, HOME)
 
     def _found(self, program: Program) -> tuple[dict[str, str], tuple[str, ...], set[Path]]:
         """Returns a program's environment, its arguments with the full path, and the files that it needs."""

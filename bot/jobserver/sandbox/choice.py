@@ -38,7 +38,6 @@ class NoSandbox:
     On Linux, processes that they leave behind are ended with them, as far as possible.
     """
 
-    limits: RunLimits | None = None
     users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
 
     def attachments(self, workspace: Workspace) -> Path:
@@ -53,26 +52,22 @@ class NoSandbox:
         """
         environment = environment_for(program, HOME=str(workspace.home))
         command = (str(locate(program.arguments[0], environment["PATH"])), *program.arguments[1:])
-        arguments = supervised(command, self.limits) if sys.platform == "linux" else command
+        arguments = supervised(command) if sys.platform == "linux" else command
         return SandboxedProgram(arguments, workspace.copy, environment, workspace.copy, workspace.home)
 
 
-async def open_sandbox(
-    settings: SandboxSettings, data: Path, *, groups: Path | None = None, machine: str = platform.machine()
-) -> Sandbox:
+async def open_sandbox(settings: SandboxSettings, data: Path, *, machine: str = platform.machine()) -> Sandbox:
     """Returns the sandbox of the settings; `data` is the server's data directory, which no program may see.
-
-    `groups`: the server's own control group folder, if it has one.
 
     Raises:
         JobServerError: it cannot be used on this machine; the message says what to do.
     """
-    limits = RunLimits.for_settings(settings, groups)
+    limits = RunLimits.for_settings(settings)
     match settings.sandbox:
         case "none":
             if settings.egress != OPEN:
                 raise JobServerError(_NO_ISOLATION)
-            return NoSandbox(limits)
+            return NoSandbox()
         case "bubblewrap":
             sandbox = _bubblewrap(settings, data, limits, machine)
             tried = await _tried(sandbox, _users())

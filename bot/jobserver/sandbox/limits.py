@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.jobserver import subprocesses
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.sandbox.supervise import OUT_OF_MEMORY, descendants
+from bot.jobserver.sandbox.supervise import descendants
 from bot.jobserver.settings.sandbox import SandboxSettings
 
 _PAUSE_S = 0.25
@@ -32,29 +32,20 @@ class UnreadableFolderError(Exception):
 
 @dataclass(frozen=True)
 class RunLimits:
-    """`memory` and `disk` are in bytes; `disk` is what a run may add to its workspace.
-
-    `groups`: the server's own control group folder, in which the kernel limits memory and tasks of a run.
-    """
+    """`memory` and `disk` are in bytes; `disk` is what a run may add to its workspace."""
 
     memory: int
     processes: int
     disk: int
-    groups: Path | None = None
 
     @classmethod
-    def for_settings(cls, settings: SandboxSettings, groups: Path | None = None) -> "RunLimits":
-        return cls(settings.memory_limit, settings.process_limit, settings.disk_limit, groups)
+    def for_settings(cls, settings: SandboxSettings) -> "RunLimits":
+        return cls(settings.memory_limit, settings.process_limit, settings.disk_limit)
 
     @property
     def tasks(self) -> int:
         """The maximum number of processes and threads together."""
         return self.processes * _THREADS
-
-    @property
-    def for_supervisor(self) -> str:
-        """The limits of a run's control group, in the format of `supervise`."""
-        return f"{self.memory}:{self.tasks}:{self.groups}" if self.groups else ""
 
     async def run(
         self,
@@ -71,26 +62,19 @@ class RunLimits:
         """
         watch = partial(self.exceeded, workspace=workspace)
         try:
-            code = await subprocesses.run(command, stdout=stdout, stderr=stderr, watch=watch)
+            return await subprocesses.run(command, stdout=stdout, stderr=stderr, watch=watch)
         except OSError as error:
             raise ProgramFailedError(f"cannot be started: {error.strerror or 'unknown reason'}") from error
         except subprocesses.ProcessTimeoutError:
             raise ProgramFailedError(f"took longer than {command.time_limit:g} s") from None
         except subprocesses.ProcessStoppedError as error:
             raise ProgramFailedError(f"was ended: {error}") from None
-        if words := self.exceeded_by_exit_code(code):
-            raise ProgramFailedError(f"was ended: {words}")
-        return code
-
-    def exceeded_by_exit_code(self, code: int) -> str:
-        """Says which limit a supervised program exceeded, if its exit code tells."""
-        return self._too_much_memory() if code == OUT_OF_MEMORY else ""
 
     async def exceeded(self, pid: int, workspace: Workspace) -> str:
         """Waits until the process and its descendants exceed a limit, and says which one.
 
-        It checks processes, and their memory unless the kernel limits it, four times a second, and the disk every two
-        seconds. Without /proc, it checks only the disk.
+        It checks processes and their memory four times a second, and the disk every two seconds. Without /proc, it
+        checks only the disk.
         """
         at_start = await asyncio.to_thread(_disk_use_or_none, workspace)
         rounds = 0
@@ -110,12 +94,9 @@ class RunLimits:
             return ""
         if len(below) > self.processes:
             return f"it started more than {self.processes} processes"
-        if not self.groups and sum(map(resident_bytes, below)) > self.memory:
-            return self._too_much_memory()
+        if sum(map(resident_bytes, below)) > self.memory:
+            return f"it used more than {in_words(self.memory)} of memory"
         return ""
-
-    def _too_much_memory(self) -> str:
-        return f"it used more than {in_words(self.memory)} of memory"
 
     def _of_disk(self, workspace: Workspace, at_start: int) -> str:
         try:

@@ -8,12 +8,11 @@ all of them when the program ends, on SIGTERM, and when the server dies.
 import base64
 import contextlib
 import ctypes
-import errno
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 # From linux/prctl.h
@@ -26,10 +25,7 @@ _CANNOT_BE_STARTED = 127
 _BARE = "bare"
 FILTER_FD = 20
 """The descriptor of the system call filter, which the program (bubblewrap) applies."""
-OUT_OF_MEMORY = -12  # SIGUSR2, a name that Windows does not have
-"""How this process ends if the kernel killed the program for its memory; no program's exit code looks the same."""
 _PAUSE_S = 0.005
-_ROUNDS = 400
 
 
 class _AskedToEnd(BaseException):
@@ -37,13 +33,12 @@ class _AskedToEnd(BaseException):
 
 
 def main(arguments: list[str]) -> int:
-    """Runs `PARENT {bare|FILTER} {""|GROUP} PROGRAM ARGUMENT…` and returns its exit code; 128 and more is a signal.
+    """Runs `PARENT {bare|FILTER} PROGRAM ARGUMENT…` and returns its exit code; 128 and more is a signal.
 
     PARENT is the server's process id; `bare` takes all root privileges from the program. FILTER, in base64, is what the
-    program reads from `FILTER_FD`. GROUP is `MEMORY:TASKS:FOLDER`: the limits of a control group that is created in
-    FOLDER for the program and its descendants.
+    program reads from `FILTER_FD`.
     """
-    parent, mode, limits, *command = arguments
+    parent, mode, *command = arguments
     signal.signal(signal.SIGTERM, _raise)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -53,72 +48,12 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != int(parent):
         return 0
     try:
-        with _group(limits) as group:
-            return _run(command, mode, group)
+        return _wait_for(_start(command, mode))
     except _AskedToEnd:
         return 128 + signal.SIGTERM
-    except OSError as error:
-        os.write(2, f"its control group cannot be used: {error.strerror}\n".encode())
-        return _CANNOT_BE_STARTED
-
-
-def _run(command: list[str], mode: str, group: Path | None) -> int:
-    try:
-        code = _wait_for(_start(command, mode, group))
-        return OUT_OF_MEMORY if group is not None and _ran_out_of_memory(group) else code
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if group is not None:
-            with contextlib.suppress(OSError):  # older kernels have no cgroup.kill
-                _write(group / "cgroup.kill", "1")
         _end_descendants()
-
-
-@contextlib.contextmanager
-def _group(limits: str) -> Iterator[Path | None]:
-    """Creates a control group with these limits, if there are any, and removes it at the end."""
-    if not limits:
-        yield None
-        return
-    memory, tasks, folder = limits.split(":", 2)
-    group = Path(folder) / f"run-{os.getpid()}"
-    group.mkdir()
-    try:
-        _write(group / "memory.max", memory)
-        _write(group / "memory.oom.group", "1")
-        _write(group / "pids.max", tasks)
-        with contextlib.suppress(OSError):  # a kernel may have no swap
-            _write(group / "memory.swap.max", "0")
-        yield group
-    finally:
-        _remove(group)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="ascii")
-
-
-def _remove(group: Path) -> None:
-    """Removes the group, retrying while the kernel still holds killed processes."""
-    for _ in range(_ROUNDS):
-        try:
-            group.rmdir()
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                return
-            time.sleep(_PAUSE_S)
-        else:
-            return
-
-
-def _ran_out_of_memory(group: Path) -> bool:
-    try:
-        lines = (group / "memory.events").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return False
-    return any(int(number) for name, number in map(str.split, lines) if name == "oom_kill")
 
 
 def descendants(root: int) -> set[int]:
@@ -145,10 +80,10 @@ def _parent(pid: int) -> int | None:
     return int(stat.rpartition(b")")[2].split()[1])
 
 
-def _start(command: list[str], mode: str, group: Path | None) -> int:
+def _start(command: list[str], mode: str) -> int:
     pid = os.fork()
     if pid == 0:
-        _become(command, mode, group)
+        _become(command, mode)
     # Readers of the program's output should see its end, and writers to its input that it is gone.
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -156,13 +91,11 @@ def _start(command: list[str], mode: str, group: Path | None) -> int:
     return pid
 
 
-def _become(command: list[str], mode: str, group: Path | None) -> None:
+def _become(command: list[str], mode: str) -> None:
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if group is not None:
-            _write(group / "cgroup.procs", str(os.getpid()))
         if mode == _BARE:
             _give_up_privileges()
         else:
@@ -234,7 +167,4 @@ def _prctl(option: int, value: int) -> None:
 
 
 if __name__ == "__main__":
-    exit_code = main(sys.argv[1:])
-    if exit_code < 0:
-        signal.raise_signal(-exit_code)
-    sys.exit(exit_code)
+    sys.exit(main(sys.argv[1:]))
