@@ -9,11 +9,13 @@ from pydantic import SecretStr
 from bot.errors import CannotStart
 from bot.jobserver.agents.choice import agent_launch, installed, model_finding
 from bot.jobserver.agents.named import NAMED
-from bot.jobserver.sandbox.job_users import close_to_others
+from bot.jobserver.sandbox.own_process import close_to_others
 from bot.jobserver.settings import PREFIX, JobServerSettings
 
 REVIEWER = "You"
-_AGENT_SETTINGS = ("MODEL", "EFFORT", "MODEL_API", "MODEL_URL", "MODEL_KEY", "AGENT_HOME", "SANDBOX_FOLDERS")
+_AGENT_SETTINGS = (
+    "MODEL", "EFFORT", "MODEL_API", "MODEL_URL", "MODEL_KEY", "AGENT_HOME", "SANDBOX_FOLDERS", "ALLOW_ROOT",
+)  # fmt: skip
 """The job server's settings that also apply to a demo. The sandbox and its closed network always stay on."""
 
 

@@ -10,7 +10,7 @@ from bot.errors import CannotStart
 from bot.jobserver.agents.choice import check_editor
 from bot.jobserver.errors import JobServerError
 from bot.jobserver.pull_requests.github.access_check import check_github
-from bot.jobserver.sandbox.job_users import close_to_others, forget_secrets
+from bot.jobserver.sandbox.own_process import close_to_others, forget_secrets
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import check_setup

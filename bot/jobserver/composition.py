@@ -187,7 +187,6 @@ class Composition:
             known,
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),
-            users=sandbox.users,
             counts=self._counts,
         )
         return await self._stack.enter_async_context(
@@ -205,13 +204,11 @@ class Composition:
     async def _sandbox(self) -> Sandbox:
         """Opens the sandbox. It may be missing if only the repository's own checkers would use it."""
         try:
-            sandbox = await open_sandbox(self._settings, self._data)
+            return await open_sandbox(self._settings, self._data)
         except JobServerError as error:
             if self._settings.editor == "builtin" and not self._settings.checks:
                 return MissingSandbox(str(error))
             raise
-        logger.info("programs: %s", sandbox.users)
-        return sandbox
 
     def _editor(self, sandbox: Sandbox, mask: Callable[[str], str]) -> Editor:
         settings = self._settings

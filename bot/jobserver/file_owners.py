@@ -1,48 +1,36 @@
-"""Ownership of files: if the server is root, a job's files belong to the job's own user."""
+"""Ownership of the data directory: 1.0.0, when it ran as root, gave the folders of jobs to other users."""
 
 import os
+import shlex
 from pathlib import Path
 
+from bot.jobserver.errors import JobServerError
 
-def owner(folder: Path) -> int:
-    return folder.lstat().st_uid
-
-
-def hand_over(path: Path, user: int) -> None:
-    """Gives a file, or a folder with its contents, to a user; skips a folder that already belongs to them.
-
-    Call it only while no program runs that could change the folder. Links are not followed.
-
-    Raises:
-        OSError: the owner cannot be changed.
-    """
-    if owner(path) != user:
-        if path.is_dir():
-            _give(path, user)
-        _chown(path, user)  # last, so that an interrupted call is repeated
+_OWN = ("*.sqlite3", "mirror.git", "jobs", "jobs/*", "jobs/*/*")
+"""`chown -R` changes a folder after what is in it, as 1.0.0 did, so nothing further down has to be looked at."""
 
 
-def hand_over_contents(folder: Path) -> None:
-    """Gives the contents of a folder to the folder's owner.
+def require_own(directory: Path) -> None:
+    """Refuses a data directory in which something belongs to another user. Writes nothing, and follows no links.
 
     Raises:
-        OSError: the owner cannot be changed.
+        JobServerError: it says how to change that.
     """
-    if owner(folder) != os.geteuid():
-        _give(folder, owner(folder))
+    user = os.geteuid()
+    for path in (path for pattern in _OWN for path in directory.glob(pattern)):
+        try:
+            owner = path.lstat().st_uid
+        except FileNotFoundError:  # another server works here
+            continue
+        if owner != user:
+            raise JobServerError(
+                f"{path} belongs to user {owner}, and the job server runs as user {user}: {remedy(directory)}"
+            )
 
 
-def _give(folder: Path, user: int) -> None:
-    waiting = [str(folder)]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                if entry.stat(follow_symlinks=False).st_uid != user:
-                    _chown(entry.path, user)
-
-
-def _chown(path: str | Path, user: int) -> None:
-    group = os.getegid() if user == os.geteuid() else user
-    os.chown(path, user, group, follow_symlinks=False)
+def remedy(directory: Path) -> str:
+    """Says how to give the data directory to the server's user, with the command at the end."""
+    if not os.path.isdir(directory):  # noqa: PTH112 - Path's raises if a folder above is closed
+        return f"a folder above it is closed to user {os.geteuid()}"
+    command = f"chown -hR {os.geteuid()}:{os.getegid()} {shlex.quote(str(directory.absolute()))}"
+    return f"give this user all of the data directory, as root, and start the job server again: {command}"

@@ -15,8 +15,10 @@ from bot.jobserver.composition import Composition, Parts, WarmModules
 from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.errors import JobServerError
+from bot.jobserver.file_owners import remedy, require_own
 from bot.jobserver.middleware import allowed_hosts, answer_errors, require_host, with_request_id
 from bot.jobserver.pages.rendering import error_page
+from bot.jobserver.sandbox.own_process import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.process_signals import ending_signals
@@ -83,6 +85,8 @@ class JobServer:
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> str:
         settings = self._settings
+        if settings.runs_programs:
+            require_ordinary_user(settings, own_user())
         data = await asyncio.to_thread(_lock_data_directory, settings.data_directory, stack)
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
@@ -107,10 +111,12 @@ def _lock_data_directory(directory: Path, stack: contextlib.AsyncExitStack) -> P
     import fcntl  # noqa: PLC0415 - missing on Windows, where the commands must still be able to say so
 
     try:
+        require_own(directory)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         stream: IO[bytes] = (directory / "lock").open("ab")
     except OSError as error:
-        raise JobServerError(f"the data directory {directory} cannot be used: {error.strerror}") from error
+        more = f": {remedy(directory)}" if isinstance(error, PermissionError) else ""
+        raise JobServerError(f"the data directory {directory} cannot be used: {error.strerror}{more}") from error
     stack.callback(stream.close)
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,9 +14,11 @@ from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.egress.run_egress import egress_for
 from bot.jobserver.errors import CodeHostError, GitError, JobServerError
+from bot.jobserver.file_owners import require_own
 from bot.jobserver.findings import SetupFinding
 from bot.jobserver.pull_requests.github.connection import connect
 from bot.jobserver.repository.git import IS_SHALLOW, Git, explain, printable
+from bot.jobserver.sandbox.own_process import own_user, require_ordinary_user
 from bot.jobserver.settings import PREFIX, JobServerSettings
 from bot.runtime.http.server import listening_socket
 
@@ -32,7 +34,9 @@ _LIKE_A_JOBS = "pagehand/0123456789abcdef"
 
 
 async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding]:
-    """Checks the data directory, port, pages, egress, check programs, git and repository, and yields the findings."""
+    """Checks user, data directory, port, pages, egress, check programs, git and repository, and yields the findings."""
+    for finding in _user(settings):
+        yield finding
     yield await asyncio.to_thread(_data_directory, settings.data_directory)
     yield await asyncio.to_thread(_port, settings)
     for finding in _pages(settings):
@@ -51,14 +55,25 @@ async def check_setup(settings: JobServerSettings) -> AsyncIterator[SetupFinding
         yield SetupFinding("repository", is_ok=False, message=str(error))
 
 
+def _user(settings: JobServerSettings) -> Iterator[SetupFinding]:
+    try:
+        if settings.runs_programs:
+            require_ordinary_user(settings, own_user())
+    except JobServerError as error:
+        yield SetupFinding("user", is_ok=False, message=str(error))
+
+
 def _data_directory(directory: Path) -> SetupFinding:
     """Tries to write to the directory, and removes what it created."""
     made = next((folder for folder in reversed([directory, *directory.parents]) if not folder.exists()), None)
     try:
+        require_own(directory)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory) as stream:
             stream.write(b"written")
         free = shutil.disk_usage(directory).free
+    except JobServerError as error:
+        return SetupFinding("data", is_ok=False, message=str(error))
     except OSError as error:
         return SetupFinding("data", is_ok=False, message=f"{directory} cannot be written: {error.strerror}")
     finally:

@@ -148,7 +148,7 @@ async def _check_agent(
         if relays_models(settings):
             yield model_finding(launch, settings)
         sandbox = await open_sandbox(settings, settings.data_directory)
-        yield SetupFinding("sandbox", is_ok=True, message=f"{settings.sandbox}; {sandbox.users}")
+        yield SetupFinding("sandbox", is_ok=True, message=settings.sandbox)
         editor = agent_editor(settings, sandbox, environment, time_limit=limit)
         with tempfile.TemporaryDirectory(prefix="pagehand-check-") as directory:
             async for finding in _run_trial(editor, Path(directory), limit):

@@ -25,7 +25,7 @@ _NO_SECRETS = ("_URL", "_HOST", "_MODEL", "_PROVIDER", "_MODE", "_REGION", "_RET
 
 
 def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = True) -> None:
-    """Writes a file below `home` that only the owner of `home` can read; links on the way are replaced, not followed.
+    """Writes a file below `home` that only the server's user can read; links on the way are replaced, not followed.
 
     Raises:
         OSError: it cannot be written.
@@ -39,7 +39,6 @@ def write_file(home: Path, path: PurePosixPath, data: bytes, *, replace: bool = 
                 return
             os.unlink(path.name, dir_fd=directory)
         with os.fdopen(os.open(path.name, _NEW_FILE, 0o600, dir_fd=directory), "wb") as stream:
-            _match_owner(stream.fileno(), directory)
             stream.write(data)
 
 
@@ -53,16 +52,7 @@ def _folder(parent: int, name: str) -> int:
         os.unlink(name, dir_fd=parent)
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
-    folder = os.open(name, _DIRECTORY, dir_fd=parent)
-    _match_owner(folder, parent)
-    return folder
-
-
-def _match_owner(descriptor: int, parent: int) -> None:
-    """Gives a file or folder to the owner of its parent."""
-    given, own = os.fstat(parent), os.fstat(descriptor)
-    if given.st_uid != own.st_uid:
-        os.fchown(descriptor, given.st_uid, given.st_gid)
+    return os.open(name, _DIRECTORY, dir_fd=parent)
 
 
 def _exists(directory: int, name: str) -> bool:

@@ -1,6 +1,5 @@
 """Checkers: programs that run in the sandbox, the settings that enable them, and what they find."""
 
-import asyncio
 import re
 import shutil
 import tempfile
@@ -14,7 +13,6 @@ from bot.jobserver.documents.pages import is_page
 from bot.jobserver.egress.refusals import EgressRefusals
 from bot.jobserver.egress.run_egress import Egress
 from bot.jobserver.errors import EditError, JobServerError
-from bot.jobserver.file_owners import hand_over_contents
 from bot.jobserver.sandbox.interface import Program, Sandbox, Workspace
 from bot.jobserver.sandbox.limits import ProgramFailedError, RunLimits
 
@@ -58,7 +56,6 @@ class CheckProgram:
         """
         with tempfile.TemporaryDirectory(dir=copy.parent, prefix="check-") as home:
             workspace, refusals = Workspace(copy, Path(home)), EgressRefusals()
-            await asyncio.to_thread(hand_over_contents, copy)  # including files that the server restored
             try:
                 async with self.egress.opened(refusals) as connected:
                     program = self.sandbox.prepare(connected(Program(arguments, self.environment)), workspace)

@@ -18,7 +18,6 @@ from bot.jobserver.checks.change import CheckedChange
 from bot.jobserver.checks.checker import CheckCouldNotRunError, Checker, CheckProgram, LineFault
 from bot.jobserver.checks.known_checkers import CODESPELL, CSPELL, LYCHEE, MARKDOWNLINT, VALE
 from bot.jobserver.documents.pages import is_page
-from bot.jobserver.file_owners import hand_over, owner
 from bot.jobserver.repository.foreign_files import remove
 
 CHECKERS = (VALE, MARKDOWNLINT, CSPELL, CODESPELL, LYCHEE)
@@ -39,7 +38,7 @@ class RepositoryCheckers:
     async def applying(self, change: CheckedChange, job_copy: Path) -> list[tuple[str, Check]]:
         """Returns the name of each checker that applies to this change, with a function that runs it.
 
-        The files that it checks are put beside the job's copy and belong to the copy's owner.
+        Its files are put beside the job's copy.
         """
         pages = [(checker, await asyncio.to_thread(checker.pages, change)) for checker in self.checkers]
         return [
@@ -80,19 +79,18 @@ async def _laid_out(change: CheckedChange, job_copy: Path, *, is_base: bool) -> 
     """Makes a copy for one checker, since the server never writes to a folder that a program has written to."""
     folder = job_copy.with_name(f"checked-{secrets.token_hex(4)}")
     try:
-        yield await asyncio.to_thread(_lay_out, change, folder, owner(job_copy), is_base=is_base)
+        yield await asyncio.to_thread(_lay_out, change, folder, is_base=is_base)
     finally:
         await asyncio.shield(asyncio.to_thread(remove, folder))
 
 
-def _lay_out(change: CheckedChange, folder: Path, user: int, *, is_base: bool) -> Path:
+def _lay_out(change: CheckedChange, folder: Path, *, is_base: bool) -> Path:
     copy = folder / "copy"
     try:
         copy.mkdir(mode=0o700, parents=True)
         change.before.write_files(copy)
         if not is_base:
             _lay_pages_over(change, copy)
-        hand_over(copy, user)
     except OSError as error:
         words = f"its files cannot be laid out: {error.strerror or 'unknown reason'}"
         raise CheckCouldNotRunError(words) from error

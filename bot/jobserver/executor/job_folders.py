@@ -1,20 +1,15 @@
 """The folders of jobs: the copy to edit, the HOME of its programs, the attachments and the log."""
 
-import contextlib
-import os
 import re
 import shutil
 import stat
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from bot.jobserver.editors.interface import TaskFile
 from bot.jobserver.errors import JobServerError
-from bot.jobserver.file_owners import hand_over, owner
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.store.records import Attachment, Instruction
 from bot.jobserver.store.uploads import uploads_folder
 
@@ -27,7 +22,6 @@ ANY_PROGRAMS = (
     ".local/share/pnpm/store", ".yarn/berry/cache", "go/pkg",
 )  # fmt: skip
 """Caches of common programs, as paths in HOME."""
-_SERVER_USER = ServersUser()
 
 
 def copy_attachments(attachments: Sequence[Attachment], uploads: Path, folder: Path) -> tuple[TaskFile, ...]:
@@ -99,16 +93,11 @@ def _is_within(home: Path, path: Path) -> bool:
 class JobFolders:
     """`directory` contains `jobs/<id>/` with `copy`, `home` and `attachments`, and `logs/<id>.log`. All methods block.
 
-    `caches` are folders in HOME that are not kept, in addition to those of common programs. A job's copy and home
-    belong to its own user from `users`; the owner of the home records which one.
+    `caches` are folders in HOME that are not kept, in addition to those of common programs.
     """
 
-    def __init__(
-        self, directory: Path, caches: Sequence[str] = (), users: JobUsers | ServersUser = _SERVER_USER
-    ) -> None:
+    def __init__(self, directory: Path, caches: Sequence[str] = ()) -> None:
         self._caches = caches
-        self._users = users
-        self._choosing = threading.Lock()
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
         self._uploads = uploads_folder(directory)
@@ -141,33 +130,8 @@ class JobFolders:
         try:
             for folder in (workspace.copy, workspace.home):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=folder == workspace.home)
-            with self._choosing:
-                user = self._user(workspace.home)
-                self._give_home(workspace.home, user)
-            hand_over(workspace.copy, user)
         except OSError as error:
             raise JobServerError(f"the job's folder cannot be created: {error.strerror}") from error
-
-    def _user(self, home: Path) -> int:
-        """Returns the user to own this home: the previous one, or one that no other job has."""
-        if not isinstance(self._users, JobUsers):
-            return os.geteuid()
-        user = owner(home)
-        return user if self._users.has(user) else self._users.unused(set(self._owners()))
-
-    def _owners(self) -> Iterator[int]:
-        for job in self._jobs.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # it is just being created or deleted
-                yield owner(job / "home")
-
-    def _give_home(self, home: Path, user: int) -> None:
-        """Gives the home to a user; one that cannot be walked is emptied, since programs need only sessions from it."""
-        try:
-            hand_over(home, user)
-        except OSError:
-            remove(home)
-            home.mkdir(mode=0o700)
-            hand_over(home, user)
 
     def attach(self, instruction: Instruction) -> tuple[TaskFile, ...]:
         """Copies the job's attachments to their folder, and returns those of this instruction.

@@ -22,7 +22,6 @@ from bot.jobserver.leaks.interface import LeakScan, Masking
 from bot.jobserver.metrics import RunCounts
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.repository.git_repository import GitRepository
-from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.store.database import Database
 from bot.jobserver.store.instruction_queue import InstructionQueue
@@ -37,7 +36,7 @@ from bot.runtime.tasks import BackgroundTasks
 class ExecutorDependencies:
     """What the executor works with. `takes_faults`: whether the editor can fix what the checks found.
 
-    `caches` are folders in HOME that need not be kept, and `users` are the users that jobs run as.
+    `caches` are folders in HOME that need not be kept.
     """
 
     repository: GitRepository
@@ -48,7 +47,6 @@ class ExecutorDependencies:
     masking: Masking
     takes_faults: bool = True
     caches: tuple[str, ...] = ()
-    users: JobUsers | ServersUser = ServersUser()  # noqa: RUF009 - immutable
     counts: RunCounts = field(default_factory=RunCounts)
 
 
@@ -63,7 +61,7 @@ async def running_jobs(
     now: Callable[[], datetime],
 ) -> AsyncIterator[JobRunner]:
     """Runs the jobs of a database, interrupted ones first, and deletes old ones, until the block ends."""
-    folders, queue = JobFolders(data, dependencies.caches, dependencies.users), InstructionQueue(database, now=now)
+    folders, queue = JobFolders(data, dependencies.caches), InstructionQueue(database, now=now)
     await asyncio.to_thread(folders.prepare)
     proposing = Proposing(
         dependencies.pull_requests, ProposalStore(database, now=now), dependencies.repository.is_ahead

@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 from bot.jobserver.errors import GitError
-from bot.jobserver.file_owners import hand_over, owner
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.repository.mirror import BaseBranch, Mirror
 from bot.jobserver.repository.working_copy import ChangeLimits, WorkingCopy
@@ -94,7 +93,6 @@ class ReadyCopy:
 
     def _take(self, tree: str, directory: Path) -> bool:
         """Returns whether the copy was ready. Only one caller gets it, since a folder can be renamed only once."""
-        user = owner(directory)
         taken = Path(tempfile.mkdtemp(dir=self._directory, prefix="taken-"))
         try:
             (self._directory / tree).rename(taken / tree)
@@ -102,11 +100,9 @@ class ReadyCopy:
             (taken / tree / _COPY).rename(directory)
             for beside in (taken / tree).iterdir():
                 beside.rename(directory.with_name(beside.name.replace(_COPY, directory.name, 1)))
-            WorkingCopy(self._mirror, directory, self._limits).hand_to(user)
         except OSError:
             remove(directory)
             directory.mkdir(mode=0o700)
-            hand_over(directory, user)
             return False
         finally:
             shutil.rmtree(taken, ignore_errors=True)

@@ -1,13 +1,11 @@
 """Checks out files for an editor and takes its changes back, without giving it access to a git directory."""
 
 import asyncio
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from bot.jobserver.errors import GitError
-from bot.jobserver.file_owners import hand_over, hand_over_contents
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.foreign_files import (
     RemovedFiles,
@@ -63,23 +61,11 @@ class WorkingCopy:
         """Writes the tree's files into the directory, which is empty."""
         await asyncio.to_thread(self._index.unlink, missing_ok=True)
         await self._run("read-tree", "-u", "--reset", tree)
-        await asyncio.to_thread(self._hand_over)
-
-    def hand_to(self, user: int) -> None:
-        """Gives a copy that was checked out for the server to this user. Blocks. Raises OSError."""
-        if user != os.geteuid():
-            hand_over(self._directory, user)
-            self._hand_over()
-
-    def _hand_over(self) -> None:
-        """Gives the files to the directory's owner, then saves their stamps."""
-        hand_over_contents(self._directory)
-        save_stamps(stamps(self._directory), self._stamps)
+        await asyncio.to_thread(lambda: save_stamps(stamps(self._directory), self._stamps))
 
     async def overlay(self, tree: str) -> None:
         """Changes the files to those of another tree, as an editor would. Call it after `check_out`."""
         await self._run("read-tree", "-u", "--reset", tree)
-        await asyncio.to_thread(hand_over_contents, self._directory)
 
     async def collect(self, tree: str) -> Collected:
         """Takes back the changes since `tree` was checked out; returns the same tree if there are none.

@@ -1,22 +1,17 @@
 """Bubblewrap: a program sees little of the machine, no other processes, and can write only to its two folders."""
 
 import base64
-import json
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.jobserver.errors import EditError
-from bot.jobserver.file_owners import hand_over, owner
-from bot.jobserver.sandbox.as_user import mounted_at
 from bot.jobserver.sandbox.interface import Door, Program, SandboxedProgram, Workspace, environment_for
-from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.program_files import closed_to_others, locate, needed_paths
+from bot.jobserver.sandbox.program_files import locate, needed_paths
 from bot.jobserver.sandbox.seccomp import filter_for
 from bot.jobserver.sandbox.supervise import FILTER_FD
 
@@ -36,12 +31,9 @@ _ETC = (
     "pki/tls/cert.pem", "pki/tls/certs", "protocols", "resolv.conf", "services", "ssl/cert.pem", "ssl/certs",
     "ssl/openssl.cnf", "timezone",
 )  # fmt: skip
-_BINDS = ("--bind", "--ro-bind")
-_WORLD_READABLE = (*_SYSTEM, "/etc", "/dev")
 _ETC_FILES = Path(__file__).with_name("etc")
 _SUPERVISE = Path(__file__).with_name("supervise.py")
 _FORWARD = Path(__file__).with_name("forward.py")
-_AS_USER = Path(__file__).with_name("as_user.py")
 _DOORS = Path("/workspace/doors")
 """Where the sockets of doors and the forwarder are mounted."""
 _NAMESPACES = (
@@ -71,16 +63,12 @@ def filtered(arguments: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Bubblewrap:
-    """Starts programs with `bwrap`, at least version 0.8. Programs can also read `folders`.
-
-    A program runs as the owner of its workspace's copy.
-    """
+    """Starts programs with `bwrap`, at least version 0.8. Programs can also read `folders`."""
 
     bwrap: str
     limits: RunLimits
     has_network: bool = True
     folders: tuple[Path, ...] = ()
-    users: JobUsers | ServersUser = ServersUser()  # noqa: RUF009 - immutable
 
     def attachments(self, workspace: Workspace) -> Path:  # noqa: ARG002 - another sandbox needs it
         """Returns where a program finds the workspace's attachments."""
@@ -107,8 +95,7 @@ class Bubblewrap:
             *("--remount-ro", "/", "--chdir", str(COPY)),
         )
         inside = ("--", *self._limited(), *_through_doors(program.doors), *arguments)
-        command = (*self._bwrap(options, program, workspace), *inside)
-        return SandboxedProgram(filtered(command), workspace.copy, environment, COPY, HOME)
+        return SandboxedProgram(filtered((self.bwrap, *options, *inside)), workspace.copy, environment, COPY, HOME)
 
     def _found(self, program: Program) -> tuple[dict[str, str], tuple[str, ...], set[Path]]:
         """Returns a program's environment, its arguments with the full path, and the files that it needs."""
@@ -118,36 +105,7 @@ class Bubblewrap:
         needed = needed_paths(arguments, environment["PATH"])
         if program.doors:
             needed |= needed_paths((_PYTHON,), environment["PATH"])
-        if isinstance(self.users, JobUsers) and (closed := closed_to_others({path, *needed})):
-            raise EditError(
-                f"the editor's program cannot be started: only its owner can read {closed}, and each job runs as "
-                "another user: install it for all users, below /usr/local"
-            )
         return environment, arguments, needed
-
-    def _bwrap(self, options: Sequence[str], program: Program, workspace: Workspace) -> tuple[str, ...]:
-        """Returns bubblewrap with its options, run as the workspace's owner.
-
-        A workspace that belongs to no job is given to the first of the users.
-
-        Raises:
-            EditError: the folders cannot be given to that user.
-        """
-        if not isinstance(self.users, JobUsers):
-            return (self.bwrap, *options)
-        try:
-            found = owner(workspace.copy)
-            user = found if self.users.has(found) else self.users.first
-            for folder in filter(None, (workspace.copy, workspace.home, workspace.attachments)):
-                if folder.is_dir():
-                    hand_over(folder, user)
-            for door in program.doors:
-                hand_over(door.socket, user)
-        except OSError as error:
-            raise EditError(f"the job's folders cannot be given to a user of its own: {error.strerror}") from error
-        sources, renamed = _through_mounts(options)
-        spec = json.dumps([user, *sources])
-        return (sys.executable, "-I", "-S", str(_AS_USER), spec, self.bwrap, *renamed)
 
     def _limited(self) -> tuple[str, ...]:
         """Returns `prlimit` (util-linux) with limits that take effect at once, unlike those of `RunLimits.exceeded`."""
@@ -186,16 +144,6 @@ def _bound_in(doors: tuple[Door, ...]) -> Iterator[str]:
         yield from ("--ro-bind", str(door.socket), str(_DOORS / f"{door.port}.sock"))
     if doors:
         yield from ("--ro-bind", str(_FORWARD), str(_DOORS / _FORWARD.name))
-
-
-def _through_mounts(options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Returns the bound paths that only root may reach, and the options with the paths of their mounts instead."""
-    sources, renamed = list[str](), list(options)
-    for number, source in enumerate(options[1:], 1):
-        if options[number - 1] in _BINDS and not any(Path(source).is_relative_to(seen) for seen in _WORLD_READABLE):
-            renamed[number] = mounted_at(len(sources))
-            sources.append(source)
-    return sources, renamed
 
 
 def _through_doors(doors: tuple[Door, ...]) -> tuple[str, ...]:

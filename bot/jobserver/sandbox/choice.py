@@ -1,11 +1,10 @@
 """Opens the sandbox that the settings name, and tries it before any job needs it."""
 
-import os
 import platform
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, assert_never
 
@@ -13,9 +12,9 @@ from bot.jobserver import subprocesses
 from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.sandbox.bubblewrap import Bubblewrap, supervised
 from bot.jobserver.sandbox.interface import Program, Sandbox, SandboxedProgram, Workspace, environment_for
-from bot.jobserver.sandbox.job_users import JobUsers, ServersUser, job_users
 from bot.jobserver.sandbox.limits import RunLimits
-from bot.jobserver.sandbox.program_files import closed_to_others, locate
+from bot.jobserver.sandbox.own_process import own_user, require_ordinary_user
+from bot.jobserver.sandbox.program_files import locate
 from bot.jobserver.sandbox.seccomp import MACHINES
 from bot.jobserver.settings.sandbox import OPEN, SandboxSettings
 
@@ -37,8 +36,6 @@ class NoSandbox:
 
     On Linux, processes that they leave behind are ended with them, as far as possible.
     """
-
-    users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
 
     def attachments(self, workspace: Workspace) -> Path:
         """Returns where a program finds the workspace's attachments."""
@@ -62,17 +59,16 @@ async def open_sandbox(settings: SandboxSettings, data: Path, *, machine: str = 
     Raises:
         JobServerError: it cannot be used on this machine; the message says what to do.
     """
-    limits = RunLimits.for_settings(settings)
+    require_ordinary_user(settings, own_user())
     match settings.sandbox:
         case "none":
             if settings.egress != OPEN:
                 raise JobServerError(_NO_ISOLATION)
             return NoSandbox()
         case "bubblewrap":
-            sandbox = _bubblewrap(settings, data, limits, machine)
-            tried = await _tried(sandbox, _users())
-            _require_open(tried)
-            return tried
+            sandbox = _bubblewrap(settings, data, RunLimits.for_settings(settings), machine)
+            await _run_trial(sandbox)
+            return sandbox
         case _:
             assert_never(settings.sandbox)
 
@@ -91,32 +87,6 @@ def _bubblewrap(settings: SandboxSettings, data: Path, limits: RunLimits, machin
         if folder.is_relative_to(data.resolve()) or data.resolve().is_relative_to(folder):
             raise JobServerError(f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS must not show the data directory: {folder} does")
     return Bubblewrap(found, limits, has_network=settings.egress == OPEN, folders=settings.sandbox_folders)
-
-
-def _require_open(sandbox: Bubblewrap) -> None:
-    if isinstance(sandbox.users, JobUsers) and (closed := closed_to_others(sandbox.folders)):
-        raise JobServerError(
-            f"PAGEHAND_JOBSERVER_SANDBOX_FOLDERS names {closed}, which only its owner can read, and each job runs as "
-            "another user: let others read it (chmod o+rx)"
-        )
-
-
-def _users() -> JobUsers | ServersUser:
-    if sys.platform != "linux":
-        return ServersUser()
-    return job_users(os.geteuid(), *(Path("/proc/self", name).read_text() for name in ("uid_map", "gid_map")))
-
-
-async def _tried(sandbox: Bubblewrap, users: JobUsers | ServersUser) -> Bubblewrap:
-    """Returns the sandbox with these users or, if that does not work, with the server's own and the reason."""
-    if isinstance(users, JobUsers):
-        try:
-            await _run_trial(replace(sandbox, users=users))
-            return replace(sandbox, users=users)
-        except JobServerError as error:
-            users = ServersUser(str(error).partition(". ")[0])
-    await _run_trial(replace(sandbox, users=users))
-    return replace(sandbox, users=users)
 
 
 async def _run_trial(sandbox: Bubblewrap) -> None:
@@ -148,7 +118,6 @@ class MissingSandbox:
     """Implements `Sandbox` if there is none: refuses to run programs, and says why."""
 
     reason: str
-    users: ServersUser = ServersUser()  # noqa: RUF009 - immutable
 
     def attachments(self, workspace: Workspace) -> Path:
         """Returns where a program would find the workspace's attachments."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from bot.jobserver.sandbox.job_users import JobUsers, ServersUser
-
 _PASSED = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TERM", "TZ")
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -62,11 +60,6 @@ class SandboxedProgram:
 
 class Sandbox(Protocol):
     """Wraps programs so that they run isolated."""
-
-    @property
-    def users(self) -> JobUsers | ServersUser:
-        """The users that programs run as, outside."""
-        ...
 
     def attachments(self, workspace: Workspace) -> Path:
         """Returns where a program finds the workspace's attachments."""

@@ -1,9 +1,7 @@
 """Finds the files that a program needs: itself, its links, its interpreter, and files installed with it."""
 
-import contextlib
 import os
 import shutil
-import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -46,16 +44,6 @@ def needed_paths(arguments: tuple[str, ...], search_path: str) -> set[Path]:
             break
         program = locate(interpreter, search_path)
     return needed
-
-
-def closed_to_others(paths: Iterable[Path]) -> Path | None:
-    """Returns the first of the paths that only its owner and group can read."""
-    for path in sorted(paths):
-        with contextlib.suppress(FileNotFoundError):  # the end of a chain of links
-            mode = path.stat().st_mode
-            if not mode & stat.S_IROTH or (stat.S_ISDIR(mode) and not mode & stat.S_IXOTH):
-                return path
-    return None
 
 
 def _absolute_names(argument: str) -> list[str]:

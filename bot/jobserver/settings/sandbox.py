@@ -114,6 +114,10 @@ class SandboxSettings(Settings):
     sandbox_network: str | None = Field(
         None, description=f"replaced by {PREFIX}EGRESS: none instead of false, open instead of true"
     )
+    allow_root: bool = Field(
+        default=False,
+        description="whether programs and agents may run though the server is root; what leaves a sandbox is root then",
+    )
     sandbox_folders: Folders = Field(
         (),
         description="more folders that programs and agents can read, in addition to the system's and the program's "

@@ -69,7 +69,8 @@ def test_a_demo_without_an_agent_says_how_to_get_one() -> None:
     assert "pagehand demo --agent claude" in agent_offer()
 
 
-async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path) -> None:
+async def test_the_demos_agent_handles_open_ended_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGEHAND_JOBSERVER_ALLOW_ROOT", "true")
     await asyncio.to_thread(needs_bubblewrap)
     script, printed = tmp_path / "script.py", list[str]()
     script.write_text(EDITS)

@@ -234,6 +234,7 @@ async def test_a_job_server_hides_its_key_even_from_its_editor(start: Start, tmp
         PAGEHAND_JOBSERVER_API_KEY=JOB_KEY,
         PAGEHAND_JOBSERVER_PORT="0",
         PAGEHAND_JOBSERVER_EDITOR="command",
+        PAGEHAND_JOBSERVER_ALLOW_ROOT="true",
         PAGEHAND_JOBSERVER_SANDBOX="none",
         PAGEHAND_JOBSERVER_EGRESS="open",
         PAGEHAND_JOBSERVER_COMMAND='["sh", "-c", "env; env > docs/env.md; cat /proc/$PPID/cmdline"]',

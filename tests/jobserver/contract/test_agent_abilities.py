@@ -60,7 +60,7 @@ async def test_a_model_comes_from_the_programs_list_and_a_wrong_one_shows_it(
     key = {"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY"}[name]
     try:
         programs = program_folder(package_of(REAL_AGENTS[name].agent))
-        sandbox = await open_sandbox(SandboxSettings(egress=()), tmp_path / "data")
+        sandbox = await open_sandbox(SandboxSettings(egress=(), allow_root=True), tmp_path / "data")
     except (NotInstalled, JobServerError) as reason:
         pytest.skip(str(reason))
     environment = {"PATH": f"{programs}:{os.environ['PATH']}", key: KEY}

@@ -183,7 +183,7 @@ async def test_the_check_of_a_hanging_model_times_out(tmp_path: Path) -> None:
     agent = scripted(tmp_path, "def turn(agent, text):\n    agent.cancelled.wait(60)\n")
     settings = JobServerSettings(
         repository=str(tmp_path), api_key="planted-key-of-sixteen", data_directory=tmp_path / "data", sandbox="none",
-        egress="open", agent=shlex.join(agent.command),
+        egress="open", allow_root=True, agent=shlex.join(agent.command),
     )  # fmt: skip
     found = [finding async for finding in check_editor(settings, os.environ, answer_within=2.0)]
     assert [(finding.name, finding.is_ok) for finding in found[-2:]] == [("starts", True), ("answers", False)]

@@ -330,6 +330,7 @@ async def test_a_killed_server_resumes_and_a_terminated_one_exits_cleanly(tmp_pa
         "PAGEHAND_JOBSERVER_PORT": str(port),
         "PAGEHAND_JOBSERVER_API_KEY": KEY,
         "PAGEHAND_JOBSERVER_EDITOR": "command",
+        "PAGEHAND_JOBSERVER_ALLOW_ROOT": "true",
         "PAGEHAND_JOBSERVER_SANDBOX": "none",
         "PAGEHAND_JOBSERVER_EGRESS": "open",
         "PAGEHAND_JOBSERVER_COMMAND": shlex.join([sys.executable, str(tmp_path / "program.py"), str(go)]),

@@ -96,6 +96,7 @@ async def real_server(directory: Path, program: str, person: Person, **settings:
         "PORT": str(port),
         "API_KEY": KEY,
         "EDITOR": "command",
+        "ALLOW_ROOT": "true",
         "COMMAND": json.dumps([person.python, str(directory / "program.py")]),
         **({"EGRESS": "open"} if settings.get("SANDBOX") == "none" else {}),
         **settings,

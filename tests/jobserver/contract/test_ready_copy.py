@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 from support.worlds.jobserver_world import KEY, git, make_repository, until
 
 from bot.jobserver.repository.git import Git
@@ -89,20 +88,6 @@ async def test_the_ready_copy_equals_a_checkout(tmp_path: Path) -> None:
     assert listed(taken) == listed(plain)
     assert listed(taken)["docs/windows.txt"][1] == b"One\r\nTwo\r\n"
     assert (await world.with_ready.collect(tree, taken)).tree == tree
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-async def test_the_files_belong_to_the_folders_owner(tmp_path: Path) -> None:
-    """Each job may have its own user; the change of owner is not a change of the files."""
-    world = World(tmp_path)
-    async with world.keeping() as tree:
-        copy = tmp_path / "jobs/a/copy"
-        copy.mkdir(parents=True)
-        os.chown(copy, 12_345, 12_345)
-        await world.with_ready.check_out(tree, copy)
-    found = [copy, *(Path(folder, name) for folder, folders, names in os.walk(copy) for name in [*folders, *names])]
-    assert {path.lstat().st_uid for path in found} == {12_345}
-    assert (await world.with_ready.collect(tree, copy)).tree == tree
 
 
 async def test_each_job_has_its_own_files(tmp_path: Path) -> None:

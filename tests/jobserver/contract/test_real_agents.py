@@ -36,7 +36,7 @@ TELL_THEIR_FOLDERS = {"claude": "Additional working directories:\n  - {}\n", "co
 @pytest.fixture
 async def sandbox(tmp_path: Path) -> Sandbox:
     try:
-        return await open_sandbox(SandboxSettings(egress=()), tmp_path / "data")
+        return await open_sandbox(SandboxSettings(egress=(), allow_root=True), tmp_path / "data")
     except JobServerError:
         return NoSandbox()
 

@@ -172,21 +172,6 @@ async def test_a_failing_checker_is_skipped_with_its_message(
     assert (found.status, found.problems) == (CheckStatus.SKIPPED, (words,))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-async def test_checkers_run_on_files_of_the_jobs_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They do not run on files of a user shared with other jobs."""
-    script = (
-        "import os, pathlib, sys; copy = pathlib.Path(os.environ['HOME']).with_name('copy'); "
-        "print(f'./docs/start.md:4: {copy.stat().st_uid} ==> x'); sys.exit(65)"
-    )
-    install(tmp_path / "bin", "codespell", script, monkeypatch)
-    copy = tmp_path / "job" / "copy"
-    copy.mkdir(parents=True)
-    os.chown(copy, 1_900_000_007, 1_900_000_007)
-    found = await results({".codespellrc": ""}, {PAGE: NEW, ".codespellrc": ""}, tmp_path)
-    assert found["codespell"].problems == ("docs/start.md:4: 1900000007 ==> x",)
-
-
 async def test_without_a_sandbox_no_checker_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its settings can be a program of the repository."""
     install(tmp_path / "bin", "codespell", TELLS_EACH_LINE, monkeypatch)

@@ -64,7 +64,7 @@ async def run(tmp_path: Path, doors: tuple[Door, ...], program: str) -> subproce
     workspace = Workspace(tmp_path / "copy", tmp_path / "home")
     for folder in (workspace.copy, workspace.home):
         folder.mkdir(exist_ok=True)
-    sandbox = await open_sandbox(SandboxSettings.model_validate({}), tmp_path / "data")
+    sandbox = await open_sandbox(SandboxSettings(allow_root=True), tmp_path / "data")
     script = tmp_path / "program.py"
     script.write_text(TALK + textwrap.dedent(program))
     prepared = sandbox.prepare(Program((sys.executable, str(script)), doors=doors), workspace)

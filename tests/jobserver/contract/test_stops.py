@@ -160,6 +160,7 @@ class RealServer:
             "PAGEHAND_JOBSERVER_PORT": str(self.port),
             "PAGEHAND_JOBSERVER_API_KEY": KEY,
             "PAGEHAND_JOBSERVER_EDITOR": "command",
+            "PAGEHAND_JOBSERVER_ALLOW_ROOT": "true",
             "PAGEHAND_JOBSERVER_SANDBOX": "none",
             "PAGEHAND_JOBSERVER_EGRESS": "open",
             "PAGEHAND_JOBSERVER_COMMAND": command(self.tmp_path),

@@ -13,11 +13,11 @@ from bot.jobserver.errors import EditError, JobServerError
 from bot.jobserver.repository.foreign_files import remove
 from bot.jobserver.sandbox.choice import NoSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Workspace
-from bot.jobserver.sandbox.job_users import forget_secrets
 from bot.jobserver.sandbox.limits import UnreadableFolderError, disk_use, in_words
+from bot.jobserver.sandbox.own_process import forget_secrets
 from bot.jobserver.sandbox.program_files import needed_paths
 from bot.jobserver.settings import JobServerSettings
-from bot.jobserver.settings.sandbox import AllowedHost, SandboxSettings
+from bot.jobserver.settings.sandbox import AllowedHost
 
 
 def script(path: Path, first_line: str = "") -> Path:
@@ -28,7 +28,7 @@ def script(path: Path, first_line: str = "") -> Path:
 
 
 def settings(**values: Any) -> JobServerSettings:
-    given: dict[str, Any] = {"repository": "/x", "api_key": "k" * 16}
+    given: dict[str, Any] = {"repository": "/x", "api_key": "k" * 16, "allow_root": True}
     return JobServerSettings(**(given | values))
 
 
@@ -153,8 +153,8 @@ async def test_without_a_sandbox_a_host_list_is_refused(tmp_path: Path) -> None:
     """So the server does not start with a false sense of protection."""
     for egress in ((), (AllowedHost("a.example", 443),)):
         with pytest.raises(JobServerError, match="set PAGEHAND_JOBSERVER_EGRESS=open"):
-            await open_sandbox(SandboxSettings(sandbox="none", egress=egress), tmp_path)
-    assert isinstance(await open_sandbox(SandboxSettings(sandbox="none", egress="open"), tmp_path), NoSandbox)
+            await open_sandbox(settings(sandbox="none", egress=egress), tmp_path)
+    assert isinstance(await open_sandbox(settings(sandbox="none", egress="open"), tmp_path), NoSandbox)
 
 
 @pytest.mark.parametrize("value", ["true", "false"])

@@ -206,6 +206,7 @@ async def running(
         "data_directory": data,
         "port": 0,
         "api_key": KEY,
+        "allow_root": True,
         "sandbox": "none",  # so that programs in other tests write where the test looks
         "reviewers": f"Ada Lovelace: {REVIEWER_KEY}\n",
     }

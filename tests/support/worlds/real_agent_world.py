@@ -121,6 +121,7 @@ async def real_agent_world(
             "model": real.model,
             "effort": real.effort,
             "pass_environment": ("PATH", MARK),
+            "allow_root": True,
             **({"sandbox": "none", "egress": OPEN} if isinstance(sandbox, NoSandbox) else {"egress": ()}),
         }
         configured = JobServerSettings(**(values | settings))

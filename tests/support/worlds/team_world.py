@@ -44,7 +44,7 @@ async def team_world(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncI
     """Skips the test if the agent cannot be installed, or bubblewrap does not work."""
     try:
         monkeypatch.setenv("PATH", f"{program_folder(package_of(GOOSE.agent))}:{os.environ['PATH']}")
-        await open_sandbox(SandboxSettings(sandbox="bubblewrap"), directory / "data")
+        await open_sandbox(SandboxSettings(allow_root=True), directory / "data")
     except (NotInstalled, JobServerError) as reason:
         pytest.skip(str(reason))
     async with AsyncExitStack() as stack:
@@ -70,6 +70,7 @@ def _settings(directory: Path, github: GitHubServer) -> JobServerSettings:
         github_token=SecretStr(TOKEN),
         data_directory=directory / "data",
         agent=("goose",),
+        allow_root=True,
         model=GOOSE.model,
     )
 
