@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
@@ -28,7 +28,6 @@ from bot.jobserver.errors import GitError, JobServerError
 from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.proposing import PullRequestStates
 from bot.jobserver.executor.running import ExecutorDependencies, running_jobs
-from bot.jobserver.leaks import process
 from bot.jobserver.leaks.known_values import KnownValues
 from bot.jobserver.leaks.process import LeakScanProcess
 from bot.jobserver.metrics import CountedEgress, RunCounts
@@ -41,7 +40,6 @@ from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import IS_SHALLOW, Git, displayed_repository, short_name
 from bot.jobserver.repository.git_repository import GitRepository
 from bot.jobserver.repository.mirror import BaseBranch, FirstFetch, Mirror
-from bot.jobserver.repository.ready_copy import ReadyCopy
 from bot.jobserver.repository.working_copy import ChangeLimits
 from bot.jobserver.sandbox.choice import MissingSandbox, open_sandbox
 from bot.jobserver.sandbox.interface import Sandbox
@@ -54,7 +52,6 @@ from bot.jobserver.store.proposals import ProposalStore
 from bot.jobserver.store.records import JobTemplate
 from bot.jobserver.store.schema import STEPS
 from bot.jobserver.store.uploads import UploadLimits, UploadStore, uploads_folder
-from bot.jobserver.warm_module import WarmModule
 from bot.runtime.http.metrics_page import metrics_route
 
 logger = logging.getLogger(__name__)
@@ -73,34 +70,14 @@ class Parts:
     metrics: Sequence[web.RouteDef] = ()
 
 
-@dataclass(frozen=True)
-class WarmModules:
-    """The module that searches for leaks."""
-
-    scanning: WarmModule = field(default_factory=lambda: WarmModule(process.WORKER))
-
-
 class Composition:
-    """Builds the parts; `stack` closes them.
+    """Builds the parts; `stack` closes them."""
 
-    `modules`: warm modules that the caller started and
-    closes; without them, the server starts and closes its own.
-    """
-
-    def __init__(
-        self,
-        settings: JobServerSettings,
-        data: Path,
-        stack: contextlib.AsyncExitStack,
-        *,
-        modules: WarmModules | None = None,
-    ) -> None:
+    def __init__(self, settings: JobServerSettings, data: Path, stack: contextlib.AsyncExitStack) -> None:
         self._settings = settings
         self._limits = RunLimits.for_settings(settings)
         self._data = data
         self._stack = stack
-        self._modules = modules or WarmModules()
-        self._has_own_modules = modules is None
         self._counts = RunCounts()
 
     async def start(self, public_url: str, *, everybody: str) -> Parts:
@@ -114,16 +91,13 @@ class Composition:
         git = Git.for_settings(settings, github.credentials if github else None)
         base = await _base_branch(git, settings, self._data)
         mirror = Mirror(git, self._data / "mirror.git")
-        self._keep_warm()
-        ready = ReadyCopy(mirror, self._data / "ready", self._change_limits)
-        await asyncio.to_thread(ready.prepare)
-        first_fetch = await self._stack.enter_async_context(FirstFetch(mirror, base).running(lambda: ready.keep(base)))
+        first_fetch = await self._stack.enter_async_context(FirstFetch(mirror, base).running())
         local = await self._local_pull_requests(mirror, base, public_url)
         database = await self._stack.enter_async_context(Database(self._data / "jobs.sqlite3", STEPS))
         metrics = self._count(InstructionQueue(database, now=_now))
         uploads = UploadStore(database, uploads_folder(self._data), _upload_limits(settings), now=_now)
         await uploads.prepare()
-        repository = GitRepository(mirror, base, self._change_limits, ready)
+        repository = GitRepository(mirror, base, self._change_limits)
         keeper = _pull_requests(settings, github, local, base.name)
         runner = await self._start_runner(mirror, repository, keeper, database, uploads)
 
@@ -152,12 +126,6 @@ class Composition:
         self._counts = runs = PrometheusRuns(named if settings.editor == "agent" else settings.editor, queue.backlog)
         return [metrics_route(runs.render, settings.metrics_token)]
 
-    def _keep_warm(self) -> None:
-        if not self._has_own_modules:
-            return
-        self._modules.scanning.keep_warm()
-        self._stack.callback(self._modules.scanning.close)
-
     async def _local_pull_requests(self, mirror: Mirror, base: BaseBranch, public_url: str) -> LocalPullRequests:
         path, settings = self._data / "pull_requests.sqlite3", self._settings
         return await self._stack.enter_async_context(
@@ -183,7 +151,7 @@ class Composition:
             self._editor(sandbox, known.known),
             self._checks(sandbox),
             pull_requests,
-            LeakScanProcess(mirror, known, settings.allowed_secrets, worker=self._modules.scanning),
+            LeakScanProcess(mirror, known, settings.allowed_secrets),
             known,
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),

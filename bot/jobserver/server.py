@@ -11,7 +11,7 @@ from typing import IO
 from aiohttp import web
 
 from bot.jobserver.api.handlers import error_response
-from bot.jobserver.composition import Composition, Parts, WarmModules
+from bot.jobserver.composition import Composition, Parts
 from bot.jobserver.egress.addresses import egress_warning
 from bot.jobserver.egress.proxy import resolve
 from bot.jobserver.errors import JobServerError
@@ -34,19 +34,10 @@ class JobServer:
     """One job server: `start`, then `stop`; or `serve_forever`.
 
     `everybody` is for demos on a loopback address: nobody logs in, and whoever merges or closes gets this name.
-    `modules`: see `Composition`; servers in one process
-    can share them.
     """
 
-    def __init__(
-        self,
-        settings: JobServerSettings,
-        *,
-        everybody: str = "",
-        modules: WarmModules | None = None,
-    ) -> None:
+    def __init__(self, settings: JobServerSettings, *, everybody: str = "") -> None:
         self._settings = settings
-        self._modules = modules
         self._everybody = everybody
         self._closing = contextlib.AsyncExitStack()
 
@@ -91,7 +82,7 @@ class JobServer:
         listener = _listen(settings, stack)
         url = _own_url(settings.host, listener)
         public_url = settings.public_url or url
-        composition = Composition(settings, data, stack, modules=self._modules)
+        composition = Composition(settings, data, stack)
         parts = await composition.start(public_url, everybody=self._everybody)
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)

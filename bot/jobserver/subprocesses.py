@@ -20,19 +20,12 @@ _DRAIN_S = 1.0
 """Time to read the remaining output after the process has ended."""
 _CHUNK = 65_536
 _RUN_MODULE = (
-    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
-    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+    "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); importlib.import_module(sys.argv[2]).main()"
 )
+_OUTSIDE = Path("/")
+_OWN_ENVIRONMENT = {"PATH": "", "LC_ALL": "C.UTF-8"}
 Watch = Callable[[int], Coroutine[Any, Any, str]]
 """Given a process id, waits until the process must be ended, and returns the reason. Cancelled when it ends."""
-
-
-def own_module(name: str, *arguments: str) -> tuple[str, ...]:
-    """Returns a command that runs a module of ours with this process's module path, whatever the child's directory and
-    environment contain.
-    """
-    paths = [path for path in sys.path if path]
-    return (sys.executable, "-I", "-c", _RUN_MODULE, json.dumps(paths), name, *arguments)
 
 
 class ProcessTimeoutError(Exception):
@@ -127,6 +120,15 @@ class Command:
     stdin: bytes = b""
 
 
+def own_module(name: str, task: bytes, time_limit: float) -> Command:
+    """Returns a command that runs a module's `main`, which reads its task from standard input, with nothing of this
+    process's environment but its module path.
+    """
+    paths = json.dumps([path for path in sys.path if path])
+    arguments = (sys.executable, "-I", "-c", _RUN_MODULE, paths, name)
+    return Command(arguments, _OUTSIDE, _OWN_ENVIRONMENT, time_limit, task)
+
+
 async def run(command: Command, *, stdout: Writer, stderr: Writer | None = None, watch: Watch | None = None) -> int:
     """Runs a command and returns its exit code; without `stderr`, standard error joins standard output.
 
@@ -184,7 +186,8 @@ def _readable(data: bytes) -> Iterator[IO[bytes] | int]:
     if not data:
         yield asyncio.subprocess.DEVNULL
         return
-    with tempfile.TemporaryFile() as file:
+    # In memory where that is possible: it may contain secrets.
+    with os.fdopen(os.memfd_create("stdin"), "w+b") if sys.platform == "linux" else tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)
         yield file

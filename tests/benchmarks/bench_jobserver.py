@@ -113,7 +113,6 @@ async def measure(repository: Path, directory: Path, options: argparse.Namespace
         "the repository": repository / ".git",
         "its mirror": data / "mirror.git",
         "all jobs' folders": data / "jobs",
-        "the copy kept ready": data / "ready",
     }
     for name, place in places.items():
         sys.stdout.write(f"{name:45} {megabytes_of(place) if place.exists() else 0:7.1f} MB\n")

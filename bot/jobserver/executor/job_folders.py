@@ -101,11 +101,12 @@ class JobFolders:
         self._jobs = directory / "jobs"
         self._logs = directory / "logs"
         self._uploads = uploads_folder(directory)
-        self._old_copies = directory / "copies"
+        self._copies_of_older_versions = (directory / "copies", directory / "ready")
 
     def prepare(self) -> None:
         """Creates the folders, and removes copies that a killed server left behind."""
-        remove(self._old_copies)
+        for folder in self._copies_of_older_versions:
+            remove(folder)
         for folder in (self._jobs, self._logs):
             folder.mkdir(mode=0o700, exist_ok=True)
         for job in self._jobs.iterdir():

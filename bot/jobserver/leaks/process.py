@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -12,12 +12,11 @@ from bot.jobserver.leaks.interface import Leak, Trees
 from bot.jobserver.leaks.worker import TOO_MUCH_PACKED, Task
 from bot.jobserver.repository.git import printable
 from bot.jobserver.repository.mirror import Mirror
-from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 60.0
 """Public documentation is scanned at 2 to 5 MB per second."""
 _OUTPUT = 100_000
-WORKER = "bot.jobserver.leaks.worker"
+_WORKER = "bot.jobserver.leaks.worker"
 _LEAKS = TypeAdapter(tuple[Leak, ...])
 
 
@@ -29,12 +28,12 @@ class LeakScanProcess:
     known: Callable[[], tuple[str, ...]]
     allowed: tuple[str, ...] = ()
     time_limit: float = TIME_LIMIT_S
-    worker: WarmModule = field(default_factory=lambda: WarmModule(WORKER))
 
     async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
-        output = subprocesses.LastBytes(_OUTPUT)
+        output, errors = subprocesses.LastBytes(_OUTPUT), subprocesses.FirstBytes(0)
         try:
-            code = await self.worker.run(self._task(trees), time_limit=self.time_limit, stdout=output)
+            command = subprocesses.own_module(_WORKER, self._task(trees), self.time_limit)
+            code = await subprocesses.run(command, stdout=output, stderr=errors)
         except subprocesses.ProcessTimeoutError:
             raise LeakScanError(f"took longer than {self.time_limit:g} s{_where(output)}") from None
         except OSError as error:

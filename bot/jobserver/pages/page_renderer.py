@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from bot.jobserver import subprocesses
 from bot.jobserver.pages.markdown import PageSource
-from bot.jobserver.warm_module import WarmModule
 
 TIME_LIMIT_S = 10.0
 _OUTPUT_BYTES = 8_000_000
@@ -20,7 +19,6 @@ class MarkdownRenderer:
 
     def __init__(self, *, time_limit: float = TIME_LIMIT_S) -> None:
         self._time_limit = time_limit
-        self._worker = WarmModule(_WORKER)
         self._known = _KnownPages()
         self._one_at_a_time = asyncio.Semaphore(1)
 
@@ -36,11 +34,13 @@ class MarkdownRenderer:
         return known | rendered
 
     async def _render(self, ordered: Sequence[PageSource]) -> dict[PageSource, str]:
-        output = subprocesses.FirstBytes(_OUTPUT_BYTES)
+        output, errors = subprocesses.FirstBytes(_OUTPUT_BYTES), subprocesses.FirstBytes(0)
         task = json.dumps([[page.text, page.path, page.pictures] for page in ordered]).encode()
         async with self._one_at_a_time:
             with contextlib.suppress(subprocesses.ProcessTimeoutError):  # the output has the pages rendered so far
-                await self._worker.run(task, time_limit=self._time_limit, stdout=output)
+                await subprocesses.run(
+                    subprocesses.own_module(_WORKER, task, self._time_limit), stdout=output, stderr=errors
+                )
         lines = output.getvalue().split(b"\n")[:-1]
         rendered = (_html(line) for line in lines)
         return {page: html for page, html in zip(ordered, rendered, strict=False) if html is not None}

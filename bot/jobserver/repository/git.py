@@ -252,12 +252,25 @@ class Git:
 
     def is_shallow(self) -> bool:
         """Tells whether the repository is a local shallow clone, from which git cannot fetch."""
-        return any((folder / "shallow").exists() for folder in self.git_directories())
+        return any((folder / "shallow").exists() for folder in self._git_directories)
 
-    def git_directories(self) -> tuple[Path, ...]:
-        """Returns where a local repository may keep its objects; nothing for one elsewhere."""
-        place = Path(urlsplit(self.address).path if self.address.startswith("file:") else self.address)
-        return (place / ".git", place) if self.is_local else ()
+    def lacks_objects(self) -> bool:
+        """Tells whether the repository is a local clone that is shallow or partial."""
+        return self.is_shallow() or any(
+            file for folder in self._git_directories for file in folder.glob("objects/pack/*.promisor")
+        )
+
+    @property
+    def _git_directories(self) -> tuple[Path, ...]:
+        """Where a local repository may keep its objects; nothing for one elsewhere."""
+        place = self.local_directory
+        return (place / ".git", place) if place else ()
+
+    @property
+    def local_directory(self) -> Path | None:
+        """Where the repository is, if it is on this machine."""
+        path = urlsplit(self.address).path if self.address.startswith("file:") else self.address
+        return Path(path) if self.is_local else None
 
     async def clone(self, directory: Path) -> None:
         """Clones into an empty place, without a checkout, hooks, tags or submodules."""

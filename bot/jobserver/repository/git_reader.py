@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypedDict
 
-from bot.jobserver.repository.tree_files import tree_path
 from bot.jobserver.subprocesses import Command
 
 LARGEST_FILE = 5_000_000
@@ -79,7 +78,7 @@ class GitReader:
         for line in filter(None, listed.split("\0")):
             facts, _, name = line.partition("\t")
             mode, kind, blob, size = facts.split()
-            found[tree_path(name)] = TreeEntry(mode, kind, blob, int(size) if size.isdigit() else None)
+            found[PurePosixPath(name)] = TreeEntry(mode, kind, blob, int(size) if size.isdigit() else None)
         return found
 
     @contextmanager

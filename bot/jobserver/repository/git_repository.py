@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from bot.jobserver.errors import GitError, NoSuchBranchError, PushRejectedError
 from bot.jobserver.models import Changes, FileChange
@@ -49,25 +48,13 @@ class StartingPoint:
     note: str = ""
 
 
-class Copies(Protocol):
-    """Fills the directories of jobs with files."""
-
-    async def check_out(self, tree: str, directory: Path) -> None:
-        """Turns an empty directory into a copy of a tree. Raises GitError."""
-        ...
-
-
 class GitRepository:
-    """The repository that jobs work on. All methods raise GitError.
+    """The repository that jobs work on. All methods raise GitError."""
 
-    `copies` fills directories with files; by default they are checked out.
-    """
-
-    def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits, copies: Copies | None = None) -> None:
+    def __init__(self, mirror: Mirror, base: BaseBranch, limits: ChangeLimits) -> None:
         self._mirror = mirror
         self._base = base
         self._limits = limits
-        self._copies = copies
 
     async def start(self, branch: str) -> StartingPoint:
         """Fetches the base and the branch; a branch that does not exist yet starts at the base."""
@@ -111,10 +98,7 @@ class GitRepository:
 
     async def check_out(self, tree: str, directory: Path) -> None:
         """Writes the files of a tree or commit into an empty directory, without a git directory or links."""
-        if self._copies:
-            await self._copies.check_out(tree, directory)
-        else:
-            await self._working_copy(directory).check_out(tree)
+        await self._working_copy(directory).check_out(tree)
 
     async def collect(self, tree: str, directory: Path) -> Collected:
         """Takes back the files of a directory into which `tree` was checked out."""
@@ -172,7 +156,7 @@ class GitRepository:
         partial = await self._mirror.commit((root,), await self._mirror.tree_of(commit), "Partial\n")
         merged = await self.merge(now, partial)
         if merged is not None:
-            await self._working_copy(directory).overlay(merged)
+            await self._working_copy(directory).change_to(merged)
         return merged is not None
 
     async def pack(self) -> bool:

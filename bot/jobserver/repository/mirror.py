@@ -2,10 +2,8 @@
 
 import asyncio
 import logging
-import re
-import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,8 +25,6 @@ _MOST_PACKS = 20
 # No file is converted on its way out or in: git fails where an attribute, such as one that an agent wrote, is wrong.
 _ATTRIBUTES = "*.md diff=markdown\n*.mdx diff=markdown\n*.html diff=html\n* !working-tree-encoding\n"
 _PAUSE_S = 60.0
-_HOLDS_OBJECTS = re.compile("[0-9a-f]{2}|pack")
-_PASSING = shutil.ignore_patterns("tmp_*", "*.lock", "*.keep")
 _CONFLICT = 1
 """The exit code of `git merge-tree` when both sides changed the same lines."""
 
@@ -57,7 +53,6 @@ class Mirror:
         self.directory = directory
         self._lock = asyncio.Lock()
         self._has_attributes = False
-        self._listed: tuple[str, TreeListing] | None = None
 
     async def fetch(self, branch: str, *more: str) -> Mapping[str, Tip]:
         """Fetches branches and returns their tips; the first must exist, those in `more` may be missing.
@@ -89,11 +84,8 @@ class Mirror:
         return GitReader.of_command(self.git.command(directory or self.directory, (), b"", place or {}))
 
     async def listing(self, tree: str) -> TreeListing:
-        """Returns the files of a tree. The last listing is cached, since most jobs start from the newest base."""
-        if self._listed is None or self._listed[0] != tree:
-            output = await self.run("ls-tree", "-r", "-z", "--full-tree", tree)
-            self._listed = tree, await asyncio.to_thread(parse_listing, output)
-        return self._listed[1]
+        """Returns the files of a tree."""
+        return await asyncio.to_thread(parse_listing, await self.run("ls-tree", "-r", "-z", "--full-tree", tree))
 
     async def _tips(self, *branches: str) -> Mapping[str, Tip]:
         names = {f"refs/heads/{branch}": branch for branch in branches}
@@ -151,49 +143,31 @@ class Mirror:
         if not self.directory.exists():
             with tempfile.TemporaryDirectory(dir=self.directory.parent, prefix="mirror-") as scratch:
                 made = Path(scratch) / "mirror.git"
-                await self.git.init(made)
-                await self._copy_objects(made, branch)
+                await self._make(made, branch)
                 made.rename(self.directory)
         if not self._has_attributes:
             await asyncio.to_thread(self._write_attributes)
             self._has_attributes = True
 
-    async def _copy_objects(self, made: Path, branch: str) -> None:
-        """Copies a local repository's objects, as `git clone --local --no-hardlinks` does: to have git pack them takes
-        a hundred times as long. Links would share files that one side could spoil. What fails is left to the fetch.
+    async def _make(self, made: Path, branch: str) -> None:
+        """Clones a local repository by copying its objects: to have git pack them takes a hundred times as long. Links
+        would share files that one side could spoil. What cannot be copied is left to the fetch.
         """
-        for source in self.git.git_directories():
-            if (source / "objects" / "pack").is_dir():
-                if await asyncio.to_thread(copy_objects, source / "objects", made / "objects"):
-                    tip = await self.git.revision(source, f"refs/heads/{branch}")
-                    # With it, the fetch need not walk the whole history to find that it is there.
-                    await self.git.try_run(made, "update-ref", f"refs/heads/{branch}", tip or "")
+        source = self.git.local_directory
+        if source and not await asyncio.to_thread(self.git.lacks_objects):
+            cloned = await self.git.try_run(
+                made.parent, "clone", "--quiet", "--bare", "--local", "--no-hardlinks", "--dissociate", "--no-tags",
+                "--single-branch", f"--branch={branch}", "--template=", "--", str(source), str(made),
+            )  # fmt: skip
+            if cloned.exit_code == 0:
+                await self.git.run(made, "remote", "remove", "origin")
                 return
+        await self.git.init(made)
 
     def _write_attributes(self) -> None:
         """Writes the attributes, also to a mirror that an older version made."""
         (self.directory / "info").mkdir(exist_ok=True)
         (self.directory / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
-
-
-def copy_objects(source: Path, target: Path) -> bool:
-    """Copies git's objects into a new repository; returns False, and copies nothing, if some are elsewhere.
-
-    Blocks. Packs come last, since git may be moving loose objects into one.
-    """
-    elsewhere = (source / "info" / "alternates", source.parent / "shallow", *(source / "pack").glob("*.promisor"))
-    if any(file.exists() for file in elsewhere):
-        return False
-    try:
-        for folder in sorted(source.iterdir()):
-            if _HOLDS_OBJECTS.fullmatch(folder.name):
-                shutil.copytree(folder, target / folder.name, symlinks=True, ignore=_PASSING, dirs_exist_ok=True)
-    except (OSError, shutil.Error):  # such as a pack that was just replaced
-        shutil.rmtree(target)
-        (target / "info").mkdir(parents=True)
-        (target / "pack").mkdir()
-        return False
-    return True
 
 
 def _refspec(branch: str) -> str:
@@ -252,21 +226,20 @@ class FirstFetch:
         self._pause = pause
 
     @asynccontextmanager
-    async def running(self, then: Callable[[], Coroutine[None, None, None]]) -> AsyncIterator["FirstFetch"]:
-        """Runs in the background until the end of the block; calls `then` when the mirror exists."""
+    async def running(self) -> AsyncIterator["FirstFetch"]:
+        """Runs in the background until the end of the block."""
         tasks = BackgroundTasks()
-        tasks.spawn(self._run(then), name="what is made ready for jobs")
+        tasks.spawn(self._run(), name="the mirror's first fetch")
         try:
             yield self
         finally:
             await tasks.cancel()
 
-    async def _run(self, then: Callable[[], Coroutine[None, None, None]]) -> None:
+    async def _run(self) -> None:
         await self._fetch()
         while self.state is not MirrorState.MADE:
             await asyncio.sleep(self._pause)
             await self._fetch()
-        await then()
 
     async def _fetch(self) -> None:
         try:

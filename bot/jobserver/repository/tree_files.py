@@ -4,25 +4,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import PurePosixPath
 from unicodedata import normalize
 
-_KEPT = 20_000
-"""About 10 MB."""
 _RESERVED = re.compile(
     r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)[ ]*(?:\..*)?", re.IGNORECASE | re.DOTALL
 )
 _FORBIDDEN = re.compile(r'[<>:"|?*\\\x00-\x1f]')
-
-
-@lru_cache(maxsize=_KEPT)
-def tree_path(name: str) -> PurePosixPath:
-    """Returns a path, cached with what pathlib computes for its hash and order.
-
-    Almost all paths of a tree are also in the previous one.
-    """
-    return PurePosixPath(name)
 
 
 def unportable(new: Collection[PurePosixPath], all_paths: Collection[PurePosixPath]) -> Iterator[str]:
@@ -58,7 +47,7 @@ def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
         while folder not in found:
             found.add(folder)
             folder = folder.rpartition("/")[0]
-    return set(map(tree_path, found))
+    return set(map(PurePosixPath, found))
 
 
 def _by_folded(paths: Collection[PurePosixPath], wanted: Collection[str]) -> dict[str, set[PurePosixPath]]:
@@ -112,7 +101,7 @@ def parse_listing(output: str) -> TreeListing:
     for line in filter(None, output.split("\0")):
         facts, _, name = line.partition("\t")
         mode, _, blob = facts.split(" ")
-        path = tree_path(name)
+        path = PurePosixPath(name)
         blobs[path] = blob
         if mode in known:
             modes[path] = Mode(mode)

@@ -63,7 +63,7 @@ class WorkingCopy:
         await self._run("read-tree", "-u", "--reset", tree)
         await asyncio.to_thread(lambda: save_stamps(stamps(self._directory), self._stamps))
 
-    async def overlay(self, tree: str) -> None:
+    async def change_to(self, tree: str) -> None:
         """Changes the files to those of another tree, as an editor would. Call it after `check_out`."""
         await self._run("read-tree", "-u", "--reset", tree)
 

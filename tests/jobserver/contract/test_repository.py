@@ -410,16 +410,6 @@ def many_objects(mirror: Path) -> None:
     git(mirror, "hash-object", "-w", *map(str, names))
 
 
-async def test_files_of_the_newest_base_are_listed_once(world: World) -> None:
-    """Most jobs start from it; after it moved, from the new one."""
-    tree = (await world.checked_out()).tree
-    listed = await world.mirror.listing(tree)
-    assert await world.mirror.listing(tree) is listed
-    world.commit_of_theirs("main", "docs/newer.md", "# Newer\n")
-    newer = await world.mirror.listing((await world.checked_out()).tree)
-    assert newer.blobs.keys() - listed.blobs.keys() == {PurePosixPath("docs/newer.md")}
-
-
 async def test_a_packed_repository_is_mirrored_and_pushed_to(world: World) -> None:
     """Hosts pack: objects with bitmaps and a commit graph, and branch names; before and after the first fetch."""
     for number in range(2):

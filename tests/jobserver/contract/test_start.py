@@ -32,7 +32,7 @@ async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: p
     mirror = Mirror(Git.for_settings(JobServerSettings(repository=str(bare), api_key=KEY)), tmp_path / "mirror.git")
     shutil.move(bare, tmp_path / "away.git")
     first = FirstFetch(mirror, BaseBranch("main"), pause=0.01)
-    async with first.running(_nothing_more):
+    async with first.running():
         await until(lambda: _is(first, MirrorState.OUT_OF_REACH))
         shutil.move(tmp_path / "away.git", bare)
         await until(lambda: _is(first, MirrorState.MADE))
@@ -43,6 +43,8 @@ async def test_a_failed_mirror_is_reported_and_retried(tmp_path: Path, caplog: p
 async def test_a_local_repositorys_objects_are_copied_and_shared_with_nobody(tmp_path: Path, objects: str) -> None:
     """Whoever spoils or deletes the mirror's files leaves the repository whole."""
     bare = make_bare(tmp_path / "docs.git", PAGES)
+    other = git(bare, "commit-tree", "-m", "Other", "main^{tree}").strip()
+    git(bare, "branch", "other", other)
     if objects != "loose":
         git(bare, "gc", "--quiet")
     if objects == "elsewhere":
@@ -54,12 +56,11 @@ async def test_a_local_repositorys_objects_are_copied_and_shared_with_nobody(tmp
     assert files
     assert all(file.stat().st_nlink == 1 and not file.is_symlink() for file in files)
     assert not (tmp_path / "mirror.git/objects/info/alternates").exists()
+    assert "[remote" not in (tmp_path / "mirror.git/config").read_text()
+    if objects != "elsewhere":
+        assert git(tmp_path / "mirror.git", "cat-file", "-t", other) == "commit\n", "copied, not packed again"
     git(tmp_path / "mirror.git", "fsck", "--full", "--strict")
 
 
 async def _is(first: FirstFetch, state: MirrorState) -> bool:
     return first.state is state
-
-
-async def _nothing_more() -> None:
-    """What is done once the mirror exists."""

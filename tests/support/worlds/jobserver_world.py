@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 import httpx
 from support.scratch import IN_MEMORY
 
-from bot.jobserver.composition import WarmModules
 from bot.jobserver.repository.sample import make_sample_repository
 from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
@@ -101,15 +100,6 @@ def _templates() -> Path:
     made = Path(tempfile.mkdtemp(dir=IN_MEMORY))
     atexit.register(shutil.rmtree, made)
     return made
-
-
-@cache
-def warm_modules() -> WarmModules:
-    """Shared by all job servers in this process: importing these modules takes longer than most tests."""
-    modules = WarmModules()
-    modules.scanning.keep_warm()
-    atexit.register(modules.scanning.close)
-    return modules
 
 
 async def until(check: Callable[[], Awaitable[T | None]]) -> T:
@@ -212,7 +202,7 @@ async def running(
     }
     given = values | settings
     configured = JobServerSettings(**({"egress": OPEN if given["sandbox"] == "none" else ()} | given))
-    server = JobServer(configured, everybody=everybody, modules=warm_modules())
+    server = JobServer(configured, everybody=everybody)
     url = await server.start()
     headers = {"Authorization": f"Bearer {KEY}"}
     try:
