@@ -272,13 +272,6 @@ class Git:
         path = urlsplit(self.address).path if self.address.startswith("file:") else self.address
         return Path(path) if self.is_local else None
 
-    async def clone(self, directory: Path) -> None:
-        """Clones into an empty place, without a checkout, hooks, tags or submodules."""
-        await self.run(
-            directory.parent, "clone", "--quiet", "--no-local", "--no-tags", "--no-checkout", "--template=",
-            "--no-recurse-submodules", "--", self.address, str(directory),
-        )  # fmt: skip
-
     async def push(self, directory: Path, revision: str, branch: str) -> GitResult:
         """Pushes without force, so that nobody's commits are lost."""
         receive = (f"--receive-pack={_RECEIVE_PACK}",) if self.is_local else ()

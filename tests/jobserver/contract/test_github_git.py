@@ -38,7 +38,7 @@ async def git_for(server: GitHubServer, tmp_path: Path, **identity: Any) -> tupl
 
 async def clone_with_a_commit(git: Git, tmp_path: Path) -> Path:
     copy = tmp_path / f"copy-{uuid.uuid4().hex}"
-    await git.clone(copy)
+    await git.run(tmp_path, "clone", "--quiet", "--no-checkout", "--template=", "--", git.address, str(copy))
     await git.run(copy, "checkout", "--quiet", "-B", BRANCH, "refs/remotes/origin/main")
     (copy / "new.md").write_text("New.\n")
     await git.run(copy, "add", "--all")
