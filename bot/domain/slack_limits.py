@@ -1,21 +1,18 @@
 """Slack's rate limits, and when the next call of a method may be made. Pure.
 
-Slack limits each method separately, per app and workspace: a number of calls per minute that depends on the method's
-tier, with occasional bursts. In addition, posts are limited to about one per second in each channel. The calls made so
-far are stored as one number, the theoretical arrival time (`tat`) of the generic cell rate algorithm: the time by which
-all calls would have been made at an even pace. Each call moves it by one interval; a burst lets it run ahead of the
-clock.
+Slack limits each method separately, per app and workspace: a number of calls in any minute that depends on the method's
+tier. In addition, posts are limited to about one per second in each channel. A call counts for as long as its limit's
+window. Each is remembered by the time at which it ceases to count, so that the next may be made as soon as there is
+room.
 """
 
-import math
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-MINUTE = 60.0
-_ROUNDING = 1e-6
-"""Fraction of a call. Times are seconds since the epoch, which a double stores to less than a microsecond."""
+MARGIN = 1.0
+"""Seconds for which a call counts longer, because calls can reach Slack closer together than they were made."""
+MINUTE = 60.0 + MARGIN
 
 
 class SlackMethod(StrEnum):
@@ -30,34 +27,41 @@ class SlackMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Limit:
-    """A number of calls per minute at an even pace, and up to `burst` at once after a pause."""
+    """At most this many calls in any window of so many seconds. `made`: when each call made ceases to count."""
 
-    per_minute: float
-    burst: int
+    calls: int
+    seconds: float = MINUTE
 
-    @property
-    def interval(self) -> float:
-        """Seconds between calls at an even pace."""
-        return MINUTE / self.per_minute
-
-    def calls(self, tat: float, now: float, *, reserve: int = 0) -> int:
+    def left(self, made: Sequence[float], now: float, *, reserve: int = 0) -> int:
         """Returns how many calls may be made now, leaving `reserve` calls to more important kinds."""
-        ahead = max(tat - now, 0.0) / self.interval
-        return max(math.floor(self.burst - reserve - ahead + _ROUNDING), 0)
+        return max(self.calls - reserve - len(counted(made, now)), 0)
 
-    def wait(self, tat: float, now: float, *, reserve: int = 0) -> float:
+    def wait(self, made: Sequence[float], now: float, *, reserve: int = 0) -> float:
         """Returns the seconds until the next call may be made, leaving `reserve` calls to others."""
-        return max(tat - now - (self.burst - 1 - reserve) * self.interval, 0.0)
+        ends = sorted(counted(made, now))
+        over = len(ends) - (self.calls - reserve)
+        return ends[over] - now if over >= 0 else 0.0
 
-    def after_refusal(self, now: float, retry_after: float) -> float:
-        """Returns the minimum `tat` after a 429: one call at the time Slack gives, then others at an even pace."""
-        return now + retry_after + (self.burst - 1) * self.interval
+    def after_refusal(self, made: Sequence[float], now: float, retry_after: float) -> list[float]:
+        """Returns the calls after a 429: none may be made before the time that Slack gives. From then on, those
+        made cease to count as before, and what else fills the window (calls of others, or a limit that is lower than
+        documented) does so at an even pace.
+        """
+        until = now + retry_after
+        ours = [max(end, until) for end in counted(made, now)]
+        return ours + [until + n * self.seconds / self.calls for n in range(self.calls - len(ours))]
 
 
-TIER_2, TIER_3, TIER_4 = Limit(20, 20), Limit(50, 50), Limit(100, 100)
-WORKSPACE_POSTS = Limit(300, 60)
-"""For all channels together, Slack only says "several hundred" per minute."""
-CHANNEL_POSTS = Limit(55, 1)
+def counted(made: Sequence[float], now: float) -> list[float]:
+    """Returns those of the calls that still count."""
+    return [end for end in made if end > now]
+
+
+TIER_2, TIER_3, TIER_4 = Limit(20), Limit(50), Limit(100)
+WORKSPACE_POSTS = Limit(30, 6.0)
+"""For all channels together, Slack only says "several hundred" per minute. In a short window, new cards, which come
+first, never wait for long."""
+CHANNEL_POSTS = Limit(1, 60 / 55)
 """A little less than one per second, because posts sent a second apart can arrive closer together."""
 
 
@@ -71,10 +75,6 @@ class SlackLimits:
     def is_channel_bound(self, method: str) -> bool:
         """Returns whether a 429 of the method counts as one channel's, because that limit is much lower."""
         return method in self.channel
-
-    def of(self, method: str, channel_id: str = "") -> Limit | None:
-        """Returns a method's limit in a channel, or in the workspace if no channel is given; None if unknown."""
-        return self.channel.get(method) if channel_id else self.methods.get(method)
 
 
 _METHODS: Mapping[str, Limit] = {
@@ -112,6 +112,8 @@ class CallKind(StrEnum):
     CARD_PROGRESS = "card_progress"
     """The card shows the agent's progress: may use half of the limit."""
     ADD_REACTION = "add_reaction"
+    ADD_LATE_REACTION = "add_late_reaction"
+    """One that waited for too long yields to those that are still in time, or all would be late."""
     REMOVE_REACTION = "remove_reaction"
 
     @property
@@ -121,7 +123,7 @@ class CallKind(StrEnum):
 
     def reserve(self, limit: Limit) -> int:
         """Returns how many calls it leaves to kinds of higher priority."""
-        return limit.burst // 2 if self is CallKind.CARD_PROGRESS else 0
+        return limit.calls // 2 if self is CallKind.CARD_PROGRESS else 0
 
 
 _METHOD_OF = {
@@ -131,6 +133,7 @@ _METHOD_OF = {
     CallKind.CARD: SlackMethod.UPDATE,
     CallKind.CARD_PROGRESS: SlackMethod.UPDATE,
     CallKind.ADD_REACTION: SlackMethod.ADD_REACTION,
+    CallKind.ADD_LATE_REACTION: SlackMethod.ADD_REACTION,
     CallKind.REMOVE_REACTION: SlackMethod.REMOVE_REACTION,
 }
 
@@ -144,61 +147,76 @@ class Grant:
 
 
 class Budget:
-    """The calls that may be made now: the stored state, less the calls spent since it was read.
+    """The calls that may be made now: the stored state, and what was spent or refused since it was read.
 
     Args:
         limits: Slack's limits.
         now: The time on the store's clock.
-        tats: By method and channel (empty: the workspace). Those not included were not called recently.
+        made: When each call ceases to count, by method and channel (empty: the workspace).
     """
 
-    def __init__(self, limits: SlackLimits, now: float, tats: Mapping[tuple[str, str], float]) -> None:
+    def __init__(self, limits: SlackLimits, now: float, made: Mapping[tuple[str, str], Sequence[float]]) -> None:
         self._limits = limits
         self._now = now
-        self._tats = dict(tats)
-        self._spent: Counter[tuple[str, str]] = Counter()
+        self._made = {at: counted(calls, now) for at, calls in made.items()}
+        self._changed: set[tuple[str, str]] = set()
 
     def calls(self, kind: CallKind) -> int:
         """Returns how many calls of a kind may be made, in all channels together."""
         limit = self._limits.methods[kind.method]
-        return limit.calls(self._tat(kind.method, "", limit), self._now, reserve=kind.reserve(limit))
+        return limit.left(self._of(kind.method), self._now, reserve=kind.reserve(limit))
 
     def held_channels(self, kind: CallKind) -> list[str]:
         """Returns the channels in which no call of a kind may be made now."""
-        channels = {channel_id for method, channel_id in self._tats if channel_id and method == kind.method}
+        channels = {channel_id for method, channel_id in self._made if channel_id and method == kind.method}
         return sorted(channel_id for channel_id in channels if not self._takes(kind.method, channel_id))
 
     def spend(self, kind: CallKind, channel_id: str) -> bool:
         """Uses up a call of a kind in a channel. Returns False if none may be made."""
         if not (self.calls(kind) and self._takes(kind.method, channel_id)):
             return False
-        self._spent[kind.method, ""] += 1
+        self._add(kind.method)
         if self._limits.is_channel_bound(kind.method):
-            self._spent[kind.method, channel_id] += 1
+            self._add(kind.method, channel_id)
         return True
 
     def take(self, method: str, wanted: int, *, yields: bool = False) -> Grant:
         """Takes at most so many calls of a method that is called in no thread. `yields`: nobody waits for them, so half
         of the limit is left to others.
         """
-        limit = self._limits.methods[method]
-        reserve = limit.burst // 2 if yields else 0
-        tat = self._tat(method, "", limit)
-        calls = min(limit.calls(tat, self._now, reserve=reserve), wanted)
-        self._spent[method, ""] += calls
-        return Grant(calls, 0.0 if calls else limit.wait(tat, self._now, reserve=reserve))
+        limit, made = self._limits.methods[method], self._of(method)
+        reserve = limit.calls // 2 if yields else 0
+        calls = min(limit.left(made, self._now, reserve=reserve), wanted)
+        if not calls:
+            return Grant(0, limit.wait(made, self._now, reserve=reserve))
+        self._add(method, calls=calls)
+        return Grant(calls)
 
-    def costs(self) -> Mapping[tuple[str, str], float]:
-        """Returns by how many seconds each number moves on by what was spent."""
-        return {at: calls * self._limit(*at).interval for at, calls in self._spent.items() if calls}
+    def refuse(self, method: str, channel_id: str, retry_after: float) -> None:
+        """Takes a 429 into account, which asks to wait for so many seconds."""
+        limit, made = self._limit(method, channel_id), self._of(method, channel_id)
+        self._set(method, channel_id, limit.after_refusal(made, self._now, retry_after))
+
+    def changed(self) -> Mapping[tuple[str, str], tuple[float, Sequence[float]]]:
+        """Returns what has changed: when the next call may be made, and when each of the calls ceases to count."""
+        return {
+            at: (self._now + self._limit(*at).wait(self._made[at], self._now), self._made[at]) for at in self._changed
+        }
 
     def _takes(self, method: str, channel_id: str) -> bool:
         limit = self._limits.channel.get(method)
-        return limit is None or limit.calls(self._tat(method, channel_id, limit), self._now) > 0
+        return limit is None or limit.left(self._of(method, channel_id), self._now) > 0
 
-    def _tat(self, method: str, channel_id: str, limit: Limit) -> float:
-        at = (method, channel_id)
-        return max(self._tats.get(at, 0.0), self._now) + self._spent[at] * limit.interval
+    def _add(self, method: str, channel_id: str = "", *, calls: int = 1) -> None:
+        end = self._now + self._limit(method, channel_id).seconds
+        self._set(method, channel_id, [*self._of(method, channel_id), *[end] * calls])
+
+    def _set(self, method: str, channel_id: str, made: Sequence[float]) -> None:
+        self._made[method, channel_id] = list(made)
+        self._changed.add((method, channel_id))
+
+    def _of(self, method: str, channel_id: str = "") -> Sequence[float]:
+        return self._made.get((method, channel_id), ())
 
     def _limit(self, method: str, channel_id: str) -> Limit:
         return self._limits.channel[method] if channel_id else self._limits.methods[method]

@@ -28,13 +28,13 @@ class QueueLength:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What waits: the queues, the jobs that are polled by status, and by how many seconds the calls of each Slack
-    method are ahead of an even pace (see `bot.domain.slack_limits`).
+    """What waits: the queues, the jobs that are polled by status, and how many calls of each Slack method count towards
+    its limit now.
     """
 
     queues: Sequence[QueueLength]
     jobs: Mapping[str, int]
-    calls_ahead: Mapping[str, float]
+    slack_calls: Mapping[str, int]
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ def _has_replies() -> ColumnElement[bool]:
 
 HAS_REPLIES = _has_replies().label("has_replies")
 """For the thread of a notice to one person; not queried for others."""
-_REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.REMOVE_REACTION})
+_REACTIONS = frozenset({CallKind.ADD_REACTION, CallKind.ADD_LATE_REACTION, CallKind.REMOVE_REACTION})
+_LATE = notices.c.due_at <= NOW - 26.0
+"""A check mark then comes half a minute after its reply, which took a few seconds to be sent."""
 
 
 _THREAD = threads.alias("thread_of_notice")
@@ -124,7 +126,8 @@ _CONDITIONS: dict[CallKind, tuple[Delivery, ColumnElement[bool]]] = {
     CallKind.POST: (Delivery.POST, and_(_FIRST, _HAS_CARD)),
     CallKind.CARD: (Delivery.CARD, and_(_FIRST, _POSTED, not_(notices.c.only_progress))),
     CallKind.CARD_PROGRESS: (Delivery.CARD, and_(_FIRST, _POSTED, notices.c.only_progress)),
-    CallKind.ADD_REACTION: (Delivery.REACTION, not_(notices.c.reaction_added)),
+    CallKind.ADD_REACTION: (Delivery.REACTION, and_(not_(notices.c.reaction_added), not_(_LATE))),
+    CallKind.ADD_LATE_REACTION: (Delivery.REACTION, and_(not_(notices.c.reaction_added), _LATE)),
     CallKind.REMOVE_REACTION: (Delivery.REACTION, notices.c.reaction_added),
 }
 
@@ -183,7 +186,7 @@ class NoticeClaims:
             words = sum(row[notices.c.delivery] != Delivery.REACTION for row in found)
             most = min(limit, words + max_reactions) if kind in _REACTIONS else limit
             found += await self._of_kind(kind, most - len(found), budget)
-        await self._slack_calls.spend(budget)
+        await self._slack_calls.record(budget)
         claimed, _ = await claim_candidates(
             self._session, _CLAIM, found, claim_of(self._session, owner, lease), _claimed
         )

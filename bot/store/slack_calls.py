@@ -1,23 +1,23 @@
 """Recent calls to Slack, because all processes share its limits."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import (
     BindParameter,
     Boolean,
     ColumnElement,
     Double,
     Executable,
-    Text,
     bindparam,
-    case,
     exists,
     select,
     update,
 )
 
 from bot.domain.slack_limits import Budget, Grant, SlackLimits, SlackMethod
+from bot.store.schema.rows import json_text
 from bot.store.schema.tables import slack_calls
 from bot.store.session import InsertInto, Session, for_each_dialect
 
@@ -38,17 +38,10 @@ _IN_CHANNELS = (
 _ADD = for_each_dialect(lambda into: into(slack_calls).on_conflict_do_nothing())
 
 
-def _spend(into: InsertInto) -> Executable:
-    now, cost = bindparam("now", type_=Double), bindparam("cost", type_=Double)
-    insert = into(slack_calls).values(method=bindparam("of"), channel_id=bindparam("at", type_=Text), tat=now + cost)
-    later = case((now < _TAT, _TAT), else_=now) + cost
-    return insert.on_conflict_do_update(index_elements=["method", "channel_id"], set_={"tat": later})
-
-
-def _refuse(into: InsertInto) -> Executable:
+def _record(into: InsertInto) -> Executable:
     insert = into(slack_calls)
-    later = case((insert.excluded.tat < _TAT, _TAT), else_=insert.excluded.tat)
-    return insert.on_conflict_do_update(index_elements=["method", "channel_id"], set_={"tat": later})
+    new = {"tat": insert.excluded.tat, "calls": insert.excluded.calls}
+    return insert.on_conflict_do_update(index_elements=["method", "channel_id"], set_=new)
 
 
 _POSTED = (
@@ -71,7 +64,7 @@ def posts_fail(channel_id: ColumnElement[str]) -> ColumnElement[bool]:
     return found.correlate_except(slack_calls)
 
 
-_SPEND, _REFUSE = for_each_dialect(_spend), for_each_dialect(_refuse)
+_RECORD = for_each_dialect(_record)
 
 
 class SqlSlackCalls:
@@ -85,41 +78,50 @@ class SqlSlackCalls:
         found = await self._in_workspace(methods)
         missing = set(methods) - {method for method, _ in found}
         if missing:
-            new = [{"method": method, "channel_id": "", "tat": 0.0} for method in sorted(missing)]
+            new = [{"method": method, "channel_id": "", "tat": 0.0, "calls": "[]"} for method in sorted(missing)]
             await self._session.execute(_ADD[self._session.dialect], new)
             found = await self._in_workspace(methods)
         if in_channels := sorted(filter(limits.is_channel_bound, methods)):
             rows = await self._session.rows(_IN_CHANNELS, methods=in_channels, now=self._session.now)
-            found |= _tats(rows)
+            found |= _made(rows)
         return Budget(limits, self._session.now, found)
 
-    async def spend(self, budget: Budget) -> None:
-        """Records the calls taken from a budget."""
-        now, costs = self._session.now, sorted(budget.costs().items())
-        rows = [{"of": method, "at": channel_id, "now": now, "cost": cost} for (method, channel_id), cost in costs]
+    async def record(self, budget: Budget) -> None:
+        """Records what has changed in a budget."""
+        rows = [
+            {"method": method, "channel_id": channel_id, "tat": next_at, "calls": _text(made)}
+            for (method, channel_id), (next_at, made) in sorted(budget.changed().items())
+        ]
         if rows:
-            await self._session.execute(_SPEND[self._session.dialect], rows)
+            await self._session.execute(_RECORD[self._session.dialect], rows)
 
     async def take(self, method: str, wanted: int, limits: SlackLimits, *, yields: bool = False) -> Grant:
         budget = await self.budget([method], limits)
         grant = budget.take(method, wanted, yields=yields)
-        await self.spend(budget)
+        await self.record(budget)
         return grant
 
     async def refused(self, method: str, channel_id: str, retry_after: float, limits: SlackLimits) -> None:
         channel_id = channel_id if limits.is_channel_bound(method) else ""
-        limit = limits.of(method, channel_id)
-        if limit is not None:
-            tat = limit.after_refusal(self._session.now, retry_after)
-            row = {"method": method, "channel_id": channel_id, "tat": tat}
-            await self._session.execute(_REFUSE[self._session.dialect], row)
+        if method in limits.methods:
+            budget = await self.budget([method], limits)
+            budget.refuse(method, channel_id, retry_after)
+            await self.record(budget)
 
     async def posted(self, channel_id: str, *, failed: bool) -> None:
         await self._session.execute(_POSTED, {"at": channel_id, "failed": failed})
 
-    async def _in_workspace(self, methods: Collection[str]) -> dict[tuple[str, str], float]:
-        return _tats(await self._session.rows(_IN_WORKSPACE, methods=sorted(methods)))
+    async def _in_workspace(self, methods: Collection[str]) -> dict[tuple[str, str], Sequence[float]]:
+        return _made(await self._session.rows(_IN_WORKSPACE, methods=sorted(methods)))
 
 
-def _tats(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], float]:
-    return {(row["method"], row["channel_id"]): row["tat"] for row in rows}
+def _made(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], Sequence[float]]:
+    """In a channel only one call counts, and the version before records only that."""
+    return {
+        (row["method"], row["channel_id"]): [row["tat"]] if row["channel_id"] else from_json(row["calls"])
+        for row in rows
+    }
+
+
+def _text(made: Sequence[float]) -> str:
+    return json_text([round(end, 2) for end in made])

@@ -153,8 +153,8 @@ class PrometheusPage:
             return None
 
     def _budget(self, backlog: Backlog) -> Metric:
-        ahead = backlog.calls_ahead
-        left = (((name,), limit.calls(ahead.get(name, 0.0), 0.0)) for name, limit in self._limits.methods.items())
+        made = backlog.slack_calls
+        left = (((name,), max(limit.calls - made.get(name, 0), 0)) for name, limit in self._limits.methods.items())
         words = "Calls of a Slack method that all processes together may make now."
         return _gauges("pagehand_slack_budget_calls", words, ("method",), left)
 

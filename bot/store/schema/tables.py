@@ -308,10 +308,12 @@ slack_calls = Table(
     Column("channel_id", KeyText, primary_key=True),
     Column("tat", Double, nullable=False),
     Column("failing", Boolean, nullable=False, server_default=false()),
+    Column("calls", Text, nullable=False, server_default="[]"),
     time_check("tat"),
 )
 """A row for each of Slack's methods, and for each channel that one was recently called in (empty: the whole workspace).
-`tat` is the theoretical arrival time of `bot.domain.slack_limits`; `failing`: the last post in the channel failed."""
+`tat`: when the next call may be made; `calls`: in JSON, when each call made ceases to count; `failing`: the last post
+in the channel failed."""
 
 Index(None, slack_calls.c.tat)
 

@@ -3,9 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import BindParameter, ColumnElement, Table, Text, bindparam, cast, func, literal, select, union_all
 from sqlalchemy.dialects.postgresql import JSONB
 
+from bot.domain.slack_limits import counted
 from bot.ports.upkeep_store import Backlog, QueueLength
 from bot.store.schema.gap_tables import gaps
 from bot.store.schema.people_tables import homes
@@ -68,5 +70,6 @@ class SqlBacklogs:
             for row in (await session.execute(_QUEUES)).mappings()
         ]
         jobs: Mapping[str, int] = {row["status"]: row["jobs"] for row in await session.rows(_JOBS[session.dialect])}
-        calls = {row["method"]: row["tat"] - session.now for row in await session.rows(_CALLS, methods=methods)}
+        made = {row["method"]: from_json(row["calls"]) for row in await session.rows(_CALLS, methods=methods)}
+        calls = {method: len(counted(each, session.now)) for method, each in made.items()}
         return Backlog(queues, jobs, calls)

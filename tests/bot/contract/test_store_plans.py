@@ -103,7 +103,7 @@ async def statements(engine: AsyncEngine, database: str, clock: FakeClock) -> St
 _IN_ORDER = ["ix_requests_in_order", "ix_requests_under_way"]
 
 
-_IN_THREAD_ORDER = [kind for kind in CallKind if kind not in {CallKind.ADD_REACTION, CallKind.REMOVE_REACTION}]
+_IN_THREAD_ORDER = [kind for kind in CallKind if not kind.method.startswith("reactions.")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from bot.errors import ChatMissingScope, ChatOverBudget, JobApiBusy, StoreUnavai
 from bot.ports.upkeep_store import Backlog, QueueLength
 
 WELL = Readings(ready=True, parts=(), socket=None, free_bytes=None)
-SOME = Backlog([QueueLength("send", 3, 12.5)], {"active": 2, "asked nobody knows what": 4}, {"chat.update": 60.0})
+SOME = Backlog([QueueLength("send", 3, 12.5)], {"active": 2, "asked nobody knows what": 4}, {"chat.update": 60})
 
 
 class Database:

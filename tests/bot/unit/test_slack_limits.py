@@ -4,63 +4,72 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.slack_limits import SLACK_LIMITS, TIER_2, TIER_3, Budget, CallKind, Limit, SlackMethod
+from bot.domain.slack_limits import MINUTE, SLACK_LIMITS, TIER_2, TIER_3, Budget, CallKind, Limit, SlackMethod
 
 NOW = 1_700_000_000.0
+SOME_CALLS = st.lists(st.floats(0.001, 90.0), max_size=50).map(lambda ahead: [NOW + each for each in sorted(ahead)])
+"""When they cease to count."""
 
 
-def calls_in(limit: Limit, seconds: float, *, every: float = 0.5) -> int:
-    """Returns how many calls a busy caller makes in this time."""
-    tat, made, now = 0.0, 0, NOW
-    while now < NOW + seconds:
-        calls = limit.calls(tat, now)
-        tat, made, now = max(tat, now) + calls * limit.interval, made + calls, now + every
-    return made
-
-
-@pytest.mark.parametrize("limit", [TIER_2, TIER_3, Limit(60, 4)])
-def test_a_burst_is_sent_at_once_and_the_rest_at_an_even_pace(limit: Limit) -> None:
-    assert limit.calls(0.0, NOW) == limit.burst
-    assert calls_in(limit, 60.0) in range(int(limit.per_minute), int(limit.per_minute) + limit.burst + 1)
-    assert calls_in(limit, 600.0) <= 10 * limit.per_minute + limit.burst
-
-
-@given(retry_after=st.floats(0.0, 3_600.0), before=st.floats(0.0, 100.0), earlier=st.floats(0.0, 60.0))
-def test_after_a_429_calls_wait_and_then_resume_one_at_a_time(
-    retry_after: float, before: float, earlier: float
+@pytest.mark.parametrize("limit", [TIER_2, TIER_3, Limit(4, 6.0)])
+@given(asked=st.lists(st.tuples(st.floats(0.0, 3.0), st.integers(1, 9)), min_size=50, max_size=150))
+def test_no_window_holds_more_calls_and_each_is_made_as_soon_as_one_has_room(
+    limit: Limit, asked: list[tuple[float, int]]
 ) -> None:
-    tat = max(NOW + before, TIER_3.after_refusal(NOW, retry_after))
-    assert TIER_3.calls(tat, NOW + max(retry_after - 0.001 - earlier, 0.0)) == 0 or retry_after < 0.001
-    assert TIER_3.wait(tat, NOW) >= retry_after - 1e-6
-    at = NOW + TIER_3.wait(tat, NOW)
-    assert TIER_3.calls(tat, at + 1e-6) == 1
-    assert TIER_3.calls(tat, at + TIER_3.interval + 1e-6) == 2
+    now, made = NOW, list[float]()
+    for pause, wanted in asked:
+        now += pause
+        within = sum(at > now - limit.seconds for at in made)
+        calls = min(limit.left([at + limit.seconds for at in made], now), wanted)
+        assert calls == min(limit.calls - within, wanted)
+        made += [now] * calls
 
 
-def test_progress_updates_leave_half_the_rate_to_new_states() -> None:
+@given(made=SOME_CALLS, retry_after=st.floats(0.0, 3_600.0))
+def test_after_a_429_calls_wait_and_then_resume_as_those_made_cease_to_count(
+    made: list[float], retry_after: float
+) -> None:
+    until, after = NOW + retry_after, TIER_3.after_refusal(made, NOW, retry_after)
+    assert len(after) == TIER_3.calls
+    assert min(after) == until
+    assert TIER_3.wait(after, NOW) == pytest.approx(retry_after, abs=1e-5)
+    for then in (until, until + 5.0, until + 30.0, until + MINUTE):
+        ceased = sum(end <= then for end in made)
+        others = min(TIER_3.calls - len(made), int((then - until) / MINUTE * TIER_3.calls + 1e-6) + 1)
+        assert TIER_3.left(after, then) == pytest.approx(ceased + others, abs=1)
+
+
+@given(made=SOME_CALLS, reserve=st.integers(0, 40))
+def test_a_call_is_possible_exactly_after_the_wait(made: list[float], reserve: int) -> None:
+    at = NOW + TIER_3.wait(made, NOW, reserve=reserve)
+    assert TIER_3.left(made, at + 1e-6, reserve=reserve) > 0
+    assert at == NOW or TIER_3.left(made, at - 1e-6, reserve=reserve) == 0
+
+
+def test_progress_updates_leave_half_the_limit_to_new_states() -> None:
     budget = Budget(SLACK_LIMITS, NOW, {})
     while budget.spend(CallKind.CARD_PROGRESS, "C1"):
         pass
     assert budget.calls(CallKind.CARD_PROGRESS) == 0
-    assert budget.calls(CallKind.CARD) == TIER_3.burst // 2
+    assert budget.calls(CallKind.CARD) == TIER_3.calls // 2
 
 
 def test_a_full_channel_does_not_affect_others() -> None:
-    budget = Budget(SLACK_LIMITS, NOW, {(SlackMethod.POST_MESSAGE, "C1"): NOW + 60.0})
+    budget = Budget(SLACK_LIMITS, NOW, {(SlackMethod.POST_MESSAGE, "C1"): [NOW + 60.0]})
     assert budget.held_channels(CallKind.POST) == ["C1"]
     assert not budget.spend(CallKind.POST, "C1")
     assert [budget.spend(CallKind.POST, "C2") for _ in range(5)] == [True] + [False] * 4
-    costs = budget.costs()
-    assert costs[SlackMethod.POST_MESSAGE, ""] == pytest.approx(0.2)
-    assert costs[SlackMethod.POST_MESSAGE, "C2"] == pytest.approx(60 / 55)
+    changed = budget.changed()
+    assert changed[SlackMethod.POST_MESSAGE, ""] == (NOW, [NOW + 6.0])
+    assert changed[SlackMethod.POST_MESSAGE, "C2"][0] == pytest.approx(NOW + 60 / 55)
 
 
 def test_a_call_outside_threads_is_made_or_waits() -> None:
-    budget = Budget(SLACK_LIMITS, NOW, {("users.info", ""): NOW + 98 * 0.6})
+    budget = Budget(SLACK_LIMITS, NOW, {("users.info", ""): [NOW + 1.0 + n for n in range(98)]})
     assert budget.take("users.info", 5).calls == 2
     grant = budget.take("users.info", 5)
     assert grant.calls == 0
-    assert grant.wait == pytest.approx(0.6)
+    assert grant.wait == pytest.approx(1.0)
 
 
 def test_each_kind_of_call_has_a_limit() -> None:
