@@ -253,17 +253,18 @@ class JobPoller(JobApiWorker[DuePoll]):
         """Decides the consequences of a poll. None: there is no job to poll."""
         now, seen = self._monotonic() + ahead, self._observation(thread, look)
         polling = self._polling.for_posts(self._posts(thread.channel_id))
-        decision = decide(thread.state, seen, now, polling, jitter=self._random())
-        pace = pace_of(thread.state)
+        state, jitter, pace = thread.state, self._random(), pace_of(thread.state)
         if (
             isinstance(look, SeenJob)
             and isinstance(seen, JobObserved)
             and pace is not None
-            and never_has_consequences(thread.state, seen, decision, now, polling)
+            and never_has_consequences(state, seen, now, polling)
         ):
             self._memory.remember(thread.id, KnownLook(thread.revision, look.fingerprint, pace))
-        else:
-            self._memory.forget(thread.id)
+            next_poll_in = pace.next_poll_in(now, polling, jitter=jitter)
+            return PollResult(thread, state, (), card_changed=False, next_poll_in=next_poll_in)
+        self._memory.forget(thread.id)
+        decision = decide(state, seen, now, polling, jitter=jitter)
         return PollResult(thread, decision.state, decision.notices, decision.card_changed, decision.next_poll_in)
 
     def _observation(self, thread: Thread, look: SeenJob | JobApiError | None) -> Observation:

@@ -209,6 +209,8 @@ def note_work(state: ThreadState, before: Job | None, details: JobDetails, now: 
         ended = now
     elif _ended_unseen(state, details):
         began, ended = 0.0, now  # it was never observed running, so its start is unknown
+    if (began, ended) == (state.work.work_began_at, state.work.work_ended_at):
+        return state
     return replace(state, work=replace(state.work, work_began_at=began, work_ended_at=ended))
 
 

@@ -209,6 +209,8 @@ def _explain_rejections(
         if next_poll_at - state.failure.outage_since < EXPLAIN_WITHIN:
             return state, []
     rejections = state.announcements.unexplained
+    if not rejections:
+        return state, []
     state = replace(state, announcements=replace(state.announcements, unexplained=()))
     return state, [
         NewNotice(each.key, replace(each.message, reason=why_rejected(state, each.message.reason)))
@@ -242,14 +244,20 @@ def found(state: ThreadState) -> tuple[ThreadState, list[NewNotice]]:
     failure, news = state.failure, []
     if failure.outage_announced:
         news = [NewNotice(keys.outage_ended(failure.outage_count), OutageEnded(failure.problem))]
-    failure = replace(failure.with_problem(None), outage_since=None, outage_announced=False)
-    return _with_count(replace(state, failure=failure), 0, None), news
+    failure = replace(
+        failure.with_problem(None),
+        outage_since=None,
+        outage_announced=False,
+        not_found_count=0,
+        not_found_since=None,
+    )
+    return replace(state, failure=failure), news
 
 
 def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tuple[ThreadState, list[NewNotice]]:
     before, link_may_come = state.job, job.status == COMPLETED and job.pr_link is None
     details = job.details or NO_DETAILS
-    job = _filled(replace(job, details=None), before)
+    job = _filled(job, before)
     state, recovery = found(state)
     ends_now = job.ended and not (before and before.ended and before.status == job.status)
     poll_until = now + polling.grace if link_may_come else now
@@ -264,19 +272,22 @@ def _observed(state: ThreadState, job: Job, now: float, polling: Polling) -> tup
     state = note_work(state, before, details, now)
     state, news = note_status(state, before, details, now, polling)
     news += [each for each in note_silence(state, now, polling) if each.key not in state.announcements.announced]
-    announced = state.announcements.announced | {notice.key for notice in news}
-    state = replace(state, announcements=replace(state.announcements, announced=announced))
+    if news:
+        announced = state.announcements.announced | {notice.key for notice in news}
+        state = replace(state, announcements=replace(state.announcements, announced=announced))
     state, link = announce_link(state, news)
     state, question = note_question(state, details, news)
     return note_end(state, details, news), recovery + news + link + question
 
 
 def _filled(job: Job, before: Job | None) -> Job:
-    """Returns the job, with earlier values for missing fields, because the link is null again in a new round."""
-    if before is None:
-        return job
+    """Returns the job without its details, with earlier values for missing fields, because the link is null again in a
+    new round.
+    """
+    before = before or job
     return replace(
         job,
+        details=None,
         id=before.id,
         pr_link=job.pr_link or before.pr_link,
         repository=job.repository or before.repository,
@@ -298,25 +309,11 @@ _EVER = 1e9
 """Seconds: longer than anything is held back."""
 
 
-def never_has_consequences(
-    state: ThreadState, seen: JobObserved, decision: Decision, now: float, polling: Polling
-) -> bool:
-    """Returns whether the same observation of the same state will never have consequences, except for the next poll.
-
-    Args:
-        state: The thread's state.
-        seen: The observation.
-        decision: Its consequences now.
-        now: When it was decided, on the store's clock.
-        polling: The settings of polling.
+def never_has_consequences(state: ThreadState, seen: JobObserved, now: float, polling: Polling) -> bool:
+    """Returns whether an observation at this time has no consequences, now or later, except for the next poll.
 
     Consequences that depend only on time, like progress that was held back, appear at some moment and then remain. So
-    an observation without consequences now and in the far future has none in between.
+    an observation without consequences in the far future has none until then.
     """
-    if not _is_nothing(state, decision):
-        return False
-    return _is_nothing(state, decide(state, seen, now + _EVER, polling))
-
-
-def _is_nothing(state: ThreadState, decision: Decision) -> bool:
+    decision = decide(state, seen, now + _EVER, polling)
     return not decision.notices and not decision.card_changed and decision.state == state
