@@ -29,7 +29,7 @@ from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.proposing import PullRequestStates
 from bot.jobserver.executor.running import ExecutorDependencies, running_jobs
 from bot.jobserver.leaks.known_values import KnownValues
-from bot.jobserver.leaks.process import LeakScanProcess
+from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.metrics import CountedEgress, RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages
 from bot.jobserver.pages.login import Login
@@ -151,7 +151,7 @@ class Composition:
             self._editor(sandbox, known.known),
             self._checks(sandbox),
             pull_requests,
-            LeakScanProcess(mirror, known, settings.allowed_secrets),
+            ChangeScan(mirror, known, settings.allowed_secrets),
             known,
             takes_faults=settings.editor != "builtin",
             caches=agent_for(settings.agent).caches if settings.editor == "agent" else (),

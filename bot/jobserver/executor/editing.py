@@ -156,7 +156,8 @@ class Editing:
         async with progress.recording(record), self._usage_logged(instruction, progress):
             task = replace(self._task(instruction), attachments=attached)
             working = allowance.within(self.editor.edit(task, progress))
-            result = safe_result(await self._edited(instruction, start, task, working), self.masking.known)
+            answered = await self._edited(instruction, start, task, working)
+            result = await asyncio.to_thread(safe_result, answered, self.masking)
             change = await self._collected(instruction, start, result)
             if self.takes_faults and _failed_checks(change.checks):
                 progress.activity("fixing what the checks found")

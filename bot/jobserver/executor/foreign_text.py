@@ -17,6 +17,8 @@ Mask = Callable[[str], str]
 MAX_REASON = 2_000
 MAX_QUESTION = 4_000
 _MAX_SUMMARY = 20_000
+_MOST_SEARCHED = 200_000
+"""Characters of an answer that are searched for secrets; the rest is dropped."""
 _MAX_EXAMPLE, _MOST_EXAMPLES = 200, 5
 _MAX_ACTIVITY = 200
 _MAX_STEP, _MOST_STEPS = 300, 50
@@ -32,8 +34,12 @@ async def described(instruction: Instruction, masking: Masking) -> Instruction:
     return replace(instruction, words=words, requester=requester and requester.model_copy(update={"name": name}))
 
 
-def safe_result(result: EditResult, mask: Mask) -> EditResult:
-    """Returns an editor's answer as it may be stored and shown."""
+def safe_result(result: EditResult, masking: Masking) -> EditResult:
+    """Returns an editor's answer as it may be stored and shown. Blocks."""
+
+    def mask(text: str) -> str:
+        return masking.all(text[:_MOST_SEARCHED])
+
     return EditResult(
         summary=shortened(mask(result.summary), _MAX_SUMMARY),
         reason=shortened(mask(result.reason), MAX_REASON),

@@ -38,7 +38,10 @@ class LeakScan(Protocol):
 
 
 class Masking(Protocol):
-    """Removes secrets from texts that leave the server. Blocks; meant for prompts and answers, not for whole files."""
+    """Removes secrets from texts that leave the server, or withholds a text in which one is disguised.
+
+    Blocks; meant for prompts and answers, not for whole files.
+    """
 
     def known(self, text: str) -> str:
         """Returns the text without this server's own secrets."""

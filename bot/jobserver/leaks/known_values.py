@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from bot.jobserver.leaks.forms import SHORTEST, OwnSecrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.runtime.secrets.masking import SecretMasker, find
+from bot.runtime.secrets.masking import find
 from bot.runtime.secrets.names import secret_word
 from bot.runtime.secrets.plausibility import is_code, reads_as_placeholder
 
-_SHORTEST = 8
 _READ_AGAIN_S = 30.0
 _MOST_FILES, _LARGEST_FILE = 200, 200_000
 _FILE = "_FILE"
@@ -38,21 +38,21 @@ class KnownValues:
         self._named = {*settings.pass_environment, *settings.checks_pass_environment}
         self._rotating = settings.rotating_secrets
         self._fixed = frozenset(_of_settings(settings)) | frozenset(_of_home(settings.agent_home))
-        self._values: tuple[str, ...] = ()
+        self._secrets = OwnSecrets(())
         self._read_at = -_READ_AGAIN_S
 
-    def __call__(self) -> tuple[str, ...]:
+    def __call__(self) -> OwnSecrets:
         if self._monotonic() - self._read_at >= _READ_AGAIN_S:
             found = self._fixed.union(self._of_environment(), *(each.ever_held for each in self._rotating))
-            self._values = tuple(sorted((value for value in found if _counts(value)), key=len, reverse=True))
+            self._secrets = OwnSecrets(tuple(sorted(filter(_counts, found), key=len, reverse=True)))
             self._read_at = self._monotonic()
-        return self._values
+        return self._secrets
 
     def known(self, text: str) -> str:
-        return SecretMasker(self()).mask_own(text)
+        return self().known(text)
 
     def all(self, text: str) -> str:
-        return SecretMasker(self()).mask(text).text
+        return self().all(text)
 
     def _of_environment(self) -> Iterator[str]:
         for name, value in self._environment.items():
@@ -67,7 +67,7 @@ class KnownValues:
 
 
 def _counts(value: str) -> bool:
-    return len(value) >= _SHORTEST and not reads_as_placeholder(value)
+    return len(value) >= SHORTEST and not reads_as_placeholder(value)
 
 
 def _of_settings(settings: JobServerSettings) -> Iterator[str]:

@@ -1,114 +1,28 @@
-"""Scans a file or a name for secrets. Pure; the worst texts take seconds per megabyte."""
+"""Finds the secrets that a change would add to the repository, within a time limit."""
 
-import base64
-import codecs
-import html
-import json
-import re
-from collections.abc import Iterator, Sequence
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, quote_plus
 
-from bot.jobserver.leaks.archives import TooMuchPackedError, unpacked
+from bot.jobserver.errors import LeakScanError
+from bot.jobserver.leaks.forms import OwnSecrets, layers, text_in
+from bot.jobserver.leaks.interface import Leak, Trees
 from bot.jobserver.repository.allowed_paths import matches
+from bot.jobserver.repository.git import printable
+from bot.jobserver.repository.git_reader import GitReader
+from bot.jobserver.repository.mirror import Mirror
 from bot.runtime.secrets.kinds import SecretKind
 from bot.runtime.secrets.masking import find
-from bot.runtime.text import without_misleading
 
-_READABLE = rb"\t\n\r\x20-\x7e"
-_RUN = re.compile(rb"[%b]{8,}" % _READABLE)
-_RUN_LITTLE = re.compile(rb"(?:[%b]\0){8,}" % _READABLE)
-_RUN_BIG = re.compile(rb"(?:\0[%b]){8,}" % _READABLE)
-_BOMS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-SHORTEST = 8
-"""The shortest secret, after squeezing, that is searched for: shorter ones occur in many files by chance."""
-_SEPARATORS = bytes(range(33)) + b"\"'`\\,+" + bytes(range(127, 256))
-"""Bytes that can separate the parts of a value: spaces, line breaks, string delimiters and operators in code, invisible
-characters, and the other half of each character in UTF-16.
-"""
-_LONGEST_LINE = 16
+TIME_LIMIT_S = 60.0
+PIECE, _MARGIN = 100_000, 5_000
+"""Characters that are searched at once, and how far around them: the worst texts take 20 s per megabyte."""
+_MOST_LINES = 16
 """How many lines of a secret are searched for in earlier versions; a private key has more, but all are random."""
-
-
-def text_in(data: bytes) -> str:
-    """Returns the text of UTF-8, Latin-1 or UTF-16 data without invisible characters.
-
-    For binary data, returns its runs of readable characters. Takes linear time.
-    """
-    if b"\0" not in data:
-        return without_misleading(data.decode(errors="replace"))
-    encoding = _BOMS.get(data[:2])
-    if encoding:
-        return without_misleading(data.decode(encoding, errors="replace"))
-    runs = [*_RUN.findall(data), *(run[::2] for run in _RUN_LITTLE.findall(data))]
-    return b"\n".join([*runs, *(run[1::2] for run in _RUN_BIG.findall(data))]).decode("ascii")
-
-
-def squeezed(data: bytes) -> bytes:
-    """Returns the bytes without those that can separate the parts of a value."""
-    return data.translate(None, _SEPARATORS)
-
-
-def forms_of(value: str) -> frozenset[bytes]:
-    """Returns the squeezed forms of a value: as it is, encoded, and escaped."""
-    if len(value) < SHORTEST:
-        return frozenset()
-    found = {squeezed(form) for form in _forms(value)}
-    return frozenset(form for form in found if len(form) >= SHORTEST)
-
-
-def _forms(value: str) -> Iterator[bytes]:
-    plain = value.encode()
-    yield plain
-    for text in (quote(value, safe=""), quote(value), quote_plus(value)):
-        yield text.encode()
-        yield _lower_escapes(text).encode()
-    yield html.escape(value).encode()
-    yield json.dumps(value).encode()
-    yield json.dumps(json.dumps(value)).encode()
-    yield plain.hex().encode()
-    yield plain.hex().upper().encode()
-    yield "".join(f"%{byte:02X}" for byte in plain).encode()
-    yield "".join(f"%{byte:02x}" for byte in plain).encode()
-    yield from _base64_forms(plain)
-
-
-def _lower_escapes(text: str) -> str:
-    """Returns a text with its percent escapes in lower case."""
-    parts = text.split("%")
-    return "%".join([parts[0], *(f"{part[:2].lower()}{part[2:]}" for part in parts[1:])])
-
-
-def _base64_forms(plain: bytes) -> Iterator[bytes]:
-    """Yields what base64 of a longer text contains, for each alignment to three bytes and in both alphabets."""
-    for shift in range(3):
-        encoded = base64.b64encode(b"\0" * shift + plain).rstrip(b"=")
-        begin = (8 * shift + 5) // 6
-        whole = (8 * (shift + len(plain))) // 6
-        yield encoded[begin:whole]
-        yield encoded[begin:whole].translate(bytes.maketrans(b"+/", b"-_"))
-
-
-@dataclass(frozen=True)
-class Allowances:
-    """Where things that look like secrets may be pushed.
-
-    `entries` are patterns of paths, each alone or with a colon and the one rule that does not apply there.
-    """
-
-    entries: tuple[str, ...] = ()
-
-    def allows(self, path: str, rule: str) -> bool:
-        return any(matches(pattern, path) for pattern, only in map(_split_entry, self.entries) if only in {"", rule})
-
-    def allows_everything(self, path: str) -> bool:
-        """Tells whether no rule applies to a path."""
-        return any(not only and matches(pattern, path) for pattern, only in map(_split_entry, self.entries))
-
-
-def _split_entry(entry: str) -> Sequence[str]:
-    pattern, _, rule = entry.partition(":")
-    return pattern, rule
+_MOST = 20
+_LINK, _FILE = "120000", "100"
 
 
 @dataclass(frozen=True)
@@ -121,50 +35,123 @@ class Suspicion:
     lines: tuple[str, ...]
 
 
+@dataclass
 class Scanner:
-    """Finds this server's own secrets in all their forms, and anything that looks like a secret."""
+    """Finds what is known, in all its forms, and whatever the rules find.
 
-    def __init__(self, known: tuple[str, ...], allowances: Allowances) -> None:
-        self._known = tuple((value, forms_of(value)) for value in known)
-        self._allowances = allowances
+    `allowed` are patterns of paths, each alone or with a colon and the one rule that does not apply there. `ends` is
+    when to give up, in monotonic seconds.
+    """
+
+    known: OwnSecrets
+    allowed: Sequence[str] = ()
+    ends: float = float("inf")
 
     def suspicions(self, path: str, data: bytes) -> Iterator[Suspicion]:
-        """Yields each secret in a file, or in a name as `data`, once; also searches archives.
-
-        Raises:
-            TooMuchPackedError: the archive exceeds the limits, and its path does not allow everything.
-        """
-        seen = set[tuple[str, ...]]()
-        for content in self._contents(path, data):
-            for one in self._suspicions(path, content):
-                if one.lines not in seen:
-                    seen.add(one.lines)
-                    yield one
-
-    def _contents(self, path: str, data: bytes) -> Iterator[bytes]:
-        yield data
-        try:
-            yield from unpacked(data)
-        except TooMuchPackedError:
-            if not self._allowances.allows_everything(path):
-                raise
-
-    def _suspicions(self, path: str, data: bytes) -> Iterator[Suspicion]:
-        yield from self._own(path, data)
-        if self._allowances.allows_everything(path):
-            return
+        """Yields each secret in a file, or in a name as `data`. Raises LeakScanError when the time is over."""
         text = text_in(data)
-        for finding in find(text):
-            if not self._allowances.allows(path, finding.rule):
-                yield Suspicion(path, finding.kind, finding.rule, _lines(text[finding.start : finding.end]))
+        self._check_time(path)
+        for value in self.known.revealed(text):
+            yield Suspicion(path, SecretKind.OWN, "", _lines(value))
+        entries = (entry.partition(":") for entry in self.allowed)
+        rules = [rule for pattern, _, rule in entries if matches(pattern, path)]
+        if "" in rules:
+            return
+        *_, deepest = layers(text)
+        for each in dict.fromkeys((text, deepest)):
+            yield from (one for one in self._by_rules(path, each) if one.rule not in rules)
 
-    def _own(self, path: str, data: bytes) -> Iterator[Suspicion]:
-        squeezed_data = squeezed(data) if self._known else b""
-        for value, forms in self._known:
-            if any(form in squeezed_data for form in forms):
-                yield Suspicion(path, SecretKind.OWN, "", _lines(value))
+    def _by_rules(self, path: str, text: str) -> Iterator[Suspicion]:
+        for at in range(0, len(text), PIECE):
+            self._check_time(path)
+            begin = max(at - _MARGIN, 0)
+            piece = text[begin : at + PIECE + _MARGIN]
+            for one in find(piece):
+                if at <= begin + one.start < at + PIECE:
+                    yield Suspicion(path, one.kind, one.rule, _lines(piece[one.start : one.end]))
+
+    def _check_time(self, path: str) -> None:
+        if time.monotonic() > self.ends:
+            raise LeakScanError(f"took too long at `{printable(self.known.all(path))}`")
 
 
 def _lines(value: str) -> tuple[str, ...]:
-    found = [line.strip() for line in value.splitlines()]
-    return tuple(line for line in found if line)[:_LONGEST_LINE]
+    return tuple(line for line in map(str.strip, value.splitlines()) if line)[:_MOST_LINES]
+
+
+def new_secrets(git: GitReader, trees: Trees, scanner: Scanner) -> list[Suspicion]:
+    """Returns the secrets in a change, each once, that neither its files nor the trees contained before. Blocks.
+
+    Raises:
+        LeakScanError: the time is over.
+        OSError: git failed.
+    """
+    before, after = _sides(git, trees)
+    found = _suspicions(git, after, scanner)
+    lines = _known_lines(git, {line for one in found for line in one.lines}, (trees.start, trees.base))
+    found = [one for one in found if not lines.issuperset(one.lines)]
+    # What was encoded before is not found by its lines.
+    earlier = {one.lines for one in _suspicions(git, before, scanner)} if found else set()
+    return [one for one in found if one.lines not in earlier]
+
+
+Side = list[tuple[str, str | None]]
+"""Paths, each with the blob of its contents; None for its name only."""
+
+
+def _sides(git: GitReader, trees: Trees) -> tuple[Side, Side]:
+    """Returns the files and links that differ, before and after, without what was only moved."""
+    options = ("-r", "-z", "--raw", "--no-renames", "--no-ext-diff")
+    listed = git.output("diff-tree", *options, trees.start, trees.commit, "--").decode(errors="surrogateescape")
+    fields = iter(listed.split("\0")[:-1])
+    sides: tuple[Side, Side] = ([], [])
+    for facts, path in zip(fields, fields, strict=True):
+        *modes_and_blobs, status = facts.lstrip(":").split(" ")
+        for side, mode, blob in zip(sides, modes_and_blobs[:2], modes_and_blobs[2:], strict=True):
+            if mode.startswith(_FILE) or mode == _LINK:
+                side.extend([(path, blob)] if status == "M" else [(path, None), (path, blob)])
+    moved = {blob for _, blob in sides[0] if blob}.intersection(blob for _, blob in sides[1])
+    before, after = ([each for each in side if each[1] not in moved] for side in sides)
+    return before, after
+
+
+def _suspicions(git: GitReader, files: Side, scanner: Scanner) -> list[Suspicion]:
+    with git.blobs() as read:
+        found = (
+            one
+            for path, blob in files
+            for one in scanner.suspicions(path, read(blob) if blob else path.encode(errors="surrogateescape"))
+        )
+        return list(dict.fromkeys(found))
+
+
+def _known_lines(git: GitReader, lines: Collection[str], trees: Sequence[str]) -> set[str]:
+    """Returns which of these lines are in one of the trees."""
+    if not lines:
+        return set()
+    with tempfile.NamedTemporaryFile() as patterns:
+        patterns.write("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
+        patterns.flush()
+        options = ("-a", "-h", "-o", "--no-color", "-F", "-f", patterns.name)
+        found = git.output("grep", *options, *dict.fromkeys(trees), "--", accepted=(0, 1))
+    return set(found.decode(errors="surrogateescape").splitlines())
+
+
+@dataclass(frozen=True)
+class ChangeScan:
+    """Implements `LeakScan`. `known` returns the server's current secrets; `time_limit` is in seconds."""
+
+    mirror: Mirror
+    known: Callable[[], OwnSecrets]
+    allowed: tuple[str, ...] = ()
+    time_limit: float = TIME_LIMIT_S
+
+    async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
+        scanner = Scanner(self.known(), self.allowed, time.monotonic() + self.time_limit)
+        try:
+            found = await asyncio.to_thread(new_secrets, self.mirror.reader(), trees, scanner)
+        except OSError as error:
+            raise LeakScanError(f"failed: {error.strerror}") from error
+        finally:
+            scanner.ends = 0.0  # a cancelled search stops soon
+        return tuple(Leak(scanner.known.all(one.path), str(one.kind), one.rule) for one in found[:_MOST])

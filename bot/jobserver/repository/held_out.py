@@ -1,5 +1,6 @@
 """Holds out changes that the job may not make, and others that depend on them."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -7,10 +8,18 @@ from pathlib import Path, PurePosixPath
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 
 _LISTED_OF_A_FOLDER = 3
-_NOT_ALLOWED = "may not be changed here (PATHS)"
+NOT_ALLOWED = "may not be changed here (PATHS)"
 _MOVED = "stays, since where it was moved to may not be changed here (PATHS)"
 _IN_THE_WAY = "is in the place of something that may not be changed here (PATHS)"
+PACKED = "is a packed file, in which keys cannot be searched for: commit it yourself"
 _EXECUTABLE = 0o111
+_BEGINNING = 262
+_BEGINS_PACKED = re.compile(
+    rb"PK(?:\x03\x04|\x05\x06|\x07\x08)|\x1f[\x8b\x9d\xa0]|BZh[1-9](?:1AY&SY|\x17rE8P\x90)|\xfd7zXZ\x00|\]\x00\x00|LZIP\x01"
+    rb"|\x28\xb5\x2f\xfd|\x04\x22M\x18|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|MSCF\x00|!<arch>\n|.{257}ustar",
+    re.DOTALL,
+)
+"""zip (also docx, epub, jar), compress, gzip, bzip2, xz, lzma, lzip, zstd, lz4, 7z, rar, cab, deb, tar."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +43,23 @@ def not_allowed(
     return [path for path in changed if not _is_allowed(path, copy / path, allowed, is_new=path not in before)]
 
 
+def packed(changed: Collection[PurePosixPath], copy: Path) -> list[PurePosixPath]:
+    """Returns the paths whose files are packed, by their first bytes. Blocks."""
+    return [path for path in changed if _BEGINS_PACKED.match(_beginning(copy / path, _BEGINNING))]
+
+
 def held_out(
-    refused: Collection[PurePosixPath],
+    refused: Mapping[PurePosixPath, str],
     changed: Collection[PurePosixPath],
     blobs: Mapping[PurePosixPath, str],
     hashes: Mapping[PurePosixPath, str],
 ) -> HeldOut:
-    """Returns the refused paths, and those that have to stay unchanged with them.
+    """Returns the refused paths with their reasons, and those that have to stay unchanged with them.
 
     A file that was moved to a refused path stays where it was, and nothing replaces a refused path. `blobs` are the
     blobs of all files before the change; `hashes` are those of refused new files.
     """
-    reasons = dict.fromkeys(refused, _NOT_ALLOWED)
+    reasons = dict(refused)
     moved, refused_before = set(hashes.values()), {path for path in refused if path in blobs}
     folders = {folder for path in refused_before for folder in path.parents}
     for path in changed:
@@ -65,22 +79,22 @@ def settle_modes(taken: Collection[PurePosixPath], executable: Collection[PurePo
         if path in executable or not file.is_file():
             continue
         mode = file.stat().st_mode
-        if mode & _EXECUTABLE and not _begins_as_program(file):
+        if mode & _EXECUTABLE and _beginning(file, 2) != b"#!":
             file.chmod(mode & ~_EXECUTABLE)
 
 
 def _is_allowed(path: PurePosixPath, file: Path, allowed: AllowedPaths, *, is_new: bool) -> bool:
     if not allowed.allows(path):
         return False
-    return not (is_new and _begins_as_program(file)) or allowed.allows(path, is_program=True)
+    return not (is_new and _beginning(file, 2) == b"#!") or allowed.allows(path, is_program=True)
 
 
-def _begins_as_program(file: Path) -> bool:
+def _beginning(file: Path, length: int) -> bytes:
     try:
         with file.open("rb") as stream:
-            return stream.read(2) == b"#!"
+            return stream.read(length)
     except OSError:
-        return False
+        return b""
 
 
 def _lines(folder: PurePosixPath, paths: list[PurePosixPath], reason: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from bot.jobserver.repository.foreign_files import (
     sweep,
 )
 from bot.jobserver.repository.git import printable
-from bot.jobserver.repository.held_out import HeldOut, held_out, not_allowed, settle_modes
+from bot.jobserver.repository.held_out import NOT_ALLOWED, PACKED, HeldOut, held_out, not_allowed, packed, settle_modes
 from bot.jobserver.repository.mirror import Mirror
 from bot.jobserver.repository.tree_files import Mode, TreeListing, unportable
 
@@ -142,14 +142,24 @@ class WorkingCopy:
         """Finds changes that are not allowed and reverts them in the copy, so that checks see what is proposed."""
         blobs, allowed = before.blobs, self._limits.allowed
         found = await asyncio.to_thread(not_allowed, changed, blobs.keys(), self._directory, allowed)
-        refused = [path for path in found if not await self._changes_navigation_only(path, blobs)]
+        refused = {path: NOT_ALLOWED for path in found if not await self._changes_navigation_only(path, blobs)}
         new = [path for path in refused if path not in blobs]
+        others = [path for path in changed if path not in refused]
+        refused |= dict.fromkeys(await self._newly_packed(others, blobs), PACKED)
         held = held_out(refused, changed, blobs, await self._hashes(new[: self._limits.max_files]))
         if held.reasons:
             await asyncio.to_thread(self._remove, [path for path in held.reasons if path not in blobs])
             restored = _joined(path for path in held.reasons if path in blobs)
             await self._run("checkout-index", "--force", "-z", "--stdin", stdin=restored)
         return held
+
+    async def _newly_packed(
+        self, changed: Sequence[PurePosixPath], blobs: Mapping[PurePosixPath, str]
+    ) -> list[PurePosixPath]:
+        """Returns the packed files whose contents were not there before."""
+        found = await asyncio.to_thread(packed, changed, self._directory)
+        hashes, known = await self._hashes(found[: self._limits.max_files]), set(blobs.values())
+        return [path for path in found if hashes.get(path) not in known]
 
     async def _changes_navigation_only(self, path: PurePosixPath, blobs: Mapping[PurePosixPath, str]) -> bool:
         file = self._directory / path

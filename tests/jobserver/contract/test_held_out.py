@@ -41,16 +41,6 @@ def editor(edit: Edit) -> ScriptedEditor:
     return ScriptedEditor(script)
 
 
-def start_with(world: ExecutorWorld, files: dict[str, str]) -> None:
-    theirs = world.data.parent / "first"
-    git(world.data, "clone", "--quiet", str(world.bare), str(theirs))
-    for name, text in files.items():
-        write(theirs, name, text)
-    git(theirs, "add", "--all")
-    git(theirs, "commit", "--quiet", "-m", "More")
-    git(theirs, "push", "--quiet", "origin", "main")
-
-
 def changed(world: ExecutorWorld, job: AgentJob, branch: str = "") -> list[str]:
     branch = branch or f"pagehand/{job.id}"
     return git(world.bare, "diff", "--name-status", "--no-renames", f"main...{branch}").split()
@@ -145,7 +135,7 @@ WAYS_ROUND: dict[str, Edit] = {
 async def test_held_out_paths_cannot_be_bypassed(tmp_path: Path, way: str) -> None:
     """Files there are kept, and so are those that would be lost."""
     async with executing(tmp_path, editor(WAYS_ROUND[way])) as world:
-        start_with(world, {"package.json": '{"name": "x"}\n', "site/conf.py": "x = 1\n"})
+        world.push_files({"package.json": b'{"name": "x"}\n', "site/conf.py": b"x = 1\n"})
         job = await world.done("go")
         assert job.status is Status.COMPLETED
         assert world.branches() == {"main"}
@@ -193,7 +183,7 @@ async def test_checks_see_only_the_proposed_changes(tmp_path: Path) -> None:
 
     checks = CopyCheck()
     async with executing(tmp_path, ScriptedEditor(edit), checks) as world:
-        start_with(world, {"package.json": "1\n"})
+        world.push_files({"package.json": b"1\n"})
         job = await world.done("go")
         assert checks.seen == [{"docs/start.md", "docs/new.md", "package.json"}] * 2
         assert seen == ["1\n"]
@@ -215,7 +205,7 @@ async def test_held_out_changes_do_not_return_later(tmp_path: Path) -> None:
         job = await world.done("half")
         await world.done("continue", job.id)
         assert changed(world, job) == ["A", "notes.md"]
-        start_with(world, {"docs/theirs.md": "x\n"})
+        world.push_files({"docs/theirs.md": b"x\n"})
         await world.done("two", job.id)
         assert changed(world, job) == ["A", "notes.md"]
         world.pull_requests.end(PullRequestState.CLOSED)
@@ -228,7 +218,7 @@ async def test_changes_by_others_to_held_out_paths_are_not_the_jobs(tmp_path: Pa
     async with executing(tmp_path) as world:
         job = await world.done("one")
         world.push_as_somebody(f"pagehand/{job.id}", "package.json", "{}\n")
-        start_with(world, {WORKFLOW: "on: push\n"})
+        world.push_files({WORKFLOW: b"on: push\n"})
         await world.done("two", job.id)
         assert changed(world, job) == ["A", "notes.md", "A", "package.json"]
         assert git(world.bare, "show", f"pagehand/{job.id}:{WORKFLOW}") == "on: push\n"
@@ -245,7 +235,7 @@ async def test_in_mkdocs_settings_only_the_navigation_may_change(
     """A new page needs its entry, but hooks and plugins are executed."""
     allowed = AllowedPaths(only_navigation=only_navigation)
     async with executing(tmp_path, editor(lambda copy: write(copy, "mkdocs.yml", MKDOCS + more)), allowed=allowed) as w:
-        start_with(w, {"mkdocs.yml": MKDOCS})
+        w.push_files({"mkdocs.yml": MKDOCS.encode()})
         job = await w.done("go")
         assert (f"pagehand/{job.id}" in w.branches()) is is_taken
 

@@ -1,9 +1,10 @@
 """Keys are never pushed: a change that reveals one is held back, kept, reported without it, and pushed once fixed."""
 
-import bz2
+import base64
 import io
 import random
 import string
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from support.worlds.executor_world import ExecutorWorld, Secrets, executing
 from support.worlds.jobserver_world import git
 
 from bot.jobserver.editors.interface import EditProgress, EditResult, EditTask
-from bot.jobserver.leaks.archives import MOST_BYTES
 from bot.jobserver.models import AgentJob, PlanStep, Requester, Status, StepStatus
 
 OWN = "kX9/w2+QzR7vLm4&pT8sYb1dN6"
@@ -159,29 +159,61 @@ async def test_a_change_that_cannot_be_scanned_in_time_is_held_back(tmp_path: Pa
     secrets = Secrets(time_limit=0.0)
     async with executing(tmp_path, editor({"docs/a.md": b"x"}), secrets=secrets) as world:
         job = await world.done("go")
-        assert "could not be searched for keys: the search took longer than 0 s" in reason(job)
+        assert "could not be searched for keys: the search took too long at" in reason(job)
         assert job.details is not None
         assert job.details.partial_work is not None
         assert world.branches() == {"main"}
 
 
-async def test_an_archive_is_scanned_and_held_back_if_it_unpacks_too_much(tmp_path: Path) -> None:
-    """It says which one; an image is no archive."""
-    with io.BytesIO() as packed, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", f"<w:t>{GITHUB}</w:t>" * 9)
-        archive.close()
-        files = {"docs/a.docx": packed.getvalue(), "docs/b.png": b"\x89PNG\r\n\x1a\n" + bytes(range(256))}
-    async with executing(tmp_path, editor(files), secrets=Secrets()) as world:
-        assert "(GitHub token, rule github-token) in `docs/a.docx`" in reason(await world.done("go"))
-    (tmp_path / "again").mkdir()
-    files = {"docs/a.md": b"Fine.\n", "docs/b.bz2": bz2.compress(bytes(MOST_BYTES + 1))}
-    async with executing(tmp_path / "again", editor(files), secrets=Secrets()) as world:
+def packed(*, as_tar: bool = False) -> bytes:
+    with io.BytesIO() as stream:
+        if as_tar:
+            with tarfile.open(fileobj=stream, mode="w") as tar:
+                tar.addfile(tarfile.TarInfo("a.md"))
+        else:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("word/document.xml", f"<w:t>{GITHUB}</w:t>" * 9)
+        return stream.getvalue()
+
+
+async def test_packed_files_are_held_out_and_named(tmp_path: Path) -> None:
+    """By their first bytes, whatever they are called; what was there can be moved and deleted, but not changed."""
+
+    async def edit(task: EditTask, _: EditProgress) -> EditResult:
+        docs = task.workspace.copy / "docs"
+        (docs / "new.md").write_bytes(packed())
+        (docs / "new\nline.png").write_bytes(packed(as_tar=True))
+        (docs / "theirs.bin").write_bytes(packed() + b"x")
+        (docs / "b.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+        (docs / "moved.bin").rename(docs / "there.bin")
+        (docs / "gone.bin").unlink()
+        return EditResult("Done.")
+
+    async with executing(tmp_path, ScriptedEditor(edit), secrets=Secrets()) as world:
+        world.push_files({f"docs/{name}.bin": packed() + name.encode() for name in ("theirs", "moved", "gone")})
         job = await world.done("go")
-        assert "could not be searched for keys: the search met more than is unpacked at `docs/b.bz2`" in reason(job)
-        assert world.branches() == {"main"}
-    (tmp_path / "allowed").mkdir()
-    async with executing(tmp_path / "allowed", editor(files), secrets=Secrets(allowed=("docs/*.bz2",))) as world:
-        assert (await world.done("go")).status is Status.COMPLETED
+        assert job.status is Status.COMPLETED
+        assert job.details is not None
+        for name in ("new.md", "new line.png", "theirs.bin"):
+            assert f"`docs/{name}` is a packed file, in which keys cannot be" in (job.details.summary or "")
+        changed = git(world.bare, "diff", "--name-status", "--no-renames", f"main...pagehand/{job.id}").split()
+        assert changed == ["A", "docs/b.png", "D", "docs/gone.bin", "D", "docs/moved.bin", "A", "docs/there.bin"]
+
+
+async def test_what_was_encoded_before_can_be_edited(tmp_path: Path) -> None:
+    """Also a value of the server itself, which cannot be allowed."""
+    hidden = base64.b64encode(f"user:{OWN}".encode())
+
+    async def edit(task: EditTask, _: EditProgress) -> EditResult:
+        (task.workspace.copy / "docs/sample.md").rename(task.workspace.copy / "docs/moved.md")
+        with (task.workspace.copy / "docs/moved.md").open("a") as file:
+            file.write("More.\n")
+        return EditResult("Done.")
+
+    async with executing(tmp_path, ScriptedEditor(edit), secrets=Secrets((OWN,))) as world:
+        world.push_files({"docs/sample.md": hidden + b"\n"})
+        job = await world.done("go")
+        assert (job.status, reason(job)) == (Status.COMPLETED, "")
 
 
 async def test_commits_of_others_on_the_branch_are_not_the_jobs(tmp_path: Path) -> None:

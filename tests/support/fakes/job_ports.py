@@ -11,7 +11,6 @@ from bot.jobserver.leaks.interface import Leak, Trees
 from bot.jobserver.models import CheckResult, CheckStatus, Extra, PullRequestState, Requester
 from bot.jobserver.pull_requests.interface import MissingExtra, NewPullRequest, OpenedPullRequest
 from bot.jobserver.repository.snapshot import Snapshot
-from bot.runtime.secrets.masking import SecretMasker
 
 Edit = Callable[[EditTask, EditProgress], Awaitable[EditResult | None]]
 
@@ -47,19 +46,6 @@ class NoLeaks:
 
     async def leaks(self, trees: Trees) -> tuple[Leak, ...]:
         return ()
-
-
-@dataclass(frozen=True)
-class FixedValues:
-    """Masks the values given, and by the rules."""
-
-    values: tuple[str, ...] = ()
-
-    def known(self, text: str) -> str:
-        return SecretMasker(self.values).mask_own(text)
-
-    def all(self, text: str) -> str:
-        return SecretMasker(self.values).mask(text).text
 
 
 class WordCheck:

@@ -1,12 +1,12 @@
 """Jobs executed on a real repository and a real store, with a scripted editor and a scripted host of pull requests."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from support.fakes.job_ports import FakePullRequests, FixedValues, NoChecks, NoLeaks, ScriptedEditor
+from support.fakes.job_ports import FakePullRequests, NoChecks, NoLeaks, ScriptedEditor
 from support.worlds.jobserver_world import KEY, git, make_bare, until
 
 from bot.jobserver.executor.asking import Asking
@@ -19,7 +19,8 @@ from bot.jobserver.executor.job_runner import JobRunner
 from bot.jobserver.executor.proposing import Proposing
 from bot.jobserver.executor.publishing import Publishing
 from bot.jobserver.executor.retention import BranchRemoval, JobCleanup
-from bot.jobserver.leaks.process import LeakScanProcess
+from bot.jobserver.leaks.forms import OwnSecrets
+from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.models import AgentJob, Requester, Status
 from bot.jobserver.repository.allowed_paths import AllowedPaths
 from bot.jobserver.repository.git import Git
@@ -77,8 +78,8 @@ class ExecutorWorld:
         mirror = Mirror(git_of, self.data / "mirror.git")
         limits = ChangeLimits(max_files=100, max_file_bytes=10_000, allowed=allowed)
         self.repository = GitRepository(mirror, BaseBranch("main"), limits)
-        masking = FixedValues(secrets.known)
-        scan = LeakScanProcess(mirror, lambda: secrets.known, secrets.allowed, secrets.time_limit)
+        masking = OwnSecrets(secrets.known)
+        scan = ChangeScan(mirror, lambda: masking, secrets.allowed, secrets.time_limit)
         self.folders = JobFolders(self.data)
         self.folders.prepare()
         self.store = JobStore(database, rate_limit=1_000_000, now=self.now)
@@ -159,6 +160,17 @@ class ExecutorWorld:
 
     def branches(self) -> set[str]:
         return set(git(self.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").split())
+
+    def push_files(self, files: Mapping[str, bytes]) -> None:
+        """Pushes the files that the base branch begins with."""
+        theirs = self.data.parent / "first"
+        git(self.data, "clone", "--quiet", str(self.bare), str(theirs))
+        for name, data in files.items():
+            (theirs / name).parent.mkdir(parents=True, exist_ok=True)
+            (theirs / name).write_bytes(data)
+        git(theirs, "add", "--all")
+        git(theirs, "commit", "--quiet", "-m", "More")
+        git(theirs, "push", "--quiet", "origin", "main")
 
     def push_as_somebody(self, branch: str, name: str, text: str) -> None:
         """Pushes a commit of another person to a branch."""
