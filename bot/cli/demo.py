@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bot.cli.demo_agent import agent_offer
+from bot.cli.demo_agent import REVIEWER, agent_offer
 from bot.cli.demo_guide import Tour, guide
 from bot.cli.demo_scenario import run_scenario
 from bot.cli.demo_services import Demo, DemoError, Ports, running_demo
@@ -107,7 +107,7 @@ async def _browse(directory: Path, ports: Ports, agent: str) -> None:
 
 def _editor_hint(demo: Demo) -> str:
     if demo.merge_key:
-        return f"To merge it, log in on its page with the key {demo.merge_key}\n"
+        return f"To merge it, press *Merge* on its page; your name there is {REVIEWER}, your key {demo.merge_key}\n"
     return f"The demo's editor knows four things; ask it: What can you do?\n{agent_offer()}\n"
 
 

@@ -36,7 +36,7 @@ def settings_with_agent(agent: str, **given: object) -> JobServerSettings:
 
 
 def reviewer_key(settings: JobServerSettings) -> str:
-    """Returns the key for logging in to the demo's pages; empty if no login is needed."""
+    """Returns the key to merge with on the demo's pages; empty if none is needed."""
     return next((reviewer.key.get_secret_value() for reviewer in settings.reviewer_list), "")
 
 

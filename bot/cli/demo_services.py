@@ -60,8 +60,8 @@ class Ports(NamedTuple):
 class Demo:
     """A running demo.
 
-    `url` is the workspace's page, `repository` the git repository that jobs change, and `merge_key` the key for logging
-    in to the pull requests' pages, empty if no login is needed.
+    `url` is the workspace's page, `repository` the git repository that jobs change, and `merge_key` the key to merge
+    pull requests with, empty if none is needed.
     """
 
     workspace: WorkspaceServer
@@ -116,7 +116,7 @@ def _job_server_settings(directory: Path, repository: Path, key: str, agent: str
 
 
 async def _start_job_server(settings: JobServerSettings, port: int | None) -> tuple[JobServer, str]:
-    # With an agent, merging needs a login: the agent might reach the pages.
+    # With an agent, merging needs a key: the agent might reach the pages.
     everybody = "" if settings.runs_programs else YOU
     preferred = settings.model_copy(update={"port": JOB_SERVER_PORT if port is None else port})
     server = JobServer(preferred, everybody=everybody)

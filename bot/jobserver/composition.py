@@ -32,7 +32,7 @@ from bot.jobserver.leaks.known_values import KnownValues
 from bot.jobserver.leaks.scan import ChangeScan
 from bot.jobserver.metrics import CountedEgress, RunCounts
 from bot.jobserver.pages.handlers import PullRequestPages
-from bot.jobserver.pages.login import Login
+from bot.jobserver.pages.reviewers import Gate
 from bot.jobserver.pull_requests.github.connection import GitHubConnection, connect
 from bot.jobserver.pull_requests.interface import PullRequests
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, open_local_pull_requests
@@ -111,8 +111,8 @@ class Composition:
             wake=runner.wake, interrupt=runner.interrupt, as_of_now=states.as_of_now,
             mirror_state=lambda: first_fetch.state,
         )  # fmt: skip
-        login = Login(settings, public_url=public_url, now=_now, everybody=everybody)
-        pages = PullRequestPages(local, login, repository=short_name(settings.repository))
+        gate = Gate(settings, public_url=public_url, everybody=everybody)
+        pages = PullRequestPages(local, gate, repository=short_name(settings.repository))
         return Parts(api, pages, base.name, metrics)
 
     def _count(self, queue: InstructionQueue) -> Sequence[web.RouteDef]:

@@ -3,6 +3,7 @@
 import logging
 import secrets
 from collections.abc import Callable, Collection
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -17,7 +18,6 @@ ErrorResponseFactory = Callable[[web.Request, int, str], web.Response]
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _MESSAGES = {
     400: "This request could not be read.",
-    403: "This page cannot be used from there.",
     404: "There is nothing at this address.",
     405: "This address does not take this method.",
     413: "This request is too large.",
@@ -94,7 +94,8 @@ def answer_errors(error_response: ErrorResponseFactory) -> Middleware:
 
 
 def _http_error(request: web.Request, error: web.HTTPError, error_response: ErrorResponseFactory) -> web.Response:
-    response = error_response(request, error.status, _MESSAGES.get(error.status, error.reason))
-    if "Allow" in error.headers:
-        response.headers["Allow"] = error.headers["Allow"]
+    words = error.reason if error.reason != HTTPStatus(error.status).phrase else _MESSAGES.get(error.status)
+    response = error_response(request, error.status, words or error.reason)
+    for name in {"Allow", "WWW-Authenticate"} & error.headers.keys():
+        response.headers[name] = error.headers[name]
     return response

@@ -27,13 +27,13 @@ logger = logging.getLogger(__name__)
 _SHUTDOWN_S = 2.0
 _OTHER_BODY_BYTES = 100_000  # files and requester, if each character is written as an escape
 _JSON_ESCAPE_BYTES = 12  # one character outside the basic plane, written as two \uXXXX
-_PAGE_PATHS = ("/pulls", "/static", "/login", "/logout")
+_PAGE_PATHS = ("/pulls", "/static")
 
 
 class JobServer:
     """One job server: `start`, then `stop`; or `serve_forever`.
 
-    `everybody` is for demos on a loopback address: nobody logs in, and whoever merges or closes gets this name.
+    `everybody` is for demos on a loopback address: nobody needs a key, and whoever merges or closes gets this name.
     """
 
     def __init__(self, settings: JobServerSettings, *, everybody: str = "") -> None:
@@ -87,8 +87,8 @@ class JobServer:
         server = HttpServer(_application(settings, public_url, parts), shutdown_timeout=_SHUTDOWN_S)
         stack.push_async_callback(server.stop)
         await server.start(listener)
-        if settings.nobody_can_read_pages:
-            logger.warning("nobody can read the pull request pages: give each reviewer a key in %sREVIEWERS", PREFIX)
+        if warning := settings.warning_about_reviewers:
+            logger.warning("%s", warning)
         if unknown := settings.unknown_rules:
             logger.warning("%sALLOWED_SECRETS names rules that do not exist: %s", PREFIX, ", ".join(unknown))
         if words := await egress_warning(settings, resolve):

@@ -94,8 +94,7 @@ def _port(settings: JobServerSettings) -> SetupFinding:
 
 
 def _pages(settings: JobServerSettings) -> Iterator[SetupFinding]:
-    if settings.nobody_can_read_pages:
-        words = f"nobody can read the pull request pages: give each reviewer a key in {PREFIX}REVIEWERS"
+    if words := settings.warning_about_reviewers:
         yield SetupFinding("pages", is_ok=None, message=words)
 
 

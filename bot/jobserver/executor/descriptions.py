@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from bot.jobserver.documents.pages import decoded, is_page, title_of
-from bot.jobserver.models import ChangeKind, Changes, CheckResult, CheckStatus, FileChange, Requester
+from bot.jobserver.models import ChangeKind, Changes, CheckResult, CheckStatus, Requester
 from bot.jobserver.repository.references import without_references
 from bot.jobserver.repository.snapshot import Snapshot
 from bot.jobserver.store.records import Instruction
@@ -20,7 +20,6 @@ TRAILER = "Pagehand-Instruction"
 _SUBJECT_LENGTH = 72
 _QUOTED_CHARACTERS = 8_000
 _QUOTED_LINES = 300
-_LISTED_FILES = 50
 _LISTED_LINES = 30
 _LINE_LENGTH = 300
 _HTML = re.compile(r"(?<!\\)(\\*)<(?=[A-Za-z/!?])")
@@ -40,7 +39,6 @@ class Proposal:
     words: str
     summary: str = ""
     requester: Requester | None = None
-    changes: Changes | None = None
     notes: Sequence[str] = ()
     left_out: Sequence[str] = ()
     checks: Sequence[CheckResult] = ()
@@ -79,7 +77,6 @@ def pull_request_description(proposal: Proposal) -> str:
         _asked_by(proposal.requester),
         _attached(proposal.files),
         *answer,
-        _changed(proposal.changes),
         *map(_sentence, proposal.notes),
         _list("Left out:", proposal.left_out),
         _list("The checks still find:", _problems(proposal.checks)),
@@ -140,22 +137,6 @@ def _quoted(text: str) -> str:
     lines = _inert(shortened(text, _QUOTED_CHARACTERS)).splitlines()
     kept = lines if len(lines) <= _QUOTED_LINES else [*lines[:_QUOTED_LINES], "…"]
     return "\n".join(f"> {line}".rstrip() for line in kept)
-
-
-def _changed(changes: Changes | None) -> str:
-    if changes is None or not changes.file_count:
-        return ""
-    files = "1 file" if changes.file_count == 1 else f"{changes.file_count:,} files"
-    heading = f"Changed in this pull request: {files}, {changes.added:,} lines added, {changes.removed:,} removed."
-    listed = [f"- {_file(file)}" for file in changes.files[:_LISTED_FILES]]
-    more = changes.file_count - len(listed)
-    return "\n".join([heading, "", *listed, *([f"- and {more:,} more"] if more else [])])
-
-
-def _file(file: FileChange) -> str:
-    path = one_line("".join(c if c.isprintable() else "?" for c in file.path), _LINE_LENGTH).replace("`", "'")
-    name = f"{_plain(file.title)} (`{path}`)" if file.title else f"`{path}`"
-    return f"{name}, {file.kind.value}"
 
 
 def _problems(checks: Sequence[CheckResult]) -> list[str]:

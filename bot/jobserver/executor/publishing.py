@@ -99,17 +99,14 @@ class Publishing:
             is_ahead = start.parents[0] != start.base
             if not is_ahead or await self.pull_requests.find(instruction.branch):
                 return Proposed()
-            pending = await self._record_branch(instruction, start)
+            pending = await self._record_branch(instruction)
         return await self.proposing.propose(pending)
 
-    async def _record_branch(self, instruction: Instruction, start: StartingPoint) -> PendingProposal:
+    async def _record_branch(self, instruction: Instruction) -> PendingProposal:
         """Records a proposal for a branch that has none."""
         words = next((earlier.words for earlier in instruction.conversation), instruction.words)
-        changes = await self.repository.changes(start.base, start.parents[0])
         described_as = await described(replace(instruction, words=words), self.masking)
-        return await self._record(
-            described_as, Proposal(described_as.words, requester=described_as.requester, changes=changes), ()
-        )
+        return await self._record(described_as, Proposal(described_as.words, requester=described_as.requester), ())
 
     async def _record(
         self, described_as: Instruction, proposal: Proposal, checks: Sequence[CheckResult]
@@ -131,7 +128,6 @@ def _proposal(instruction: Instruction, change: EditOutcome, summary: str, spent
         instruction.words,
         summary,
         instruction.requester,
-        change.changes,
         change.notes,
         change.left_out,
         change.checks,

@@ -15,11 +15,11 @@ from bot.jobserver.errors import JobServerError, MergeError, PullRequestNotFound
 from bot.jobserver.models import PullRequestState
 from bot.jobserver.pages.changes import PageOfFiles, file_diffs, omissions, page_of_files
 from bot.jobserver.pages.diff import visible
-from bot.jobserver.pages.login import Login
 from bot.jobserver.pages.markdown import PageSource
 from bot.jobserver.pages.page_renderer import MarkdownRenderer
 from bot.jobserver.pages.rendered import FILES_ON_A_PAGE, rendered_files
-from bot.jobserver.pages.rendering import error_page, form_field, render_page
+from bot.jobserver.pages.rendering import form_field, render_page
+from bot.jobserver.pages.reviewers import Gate
 from bot.jobserver.pull_requests.local.local_pull_requests import LocalPullRequests, PullRequestContents
 
 PICTURE_BYTES = 5_000_000
@@ -34,7 +34,6 @@ TIME_LIMIT_S = 3.0
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = r"/pulls/{number:[1-9]\d{0,8}}"
 _PAGE = re.compile(r"[1-9]\d{0,5}")
-_NOT_PRESSED_HERE = "This button works only on the pull request's own page, and for reviewers who are logged in."
 _UNREACHABLE = "The repository could not be reached. Please try again."
 
 
@@ -71,9 +70,9 @@ async def shown_description(description: str, number: int, renderer: MarkdownRen
 class PullRequestPages:
     """The handlers. `repository` is the name to show."""
 
-    def __init__(self, pull_requests: LocalPullRequests, login: Login, *, repository: str) -> None:
+    def __init__(self, pull_requests: LocalPullRequests, gate: Gate, *, repository: str) -> None:
         self._pull_requests = pull_requests
-        self._login = login
+        self._gate = gate
         self._repository = repository
         self._renderer = MarkdownRenderer()
         self._descriptions = MarkdownRenderer(time_limit=TIME_LIMIT_S)
@@ -87,13 +86,12 @@ class PullRequestPages:
         app.router.add_post(f"{_NUMBER}/merge", self.merge)
         app.router.add_post(f"{_NUMBER}/close", self.close)
         app.router.add_get(r"/static/{name:[a-z]+\.(?:css|svg)}", self.static)
-        self._login.add_routes(app)
 
     async def home(self, _: web.Request) -> web.Response:
         raise web.HTTPSeeOther("/pulls")
 
     async def list(self, request: web.Request) -> web.Response:
-        self._login.check_may_read(request)
+        self._gate.check_may_read(request)
         asked = request.query.get("state", "")
         state = PullRequestState(asked) if asked in set(PullRequestState) else None
         listed = await self._pull_requests.list(state, _page_number(request))
@@ -111,7 +109,7 @@ class PullRequestPages:
         )
 
     async def picture(self, request: web.Request) -> web.Response:
-        self._login.check_may_read(request)
+        self._gate.check_may_read(request)
         side: Literal["before", "after"] = "before" if request.match_info["side"] == "before" else "after"
         path = request.match_info["path"]
         if not path.lower().endswith(PICTURE_FORMATS) or "\0" in path:
@@ -136,11 +134,9 @@ class PullRequestPages:
         return await self._press(request, lambda number, name: self._pull_requests.close(number, by=name))
 
     async def _press(self, request: web.Request, action: Callable[[int, str], Awaitable[None]]) -> web.Response:
-        session = await self._login.check_pressed_here(request)
-        if session is None:
-            return error_page(request, 403, _NOT_PRESSED_HERE)
+        name = self._gate.check_may_decide(request)
         try:
-            await action(_number(request), session.name)
+            await action(_number(request), name)
         except PullRequestNotFoundError as error:
             raise web.HTTPNotFound from error
         except MergeError as error:
@@ -150,7 +146,7 @@ class PullRequestPages:
         raise web.HTTPSeeOther(f"/pulls/{_number(request)}")
 
     async def _contents(self, request: web.Request) -> PullRequestContents:
-        self._login.check_may_read(request)
+        self._gate.check_may_read(request)
         try:
             return await self._pull_requests.contents(_number(request))
         except PullRequestNotFoundError as error:
@@ -168,8 +164,9 @@ class PullRequestPages:
         )
 
     def _render(self, template: str, request: web.Request, *, status: int = 200, **values: Any) -> web.Response:
-        viewer = self._login.viewer(request)
-        return render_page(template, status=status, repository=self._repository, viewer=viewer, **values)
+        viewer, has_reviewers = self._gate.viewer(request), self._gate.somebody_may_decide
+        values |= {"repository": self._repository, "viewer": viewer, "has_reviewers": has_reviewers}
+        return render_page(template, status=status, **values)
 
 
 def _shown_changes(page: PageOfFiles, patches: tuple[str, ...]) -> dict[str, Any]:

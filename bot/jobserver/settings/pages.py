@@ -1,25 +1,24 @@
-"""Settings for the pages of the local pull requests: who may merge and close, and how they log in."""
+"""Settings for the pages of the local pull requests: who may merge and close."""
 
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SecretStr
+from pydantic import Field, PlainValidator, SecretStr
 
-from bot.jobserver.settings.values import Duration
 from bot.runtime.secrets.rotation import Rotating, secret_text
 from bot.runtime.settings import Settings
 
-SHORTEST_REVIEWER_KEY = 16
+SHORTEST_KEY = 22
+"""Characters: nothing slows down whoever tries keys. 1.0.0 accepted 16, with which one can still read."""
+_SHORTEST_TO_READ = 16
+NEW_KEY = f"a new one of at least {SHORTEST_KEY} characters (openssl rand -hex 24)"
 _LONGEST_NAME = 80
-_NOBODY = "nobody may merge or close pull requests, and everybody is logged out"
+_NOBODY = "nobody may merge or close pull requests, or read private ones"
 _MOST_KEYS = 2
-Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,10 @@ class Reviewer:
 
     name: str
     key: SecretStr
+
+    @property
+    def may_decide(self) -> bool:
+        return len(self.key.get_secret_value()) >= SHORTEST_KEY
 
 
 def _parse(text: str) -> tuple[Reviewer, ...]:
@@ -40,12 +43,10 @@ def _reviewers(text: str) -> tuple[Reviewer, ...]:
     """Returns the reviewers in a text. Raises ValueError, which does not quote it."""
     found = _parse(text)
     names, keys = Counter(one.name for one in found), set(_keys(found))
-    if not all(name.isprintable() and 0 < len(name) <= _LONGEST_NAME for name in names):
-        raise ValueError("must be lines such as Ada: key, each with a name")
-    if not all(len(key) >= SHORTEST_REVIEWER_KEY and re.fullmatch(r"[!-~]+", key) for key in keys):
-        raise ValueError(
-            f"must be lines such as Ada: key, each with a key of at least {SHORTEST_REVIEWER_KEY} characters"
-        )
+    if not all(name.isprintable() and 0 < len(name) <= _LONGEST_NAME and ":" not in name for name in names):
+        raise ValueError("must be lines such as Ada: key, each with a name without a colon")
+    if not all(len(key) >= _SHORTEST_TO_READ and re.fullmatch(r"[!-~]+", key) for key in keys):
+        raise ValueError(f"must be lines such as Ada: key, each with a key of at least {SHORTEST_KEY} characters")
     if max(names.values(), default=0) > _MOST_KEYS or len(keys) < len(found):
         raise ValueError("must give each person a name and a key of their own, or two keys while one is replaced")
     return found
@@ -70,37 +71,13 @@ def _rotating_reviewers(value: object) -> Reviewers:
     return value if isinstance(value, Rotating) else reviewers_in(secret_text(value))
 
 
-def _networks(value: object) -> object:
-    """Reads addresses and networks separated by commas or spaces."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return tuple(ip_network(word) for word in value.replace(",", " ").split())
-    except ValueError:
-        raise ValueError("must be addresses or networks, such as 127.0.0.1, 10.0.3.0/24") from None
-
-
-def _not_everybody(value: tuple[Network, ...]) -> tuple[Network, ...]:
-    if not all(network.prefixlen for network in value):
-        raise ValueError("must not include every address, or anybody could claim any address")
-    return value
-
-
 class PageSettings(Settings):
-    """Who may merge and close on the pages of the local pull requests, and how they log in."""
+    """Who may merge and close on the pages of the local pull requests."""
 
     reviewers: Annotated[Reviewers, PlainValidator(_rotating_reviewers)] = Field(
         reviewers_in(""),
         description="who may merge and close on the pull request pages: a line `name: key` each, with a key of at "
-        f"least {SHORTEST_REVIEWER_KEY} characters, best in a file; without it nobody can",
-    )
-    login_lasts: Duration = Field(
-        timedelta(hours=12), description="how long a reviewer stays logged in (seconds or ISO 8601)"
-    )
-    trusted_proxies: Annotated[tuple[Network, ...], BeforeValidator(_networks), AfterValidator(_not_everybody)] = Field(
-        (),
-        description="comma-separated addresses and networks of the proxies in front; only their X-Forwarded-For is "
-        "trusted",
+        f"least {SHORTEST_KEY} characters, best in a file; without it nobody can",
     )
 
     @property

@@ -10,7 +10,7 @@ from pydantic_settings import SettingsConfigDict
 
 from bot.jobserver.settings.github import GitHubSettings
 from bot.jobserver.settings.limits import LimitSettings
-from bot.jobserver.settings.pages import PageSettings
+from bot.jobserver.settings.pages import NEW_KEY, PageSettings
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
 from bot.runtime.logging import LogFormat
@@ -218,8 +218,8 @@ class JobServerSettings(
 
     private_pages: bool | None = Field(
         None,
-        description="true shows the pull request pages only to reviewers who are logged in; the default if an agent or "
-        "another program runs",
+        description="true shows the pull request pages only to reviewers; the default if an agent or another program "
+        "runs",
         validate_default=True,
     )
 
@@ -274,9 +274,16 @@ class JobServerSettings(
         return self.editor != "builtin" or bool(self.checks)
 
     @property
-    def nobody_can_read_pages(self) -> bool:
-        """Whether pull requests are on this server's own pages and nobody has a key for them."""
-        return bool(self.private_pages) and self.pull_requests == "local" and not self.reviewer_list
+    def warning_about_reviewers(self) -> str:
+        """What is missing for this server's own pages to be read and used; empty if nothing is."""
+        if self.private_pages and self.pull_requests == "local" and not self.reviewer_list:
+            return f"nobody can read the pull request pages: give each reviewer a key in {PREFIX}REVIEWERS"
+        if names := ", ".join(dict.fromkeys(one.name for one in self.reviewer_list if not one.may_decide)):
+            return (
+                f"these reviewers cannot merge, since their keys are too short: {names}. Give each {NEW_KEY} in "
+                f"{PREFIX}REVIEWERS, and remove the old one"
+            )
+        return ""
 
     @property
     def shown_model(self) -> str:

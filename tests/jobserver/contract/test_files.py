@@ -14,7 +14,7 @@ import httpx
 import pytest
 from support.worlds.executor_world import executing
 from support.worlds.hostile_world import findings_of, hostile_world, needs_bubblewrap
-from support.worlds.jobserver_world import FILE, KEY, WITHOUT_TLS, JobServerWorld, git, make_bare, running, until
+from support.worlds.jobserver_world import ADA, FILE, KEY, WITHOUT_TLS, JobServerWorld, git, make_bare, running, until
 
 from bot.jobserver.models import AttachedFile
 from bot.jobserver.store.records import PromptRequest
@@ -70,8 +70,7 @@ async def test_an_uploaded_file_is_available_to_the_editor_but_not_in_the_change
     assert found["told"].endswith("The instruction:\n\nLook at the diagram")
     changed = git(world.repository, "diff", "--name-only", "main", f"pagehand/{job['id']}").split()
     assert changed == ["found.json"]
-    await world.log_in()
-    assert "Attached to the request: Diagram v2.png." in (await world.client.get(job["prLink"])).text
+    assert "Attached to the request: Diagram v2.png." in (await world.client.get(job["prLink"], auth=ADA)).text
     folder = world.settings.data_directory / "jobs" / job["id"]
     assert found["copy"] == str(folder / "copy")
     assert [path.name for path in folder.iterdir()] == ["home"], "data of a run is deleted with it"

@@ -14,7 +14,7 @@ from support.worlds.hostile_world import (
     needs_bubblewrap,
     processes_naming,
 )
-from support.worlds.jobserver_world import KEY
+from support.worlds.jobserver_world import ADA, KEY
 
 pytestmark = pytest.mark.skipif("sys.platform != 'linux'", reason="bubblewrap exists for Linux only")
 
@@ -278,8 +278,7 @@ async def test_blocked_connections_are_reported(tmp_path: Path) -> None:
         job = await world.done("go")
         assert job["details"]["summary"].endswith(told)
         assert "refused: example.com (2)" in world.log(job["id"])
-        await world.log_in()
-        page = (await world.client.get(job["prLink"])).text
+        page = (await world.client.get(job["prLink"], auth=ADA)).text
     assert "It tried to reach example.com" in page
 
 

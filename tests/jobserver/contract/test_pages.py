@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.worlds.jobserver_world import JobServerWorld, git, hidden_fields, make_bare, make_repository, running
+from support.worlds.jobserver_world import ADA, JobServerWorld, git, hidden_fields, make_bare, make_repository, running
 
 PAGES = {"docs/start.md": "# Start\n\nA colour.\n\nAnother line.\n", "docs/guides/one.md": "# One\n\nThe colour.\n"}
 MERGE_BUTTON = '<button class="primary">Merge</button>'
@@ -97,11 +97,10 @@ ELSEWHERE = (None, "null", "http://evil.example", "https://127.0.0.1", "http://l
 async def test_buttons_cannot_be_pressed_from_another_site(world: JobServerWorld) -> None:
     link = (await world.done(REPLACE))["prLink"]
     before = git(world.repository, "rev-parse", "main")
-    await world.log_in()
     form = hidden_fields((await world.client.get(link)).text)
     for origin, button in itertools.product(ELSEWHERE, ("merge", "close")):
         headers = {"Origin": origin} if origin else {}
-        answer = await world.client.post(f"{link}/{button}", data=form, headers=headers)
+        answer = await world.client.post(f"{link}/{button}", data=form, headers=headers, auth=ADA)
         assert answer.status_code == 403, (origin, button)
         assert git(world.repository, "rev-parse", "main") == before, (origin, button)
         assert MERGE_BUTTON in (await world.client.get(link)).text, (origin, button)
@@ -117,6 +116,7 @@ async def test_texts_of_people_are_escaped(world: JobServerWorld) -> None:
         assert "<img src=x" not in answer.text
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy, "no other site can have its buttons pressed"
         assert "unsafe" not in policy
     assert "&lt;script&gt;" in (await world.client.get(job["prLink"])).text
 
@@ -125,10 +125,7 @@ async def test_missing_pages_are_404(world: JobServerWorld) -> None:
     for path in ("/pulls/1", "/pulls/0", "/pulls/x", "/pulls/99999999999", "/static/nothing.css", "/static/../x"):
         answer = await world.client.get(path)
         assert answer.status_code == 404
-    await world.log_in()
-    form = hidden_fields((await world.client.get("/pulls")).text)
-    answer = await world.client.post("/pulls/7/merge", data=form, headers={"Origin": world.url})
-    assert answer.status_code == 404
+    assert (await world.send("/pulls/7", "merge", {})).status_code == 404
     assert "no pull requests yet" in (await world.client.get("/pulls")).text
     assert (await world.client.get("/")).headers["Location"] == "/pulls"
 
@@ -155,11 +152,10 @@ async def test_the_list_is_paged_and_counts_each_state(world: JobServerWorld) ->
 
 async def test_a_change_that_was_not_shown_is_not_merged(world: JobServerWorld) -> None:
     job = await world.done(REPLACE)
-    await world.log_in()
     form = hidden_fields((await world.client.get(job["prLink"])).text)
     await world.message(job["id"], "Add a page called More with the text: x")
     await world.ended(job["id"])
-    answer = await world.client.post(f"{job['prLink']}/merge", data=form, headers={"Origin": world.url})
+    answer = await world.send(job["prLink"], "merge", form)
     assert answer.status_code == 409
     assert "has changed since you opened this page" in answer.text
     assert (await world.press(job["prLink"], "merge")).status_code == 303

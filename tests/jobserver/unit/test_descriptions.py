@@ -17,11 +17,8 @@ from bot.jobserver.executor.descriptions import (
     why_nothing_changed,
 )
 from bot.jobserver.models import (
-    ChangeKind,
-    Changes,
     CheckResult,
     CheckStatus,
-    FileChange,
     PromptBody,
     Requester,
 )
@@ -76,25 +73,18 @@ def test_titles_and_descriptions_are_formatted() -> None:
     assert pull_request_description(Proposal("a", "Done.")) == "> a\n\nThe agent's answer:\n\n> Done."
 
 
-def test_a_description_has_requester_changes_omissions_and_problems() -> None:
-    files = (
-        FileChange(path="docs/faq.md", kind=ChangeKind.ADDED, added=3, removed=0, title="The *FAQ*"),
-        FileChange(path="a`b\n.png", kind=ChangeKind.CHANGED, added=None, removed=None),
-    )
+def test_a_description_has_requester_omissions_and_problems() -> None:
     checks = (
         CheckResult(name="links", status=CheckStatus.FAILED, problems=("docs/faq.md: [gone](gone.md) leads nowhere",)),
         CheckResult(name="vale", status=CheckStatus.PASSED),
     )
-    changes = Changes(files=files, file_count=1200, added=3000, removed=4)
     left_out = ("`big.bin` is larger than 5 MB",)
-    proposal = Proposal("Add a FAQ", "Done.", ROBIN, changes, ("main was merged into the branch",), left_out, checks)
+    proposal = Proposal("Add a FAQ", "Done.", ROBIN, ("main was merged into the branch",), left_out, checks)
     assert pull_request_description(proposal).split("\n\n") == [
         "> Add a FAQ",
         "Asked by Robin Field ([where](https://example.slack.com/archives/C1/p1)).",
         "The agent's answer:",
         "> Done.",
-        "Changed in this pull request: 1,200 files, 3,000 lines added, 4 removed.",
-        "- The \\*FAQ\\* (`docs/faq.md`), added\n- `a'b?.png`, changed\n- and 1,198 more",
         "Main was merged into the branch.",
         "Left out:",
         "- `big.bin` is larger than 5 MB",
@@ -124,10 +114,8 @@ def test_texts_of_people_and_agents_stay_in_their_quotation(prompt: str, summary
 
 @given(st.text(max_size=100_000, alphabet="a\n<>`\u2028"))
 def test_a_description_is_bounded(text: str) -> None:
-    many = tuple(FileChange(path=text[:3000] or "a", kind=ChangeKind.ADDED, added=1, removed=1) for _ in range(300))
     failed = CheckResult(name="links", status=CheckStatus.FAILED, problems=(text[:3000],) * 300)
-    changes = Changes(files=many, file_count=300)
-    description = pull_request_description(Proposal(text, text, ROBIN, changes, (text,), (text,) * 300, (failed,) * 9))
+    description = pull_request_description(Proposal(text, text, ROBIN, (text,), (text,) * 300, (failed,) * 9))
     assert len(description) < 60_000, "GitHub takes 65,536 characters"
     assert len(task_from_checks((failed,) * 9)) < 20_000
 

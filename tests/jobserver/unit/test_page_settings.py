@@ -43,8 +43,9 @@ def test_an_empty_reviewers_file_lists_nobody_until_it_has_a_line(tmp_path: Path
     [
         (ADA, "each with a name"),
         (f": {ADA}", "each with a name"),
-        ("Ada: short", "at least 16 characters"),
-        ("Ada: planted key with spaces", "at least 16 characters"),
+        (f"Ada: Lovelace: {ADA}", "without a colon"),
+        ("Ada: short", "at least 22 characters"),
+        ("Ada: planted key with spaces", "at least 22 characters"),
         (f"Ada: {ADA}\nAda: {BEN}\nAda: {BEN}-new", "two keys while one is replaced"),
         (f"Ada: {ADA}\nAda: {ADA}", "of their own"),
         (f"Ada: {ADA}\nBen: {ADA}", "of their own"),
@@ -87,16 +88,12 @@ def test_drafts_are_public_only_if_no_program_can_reach_them() -> None:
     assert made(PRIVATE_PAGES="false", AGENT="claude", **neighbour).private_pages is False
 
 
-def test_proxies_are_addresses_and_networks() -> None:
-    named = made(TRUSTED_PROXIES="127.0.0.1, 10.0.3.0/24  2001:db8::/32").trusted_proxies
-    assert [str(network) for network in named] == ["127.0.0.1/32", "10.0.3.0/24", "2001:db8::/32"]
-    assert made().trusted_proxies == ()
-
-
-@pytest.mark.parametrize("proxies", ["proxy.example.com", "10.0.3.1/24", "1", "0.0.0.0/0", "::/0", "127.0.0.1/x"])
-def test_invalid_proxies_are_refused(proxies: str) -> None:
-    with pytest.raises(ConfigError, match="TRUSTED_PROXIES must"):
-        made(TRUSTED_PROXIES=proxies)
+@pytest.mark.parametrize(("key", "may"), [("k" * 22, True), ("k" * 21, False)])
+def test_a_short_key_of_1_0_0_loses_merging_and_the_warning_says_how_to_replace_it(key: str, *, may: bool) -> None:
+    settings = made(REVIEWERS=f"Ada: {key}\nBen: {BEN}-long-enough")
+    assert [one.may_decide for one in settings.reviewer_list] == [may, True]
+    words = "too short: Ada. Give each a new one of at least 22 characters (openssl rand -hex 24)"
+    assert (words in settings.warning_about_reviewers) is not may
 
 
 def test_keys_are_removed_from_the_environment() -> None:

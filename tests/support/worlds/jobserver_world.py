@@ -11,7 +11,7 @@ import sqlite3
 import ssl
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -27,7 +27,8 @@ from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.settings.sandbox import OPEN
 
 KEY = "planted-key-of-the-job-server"
-REVIEWER_KEY = "planted-key-of-a-reviewer"
+REVIEWER, REVIEWER_KEY = "Ada Lovelace", "planted-key-of-a-reviewer"
+ADA = httpx.BasicAuth(REVIEWER, REVIEWER_KEY)
 JOB = "/v2/agent/docs/job"
 FILE = "/v2/agent/docs/file"
 Named = dict[str, str]
@@ -157,16 +158,14 @@ class JobServerWorld:
         with contextlib.closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("ALTER TABLE jobs RENAME TO gone")
 
-    async def log_in(self, key: str = REVIEWER_KEY) -> httpx.Response:
-        return await self.client.post("/login", data={"key": key}, headers={"Origin": self.url})
-
     async def press(self, link: str, button: str) -> httpx.Response:
         """Presses a button as Ada, with the current form of the page."""
-        if "pagehand_reviewer" not in self.client.cookies:
-            assert (await self.log_in()).status_code == 303
-        form = hidden_fields((await self.client.get(link, timeout=WAIT_S)).text)
+        form = hidden_fields((await self.client.get(link, auth=ADA, timeout=WAIT_S)).text)
+        return await self.send(link, button, form)
+
+    async def send(self, link: str, button: str, form: Mapping[str, str], auth: httpx.Auth = ADA) -> httpx.Response:
         headers = {"Origin": self.url}
-        return await self.client.post(f"{link}/{button}", data=form, headers=headers, timeout=WAIT_S)
+        return await self.client.post(f"{link}/{button}", data=form, headers=headers, auth=auth, timeout=WAIT_S)
 
     def show(self, branch: str, path: str) -> str:
         return git(self.repository, "show", f"{branch}:{path}")
@@ -198,7 +197,7 @@ async def running(
         "api_key": KEY,
         "allow_root": True,
         "sandbox": "none",  # so that programs in other tests write where the test looks
-        "reviewers": f"Ada Lovelace: {REVIEWER_KEY}\n",
+        "reviewers": f"{REVIEWER}: {REVIEWER_KEY}\n",
     }
     given = values | settings
     configured = JobServerSettings(**({"egress": OPEN if given["sandbox"] == "none" else ()} | given))
