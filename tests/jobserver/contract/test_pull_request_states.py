@@ -42,7 +42,6 @@ async def test_a_merge_on_our_pages_shows_at_the_next_read(tmp_path: Path) -> No
 
 
 async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: Path) -> None:
-    """The second one sends the ETag, and unchanged answers are not sent again."""
     passing = PassingTime(time.time())
     async with github_server(tmp_path / "github") as server:
         branch_with_a_commit(server)
@@ -53,7 +52,6 @@ async def test_a_frequently_read_job_costs_github_two_calls_a_minute(tmp_path: P
                 passing.at += 1.0
                 assert await keeper.state(1) is PullRequestState.OPEN
             assert server.count("GET", PULL) == 2
-            assert server.not_modified == 1
             server.merge(1)
             passing.at += 31.0
             assert await keeper.state(1) is PullRequestState.MERGED

@@ -1,6 +1,6 @@
 """Pull requests at GitHub and GitHub Enterprise.
 
-The client is gidgethub: it is maintained by GitHub's and Python's own people, does no I/O itself (so that time
-limits, redirects and the size of an answer stay ours), and knows headers, errors, pages and the JWTs of Apps. The
-alternative, githubkit, brings models of the whole API: some ten thousand lines for the eleven calls that are made here.
+The client is githubkit, behind `GitHubTransport`: gidgethub is only maintained since September 2026. Its connections
+are ours, so that time limits, redirects and the size of an answer stay ours, too, and so are the models of answers: its
+own refuse values that GitHub sends.
 """

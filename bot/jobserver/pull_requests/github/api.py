@@ -4,19 +4,15 @@ import asyncio
 import math
 import random
 import re
-from collections import UserDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Literal
-from urllib.parse import urlsplit
-
-import aiohttp
-import gidgethub
-from gidgethub.abc import GitHubAPI
+from typing import Any, Literal, Protocol
+from urllib.parse import quote, urlsplit
 
 from bot.jobserver.pull_requests.github.errors import (
+    NOT_UNDERSTOOD,
     BusyError,
     MovedError,
     Purpose,
@@ -29,40 +25,57 @@ from bot.runtime.backoff import Backoff
 from bot.runtime.clock import SteadyClock
 from bot.runtime.http.retry_after import LONGEST_WAIT, parse_retry_after
 
-Answer = tuple[str | None, str | None, object, str | None]
-"""What gidgethub caches: the ETag, the time of the last change, the parsed body, and the next page."""
-_KEPT = 100
-"""How many answers are cached, each with up to 100 kB."""
-_SINGLE = re.compile(r"/pulls/\d+\Z", re.ASCII)
 LONGEST_PATIENCE_S = 60.0
 """The longest time that a call waits for rate limits to end, all its attempts together."""
 _UNSAID_S = 60.0
 """How long to wait, according to GitHub, if a secondary rate limit does not say."""
 _LIMITING = {403, 429}
+_MOST_FAULTS = 10
 ATTEMPTS = 4
 BACKOFF = Backoff(first=0.5, longest=8.0, spread=(0.5, 1.0))
-_CALL_TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
-_ANSWER_LIMIT = 10_000_000
-_CHUNK = 65_536
-_NO_BODY = b""
-_KNOWN_STATUSES = frozenset(map(int, HTTPStatus))
-_NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What gidgethub raises for invalid answers."""
+_VARIABLE = re.compile(r"\{(\w{1,40})\}")
 
 
-class AnswerCache(UserDict[str, Answer]):
-    """The latest answers about single pull requests, by address: a request with their ETag does not count as a call.
+class NoGitHubAnswerError(Exception):
+    """There was no answer, or none that can be read."""
 
-    Keeps the newest hundred, and no lists or checks.
+    def __init__(self, what: str, *, is_unreadable: bool = False) -> None:
+        self.is_unreadable = is_unreadable
+        super().__init__(what)
+
+
+@dataclass(frozen=True)
+class GitHubAnswer:
+    """An answer of any status. `headers` have names in lower case; `data` is parsed JSON, or None."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: Any
+
+    @property
+    def said(self) -> str:
+        """GitHub's own message about a failure, with the faults that it lists, in one line."""
+        found = self.data if isinstance(self.data, dict) else {}
+        listed = found.get("errors")
+        faults = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
+        words = "; ".join(_fault_in_words(each) for each in faults[:_MOST_FAULTS])
+        return one_line(f"{found.get('message') or self.status}{': ' if words else ''}{words}")
+
+
+def _fault_in_words(fault: object) -> str:
+    if not isinstance(fault, dict):
+        return str(fault)
+    return str(fault.get("message") or f"'{fault.get('field')}' is {fault.get('code')}")
+
+
+class GitHubTransport(Protocol):
+    """Makes one call of GitHub's API and follows no redirect; `path` begins with a slash.
+
+    Raises:
+        NoGitHubAnswerError: there is no answer, or a success that is not JSON.
     """
 
-    def __setitem__(self, address: str, answer: Answer) -> None:
-        if not _SINGLE.search(address):
-            return
-        self.data.pop(address, None)
-        self.data[address] = answer
-        if len(self.data) > _KEPT:
-            del self.data[next(iter(self.data))]
+    async def send(self, method: str, path: str, bearer: str, body: Mapping[str, Any] | None) -> GitHubAnswer: ...
 
 
 def seconds_to_wait(status: int, said: str, headers: Mapping[str, str], *, now: float) -> float | None:
@@ -120,7 +133,7 @@ class GitHubPause:
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `path` is a URI template; `body` is sent as JSON; `is_repeatable` if the call is idempotent."""
+    """One call. `variables` are filled into `path`; `body` is sent as JSON; `is_repeatable` if it is idempotent."""
 
     method: Literal["GET", "POST", "PATCH"]
     path: str
@@ -129,13 +142,9 @@ class Call:
     body: Mapping[str, Any] | None = None
     is_repeatable: bool = True
 
-
-@dataclass(frozen=True)
-class Authorization:
-    """The credential of a call: a token, or an App's own JWT."""
-
-    token: str | None = field(default=None, repr=False)
-    jwt: str | None = field(default=None, repr=False)
+    @property
+    def filled_path(self) -> str:
+        return _VARIABLE.sub(lambda match: quote(self.variables[match[1]], safe=""), self.path)
 
 
 class GitHubRestApi:
@@ -143,7 +152,7 @@ class GitHubRestApi:
 
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        transport: GitHubTransport,
         api_url: str,
         *,
         now: Callable[[], float] | None = None,
@@ -154,11 +163,11 @@ class GitHubRestApi:
         self.now = now or SteadyClock().now
         self.sleep = sleep
         self._jitter = jitter
-        self._transport = _Transport(session, "Pagehand", base_url=api_url)
+        self._transport = transport
         self._gate = GitHubPause(now=self.now, sleep=sleep)
 
-    async def call(self, call: Call, authorization: Authorization) -> Any:
-        """Returns the answer: parsed JSON, or text if it is not JSON.
+    async def call(self, call: Call, bearer: str) -> Any:
+        """Makes a call with a token, or with an App's own JWT. Returns parsed JSON.
 
         Raises:
             CodeHostError: one of the classes in `errors`.
@@ -167,7 +176,7 @@ class GitHubRestApi:
         while True:
             patience = await self._gate.wait(patience)
             try:
-                return await self._call_once(call, authorization)
+                return await self._call_once(call, bearer)
             except _RateLimitedError:
                 failures += 1
                 if failures >= ATTEMPTS:
@@ -181,30 +190,29 @@ class GitHubRestApi:
     async def pause(self, failures: int) -> None:
         await self.sleep(BACKOFF.delay(failures, jitter=self._jitter()))
 
-    async def _call_once(self, call: Call, authorization: Authorization) -> Any:
+    async def _call_once(self, call: Call, bearer: str) -> Any:
         try:
-            return await self._transport.send(call, authorization)
-        except gidgethub.RedirectionException as error:
-            raise MovedError(self._location(error.headers.get("location", ""))) from None
-        except gidgethub.GitHubBroken as error:
-            raise UncertainError(f"GitHub has a fault of its own ({int(error.status_code)}): try again later") from None
-        except gidgethub.HTTPException as error:
-            raise self._refused(call, error) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UncertainError(
-                f"GitHub cannot be reached at {self.url} ({type(error).__name__}): check the network, then try again"
-            ) from None
-        except _NOT_UNDERSTOOD:
-            raise UncertainError("GitHub's answer makes no sense; is the address of its API right?") from None
+            answer = await self._transport.send(call.method, call.filled_path, bearer, call.body)
+        except NoGitHubAnswerError as error:
+            if error.is_unreadable:
+                raise UncertainError(NOT_UNDERSTOOD) from None
+            words = f"GitHub cannot be reached at {self.url} ({error}): check the network, then try again"
+            raise UncertainError(words) from None
+        if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            return answer.data
+        if answer.status < HTTPStatus.BAD_REQUEST:
+            raise MovedError(self._location(answer.headers.get("location", "")))
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise UncertainError(f"GitHub has a fault of its own ({answer.status}): try again later")
+        raise self._refused(call, answer)
 
-    def _refused(self, call: Call, error: gidgethub.HTTPException) -> RefusedError:
-        status, said = int(error.status_code), one_line(str(error))
-        headers = {name.lower(): value for name, value in error.headers.items()}
-        seconds = seconds_to_wait(status, said, headers, now=self.now())
+    def _refused(self, call: Call, answer: GitHubAnswer) -> RefusedError:
+        status, said = answer.status, answer.said
+        seconds = seconds_to_wait(status, said, answer.headers, now=self.now())
         if seconds is not None:
             self._gate.hold(seconds)
             return _RateLimitedError("GitHub limits the rate of calls: try again later", status=status, said=said)
-        return RefusedError(refusal(call.purpose, status, said, headers), status=status, said=said)
+        return RefusedError(refusal(call.purpose, status, said, answer.headers), status=status, said=said)
 
     def _location(self, location: str) -> str:
         """Returns a redirect's path below the API's address; refuses others, so that they get no token."""
@@ -217,49 +225,3 @@ class GitHubRestApi:
 
 class _RateLimitedError(RefusedError):
     """GitHub rejected a call because of a rate limit."""
-
-
-class _Transport(GitHubAPI):
-    """gidgethub over aiohttp, with limits, and without following redirects, which would leak the token."""
-
-    def __init__(self, session: aiohttp.ClientSession, requester: str, *, base_url: str) -> None:
-        super().__init__(requester, base_url=base_url, cache=AnswerCache())
-        self._session = session
-
-    async def send(self, call: Call, authorization: Authorization) -> Any:
-        token, jwt = authorization.token, authorization.jwt
-        match call.method:
-            case "GET":
-                return await self.getitem(call.path, call.variables, oauth_token=token, jwt=jwt)
-            case "POST":
-                body = _NO_BODY if call.body is None else call.body
-                return await self.post(call.path, call.variables, data=body, oauth_token=token, jwt=jwt)
-            case "PATCH":
-                return await self.patch(call.path, call.variables, data=call.body, oauth_token=token, jwt=jwt)
-
-    async def _request(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        async with self._session.request(
-            method, url, headers=headers, data=body, allow_redirects=False, timeout=_CALL_TIMEOUT
-        ) as response:
-            return _known_status(response.status), response.headers, await _read(response.content)
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-def _known_status(status: int) -> int:
-    """Maps nonstandard statuses of proxies, such as 520, to standard ones."""
-    if status in _KNOWN_STATUSES:
-        return status
-    return HTTPStatus.BAD_GATEWAY if status >= HTTPStatus.INTERNAL_SERVER_ERROR else HTTPStatus.BAD_REQUEST
-
-
-async def _read(stream: aiohttp.StreamReader) -> bytes:
-    content = bytearray()
-    async for chunk in stream.iter_chunked(_CHUNK):
-        content += chunk
-        if len(content) > _ANSWER_LIMIT:
-            raise ValueError("the answer is too long")
-    return bytes(content)

@@ -53,9 +53,12 @@ async def connect(
     if address is None:
         yield None
         return
+    from bot.jobserver.pull_requests.github.client import GitHubClient  # noqa: PLC0415 - githubkit takes its time
+
     remove_abandoned()
+    url = settings.github_api_url or address.api_url
     async with aiohttp.ClientSession(trust_env=True) as session:
-        api = GitHubRestApi(session, settings.github_api_url or address.api_url, now=now, sleep=sleep)
+        api = GitHubRestApi(GitHubClient(session, url), url, now=now, sleep=sleep)
         yield _connection(settings, address, api, session)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from bot.jobserver.errors import CodeHostError
 from bot.jobserver.settings import PREFIX
 
+NOT_UNDERSTOOD = "GitHub's answer makes no sense; is the address of its API right?"
 _APP_NOT_KNOWN = (
     f"GitHub does not know the App: check {PREFIX}GITHUB_APP_ID and {PREFIX}GITHUB_APP_PRIVATE_KEY, "
     "and that this machine's clock is right"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Literal
 
-from bot.jobserver.pull_requests.github.api import Authorization, Call, GitHubRestApi
+from bot.jobserver.pull_requests.github.api import Call, GitHubRestApi
 from bot.jobserver.pull_requests.github.authentication import TokenSource
 from bot.jobserver.pull_requests.github.errors import READ, MovedError, Purpose, RefusedError
 from bot.jobserver.pull_requests.github.wire import RepositoryPayload, parse
@@ -61,11 +61,11 @@ class RepositoryApi:
     async def _authorized(self, call: Call) -> Any:
         token = await self._tokens.token()
         try:
-            return await self.api.call(call, Authorization(token))
+            return await self.api.call(call, token)
         except RefusedError as error:
             if error.status != HTTPStatus.UNAUTHORIZED or not await self._tokens.renew(token):
                 raise
-        return await self.api.call(call, Authorization(await self._tokens.token()))
+        return await self.api.call(call, await self._tokens.token())
 
     async def _follow(self) -> None:
         """Finds the repository's new name. Raises MovedError if that was renamed again."""

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
 from bot.jobserver.models import CheckResult, CheckStatus, PullRequestState
-from bot.jobserver.pull_requests.github.errors import UncertainError
+from bot.jobserver.pull_requests.github.errors import NOT_UNDERSTOOD, UncertainError
 from bot.jobserver.text import one_line
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ def parse(kind: type[T], answer: Any) -> T:
     try:
         return TypeAdapter(kind).validate_python(answer)
     except ValidationError:
-        raise UncertainError("GitHub's answer makes no sense; is the address of its API right?") from None
+        raise UncertainError(NOT_UNDERSTOOD) from None
 
 
 def check_results(runs: Iterable[CheckRun], statuses: Iterable[CommitStatus]) -> tuple[CheckResult, ...]:
