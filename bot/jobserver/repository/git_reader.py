@@ -1,4 +1,4 @@
-"""Reads trees and files from git in blocking code: in a thread or another process."""
+"""Reads trees and files from git in blocking code."""
 
 import errno
 import subprocess
@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypedDict
 
 from bot.jobserver.subprocesses import Command
 
@@ -14,14 +13,6 @@ LARGEST_FILE = 5_000_000
 _TIME_LIMIT_S = 60.0
 _PLAIN = "100"
 """How the modes of plain files begin."""
-
-
-class GitTask(TypedDict):
-    """A `GitReader` as JSON, for another process. `command` is git with its options."""
-
-    command: Sequence[str]
-    directory: str
-    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -50,13 +41,6 @@ class GitReader:
     @classmethod
     def of_command(cls, git: Command) -> "GitReader":
         return cls(git.arguments, git.directory, git.environment)
-
-    @classmethod
-    def of_task(cls, task: GitTask) -> "GitReader":
-        return cls(task["command"], Path(task["directory"]), task["environment"])
-
-    def as_task(self) -> GitTask:
-        return GitTask(command=self.command, directory=str(self.directory), environment=dict(self.environment))
 
     def output(self, *arguments: str, accepted: Collection[int] = (0,)) -> bytes:
         """Runs git to its end, for at most 60 s; `accepted` are the exit codes that count as success."""
