@@ -32,8 +32,8 @@ from bot.runtime.health.report import GRACE_SECONDS, LOG_EVERY, ComponentStatus,
 from bot.runtime.http.health_page import HealthPage, health_routes
 from bot.runtime.http.metrics_page import metrics_route
 from bot.runtime.process_signals import freeze_startup_objects, run_until_signal
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.secrets.masking import SecretMasker
-from bot.runtime.secrets.rotation import RotatingSecret
 from bot.runtime.supervisor import Supervisor
 from bot.scheduler.database_check import PROBE_EVERY, PROBE_RETRY, DatabaseProbe
 from bot.scheduler.heartbeat import Heartbeat

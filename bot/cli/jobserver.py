@@ -15,7 +15,7 @@ from bot.jobserver.server import JobServer
 from bot.jobserver.settings import JobServerSettings
 from bot.jobserver.setup_check import check_setup
 from bot.runtime.logging import configure_logging
-from bot.runtime.secrets.rotation import KnownSecrets
+from bot.runtime.rotating_secrets import KnownSecrets
 
 _OK, _FAILED, _NOTE = "ok", "FAIL", "note"
 

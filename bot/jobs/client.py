@@ -42,7 +42,7 @@ from bot.jobs.wire import (
 )
 from bot.ports.job_api import PromptCall, SeenJob
 from bot.runtime.log_context import REQUEST_ID_HEADER, current_log_context
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.text import printable_line
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bot.errors import ConfigError
 from bot.runtime.http.proxies import MALFORMED, is_this_machine, proxy_address
-from bot.runtime.secrets.rotation import RotatingSecret, rotating_secret
+from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
 
 DEFAULT_PAUSE = 10.0
 """Seconds, if there is no Retry-After, which the specification does not promise."""

@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from bot.errors import ConfigError
 from bot.runtime.private_files import warn_of_readers
-from bot.runtime.secrets.rotation import FileText, Rotating, SecretFile
+from bot.runtime.rotating_secrets import FileText, Rotating, SecretFile
 
 _UNREADABLE = "unreadable_file"
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.runtime.secrets.rotation import LOOK_EVERY, FileText, RotatingSecret, SecretFile
+from bot.runtime.rotating_secrets import LOOK_EVERY, FileText, RotatingSecret, SecretFile
 
 SETTING = "A_SECRET_FILE"
 

@@ -9,7 +9,7 @@ from bot.domain.projects import JobApiAbilities
 from bot.errors import JobApiError, JobApiNotAllowed, JobApiRejected, JobApiUncertain, JobApiUnreachable, JobGone
 from bot.jobs.client import HttpJobApi
 from bot.jobs.probe import NO_JOB, FoundAbilities, JobApiProbe
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.text import printable_line
 
 _WHY = "No job can be started, and those at work cannot be followed."

@@ -20,7 +20,7 @@ from bot.app.checks.settings import ReadSettings, check_settings
 from bot.app.checks.slack import check_app_token, check_bot
 from bot.app.settings.config import Config
 from bot.domain.findings import Finding
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.sending.web_api import new_client, new_session
 
 

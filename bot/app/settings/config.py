@@ -29,7 +29,7 @@ from bot.errors import ConfigError
 from bot.jobs.settings import BaseUrl, job_api_proxy
 from bot.runtime.http.proxies import is_this_machine
 from bot.runtime.logging import LogFormat
-from bot.runtime.secrets.rotation import KnownSecrets, RotatingSecret
+from bot.runtime.rotating_secrets import KnownSecrets, RotatingSecret
 from bot.runtime.settings import read_variable
 from bot.slack.sending.slack_proxy import slack_proxy
 

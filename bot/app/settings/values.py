@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 from bot.app.settings.features import Feature, features_in
-from bot.runtime.secrets.rotation import RotatingSecret, rotating_secret
+from bot.runtime.rotating_secrets import RotatingSecret, rotating_secret
 from bot.store.database.url import sqlite_path
 
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,253}")

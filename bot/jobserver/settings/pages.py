@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainValidator, SecretStr
 
-from bot.runtime.secrets.rotation import Rotating, secret_text
+from bot.runtime.rotating_secrets import Rotating, secret_text
 from bot.runtime.settings import Settings
 
 SHORTEST_KEY = 22

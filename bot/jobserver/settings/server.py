@@ -14,7 +14,7 @@ from bot.jobserver.settings.pages import NEW_KEY, PageSettings
 from bot.jobserver.settings.sandbox import OPEN, CheckSettings, SandboxSettings
 from bot.jobserver.settings.values import PREFIX, Duration, Identity, Names, Words, is_branch_name, repository_protocol
 from bot.runtime.logging import LogFormat
-from bot.runtime.secrets.rotation import Rotating, RotatingSecret, rotating_secret
+from bot.runtime.rotating_secrets import Rotating, RotatingSecret, rotating_secret
 from bot.runtime.settings import Settings, read_variable
 
 SHORTEST_KEY = 16

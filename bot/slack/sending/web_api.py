@@ -28,7 +28,7 @@ from bot.errors import (
     StoreError,
 )
 from bot.runtime.lenient_model import LenientModel, Text
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.sending.api_errors import chat_error_from
 from bot.slack.sending.scopes import MissingScopes
 from bot.slack.sending.slack_proxy import slack_proxy

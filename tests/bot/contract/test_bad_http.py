@@ -14,7 +14,7 @@ import pytest
 from support.worlds.jobserver_world import JOB, KEY, make_bare, running
 from support.worlds.listening_world import listening
 
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import MAX_BODY, HttpReceiver, signature_of
 from bot.workspace import WorkspaceServer
 

@@ -20,7 +20,7 @@ from support.worlds.jobserver_world import make_bare, running
 from bot.runtime.health.report import ComponentStatus, Health
 from bot.runtime.http.health_page import HealthPage
 from bot.runtime.http.server import MOST_CONNECTIONS, HttpServer, listening_socket
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.http_receiver import HttpReceiver, signature_of
 from bot.slack.rendering.message_context import MessageContext

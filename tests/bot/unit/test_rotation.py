@@ -8,8 +8,8 @@ from support.secret_files import SETTING, SecretFileWorld
 
 from bot.app.settings.config import load
 from bot.runtime.logging import TextFormatter
+from bot.runtime.rotating_secrets import KnownSecrets
 from bot.runtime.secrets.masking import SecretMasker
-from bot.runtime.secrets.rotation import KnownSecrets
 
 OLD, NEW = "planted-old-secret", "planted-new-secret"
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-planted-token", "SLACK_SIGNING_SECRET": "planted0signing0secret"}

@@ -7,7 +7,7 @@ import pytest
 from bot.errors import ConfigError
 from bot.jobserver.sandbox.own_process import forget_secrets
 from bot.jobserver.settings import PREFIX, JobServerSettings
-from bot.runtime.secrets.rotation import SecretFile
+from bot.runtime.rotating_secrets import SecretFile
 
 ADA, BEN = "planted-key-of-ada", "planted-key-of-ben"
 REQUIRED = {f"{PREFIX}REPOSITORY": "/srv/docs.git", f"{PREFIX}API_KEY": "planted-key-of-the-api"}

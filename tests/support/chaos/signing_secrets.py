@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from support.chaos.process_world import ProcessWorld, put_secrets
 from support.oracles.promises import Broken, Promise
 
-from bot.runtime.secrets.rotation import LOOK_EVERY
+from bot.runtime.rotating_secrets import LOOK_EVERY
 
 UNTIL_READ = LOOK_EVERY + 0.2
 """Seconds after which the next request finds the file's new content."""

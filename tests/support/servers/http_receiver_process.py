@@ -8,7 +8,7 @@ import sys
 
 from support.worlds.listening_world import listening
 
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.transports.http_receiver import HttpReceiver
 
 

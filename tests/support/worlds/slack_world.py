@@ -13,7 +13,7 @@ from support.fakes.recording_service import RecordingService
 from support.servers.slack_faults import FaultyWorkspace
 
 from bot.domain.threads.thread import Thread
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.slack.receiving.modals.opener import ModalEdges
 from bot.slack.receiving.slack_app import SlackApp
 from bot.slack.receiving.transports.socket_mode_receiver import SocketReceiver

@@ -16,7 +16,7 @@ from bot.domain.projects import MOST_PROJECTS, PostMode, ReplyMode, normal_words
 from bot.errors import ConfigError
 from bot.jobs.settings import ApiKey, BaseUrl, GetPath, ProjectId
 from bot.runtime.private_files import warn_of_readers
-from bot.runtime.secrets.rotation import FileText, RotatingSecret, SecretFile
+from bot.runtime.rotating_secrets import FileText, RotatingSecret, SecretFile
 from bot.runtime.settings import read_variable
 
 _NAME = re.compile(r"\w[\w.-]{0,59}")

@@ -16,7 +16,7 @@ from bot.domain.last_times import LastTime
 from bot.runtime.http.connection import mark_authenticated
 from bot.runtime.http.server import HttpServer, listening_socket
 from bot.runtime.logging import ThrottledLogger
-from bot.runtime.secrets.rotation import RotatingSecret
+from bot.runtime.rotating_secrets import RotatingSecret
 from bot.runtime.tasks import BackgroundTasks
 from bot.slack.receiving.slack_app import SlackApp
 
